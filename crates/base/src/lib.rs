@@ -1,0 +1,11 @@
+//! What every other crate of freestone needs and that does no I/O:
+//! names, ids, resources and the rules by which calls are batched.
+
+pub mod ids;
+pub mod names;
+pub mod resources;
+pub mod sizing;
+
+pub use ids::{FunctionId, TaskId, Ticket, WorkerId};
+pub use names::{Name, NameError, NameHasher};
+pub use resources::Resources;

@@ -1,0 +1,13 @@
+//! The runtime of freestone.
+//!
+//! - [`wire`]: what manager, workers and executors say to each other, and how it is framed.
+//! - [`manager`]: the graph, placement and recovery: a state machine without I/O.
+//! - [`worker`]: a node's inputs, executors and cache accounting: a state machine without I/O.
+//! - [`store`]: the files of a node's cache.
+//! - [`net`]: the shells that carry the state machines' actions out.
+
+pub mod manager;
+pub mod net;
+pub mod store;
+pub mod wire;
+pub mod worker;

@@ -1,0 +1,456 @@
+//! What goes into the manager and what comes out.
+
+use crate::wire::{
+    Address, BlockDesc, CallOptions, FromWorker, Keep, Output, Payload, TaskFailure, ToWorker,
+    WorkerStatus,
+};
+use freestone_base::{FunctionId, Name, Resources, TaskId, Ticket, WorkerId};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Nanoseconds of a clock that only goes forward.
+pub type Now = u64;
+
+/// Settings of a manager.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The most transfers that one worker receives at once.
+    pub transfers_in: u32,
+    /// The most transfers that one worker sends at once.
+    pub transfers_out: u32,
+    /// How many executors a call may kill before it is refused.
+    pub most_kills: u32,
+    /// How often the inputs of a task may be lost and made again before it fails.
+    pub most_recoveries: u32,
+    /// The bandwidth between workers that is assumed before any was seen, in bytes per second.
+    pub bandwidth: f64,
+    /// A worker that says nothing for this long is lost.
+    pub silence_ns: u64,
+    /// The key that workers must show.
+    pub key: String,
+    /// Whether to tell [`Action::Trace`].
+    pub trace: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            transfers_in: 4,
+            transfers_out: 4,
+            most_kills: 3,
+            most_recoveries: 20,
+            bandwidth: 1e9,
+            silence_ns: 60_000_000_000,
+            key: String::new(),
+            trace: false,
+        }
+    }
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    /// A client asks for something.
+    Client(Request),
+    /// A worker connected (its `Hello`) or says something. `worker` is the id that the shell gave
+    /// the connection.
+    Worker(WorkerId, FromWorker),
+    /// The connection to a worker ended.
+    Left(WorkerId),
+    /// Time passes.
+    Tick,
+}
+
+/// What a client asks.
+#[derive(Debug)]
+pub enum Request {
+    /// A function that submissions name by its id.
+    Define {
+        /// Its id, chosen by the client, counted from 0.
+        function: FunctionId,
+        /// Its name for people.
+        label: String,
+        /// What workers get.
+        definition: Payload,
+    },
+    /// Calls.
+    Submit(Vec<Submission>),
+    /// Combine many blocks into one.
+    Reduce(Reduction),
+    /// A block that is on a worker already: the client wrote it into the folder of `worker`
+    /// (see [`ToWorker::Adopt`]). Counts as one reference by the client.
+    Put {
+        /// The block.
+        block: BlockDesc,
+        /// Where its bytes are.
+        path: String,
+        /// Whether the cache takes the file over.
+        owned: bool,
+        /// Which worker.
+        worker: WorkerId,
+        /// How long it stays.
+        keep: Keep,
+        /// Settled when it is in place.
+        ticket: Ticket,
+    },
+    /// A small value. Counts as one reference by the client.
+    PutInline {
+        /// Its name.
+        name: Name,
+        /// The pickled value.
+        bytes: Payload,
+    },
+    /// The client holds one more reference to a block and wants to be told when it is settled.
+    Watch {
+        /// The block.
+        name: Name,
+        /// What to settle.
+        ticket: Ticket,
+    },
+    /// The client holds one reference less to each; a name may stand here several times.
+    Release(Vec<Name>),
+    /// Make a block present on `worker` and pin it there; settled with [`Outcome::Pinned`], or at
+    /// once with its bytes if it is small.
+    Gather {
+        /// The block.
+        name: Name,
+        /// Where the client can map it.
+        worker: WorkerId,
+        /// What to settle.
+        ticket: Ticket,
+    },
+    /// The client no longer maps what `Gather` pinned.
+    Unpin {
+        /// The block.
+        name: Name,
+        /// Where.
+        worker: WorkerId,
+    },
+    /// Cancel the tasks that make these blocks, and what depends on them; running calls are ended.
+    Cancel(Vec<Name>),
+    /// Let a worker go: its calls end, what only it holds is handed over, then it is shut down.
+    Retire(WorkerId),
+    /// Settles the ticket with [`Outcome::Locations`].
+    WhoHas {
+        /// The blocks.
+        names: Vec<Name>,
+        /// What to settle.
+        ticket: Ticket,
+    },
+    /// Settles the ticket with [`Outcome::Explained`].
+    Explain {
+        /// The block.
+        name: Name,
+        /// What to settle.
+        ticket: Ticket,
+    },
+    /// Settles the ticket with [`Outcome::Statistics`].
+    Statistics {
+        /// What to settle.
+        ticket: Ticket,
+    },
+    /// End all workers; nothing is submitted afterwards.
+    Shutdown,
+}
+
+/// A call, as a client submits it. Counts as one reference to each output.
+#[derive(Debug)]
+pub struct Submission {
+    /// Names of the outputs. If the first is known (live or retained), nothing runs.
+    pub outputs: SmallVec<[Name; 1]>,
+    /// The function, defined before.
+    pub function: FunctionId,
+    /// The pickled arguments, in which inputs stand as their positions in `inputs`.
+    pub arguments: Payload,
+    /// The inputs. An unknown name fails the task with [`Failure::UnknownInput`].
+    pub inputs: SmallVec<[Name; 2]>,
+    /// How to run it.
+    pub options: Arc<CallOptions>,
+    /// How often it may raise or time out before it fails for good.
+    pub retries: u32,
+    /// Larger runs first.
+    pub priority: i32,
+    /// Only there, if given.
+    pub worker: Option<WorkerId>,
+    /// Settled with the first output; the others settle their own, as many as `outputs`.
+    pub tickets: SmallVec<[Ticket; 1]>,
+}
+
+/// A reduction: `function` is called with up to `arity` inputs until one block is left.
+#[derive(Debug)]
+pub struct Reduction {
+    /// The name of the result.
+    pub output: Name,
+    /// Called as `function(*values)`; takes 2 to `arity` inputs. The shell's client provides
+    /// `arguments[k]` as the pickled arguments of a call with `k + 2` inputs.
+    pub function: FunctionId,
+    /// See `function`.
+    pub arguments: Vec<Payload>,
+    /// What to combine, in order; at least one.
+    pub inputs: Vec<Name>,
+    /// The most inputs of one call, at least 2.
+    pub arity: u32,
+    /// Whether inputs may be combined in any order: then in order of arrival and by place.
+    /// Otherwise only neighbours are combined.
+    pub commutes: bool,
+    /// How to run each call.
+    pub options: Arc<CallOptions>,
+    /// As in [`Submission`].
+    pub retries: u32,
+    /// As in [`Submission`].
+    pub priority: i32,
+    /// Settled with the result.
+    pub ticket: Ticket,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum Action {
+    /// Send to a worker.
+    Send(WorkerId, ToWorker),
+    /// A worker is not wanted (wrong key or protocol) or is lost: end its connection.
+    Disconnect(WorkerId, String),
+    /// Tell the client.
+    Settle(Ticket, Outcome),
+    /// For the trace.
+    Trace(Record),
+}
+
+/// What a client is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// The block is there.
+    Ready(Output),
+    /// It will never be there.
+    Failed(Arc<Failure>),
+    /// It is pinned on the worker asked for, and lies there.
+    Pinned {
+        /// The block.
+        block: BlockDesc,
+        /// Where.
+        path: String,
+    },
+    /// Where blocks are, in the order of the question; an empty list for an unknown one. Small
+    /// ones held by the manager stand as none.
+    Locations(Vec<Vec<WorkerId>>),
+    /// Why a task waits, or where and when it ran.
+    Explained(Box<Explanation>),
+    /// Figures.
+    Statistics(Box<Statistics>),
+}
+
+/// Why a task failed for good.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The function's name for people.
+    pub label: String,
+    /// The name of its (first) output.
+    pub name: Name,
+    /// Where the last attempt ran.
+    pub worker: Option<WorkerId>,
+    /// How many attempts there were.
+    pub attempts: u32,
+    /// What happened.
+    pub why: Why,
+}
+
+/// What made a task fail.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Why {
+    /// The last attempt's failure.
+    Attempt(TaskFailure),
+    /// Each of its last attempts killed its executor.
+    Killed {
+        /// How many executors died of it.
+        kills: u32,
+        /// How the last one died.
+        last: TaskFailure,
+    },
+    /// No worker can ever give what it asks for.
+    Unschedulable {
+        /// What it asks for.
+        needs: Resources,
+        /// The most that any worker has, each resource for itself.
+        largest: Resources,
+    },
+    /// An input that is not known.
+    UnknownInput(Name),
+    /// An input has no replica left and nothing that makes it again.
+    InputLost(Name),
+    /// It was cancelled.
+    Cancelled,
+    /// The cluster was closed before it ran.
+    Closed,
+}
+
+/// A task's life, for a person.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Explanation {
+    /// `unknown`, `waiting`, `ready`, `assigned`, `done`, `failed`, `released`, `block`.
+    pub stage: &'static str,
+    /// The function's name.
+    pub label: String,
+    /// Inputs that are not there yet.
+    pub waits_for: Vec<Name>,
+    /// Tasks that run before it.
+    pub ahead: u64,
+    /// What it asks for.
+    pub resources: Resources,
+    /// Each attempt: where, when it began (monotonic clock), how long it ran, how it ended.
+    pub attempts: Vec<Attempt>,
+    /// Where its output is now.
+    pub replicas: Vec<WorkerId>,
+    /// Bytes of its output, if known.
+    pub nbytes: Option<u64>,
+}
+
+/// One attempt at a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    /// Where.
+    pub worker: WorkerId,
+    /// When it was sent there.
+    pub sent_ns: Now,
+    /// When it began, if that is known.
+    pub start_ns: Now,
+    /// How long it ran.
+    pub duration_ns: u64,
+    /// `running`, `done`, or what went wrong.
+    pub ended: String,
+}
+
+/// Figures of a run so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// Calls that ran to their end.
+    pub done: u64,
+    /// Calls that failed for good.
+    pub failed: u64,
+    /// Submissions that were answered by a live or retained output.
+    pub answered: u64,
+    /// Attempts made again, for whatever reason.
+    pub retried: u64,
+    /// Tasks run again because their output was lost.
+    pub recovered: u64,
+    /// Tasks that wait for inputs.
+    pub waiting: u64,
+    /// Tasks that wait for a worker.
+    pub ready: u64,
+    /// Tasks at workers.
+    pub assigned: u64,
+    /// Tasks given back by a worker and run by another.
+    pub stolen: u64,
+    /// Blocks sent between workers.
+    pub transfers: u64,
+    /// Their bytes.
+    pub transferred_nbytes: u64,
+    /// Bytes of small values that the manager holds.
+    pub inline_nbytes: u64,
+    /// Tasks in the manager's table.
+    pub tasks: u64,
+    /// Blocks in the manager's table.
+    pub blocks: u64,
+    /// Time that functions ran, summed, in nanoseconds.
+    pub busy_ns: u64,
+    /// Each worker.
+    pub workers: Vec<WorkerFigures>,
+}
+
+/// A worker as the manager sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkerFigures {
+    /// Its id.
+    pub worker: WorkerId,
+    /// Its process.
+    pub pid: u32,
+    /// Its machine.
+    pub host: String,
+    /// Its cache folder.
+    pub folder: String,
+    /// Where its blocks can be asked for.
+    pub address: Address,
+    /// What it has.
+    pub resources: Resources,
+    /// Its executors.
+    pub slots: u32,
+    /// Calls that it holds.
+    pub assigned: u32,
+    /// Calls that it ran.
+    pub done: u64,
+    /// Blocks that it holds.
+    pub blocks: u64,
+    /// Their bytes.
+    pub nbytes: u64,
+    /// What it last said of itself.
+    pub status: WorkerStatus,
+}
+
+/// For the trace: something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// An attempt at a task ended.
+    Task {
+        /// The function's name.
+        label: String,
+        /// The output.
+        name: Name,
+        /// The task.
+        task: TaskId,
+        /// Which attempt.
+        attempt: u32,
+        /// Where.
+        worker: WorkerId,
+        /// When it became ready.
+        ready_ns: Now,
+        /// When it was sent.
+        sent_ns: Now,
+        /// When it began.
+        start_ns: Now,
+        /// How long it ran.
+        duration_ns: u64,
+        /// Bytes of its outputs.
+        nbytes: u64,
+        /// `done`, or what went wrong.
+        ended: &'static str,
+    },
+    /// A block went from one worker to another.
+    Transfer {
+        /// The block.
+        name: Name,
+        /// From.
+        source: WorkerId,
+        /// To.
+        target: WorkerId,
+        /// Bytes.
+        nbytes: u64,
+        /// When it ended.
+        end_ns: Now,
+        /// How long it took.
+        duration_ns: u64,
+    },
+    /// A worker joined.
+    Joined {
+        /// Which.
+        worker: WorkerId,
+        /// When.
+        at_ns: Now,
+        /// How many calls it runs at once.
+        slots: u32,
+    },
+    /// A worker left.
+    Left {
+        /// Which.
+        worker: WorkerId,
+        /// When.
+        at_ns: Now,
+    },
+    /// A worker's cache.
+    Cache {
+        /// Which worker.
+        worker: WorkerId,
+        /// When.
+        at_ns: Now,
+        /// Its figures.
+        status: WorkerStatus,
+    },
+}

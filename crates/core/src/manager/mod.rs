@@ -1,0 +1,5 @@
+//! The manager: the graph, placement and recovery, as a state machine without I/O.
+
+pub mod api;
+
+pub use api::*;

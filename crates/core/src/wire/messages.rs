@@ -1,0 +1,521 @@
+//! The messages, one enum per direction.
+//!
+//! Bytes of user values are opaque here: only executors and clients pickle.
+
+use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// The version of this protocol; both sides of a connection must speak the same.
+pub const PROTOCOL: u32 = 1;
+
+/// Opaque bytes that are cheap to clone.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Payload(Arc<[u8]>);
+
+impl Payload {
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// How many bytes.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<&[u8]> for Payload {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl From<Vec<u8>> for Payload {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl std::fmt::Debug for Payload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.len())
+    }
+}
+
+impl Serialize for Payload {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Payload {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bytes: &serde_bytes::Bytes = Deserialize::deserialize(deserializer)?;
+        Ok(Self((**bytes).into()))
+    }
+}
+
+/// How a call is kept apart from others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]
+pub enum Isolation {
+    /// In the resident executor.
+    #[default]
+    Shared,
+    /// In a child of an executor whose imports are hoisted.
+    Fork,
+    /// In a new interpreter.
+    Process,
+}
+
+/// How long a block outlives its last use.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash, Serialize, Deserialize,
+)]
+pub enum Keep {
+    /// Until no task and no future needs it.
+    #[default]
+    Task,
+    /// Until the cluster is closed.
+    Session,
+    /// Until its worker ends.
+    Worker,
+    /// On its node's disk, for later runs.
+    Forever,
+}
+
+/// How a block's bytes are to be understood.
+#[derive(Clone, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
+pub enum Form {
+    /// A value in the block format of [`store`](crate::store).
+    Value,
+    /// A file kept as it is, with the name that it had.
+    File(String),
+    /// A folder, sent as a tar archive, with the name that it had.
+    Folder(String),
+}
+
+/// A block whose bytes lie in a node's cache.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BlockDesc {
+    /// The block's name.
+    pub name: Name,
+    /// Bytes of its file.
+    pub nbytes: u64,
+    /// XXH3 (64 bits) of its file, checked by whoever receives it.
+    pub checksum: u64,
+    /// How to read it.
+    pub form: Form,
+}
+
+/// An output of a call.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Output {
+    /// A small value, pickled; it travels with messages and is held by the manager.
+    Inline(Payload),
+    /// A block in the cache of the worker that ran the call.
+    Stored(BlockDesc),
+}
+
+/// An input of a call.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Input {
+    /// A small value, pickled.
+    Inline(Payload),
+    /// A block that must be in the worker's cache before the call starts.
+    Stored(BlockDesc),
+}
+
+/// How a call is to be run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CallOptions {
+    /// What it takes while it runs.
+    pub resources: Resources,
+    /// How it is kept apart.
+    pub isolation: Isolation,
+    /// How long its outputs stay.
+    pub keep: Keep,
+    /// The longest that one attempt may run, in nanoseconds.
+    pub timeout_ns: Option<u64>,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self {
+            resources: Resources::ONE_CORE,
+            isolation: Isolation::default(),
+            keep: Keep::default(),
+            timeout_ns: None,
+        }
+    }
+}
+
+/// A call, given to a worker.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Assignment {
+    /// The task.
+    pub task: TaskId,
+    /// Counted from 1; an answer to an earlier attempt is stale.
+    pub attempt: u32,
+    /// The function, sent to the worker before.
+    pub function: FunctionId,
+    /// The pickled arguments, in which inputs stand as their positions in `inputs`.
+    pub arguments: Payload,
+    /// The inputs.
+    pub inputs: Vec<Input>,
+    /// Names of the outputs.
+    pub outputs: SmallVec<[Name; 1]>,
+    /// How to run it.
+    pub options: Arc<CallOptions>,
+    /// Larger runs first.
+    pub priority: i32,
+    /// How long the function takes as measured so far, in nanoseconds.
+    pub expected_ns: Option<u64>,
+}
+
+/// Where a worker's blocks can be asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
+pub enum Address {
+    /// A unix socket.
+    Unix(String),
+    /// A host and port.
+    Tcp(String),
+}
+
+/// From the manager to a worker.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum ToWorker {
+    /// The answer to [`FromWorker::Hello`].
+    Welcome {
+        /// The worker's id in this run.
+        worker: WorkerId,
+    },
+    /// A function, before its first call there.
+    Define {
+        /// Its id.
+        function: FunctionId,
+        /// Its name, for traces and messages to people.
+        label: String,
+        /// The pickled function, with the modules to import before it is called.
+        definition: Payload,
+    },
+    /// Calls to run.
+    Run(Vec<Assignment>),
+    /// Fetch a block from a peer.
+    Fetch {
+        /// The block.
+        block: BlockDesc,
+        /// The peer's id.
+        source: WorkerId,
+        /// Where the peer listens.
+        address: Address,
+        /// How long to keep it.
+        keep: Keep,
+    },
+    /// A file that the client wrote into this node's cache folder (`owned`, and it is moved into
+    /// its place), or a file of the user's that is to be used where it lies.
+    Adopt {
+        /// The block.
+        block: BlockDesc,
+        /// Where its bytes lie now.
+        path: String,
+        /// Whether the cache owns the file.
+        owned: bool,
+        /// How long to keep it.
+        keep: Keep,
+    },
+    /// Keep a block where it is mapped by the client, until as many `Unpin`s.
+    Pin(Name),
+    /// The client no longer maps the block.
+    Unpin(Name),
+    /// Nothing needs these blocks any more.
+    Drop(Vec<Name>),
+    /// Give back calls that have not begun; the worker answers with
+    /// [`FromWorker::Returned`] for those it could.
+    Return(Vec<TaskId>),
+    /// End these calls, also those that run.
+    Cancel(Vec<TaskId>),
+    /// End: no new calls; blocks are removed unless kept.
+    Shutdown,
+}
+
+/// From a worker to the manager.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum FromWorker {
+    /// The first message on a connection.
+    Hello {
+        /// [`PROTOCOL`] as the worker speaks it.
+        protocol: u32,
+        /// Proof that the worker may join.
+        key: String,
+        /// What it has.
+        resources: Resources,
+        /// How many calls it runs at once: its executors.
+        slots: u32,
+        /// Where its blocks can be asked for.
+        address: Address,
+        /// Its process.
+        pid: u32,
+        /// Its machine.
+        host: String,
+        /// Its cache folder, for clients on the same machine.
+        folder: String,
+        /// Blocks that it already has.
+        blocks: Vec<BlockDesc>,
+    },
+    /// Calls that ended, in the order in which they did.
+    Done(Vec<Report>),
+    /// Calls given back as not begun; those asked for and not in here have begun or ended.
+    Returned {
+        /// What was asked for.
+        asked: Vec<TaskId>,
+        /// What comes back.
+        returned: Vec<TaskId>,
+    },
+    /// A block is now in this worker's cache.
+    Have {
+        /// The block.
+        block: BlockDesc,
+        /// From which peer, and how long it took in nanoseconds, if it was fetched.
+        fetched: Option<(WorkerId, u64)>,
+    },
+    /// A block could not be fetched.
+    FetchFailed {
+        /// The block.
+        name: Name,
+        /// The peer that it was asked from.
+        source: WorkerId,
+        /// Why: for people.
+        reason: String,
+        /// Whether the source does not have it (any more), so the replica there is gone.
+        missing_there: bool,
+    },
+    /// The answer to `Pin`.
+    Pinned {
+        /// The block.
+        name: Name,
+        /// Where it lies; `None`: it is not here.
+        path: Option<String>,
+    },
+    /// These blocks are gone from this worker's cache, with the reason for people.
+    Lost {
+        /// Which.
+        names: Vec<Name>,
+        /// Why.
+        reason: String,
+    },
+    /// From time to time: a sign of life and figures.
+    Status(WorkerStatus),
+}
+
+/// Figures of a worker.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct WorkerStatus {
+    /// Bytes in the memory tier.
+    pub memory_nbytes: u64,
+    /// Bytes in the disk tier.
+    pub disk_nbytes: u64,
+    /// Calls that wait here.
+    pub waiting: u32,
+    /// Calls that run here.
+    pub running: u32,
+    /// Executors started in place of dead ones.
+    pub executors_restarted: u32,
+    /// Bytes sent to peers.
+    pub sent_nbytes: u64,
+    /// Bytes received from peers.
+    pub received_nbytes: u64,
+}
+
+/// How a call ended.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// The task.
+    pub task: TaskId,
+    /// The attempt that this answers.
+    pub attempt: u32,
+    /// When it began, in nanoseconds of the monotonic clock of its machine.
+    pub start_ns: u64,
+    /// How long the function ran, in nanoseconds.
+    pub duration_ns: u64,
+    /// Its outputs, one per name, or why there are none.
+    pub result: Result<SmallVec<[Output; 1]>, TaskFailure>,
+}
+
+/// Why an attempt at a call gave no outputs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum TaskFailure {
+    /// The function raised.
+    Raised(Box<RaisedException>),
+    /// The executor died under it.
+    Killed {
+        /// The signal that ended it, or
+        signal: Option<i32>,
+        /// the status that it exited with.
+        status: Option<i32>,
+    },
+    /// It ran for longer than it may.
+    TimedOut {
+        /// The limit, in nanoseconds.
+        timeout_ns: u64,
+    },
+    /// It was cancelled.
+    Cancelled,
+    /// An input vanished from this worker before the call began; it is not the call's fault.
+    InputLost {
+        /// Which.
+        name: Name,
+    },
+    /// No room for inputs or outputs in the node's cache.
+    StorageFull {
+        /// Bytes asked for.
+        needed: u64,
+        /// Bytes that there were.
+        free: u64,
+        /// The folder that is full.
+        folder: String,
+    },
+    /// A file of the user's is missing, unreadable or no longer what it was when it was named.
+    FileChanged {
+        /// Which.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// A Python exception, as the executor saw it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RaisedException {
+    /// The pickled exception; empty if it can't be pickled.
+    pub pickled: Payload,
+    /// Its type's name.
+    pub kind: String,
+    /// Its message.
+    pub message: String,
+    /// The remote traceback.
+    pub traceback: String,
+    /// Whether it came while arguments or results were encoded or decoded, or the function loaded:
+    /// then a retry can't help.
+    pub in_encoding: bool,
+}
+
+/// From a worker to an executor of its own.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum ToExecutor {
+    /// A function, before its first call there.
+    Define {
+        /// Its id.
+        function: FunctionId,
+        /// Its name for people.
+        label: String,
+        /// The pickled function.
+        definition: Payload,
+    },
+    /// Calls, to be run in order.
+    Calls(Vec<Call>),
+    /// Calls revoked before this message must be passed over; those after it run.
+    Resume,
+    /// End.
+    Shutdown,
+}
+
+/// A call with everything that it needs in place.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Call {
+    /// Numbered upwards per executor; claimed by the executor before it begins.
+    pub sequence: u32,
+    /// The function.
+    pub function: FunctionId,
+    /// The pickled arguments.
+    pub arguments: Payload,
+    /// The inputs, in the positions that the arguments name.
+    pub inputs: Vec<PlacedInput>,
+    /// Names of the outputs.
+    pub outputs: SmallVec<[Name; 1]>,
+    /// How it is kept apart.
+    pub isolation: Isolation,
+    /// How long its outputs stay.
+    pub keep: Keep,
+    /// Cores that it may use.
+    pub cores: u32,
+}
+
+/// An input that is in place.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum PlacedInput {
+    /// A small value, pickled.
+    Inline(Payload),
+    /// A block in this node's cache.
+    Mapped {
+        /// Its name.
+        name: Name,
+        /// Where it lies.
+        path: String,
+        /// How to read it.
+        form: Form,
+    },
+}
+
+/// From an executor to its worker.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum FromExecutor {
+    /// It can take calls.
+    Ready {
+        /// Its process.
+        pid: u32,
+    },
+    /// Calls that ended.
+    Results {
+        /// How they ended.
+        results: Vec<CallResult>,
+        /// Blocks that this executor no longer maps, once per call that brought them.
+        unmapped: Vec<Name>,
+    },
+    /// An output was written into the cache folder while its call still runs.
+    Stored(BlockDesc),
+}
+
+/// How a call ended in an executor.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CallResult {
+    /// The call.
+    pub sequence: u32,
+    /// When it began, in nanoseconds of the monotonic clock.
+    pub start_ns: u64,
+    /// How long the function ran, in nanoseconds.
+    pub duration_ns: u64,
+    /// Its outputs, or why there are none.
+    pub result: Result<SmallVec<[Output; 1]>, TaskFailure>,
+}
+
+/// From a worker to a peer whose block it wants.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct BlockRequest {
+    /// [`PROTOCOL`] as the asker speaks it.
+    pub protocol: u32,
+    /// Proof that the asker belongs to this cluster.
+    pub key: String,
+    /// Which block.
+    pub name: Name,
+}
+
+/// The answer; if the block is there, its bytes follow the frame as they are.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum BlockAnswer {
+    /// As many bytes follow.
+    Follows {
+        /// Bytes.
+        nbytes: u64,
+    },
+    /// There is no such block here.
+    Missing,
+    /// The block can't be sent, and why.
+    Refused(String),
+}

@@ -1,0 +1,1 @@
+"""One runtime for data-intensive Python, from a laptop to a cluster."""
