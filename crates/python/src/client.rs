@@ -1,0 +1,524 @@
+//! A program's side of a cluster: the manager's thread, calls, blocks and questions.
+
+use crate::blocks::{self, Home, Mapped};
+use crate::codec::{self, Arguments, Encoded};
+use crate::figures;
+use crate::future::{FutureBase, Reference, wait};
+use crate::options::{Options, keep_of};
+use freestone_base::{FunctionId, Name, WorkerId};
+use freestone_core::manager::{Config, Outcome, Reduction, Request, Submission};
+use freestone_core::net::manager::{ManagerOptions, ManagerThread};
+use freestone_core::net::{Cell, Client, Completions};
+use freestone_core::wire::{BlockDesc, Form, Output, Payload};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTimeoutError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// The first batch of a map is small, so that workers begin at once, and each next one larger.
+const FIRST_BATCH: usize = 16;
+const LARGEST_BATCH: usize = 512;
+
+/// What futures hold of their cluster.
+pub struct Link {
+    /// For requests.
+    pub client: Client,
+    /// A weak reference to the `Cluster`, by which futures of two clusters are told apart.
+    pub owner: Py<PyAny>,
+    /// How long a wait looks before it sleeps.
+    pub spin: Duration,
+    /// Values up to this size travel in messages.
+    pub inline_nbytes: usize,
+    /// Where the program's own blocks are written and mapped.
+    pub home: OnceLock<Home>,
+}
+
+struct Function {
+    name: Name,
+    label: Arc<str>,
+}
+
+/// A cluster's manager, as Python sees it.
+#[pyclass(frozen, module = "freestone._native")]
+pub struct Manager {
+    link: Arc<Link>,
+    future: Py<PyType>,
+    thread: Mutex<Option<ManagerThread>>,
+    functions: Mutex<Vec<Function>>,
+    /// Names of calls that are not pure: no two alike, in this run or another.
+    salt: Name,
+    impure: AtomicU64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Link {
+    fn home(&self) -> PyResult<&Home> {
+        self.home.get().ok_or_else(|| PyRuntimeError::new_err("the cluster has no worker yet"))
+    }
+
+    /// Fetches a block to this machine and decodes it.
+    pub fn gather(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        name: Name,
+        timeout_s: Option<f64>,
+    ) -> PyResult<Py<PyAny>> {
+        let home = self.home()?;
+        let worker = home.worker;
+        let cell = self.client.ask(|ticket| Request::Gather { name, worker, ticket });
+        if !wait(py, &cell, self.spin, timeout_s)? {
+            return Err(PyTimeoutError::new_err(format!("block {name} was not gathered in time")));
+        }
+        match cell.outcome() {
+            Some(Outcome::Ready(Output::Inline(bytes))) => {
+                Ok(codec::decode_inline(py, bytes.as_slice())?.unbind())
+            }
+            Some(Outcome::Pinned { block, path }) => {
+                let client = self.client.clone();
+                let unpin = move || client.request(Request::Unpin { name, worker });
+                blocks::load(py, &Mapped::new(path, block.form, name, Box::new(unpin)))
+            }
+            Some(Outcome::Failed(failure)) => {
+                let maker = py.import("freestone.failures")?.getattr("error_of")?;
+                Err(PyErr::from_value(maker.call1((figures::failure(py, &failure)?,))?))
+            }
+            other => Err(PyRuntimeError::new_err(format!("gathering {name} gave {other:?}"))),
+        }
+    }
+}
+
+impl Manager {
+    fn reference(&self, name: Name, label: Arc<str>, cell: Arc<Cell>) -> Reference {
+        Reference { name, label, cell, link: Arc::clone(&self.link) }
+    }
+
+    fn future<'py>(
+        &self,
+        py: Python<'py>,
+        name: Name,
+        label: Arc<str>,
+        cell: Arc<Cell>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        FutureBase::create(self.future.bind(py), self.reference(name, label, cell))
+    }
+
+    fn function(&self, function: u32) -> PyResult<(Name, Arc<str>)> {
+        let functions = lock(&self.functions);
+        let known = functions
+            .get(function as usize)
+            .ok_or_else(|| PyValueError::new_err(format!("there is no function {function}")))?;
+        Ok((known.name, Arc::clone(&known.label)))
+    }
+
+    fn output_names(
+        &self,
+        function: Name,
+        arguments: &Arguments,
+        options: &Options,
+    ) -> SmallVec<[Name; 1]> {
+        let mut bytes = Vec::with_capacity(arguments.payload.len() + 64);
+        if options.pure {
+            bytes.extend_from_slice(b"call");
+            bytes.extend_from_slice(&function.0);
+            bytes.extend_from_slice(&(arguments.payload.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(&arguments.payload);
+            arguments.inputs.iter().for_each(|input| bytes.extend_from_slice(&input.0));
+        } else {
+            bytes.extend_from_slice(b"once");
+            bytes.extend_from_slice(&self.salt.0);
+            let number = self.impure.fetch_add(1, Ordering::Relaxed);
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        (0..options.outputs)
+            .map(|index| {
+                bytes.push(index as u8);
+                Name::of(&bytes)
+            })
+            .collect()
+    }
+
+    fn submission(
+        &self,
+        function: (u32, Name),
+        arguments: Arguments,
+        options: &Options,
+    ) -> (Submission, SmallVec<[Arc<Cell>; 1]>) {
+        let outputs = self.output_names(function.1, &arguments, options);
+        let cells: SmallVec<[Arc<Cell>; 1]> = outputs.iter().map(|_| Arc::default()).collect();
+        let submission = Submission {
+            tickets: cells.iter().map(|cell| self.link.client.ticket(cell)).collect(),
+            outputs,
+            function: FunctionId(function.0),
+            arguments: arguments.payload.into(),
+            inputs: arguments.inputs.into(),
+            options: Arc::clone(&options.call),
+            retries: options.retries,
+            priority: options.priority,
+            worker: options.worker,
+        };
+        (submission, cells)
+    }
+
+    fn ask(
+        &self,
+        py: Python<'_>,
+        question: impl FnOnce(freestone_base::Ticket) -> Request,
+    ) -> PyResult<Outcome> {
+        let cell = self.link.client.ask(question);
+        wait(py, &cell, self.link.spin, None)?;
+        cell.outcome().ok_or_else(|| PyRuntimeError::new_err("a question was not answered"))
+    }
+
+    fn ready(&self, output: Output) -> Arc<Cell> {
+        Arc::new(Cell::settled(Outcome::Ready(output)))
+    }
+}
+
+fn names_of(futures: &Bound<'_, PyList>) -> PyResult<Vec<Name>> {
+    futures
+        .iter()
+        .map(|future| Ok(future.cast::<FutureBase>()?.get().reference()?.name))
+        .collect()
+}
+
+fn random_name() -> PyResult<Name> {
+    let mut bytes = [0; 16];
+    let mut file = std::fs::File::open("/dev/urandom").map_err(PyOSError::new_err)?;
+    std::io::Read::read_exact(&mut file, &mut bytes).map_err(PyOSError::new_err)?;
+    Ok(Name(bytes))
+}
+
+#[pymethods]
+impl Manager {
+    #[new]
+    #[pyo3(signature = (*, socket, key, owner, future, spin_us, inline_nbytes, transfers_in,
+        transfers_out, trace))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        socket: std::path::PathBuf,
+        key: String,
+        owner: Py<PyAny>,
+        future: Py<PyType>,
+        spin_us: u64,
+        inline_nbytes: usize,
+        transfers_in: u32,
+        transfers_out: u32,
+        trace: bool,
+    ) -> PyResult<Self> {
+        let config = Config { key, transfers_in, transfers_out, trace, ..Config::default() };
+        let thread = ManagerThread::start(ManagerOptions { socket, config, spin_us })
+            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        let link = Link {
+            client: thread.client.clone(),
+            owner,
+            spin: Duration::from_micros(spin_us),
+            inline_nbytes,
+            home: OnceLock::new(),
+        };
+        Ok(Self {
+            link: Arc::new(link),
+            future,
+            thread: Mutex::new(Some(thread)),
+            functions: Mutex::default(),
+            salt: random_name()?,
+            impure: AtomicU64::new(0),
+        })
+    }
+
+    /// Says which worker shares this machine with the program, and where its cache is.
+    fn set_home(&self, worker: u32, memory_dir: &str, disk_dir: &str) -> PyResult<()> {
+        let home = Home::open(WorkerId(worker), memory_dir, disk_dir)?;
+        self.link.home.set(home).map_err(|_| PyRuntimeError::new_err("there is a home already"))
+    }
+
+    /// Tells the manager of a function and gives its number.
+    fn define(&self, label: &str, name: [u8; 16], definition: &[u8]) -> u32 {
+        let mut functions = lock(&self.functions);
+        let function = functions.len() as u32;
+        functions.push(Function { name: Name(name), label: label.into() });
+        self.link.client.request(Request::Define {
+            function: FunctionId(function),
+            label: label.to_owned(),
+            definition: definition.into(),
+        });
+        function
+    }
+
+    /// Submits a call; the futures of its outputs.
+    fn submit<'py>(
+        &self,
+        py: Python<'py>,
+        function: u32,
+        arguments: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+        options: &Options,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (name, label) = self.function(function)?;
+        let encoded = codec::encode_arguments(self.link.owner.bind(py), arguments, keywords)?;
+        let (submission, cells) = self.submission((function, name), encoded, options);
+        let names = submission.outputs.clone();
+        self.link.client.request(Request::Submit(vec![submission]));
+        let mut futures = names
+            .into_iter()
+            .zip(cells)
+            .map(|(name, cell)| self.future(py, name, Arc::clone(&label), cell));
+        if options.outputs == 1 {
+            return futures.next().expect("a call has an output");
+        }
+        Ok(PyTuple::new(py, futures.collect::<PyResult<Vec<_>>>()?)?.into_any())
+    }
+
+    /// Submits a call for each tuple of arguments; their futures.
+    fn map<'py>(
+        &self,
+        py: Python<'py>,
+        function: u32,
+        arguments: &Bound<'py, PyAny>,
+        options: &Options,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (name, label) = self.function(function)?;
+        let owner = self.link.owner.bind(py);
+        let futures = PyList::empty(py);
+        let mut batch = Vec::with_capacity(FIRST_BATCH);
+        let mut full = FIRST_BATCH;
+        let mut first_error = None;
+        for item in arguments.try_iter()? {
+            let encoded = item.and_then(|item| {
+                codec::encode_arguments(owner, &item.cast_into::<PyTuple>()?, None)
+            });
+            let encoded = match encoded {
+                Ok(encoded) => encoded,
+                Err(error) => {
+                    first_error = Some(error);
+                    break;
+                }
+            };
+            let (submission, cells) = self.submission((function, name), encoded, options);
+            let cell = cells.into_iter().next().expect("a mapped call has one output");
+            futures.append(self.future(py, submission.outputs[0], Arc::clone(&label), cell)?)?;
+            batch.push(submission);
+            if batch.len() >= full {
+                full = (2 * full).min(LARGEST_BATCH);
+                let batch = std::mem::replace(&mut batch, Vec::with_capacity(full));
+                self.link.client.request(Request::Submit(batch));
+            }
+        }
+        self.link.client.request(Request::Submit(batch));
+        first_error.map_or(Ok(futures), Err)
+    }
+
+    /// Makes a value a block.
+    #[pyo3(signature = (value, keep="task", worker=None))]
+    fn put<'py>(
+        &self,
+        py: Python<'py>,
+        value: &Bound<'py, PyAny>,
+        keep: &str,
+        worker: Option<u32>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let label: Arc<str> = "put".into();
+        match codec::encode_value(value, self.link.inline_nbytes)? {
+            Encoded::Inline(bytes) => {
+                let name = blocks::name_of_inline(&bytes);
+                let bytes = Payload::from(bytes);
+                self.link.client.request(Request::PutInline { name, bytes: bytes.clone() });
+                self.future(py, name, label, self.ready(Output::Inline(bytes)))
+            }
+            Encoded::Large { pickle, buffers } => {
+                let home = self.link.home()?;
+                if worker.is_some_and(|worker| worker != home.worker.0) {
+                    return Err(PyValueError::new_err("only the home worker takes blocks"));
+                }
+                let (block, path) = blocks::write_value(py, &home.folder, &pickle, &buffers)?;
+                self.adopted(py, block, path, true, keep, label)
+            }
+        }
+    }
+
+    /// Makes a file of the user's a block that is used where it lies.
+    fn adopt<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        name: [u8; 16],
+        nbytes: u64,
+        checksum: u64,
+        basename: String,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let form = Form::File(basename);
+        let block = BlockDesc { name: Name(name), nbytes, checksum, form };
+        self.adopted(py, block, path, false, "session", "file".into())
+    }
+
+    /// Combines blocks by `function` until one is left.
+    #[allow(clippy::too_many_arguments)]
+    fn reduce<'py>(
+        &self,
+        py: Python<'py>,
+        function: u32,
+        futures: &Bound<'py, PyList>,
+        arity: u32,
+        commutes: bool,
+        options: &Options,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (name, label) = self.function(function)?;
+        let inputs = names_of(futures)?;
+        if inputs.is_empty() || arity < 2 {
+            return Err(PyValueError::new_err("a reduction takes inputs, and two at a time at least"));
+        }
+        let output = blocks::name_of_reduction(name, &inputs, commutes);
+        let arguments = (2..=arity as usize)
+            .map(|count| Ok(codec::positions(py, count)?.into()))
+            .collect::<PyResult<Vec<Payload>>>()?;
+        let cell = self.link.client.ask(|ticket| {
+            Request::Reduce(Reduction {
+                output,
+                function: FunctionId(function),
+                arguments,
+                inputs,
+                arity,
+                commutes,
+                options: Arc::clone(&options.call),
+                retries: options.retries,
+                priority: options.priority,
+                ticket,
+            })
+        });
+        self.future(py, output, label, cell)
+    }
+
+    /// Cancels what makes these blocks.
+    fn cancel(&self, futures: &Bound<'_, PyList>) -> PyResult<()> {
+        self.link.client.request(Request::Cancel(names_of(futures)?));
+        Ok(())
+    }
+
+    /// Numbers of the workers that hold each of the blocks.
+    fn who_has(&self, py: Python<'_>, futures: &Bound<'_, PyList>) -> PyResult<Py<PyAny>> {
+        let names = names_of(futures)?;
+        match self.ask(py, |ticket| Request::WhoHas { names, ticket })? {
+            Outcome::Locations(locations) => figures::locations(py, &locations),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// A task's life, as a dict.
+    fn explain(&self, py: Python<'_>, future: &FutureBase) -> PyResult<Py<PyAny>> {
+        let name = future.reference()?.name;
+        match self.ask(py, |ticket| Request::Explain { name, ticket })? {
+            Outcome::Explained(explanation) => figures::explanation(py, &explanation),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The run's figures, as a dict.
+    fn statistics(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match self.ask(py, |ticket| Request::Statistics { ticket })? {
+            Outcome::Statistics(statistics) => figures::statistics(py, &statistics),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Lets a worker go.
+    fn retire(&self, worker: u32) {
+        self.link.client.request(Request::Retire(WorkerId(worker)));
+    }
+
+    /// Records of the trace since the last call, as dicts.
+    fn take_records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let records = match lock(&self.thread).as_ref() {
+            Some(thread) => std::mem::take(&mut *lock(&thread.records)),
+            None => Vec::new(),
+        };
+        let list = PyList::empty(py);
+        for record in &records {
+            list.append(figures::record(py, record)?)?;
+        }
+        Ok(list)
+    }
+
+    /// Ends the run. Settles what waits. May be called twice.
+    fn close(&self, py: Python<'_>) {
+        let thread = lock(&self.thread).take();
+        if let Some(mut thread) = thread {
+            py.detach(|| thread.close());
+        }
+    }
+
+    /// Whether the run has ended.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.link.client.is_closed()
+    }
+}
+
+impl Manager {
+    fn adopted<'py>(
+        &self,
+        py: Python<'py>,
+        block: BlockDesc,
+        path: String,
+        owned: bool,
+        keep: &str,
+        label: Arc<str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (worker, keep) = (self.link.home()?.worker, keep_of(keep)?);
+        let name = block.name;
+        let cell = self.link.client.ask(|ticket| Request::Put {
+            block,
+            path,
+            owned,
+            worker,
+            keep,
+            ticket,
+        });
+        self.future(py, name, label, cell)
+    }
+}
+
+fn unexpected(outcome: &Outcome) -> PyErr {
+    match outcome {
+        Outcome::Failed(_) => PyRuntimeError::new_err("the cluster is closed"),
+        other => PyRuntimeError::new_err(format!("the manager answered {other:?}")),
+    }
+}
+
+/// Tells which futures are settled, in the order in which they are.
+#[pyclass(frozen, module = "freestone._native")]
+#[derive(Default)]
+pub struct Watch {
+    completions: Arc<Completions>,
+}
+
+#[pymethods]
+impl Watch {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// `take` tells `key` once `future` is settled.
+    fn add(&self, future: &FutureBase, key: u64) -> PyResult<()> {
+        future.reference()?.cell.listen(&self.completions, key);
+        Ok(())
+    }
+
+    /// Makes `take` tell `key` now.
+    fn push(&self, key: u64) {
+        self.completions.push(key);
+    }
+
+    /// Keys of futures settled since the last call, after waiting for one up to `timeout_s`.
+    fn take(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<u64>> {
+        let timeout = Duration::try_from_secs_f64(timeout_s.clamp(0.0, 1e9)).unwrap_or_default();
+        let keys = py.detach(|| self.completions.take(timeout));
+        py.check_signals()?;
+        Ok(keys)
+    }
+}
