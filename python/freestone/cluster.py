@@ -401,9 +401,8 @@ class Cluster:
         return {"statistics": self._manager.statistics(), "started": self.started}
 
     def _replay(self, future: Future) -> Any:
-        number, args, kwargs = self._manager.call_of(future)
-        function = functions.load(self._manager.definition(number))
-        return function(*args, **kwargs)
+        definition, args, kwargs = self._manager.call_of(future)
+        return functions.load(definition)(*args, **(kwargs or {}))
 
     # -- the end ----------------------------------------------------------------------------
 

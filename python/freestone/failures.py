@@ -110,3 +110,8 @@ def foreign_future(label: str, name: str, in_call: bool) -> FreestoneError:
         kind="freestone.Future",
         reason="a future is pickled only inside the arguments of its cluster's calls",
     )
+
+
+def storage_full(needed: int, free: int, folder: str) -> StorageFullError:
+    """Make the error for a block that has no room."""
+    return StorageFullError(needed=needed, free=free, folder=folder)

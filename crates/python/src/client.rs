@@ -3,7 +3,7 @@
 use crate::blocks::{self, Home, Mapped};
 use crate::codec::{self, Arguments, Encoded};
 use crate::figures;
-use crate::future::{FutureBase, Reference, wait};
+use crate::future::{Call, FutureBase, Reference, wait};
 use crate::options::{Options, keep_of};
 use freestone_base::{FunctionId, Name, WorkerId};
 use freestone_core::manager::{Config, Outcome, Reduction, Request, Submission};
@@ -12,7 +12,7 @@ use freestone_core::net::{Cell, Client, Completions};
 use freestone_core::wire::{BlockDesc, Form, Output, Payload};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -39,6 +39,7 @@ pub struct Link {
 struct Function {
     name: Name,
     label: Arc<str>,
+    definition: Payload,
 }
 
 /// A cluster's manager, as Python sees it.
@@ -94,18 +95,16 @@ impl Link {
 }
 
 impl Manager {
-    fn reference(&self, name: Name, label: Arc<str>, cell: Arc<Cell>) -> Reference {
-        Reference { name, label, cell, link: Arc::clone(&self.link) }
-    }
-
     fn future<'py>(
         &self,
         py: Python<'py>,
         name: Name,
         label: Arc<str>,
         cell: Arc<Cell>,
+        call: Option<Call>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        FutureBase::create(self.future.bind(py), self.reference(name, label, cell))
+        let link = Arc::clone(&self.link);
+        FutureBase::create(self.future.bind(py), Reference { name, label, cell, call, link })
     }
 
     fn function(&self, function: u32) -> PyResult<(Name, Arc<str>)> {
@@ -180,6 +179,14 @@ impl Manager {
     }
 }
 
+fn call_of(submission: &Submission) -> Call {
+    Call {
+        function: submission.function.0,
+        arguments: submission.arguments.clone(),
+        inputs: submission.inputs.clone(),
+    }
+}
+
 fn names_of(futures: &Bound<'_, PyList>) -> PyResult<Vec<Name>> {
     futures
         .iter()
@@ -241,11 +248,16 @@ impl Manager {
     fn define(&self, label: &str, name: [u8; 16], definition: &[u8]) -> u32 {
         let mut functions = lock(&self.functions);
         let function = functions.len() as u32;
-        functions.push(Function { name: Name(name), label: label.into() });
+        let definition = Payload::from(definition);
+        functions.push(Function {
+            name: Name(name),
+            label: label.into(),
+            definition: definition.clone(),
+        });
         self.link.client.request(Request::Define {
             function: FunctionId(function),
             label: label.to_owned(),
-            definition: definition.into(),
+            definition,
         });
         function
     }
@@ -263,11 +275,14 @@ impl Manager {
         let encoded = codec::encode_arguments(self.link.owner.bind(py), arguments, keywords)?;
         let (submission, cells) = self.submission((function, name), encoded, options);
         let names = submission.outputs.clone();
+        let call = call_of(&submission);
         self.link.client.request(Request::Submit(vec![submission]));
         let mut futures = names
             .into_iter()
             .zip(cells)
-            .map(|(name, cell)| self.future(py, name, Arc::clone(&label), cell));
+            .map(|(name, cell)| {
+                self.future(py, name, Arc::clone(&label), cell, Some(call.clone()))
+            });
         if options.outputs == 1 {
             return futures.next().expect("a call has an output");
         }
@@ -301,7 +316,8 @@ impl Manager {
             };
             let (submission, cells) = self.submission((function, name), encoded, options);
             let cell = cells.into_iter().next().expect("a mapped call has one output");
-            futures.append(self.future(py, submission.outputs[0], Arc::clone(&label), cell)?)?;
+            let (output, call) = (submission.outputs[0], call_of(&submission));
+            futures.append(self.future(py, output, Arc::clone(&label), cell, Some(call))?)?;
             batch.push(submission);
             if batch.len() >= full {
                 full = (2 * full).min(LARGEST_BATCH);
@@ -328,14 +344,14 @@ impl Manager {
                 let name = blocks::name_of_inline(&bytes);
                 let bytes = Payload::from(bytes);
                 self.link.client.request(Request::PutInline { name, bytes: bytes.clone() });
-                self.future(py, name, label, self.ready(Output::Inline(bytes)))
+                self.future(py, name, label, self.ready(Output::Inline(bytes)), None)
             }
             Encoded::Large { pickle, buffers } => {
                 let home = self.link.home()?;
                 if worker.is_some_and(|worker| worker != home.worker.0) {
                     return Err(PyValueError::new_err("only the home worker takes blocks"));
                 }
-                let (block, path) = blocks::write_value(py, &home.folder, &pickle, &buffers)?;
+                let (block, path) = blocks::put_value(py, &home.folder, &pickle, &buffers)?;
                 self.adopted(py, block, path, true, keep, label)
             }
         }
@@ -390,7 +406,32 @@ impl Manager {
                 ticket,
             })
         });
-        self.future(py, output, label, cell)
+        self.future(py, output, label, cell, None)
+    }
+
+    /// The call that makes a block: its function's definition, its arguments and keywords.
+    fn call_of<'py>(
+        &self,
+        py: Python<'py>,
+        future: &FutureBase,
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>)> {
+        let call = future
+            .reference()?
+            .call
+            .as_ref()
+            .ok_or_else(|| PyValueError::new_err("this block was not made by a call"))?;
+        let values = call
+            .inputs
+            .iter()
+            .map(|name| self.link.gather(py, *name, None))
+            .collect::<PyResult<Vec<_>>>()?;
+        let definition = lock(&self.functions)
+            .get(call.function as usize)
+            .map(|function| function.definition.clone())
+            .ok_or_else(|| PyValueError::new_err("the function is unknown"))?;
+        let (arguments, keywords) =
+            codec::decode_arguments(py, call.arguments.as_slice(), values)?;
+        Ok((PyBytes::new(py, definition.as_slice()), arguments, keywords))
     }
 
     /// Cancels what makes these blocks.
@@ -478,7 +519,7 @@ impl Manager {
             keep,
             ticket,
         });
-        self.future(py, name, label, cell)
+        self.future(py, name, label, cell, None)
     }
 }
 

@@ -61,8 +61,7 @@ fn load_input_function(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 /// Whether a pickle refers to the main module: then plain pickle took by reference what the other
 /// side can't import, and cloudpickle has to take it by value.
 fn mentions_main(pickle: &[u8]) -> bool {
-    const MAIN: &[u8] = b"__main__";
-    pickle.windows(MAIN.len()).any(|window| window[0] == b'_' && window == MAIN)
+    memchr::memmem::find(pickle, b"__main__").is_some()
 }
 
 fn as_bytes<'py>(pickle: &'py Bound<'py, PyAny>) -> PyResult<&'py [u8]> {
@@ -219,7 +218,7 @@ pub fn encode_value(value: &Bound<'_, PyAny>, inline_nbytes: usize) -> PyResult<
         .iter()
         .map(|buffer| PyBuffer::get(&buffer.call_method0("raw")?))
         .collect::<PyResult<Vec<PyBuffer<u8>>>>()?;
-    let nbytes = body.len() + buffers.iter().map(PyBuffer::len_bytes).sum::<usize>();
+    let nbytes = body.len() + buffers.iter().map(|buffer| buffer.len_bytes()).sum::<usize>();
     if nbytes > inline_nbytes {
         return Ok(Encoded::Large { pickle: pickled.cast_into::<PyBytes>()?.unbind(), buffers });
     }
@@ -282,4 +281,29 @@ pub fn load_with_buffers<'py>(
     let keywords = PyDict::new(py);
     keywords.set_item("buffers", buffers)?;
     loads(py)?.call((stream,), Some(&keywords))
+}
+
+/// Pickled arguments of a call whose only arguments are its first `count` inputs.
+pub fn positions(py: Python<'_>, count: usize) -> PyResult<Vec<u8>> {
+    let slots = (0..count)
+        .map(|position| Py::new(py, InputSlot { position }))
+        .collect::<PyResult<Vec<_>>>()?;
+    let pickled = pickle(PyTuple::new(py, slots)?.as_any(), None)?;
+    let mut payload = vec![POSITIONAL];
+    payload.extend_from_slice(as_bytes(&pickled)?);
+    Ok(payload)
+}
+
+/// Stands for an input in the arguments of a reduction's calls.
+#[pyclass(frozen)]
+struct InputSlot {
+    position: usize,
+}
+
+#[pymethods]
+impl InputSlot {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let arguments = (self.position,).into_pyobject(py)?;
+        (load_input_function(py)?, arguments).into_pyobject(py)
+    }
 }

@@ -12,7 +12,7 @@ use freestone_core::wire::{
     Call, CallResult, FromExecutor, Frames, Isolation, Output, PlacedInput, RaisedException,
     TaskFailure, ToExecutor, frame,
 };
-use freestone_core::worker::claim::Claims;
+use freestone_core::worker::claim::{Claims, INITIAL};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -21,6 +21,7 @@ use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,7 +42,7 @@ type Unmapped = Arc<Mutex<Vec<Name>>>;
 struct Executor {
     socket: UnixStream,
     frames: Frames,
-    claims: Claims,
+    claims: Claims<'static>,
     folder: Folder,
     inline_nbytes: usize,
     spin: Duration,
@@ -60,6 +61,28 @@ fn monotonic_ns() -> u64 {
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
+/// What the shared page holds before an executor's first call.
+#[pyfunction]
+pub fn fresh_claims() -> [u8; 8] {
+    INITIAL.to_ne_bytes()
+}
+
+/// Maps the word that this executor shares with its worker, for good.
+fn map_claims(page: RawFd) -> std::io::Result<Claims<'static>> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let nbytes = size_of::<AtomicU64>();
+    // SAFETY: a fresh mapping at an address that the system chooses.
+    let address = unsafe {
+        libc::mmap(std::ptr::null_mut(), nbytes, access, libc::MAP_SHARED, page, 0)
+    };
+    if address == libc::MAP_FAILED {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: page-aligned, at least eight bytes, never unmapped, and only used as an atomic, on
+    // both sides.
+    Ok(Claims::new(unsafe { &*address.cast::<AtomicU64>() }))
+}
+
 /// Runs calls until the worker ends the connection.
 #[pyfunction]
 #[pyo3(signature = (*, socket, page, memory_dir, disk_dir, inline_nbytes, spin_us, hooks))]
@@ -76,7 +99,7 @@ pub fn run_executor(
 ) -> PyResult<()> {
     // SAFETY: the worker opened this descriptor for us and nobody else in this process uses it.
     let socket = unsafe { UnixStream::from_raw_fd(socket) };
-    let claims = Claims::map(page).map_err(PyOSError::new_err)?;
+    let claims = map_claims(page).map_err(PyOSError::new_err)?;
     let folder = blocks::open_folder(memory_dir, disk_dir)?;
     let mut executor = Executor {
         socket,
@@ -353,7 +376,7 @@ impl Executor {
             definition: function.definition.clone().into(),
         };
         call.isolation = Isolation::Shared;
-        call.sequence = 0;
+        call.sequence = 1;
         let mut bytes = Vec::new();
         for message in [&define, &ToExecutor::Calls(vec![call.clone()]), &ToExecutor::Shutdown] {
             frame::encode(message, &mut bytes)

@@ -5,10 +5,11 @@ use crate::{codec, figures};
 use freestone_base::Name;
 use freestone_core::manager::{Failure, Outcome, Why};
 use freestone_core::net::Cell;
-use freestone_core::wire::{Output, TaskFailure};
+use freestone_core::wire::{Output, Payload, TaskFailure};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
+use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -23,8 +24,21 @@ pub struct Reference {
     pub label: Arc<str>,
     /// Where its outcome comes.
     pub cell: Arc<Cell>,
+    /// The call that makes it, if one does.
+    pub call: Option<Call>,
     /// The cluster that it belongs to.
     pub link: Arc<Link>,
+}
+
+/// A call as it was submitted, so that it can be made again.
+#[derive(Clone)]
+pub struct Call {
+    /// The function's number.
+    pub function: u32,
+    /// The pickled arguments.
+    pub arguments: Payload,
+    /// The blocks that they stand on.
+    pub inputs: SmallVec<[Name; 2]>,
 }
 
 impl Drop for Reference {

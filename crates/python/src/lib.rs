@@ -2,5 +2,29 @@
 
 use pyo3::prelude::*;
 
+mod blocks;
+mod client;
+mod codec;
+mod executor;
+mod figures;
+mod future;
+mod options;
+mod worker;
+
 #[pymodule]
-mod _native {}
+mod _native {
+    #[pymodule_export]
+    use crate::blocks::{Hold, MappedBuffer, name_file};
+    #[pymodule_export]
+    use crate::client::{Manager, Watch};
+    #[pymodule_export]
+    use crate::codec::{encoding_owner, load_input};
+    #[pymodule_export]
+    use crate::executor::{fresh_claims, run_executor};
+    #[pymodule_export]
+    use crate::future::FutureBase;
+    #[pymodule_export]
+    use crate::options::Options;
+    #[pymodule_export]
+    use crate::worker::run_worker;
+}
