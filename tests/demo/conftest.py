@@ -3,10 +3,14 @@
 import sys
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 
 import freestone
+
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 if not hasattr(freestone, "Cluster"):
     sys.path.insert(0, str(Path(__file__).parent))

@@ -30,7 +30,7 @@ def test_the_mass_hardly_depends_on_the_bins(collisions, sample, bins):
     assert fit.mass_gev == pytest.approx(sample.fit.mass_gev, abs=sample.fit.mass_error_gev / 2)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.floats(88.0, 94.0), st.floats(0.8, 3.0), st.floats(500, 50_000), st.floats(0.1, 20))
 def test_parameters_of_an_exact_peak_are_found(mass, resolution, signal, background):
     expected = peak_model(
