@@ -20,10 +20,10 @@ if not hasattr(freestone, "Cluster"):
         setattr(freestone, name, getattr(fake, name))
 
 # The demo takes its decorator from the runtime when it is imported.
-from freestone.demo import samples
-from freestone.demo.fit import fit_peak
-from freestone.demo.physics import Z_WINDOW, count_masses, dimuons
-from freestone.demo.result import Sample
+from freestone.demo import samples  # noqa: E402
+from freestone.demo.fit import fit_peak  # noqa: E402
+from freestone.demo.physics import Z_WINDOW, count_masses, dimuons  # noqa: E402
+from freestone.demo.result import Sample  # noqa: E402
 
 
 @pytest.fixture(scope="session")
