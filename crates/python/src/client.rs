@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+/// Arguments that are larger become blocks, which are sent once and not with each call.
+const HOIST_NBYTES: usize = 64 << 10;
 /// The first batch of a map is small, so that workers begin at once, and each next one larger.
 const FIRST_BATCH: usize = 16;
 const LARGEST_BATCH: usize = 512;
@@ -164,6 +166,56 @@ impl Manager {
         (submission, cells)
     }
 
+    /// Pickles a call's arguments. Large ones become blocks first; their futures must be held
+    /// until the call is submitted.
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<(Arguments, Vec<Bound<'py, PyAny>>)> {
+        let owner = self.link.owner.bind(py);
+        let is_large = arguments.iter().any(|argument| codec::is_large(&argument, HOIST_NBYTES));
+        if !is_large {
+            let encoded = codec::encode_arguments(owner, arguments, keywords)?;
+            if encoded.payload.len() <= HOIST_NBYTES {
+                return Ok((encoded, Vec::new()));
+            }
+        }
+        let mut held = Vec::new();
+        let arguments = arguments
+            .iter()
+            .map(|argument| self.hoist(py, argument, &mut held))
+            .collect::<PyResult<Vec<_>>>()?;
+        let arguments = PyTuple::new(py, arguments)?;
+        let hoisted = PyDict::new(py);
+        for (key, value) in keywords.into_iter().flat_map(|keywords| keywords.iter()) {
+            hoisted.set_item(key, self.hoist(py, value, &mut held)?)?;
+        }
+        Ok((codec::encode_arguments(owner, &arguments, Some(&hoisted))?, held))
+    }
+
+    /// The argument, or the future of the block that it became because it is large.
+    fn hoist<'py>(
+        &self,
+        py: Python<'py>,
+        argument: Bound<'py, PyAny>,
+        held: &mut Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // Futures inside it belong to the call, so it can't be a block of its own.
+        let plain = codec::encode_arguments(
+            self.link.owner.bind(py),
+            &PyTuple::new(py, [&argument])?,
+            None,
+        )?;
+        if plain.payload.len() <= HOIST_NBYTES || !plain.inputs.is_empty() {
+            return Ok(argument);
+        }
+        let block = self.put(py, &argument, "task")?;
+        held.push(block.clone());
+        Ok(block)
+    }
+
     fn ask(
         &self,
         py: Python<'_>,
@@ -272,7 +324,9 @@ impl Manager {
         options: &Options,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (name, label) = self.function(function)?;
-        let encoded = codec::encode_arguments(self.link.owner.bind(py), arguments, keywords)?;
+        let (encoded, _held) = self
+            .encode(py, arguments, keywords)
+            .map_err(|error| codec::refusal(py, "argument", (arguments, keywords), &label, &error))?;
         let (submission, cells) = self.submission((function, name), encoded, options);
         let names = submission.outputs.clone();
         let call = call_of(&submission);
@@ -298,17 +352,23 @@ impl Manager {
         options: &Options,
     ) -> PyResult<Bound<'py, PyList>> {
         let (name, label) = self.function(function)?;
-        let owner = self.link.owner.bind(py);
         let futures = PyList::empty(py);
+        let mut held = Vec::new();
         let mut batch = Vec::with_capacity(FIRST_BATCH);
         let mut full = FIRST_BATCH;
         let mut first_error = None;
         for item in arguments.try_iter()? {
             let encoded = item.and_then(|item| {
-                codec::encode_arguments(owner, &item.cast_into::<PyTuple>()?, None)
+                let arguments = item.cast_into::<PyTuple>()?;
+                self.encode(py, &arguments, None).map_err(|error| {
+                    codec::refusal(py, "argument", (&arguments, py.None()), &label, &error)
+                })
             });
             let encoded = match encoded {
-                Ok(encoded) => encoded,
+                Ok((encoded, blocks)) => {
+                    held.extend(blocks);
+                    encoded
+                }
                 Err(error) => {
                     first_error = Some(error);
                     break;
@@ -330,13 +390,12 @@ impl Manager {
     }
 
     /// Makes a value a block.
-    #[pyo3(signature = (value, keep="task", worker=None))]
+    #[pyo3(signature = (value, keep="task"))]
     fn put<'py>(
         &self,
         py: Python<'py>,
         value: &Bound<'py, PyAny>,
         keep: &str,
-        worker: Option<u32>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let label: Arc<str> = "put".into();
         match codec::encode_value(value, self.link.inline_nbytes)? {
@@ -348,9 +407,6 @@ impl Manager {
             }
             Encoded::Large { pickle, buffers } => {
                 let home = self.link.home()?;
-                if worker.is_some_and(|worker| worker != home.worker.0) {
-                    return Err(PyValueError::new_err("only the home worker takes blocks"));
-                }
                 let (block, path) = blocks::put_value(py, &home.folder, &pickle, &buffers)?;
                 self.adopted(py, block, path, true, keep, label)
             }

@@ -5,7 +5,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::cell::RefCell;
 
 const PROTOCOL: u8 = 5;
@@ -100,9 +100,41 @@ fn pickle<'py>(
     }
 }
 
+/// The error for a value that can't be pickled, which says which part of it can't.
+pub fn refusal<'py>(
+    py: Python<'py>,
+    what: &str,
+    value: impl IntoPyObject<'py>,
+    label: &str,
+    error: &PyErr,
+) -> PyErr {
+    let explain = || {
+        let maker = py.import("freestone.serializing")?.getattr("not_serializable")?;
+        let value = value.into_pyobject(py).map_err(Into::into)?;
+        maker.call1((what, value, label, error.value(py)))
+    };
+    explain().map_or_else(|second| second, PyErr::from_value)
+}
+
 /// Whether an error comes from a future or file inside the value; cloudpickle can't help then.
 fn is_ours(error: &PyErr, py: Python<'_>) -> bool {
     error.value(py).hasattr("slug").unwrap_or(false)
+}
+
+/// Whether a value says of itself that it has more than `limit` bytes.
+pub fn is_large(value: &Bound<'_, PyAny>, limit: usize) -> bool {
+    let small = value.is_none()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyString>();
+    if small {
+        return false;
+    }
+    if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        return bytes.as_bytes().len() > limit;
+    }
+    let nbytes = value.getattr("nbytes").and_then(|nbytes| nbytes.extract::<usize>());
+    nbytes.is_ok_and(|nbytes| nbytes > limit)
 }
 
 /// Pickled arguments and the blocks that they stand on.

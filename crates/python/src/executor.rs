@@ -63,8 +63,8 @@ fn monotonic_ns() -> u64 {
 
 /// What the shared page holds before an executor's first call.
 #[pyfunction]
-pub fn fresh_claims() -> [u8; 8] {
-    INITIAL.to_ne_bytes()
+pub fn fresh_claims(py: Python<'_>) -> Bound<'_, PyBytes> {
+    PyBytes::new(py, &INITIAL.to_ne_bytes())
 }
 
 /// Maps the word that this executor shares with its worker, for good.
@@ -216,7 +216,10 @@ impl Executor {
         let value = function.bind(py).call(arguments, keywords.as_ref());
         times.1 = monotonic_ns() - times.0;
         match value {
-            Ok(value) => self.outputs(&value, call),
+            Ok(value) => self.outputs(&value, call).map_err(|error| {
+                let label = self.functions.get(&call.function).map_or("", |known| &known.label);
+                codec::refusal(py, "result", &value, label, &error)
+            }),
             Err(error) => Ok(Err(describe(py, &self.hooks, &error, false))),
         }
     }

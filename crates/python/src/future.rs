@@ -8,7 +8,7 @@ use freestone_core::net::Cell;
 use freestone_core::wire::{Output, Payload, TaskFailure};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyType};
+use pyo3::types::PyType;
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -163,8 +163,7 @@ impl FutureBase {
         }
     }
 
-    /// The value of a block that is there; None and False if it has to be gathered first, which
-    /// may take until `timeout_s`.
+    /// The value of a block that is there; to gather it first may take until `timeout_s`.
     #[pyo3(signature = (timeout_s=None))]
     fn _value(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Py<PyAny>> {
         let reference = self.reference()?;
@@ -178,16 +177,7 @@ impl FutureBase {
         }
     }
 
-    /// Whether it belongs to the same cluster as `other`.
-    fn _same_cluster(&self, other: &Self) -> PyResult<bool> {
-        Ok(Arc::ptr_eq(&self.reference()?.link, &other.reference()?.link))
-    }
-
-    /// The block's name as bytes.
-    fn _name_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.reference()?.name.0))
-    }
-
+    /// A weak reference to its cluster.
     fn _owner(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         Ok(self.reference()?.link.owner.clone_ref(py))
     }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const RELEASE_BATCH: usize = 256;
 
 /// What the client's threads and the manager's thread share.
-pub struct Shared {
+struct Shared {
     tickets: Mutex<Tickets>,
     released: Mutex<Vec<Name>>,
     closed: AtomicBool,
@@ -55,11 +55,6 @@ impl Client {
         (Self { shared, requests }, receiver)
     }
 
-    /// What the manager's thread needs of the client.
-    pub fn shared(&self) -> Arc<Shared> {
-        Arc::clone(&self.shared)
-    }
-
     /// Whether the manager has ended.
     pub fn is_closed(&self) -> bool {
         self.shared.closed.load(Ordering::Acquire)
@@ -79,10 +74,11 @@ impl Client {
     /// Asks for something. After the manager has ended, whatever waits is settled as closed.
     pub fn request(&self, request: Request) {
         if self.requests.send(request).is_err() || self.is_closed() {
-            self.shared.close();
+            self.close();
             return;
         }
-        self.shared.wake();
+        // It fails only when the poller is gone, and then nobody sleeps.
+        let _ = self.shared.waker.wake();
     }
 
     /// Asks for something whose outcome is a single cell's.
@@ -92,24 +88,23 @@ impl Client {
         cell
     }
 
-    /// Gives up one reference to a block. Collected, and told to the manager when it next wakes
-    /// up, at the latest at its next tick.
+    /// Gives up one reference to a block. Collected, and told to the manager at its next tick or
+    /// when there are many.
     pub fn release(&self, name: Name) {
         let mut released = lock(&self.shared.released);
         released.push(name);
         if released.len() >= RELEASE_BATCH {
-            let names = std::mem::take(&mut *released);
-            drop(released);
-            self.request(Request::Release(names));
+            self.request(Request::Release(std::mem::take(&mut *released)));
         }
     }
-}
 
-impl Shared {
-    /// References given up since the last call.
-    pub fn take_released(&self) -> Option<Request> {
-        let mut released = lock(&self.released);
-        (!released.is_empty()).then(|| Request::Release(std::mem::take(&mut released)))
+    /// Tells the manager of references given up since the last time. They go through the queue,
+    /// behind the submissions that were made before they were given up.
+    pub fn flush_released(&self) {
+        let mut released = lock(&self.shared.released);
+        if !released.is_empty() {
+            self.request(Request::Release(std::mem::take(&mut *released)));
+        }
     }
 
     /// Hands outcomes to their cells.
@@ -117,7 +112,7 @@ impl Shared {
         if outcomes.is_empty() {
             return;
         }
-        let mut tickets = lock(&self.tickets);
+        let mut tickets = lock(&self.shared.tickets);
         let settled: Vec<_> = outcomes
             .drain(..)
             .filter_map(|(ticket, outcome)| Some((tickets.take(ticket)?, outcome)))
@@ -128,16 +123,10 @@ impl Shared {
         }
     }
 
-    /// Wakes the manager's thread.
-    pub fn wake(&self) {
-        // A waker fails only when its poller is gone, and then nobody sleeps.
-        let _ = self.waker.wake();
-    }
-
     /// The manager has ended: whatever still waits is told so.
     pub fn close(&self) {
-        self.closed.store(true, Ordering::Release);
-        let cells: Vec<_> = lock(&self.tickets).drain().collect();
+        self.shared.closed.store(true, Ordering::Release);
+        let cells: Vec<_> = lock(&self.shared.tickets).drain().collect();
         for cell in cells {
             cell.settle(closed(Name::default()));
         }

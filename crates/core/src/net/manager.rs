@@ -1,6 +1,6 @@
 //! The manager's thread: carries out what the manager's state machine decides.
 
-use super::client::{Client, Shared};
+use super::client::Client;
 use super::connection::{Connection, ConnectionError, Stream};
 use super::poller::{Poller, WAKER};
 use crate::manager::{Action, Config, Event, Manager, Now, Outcome, Record, Request};
@@ -77,7 +77,7 @@ impl ManagerThread {
             poller,
             listener,
             requests,
-            shared: client.shared(),
+            client: client.clone(),
             connections: BTreeMap::new(),
             joined: 0,
             actions: Vec::new(),
@@ -115,7 +115,7 @@ struct Shell {
     poller: Poller,
     listener: UnixListener,
     requests: Receiver<Request>,
-    shared: Arc<Shared>,
+    client: Client,
     connections: BTreeMap<WorkerId, Connection>,
     joined: u32,
     actions: Vec<Action>,
@@ -131,7 +131,7 @@ struct Shell {
 impl Drop for Shell {
     // Also when the thread panics: whoever waits is told.
     fn drop(&mut self) {
-        self.shared.close();
+        self.client.close();
         // It may be gone with its folder already.
         let _ = std::fs::remove_file(&self.socket);
     }
@@ -144,9 +144,7 @@ impl Shell {
             self.take_requests();
             if ticked.elapsed() >= TICK {
                 ticked = Instant::now();
-                if let Some(request) = self.shared.take_released() {
-                    self.handle(Event::Client(request));
-                }
+                self.client.flush_released();
                 self.handle(Event::Tick);
             }
             self.carry_out();
@@ -177,7 +175,7 @@ impl Shell {
             let request = match self.stash.take().map_or_else(|| self.requests.try_recv(), Ok) {
                 Ok(request) => request,
                 Err(TryRecvError::Empty) => return,
-                // The program dropped its client without closing it.
+                // It has a client itself; were that gone, there would be nobody to serve.
                 Err(TryRecvError::Disconnected) => Request::Shutdown,
             };
             if matches!(request, Request::Shutdown) {
@@ -268,7 +266,7 @@ impl Shell {
                 }
             }
         }
-        self.shared.settle(&mut self.outcomes);
+        self.client.settle(&mut self.outcomes);
     }
 
     fn send(&mut self, worker: WorkerId, message: &ToWorker, touched: &mut Vec<WorkerId>) {
