@@ -74,6 +74,7 @@ pub struct MappedBuffer {
 
 #[pymethods]
 impl MappedBuffer {
+    #[allow(clippy::needless_pass_by_value)] // as the protocol wants it
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         view: *mut pyo3::ffi::Py_buffer,
@@ -91,7 +92,7 @@ impl MappedBuffer {
                 view,
                 slf.as_ptr(),
                 bytes.as_ptr() as *mut c_void,
-                bytes.len() as isize,
+                bytes.len().cast_signed(),
                 1,
                 flags,
             )
@@ -99,7 +100,6 @@ impl MappedBuffer {
         if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
     }
 
-    /// Keeps a file in place; used by `freestone.File`.
     fn __len__(&self) -> usize {
         self.range.len()
     }
@@ -163,9 +163,8 @@ pub fn put_value(
             hasher.part(buffer);
         }
         let block = folder.put(hasher.finish(), pickle, &buffers)?;
-        let (path, _) = folder
-            .path(block.name, &block.form)
-            .ok_or(StoreError::Missing { name: block.name })?;
+        let (path, _) =
+            folder.path(block.name, &block.form).ok_or(StoreError::Missing { name: block.name })?;
         Ok((block, path.to_string_lossy().into_owned()))
     })
     .map_err(store_error)
@@ -191,10 +190,9 @@ fn failure(error: &StoreError) -> TaskFailure {
             free: *free,
             folder: folder.display().to_string(),
         },
-        other => TaskFailure::FileChanged {
-            path: "the node's cache".into(),
-            reason: other.to_string(),
-        },
+        other => {
+            TaskFailure::FileChanged { path: "the node's cache".into(), reason: other.to_string() }
+        }
     }
 }
 
@@ -234,14 +232,15 @@ pub fn name_of_inline(bytes: &[u8]) -> Name {
 pub fn name_of_reduction(function: Name, inputs: &[Name], commutes: bool) -> Name {
     let mut hasher = NameHasher::new("reduction");
     hasher.part(&function.0).part(&[u8::from(commutes)]);
-    inputs.iter().for_each(|input| {
+    for input in inputs {
         hasher.piece(&input.0);
-    });
+    }
     hasher.finish()
 }
 
 /// Names a file by its content: 32 hex digits, and the checksum that travels with it.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn name_file(py: Python<'_>, path: PathBuf) -> PyResult<(String, u64)> {
     let (name, checksum) =
         py.detach(|| freestone_core::store::name_file(&path)).map_err(store_error)?;

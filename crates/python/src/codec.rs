@@ -1,6 +1,7 @@
 //! Between Python values and bytes: pickle protocol 5, with futures as positions of inputs.
 
 use freestone_base::Name;
+use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -32,9 +33,8 @@ fn cached<'py>(
     module: &str,
     attribute: &str,
 ) -> PyResult<&'py Bound<'py, PyAny>> {
-    let value = cell.get_or_try_init(py, || {
-        Ok::<_, PyErr>(py.import(module)?.getattr(attribute)?.unbind())
-    })?;
+    let value = cell
+        .get_or_try_init(py, || Ok::<_, PyErr>(py.import(module)?.getattr(attribute)?.unbind()))?;
     Ok(value.bind(py))
 }
 
@@ -110,8 +110,7 @@ pub fn refusal<'py>(
 ) -> PyErr {
     let explain = || {
         let maker = py.import("freestone.serializing")?.getattr("not_serializable")?;
-        let value = value.into_pyobject(py).map_err(Into::into)?;
-        maker.call1((what, value, label, error.value(py)))
+        maker.call1((what, value.into_bound_py_any(py)?, label, error.value(py)))
     };
     explain().map_or_else(|second| second, PyErr::from_value)
 }
@@ -155,9 +154,10 @@ pub fn encode_arguments(
     let outer = ENCODING.replace(Some(Encoding { owner: owner.clone().unbind(), inputs: vec![] }));
     let (tag, pickled) = match keywords.filter(|keywords| !keywords.is_empty()) {
         None => (POSITIONAL, pickle(arguments, None)),
-        Some(keywords) => {
-            (WITH_KEYWORDS, pickle(PyTuple::new(py, [arguments.as_any(), keywords])?.as_any(), None))
-        }
+        Some(keywords) => (
+            WITH_KEYWORDS,
+            pickle(PyTuple::new(py, [arguments.as_any(), keywords])?.as_any(), None),
+        ),
     };
     let encoding = ENCODING.replace(outer);
     let pickled = pickled?;
@@ -294,7 +294,8 @@ pub fn decode_inline<'py>(py: Python<'py>, inline: &[u8]) -> PyResult<Bound<'py,
         rest = left;
         Ok::<_, PyErr>(taken)
     };
-    let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+    let number =
+        |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
     let count = number(take(4)?);
     let sizes = take(count.checked_mul(8).ok_or_else(malformed)?)?;
     let buffers = PyList::empty(py);

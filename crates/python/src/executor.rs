@@ -9,7 +9,7 @@ use crate::codec::{self, Encoded};
 use freestone_base::{FunctionId, Name};
 use freestone_core::store::Folder;
 use freestone_core::wire::{
-    Call, CallResult, FromExecutor, Frames, Isolation, Output, PlacedInput, RaisedException,
+    Call, CallResult, Frames, FromExecutor, Isolation, Output, PlacedInput, RaisedException,
     TaskFailure, ToExecutor, frame,
 };
 use freestone_core::worker::claim::{Claims, INITIAL};
@@ -72,9 +72,8 @@ fn map_claims(page: RawFd) -> std::io::Result<Claims<'static>> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let nbytes = size_of::<AtomicU64>();
     // SAFETY: a fresh mapping at an address that the system chooses.
-    let address = unsafe {
-        libc::mmap(std::ptr::null_mut(), nbytes, access, libc::MAP_SHARED, page, 0)
-    };
+    let address =
+        unsafe { libc::mmap(std::ptr::null_mut(), nbytes, access, libc::MAP_SHARED, page, 0) };
     if address == libc::MAP_FAILED {
         return Err(std::io::Error::last_os_error());
     }
@@ -121,15 +120,12 @@ pub fn run_executor(
 impl Executor {
     fn serve(&mut self, py: Python<'_>) -> PyResult<()> {
         loop {
-            let message = self
-                .frames
-                .next()
-                .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+            let message =
+                self.frames.next().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
             match message {
                 Some(ToExecutor::Define { function, label, definition }) => {
                     let definition = definition.as_slice().to_vec();
-                    self.functions
-                        .insert(function, Function { label, definition, loaded: None });
+                    self.functions.insert(function, Function { label, definition, loaded: None });
                 }
                 Some(ToExecutor::Calls(calls)) => self.run_all(py, calls)?,
                 Some(ToExecutor::Resume) => self.claims.resume(),
@@ -210,8 +206,7 @@ impl Executor {
     ) -> PyResult<Result<Outputs, TaskFailure>> {
         let inputs = self.inputs(py, call)?;
         let function = self.load(py, call.function)?;
-        let (arguments, keywords) =
-            codec::decode_arguments(py, call.arguments.as_slice(), inputs)?;
+        let (arguments, keywords) = codec::decode_arguments(py, call.arguments.as_slice(), inputs)?;
         times.0 = monotonic_ns();
         let value = function.bind(py).call(arguments, keywords.as_ref());
         times.1 = monotonic_ns() - times.0;
@@ -324,7 +319,8 @@ impl Executor {
         if child == 0 {
             drop(reader);
             let result = self.run_here(py, call, times);
-            let result = result.unwrap_or_else(|error| Err(describe(py, &self.hooks, &error, true)));
+            let result =
+                result.unwrap_or_else(|error| Err(describe(py, &self.hooks, &error, true)));
             let report = CallResult {
                 sequence: call.sequence,
                 start_ns: times.0,
@@ -332,7 +328,8 @@ impl Executor {
                 result,
             };
             let mut bytes = Vec::new();
-            let told = frame::encode(&report, &mut bytes).is_ok() && writer.write_all(&bytes).is_ok();
+            let told =
+                frame::encode(&report, &mut bytes).is_ok() && writer.write_all(&bytes).is_ok();
             let _ = self.hooks.call_method0(py, "after_fork");
             // SAFETY: ends the process at once; nothing of the parent's is torn down twice.
             unsafe { libc::_exit(i32::from(!told)) }
@@ -341,25 +338,7 @@ impl Executor {
         let mut bytes = Vec::new();
         py.detach(|| reader.read_to_end(&mut bytes)).map_err(PyOSError::new_err)?;
         let status = py.detach(|| wait_for(child));
-        self.answer_of_child(&bytes, status, times)
-    }
-
-    fn answer_of_child(
-        &self,
-        bytes: &[u8],
-        status: TaskFailure,
-        times: &mut (u64, u64),
-    ) -> PyResult<Result<Outputs, TaskFailure>> {
-        let mut frames = Frames::default();
-        frames.extend(bytes);
-        match frames.next::<CallResult>() {
-            Ok(Some(report)) => {
-                *times = (report.start_ns, report.duration_ns);
-                Ok(report.result)
-            }
-            Ok(None) => Ok(Err(status)),
-            Err(error) => Err(PyRuntimeError::new_err(error.to_string())),
-        }
+        answer_of_child(&bytes, status, times)
     }
 
     /// Runs a call in a new interpreter: an executor of this executor's.
@@ -385,10 +364,8 @@ impl Executor {
             frame::encode(message, &mut bytes)
                 .map_err(|error| PyValueError::new_err(error.to_string()))?;
         }
-        let (answer, signal, status): (Vec<u8>, Option<i32>, Option<i32>) = self
-            .hooks
-            .call_method1(py, "run_apart", (PyBytes::new(py, &bytes),))?
-            .extract(py)?;
+        let (answer, signal, status): (Vec<u8>, Option<i32>, Option<i32>) =
+            self.hooks.call_method1(py, "run_apart", (PyBytes::new(py, &bytes),))?.extract(py)?;
         self.unmap(&call);
         let mut frames = Frames::default();
         frames.extend(&answer);
@@ -410,6 +387,24 @@ impl Executor {
             PlacedInput::Mapped { name, .. } => Some(*name),
             PlacedInput::Inline(_) => None,
         }));
+    }
+}
+
+/// What a child wrote before it ended; how it ended, if it wrote nothing.
+fn answer_of_child(
+    bytes: &[u8],
+    status: TaskFailure,
+    times: &mut (u64, u64),
+) -> PyResult<Result<Outputs, TaskFailure>> {
+    let mut frames = Frames::default();
+    frames.extend(bytes);
+    match frames.next::<CallResult>() {
+        Ok(Some(report)) => {
+            *times = (report.start_ns, report.duration_ns);
+            Ok(report.result)
+        }
+        Ok(None) => Ok(Err(status)),
+        Err(error) => Err(PyRuntimeError::new_err(error.to_string())),
     }
 }
 
@@ -447,11 +442,7 @@ fn describe(py: Python<'_>, hooks: &Py<PyAny>, error: &PyErr, in_encoding: bool)
 }
 
 /// Reads once, first by looking again and again for `spin`, then asleep. Zero: the end.
-fn receive(
-    socket: &mut UnixStream,
-    frames: &mut Frames,
-    spin: Duration,
-) -> std::io::Result<usize> {
+fn receive(socket: &mut UnixStream, frames: &mut Frames, spin: Duration) -> std::io::Result<usize> {
     let start = Instant::now();
     socket.set_nonblocking(true)?;
     let mut received = frames.read_from(socket);

@@ -1,6 +1,6 @@
 //! The base of `freestone.Future`: a reference to a block and the cell that says how it fares.
 
-use crate::client::Link;
+use crate::link::Link;
 use crate::{codec, figures};
 use freestone_base::Name;
 use freestone_core::manager::{Failure, Outcome, Why};
@@ -25,7 +25,7 @@ pub struct Reference {
     /// Where its outcome comes.
     pub cell: Arc<Cell>,
     /// The call that makes it, if one does.
-    pub call: Option<Call>,
+    pub made_by: Option<Call>,
     /// The cluster that it belongs to.
     pub link: Arc<Link>,
 }
@@ -84,9 +84,8 @@ pub fn wait(py: Python<'_>, cell: &Cell, spin: Duration, timeout_s: Option<f64>)
         Instant::now() + Duration::try_from_secs_f64(timeout_s.clamp(0.0, 1e9)).unwrap_or_default()
     });
     loop {
-        let left = end.map_or(SIGNALS, |end| {
-            end.saturating_duration_since(Instant::now()).min(SIGNALS)
-        });
+        let left =
+            end.map_or(SIGNALS, |end| end.saturating_duration_since(Instant::now()).min(SIGNALS));
         if py.detach(|| cell.wait(spin, left)) {
             return Ok(true);
         }

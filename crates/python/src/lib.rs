@@ -3,12 +3,14 @@
 use pyo3::prelude::*;
 
 mod blocks;
-mod client;
 mod codec;
 mod executor;
 mod figures;
 mod future;
+mod link;
+mod manager;
 mod options;
+mod watch;
 mod worker;
 
 #[pymodule]
@@ -16,15 +18,17 @@ mod _native {
     #[pymodule_export]
     use crate::blocks::{Hold, MappedBuffer, name_file};
     #[pymodule_export]
-    use crate::client::{Manager, Watch};
-    #[pymodule_export]
     use crate::codec::{encoding_owner, load_input};
     #[pymodule_export]
     use crate::executor::{fresh_claims, run_executor};
     #[pymodule_export]
     use crate::future::FutureBase;
     #[pymodule_export]
+    use crate::manager::Manager;
+    #[pymodule_export]
     use crate::options::Options;
+    #[pymodule_export]
+    use crate::watch::Watch;
     #[pymodule_export]
     use crate::worker::run_worker;
 }

@@ -2,10 +2,10 @@
 //! cells. Nothing here waits for the manager but [`Cell::wait`].
 
 use super::cell::Cell;
+use super::poller::Waker;
 use super::tickets::Tickets;
 use crate::manager::{Failure, Outcome, Request, Why};
 use freestone_base::{Name, Ticket};
-use super::poller::Waker;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! The manager's thread: carries out what the manager's state machine decides.
 
 use super::client::Client;
-use super::connection::{Connection, ConnectionError, Stream};
+use super::connection::{Connection, Stream};
 use super::poller::{Poller, WAKER};
 use crate::manager::{Action, Config, Event, Manager, Now, Outcome, Record, Request};
 use crate::wire::{FromWorker, ToWorker};
@@ -66,9 +66,8 @@ impl ManagerThread {
     /// When the socket can't be made or the thread not be started.
     pub fn start(options: ManagerOptions) -> Result<Self, ManagerError> {
         let poller = Poller::new(options.spin_us)?;
-        let mut listener = UnixListener::bind(&options.socket).map_err(|source| {
-            ManagerError::Listen { path: options.socket.clone(), source }
-        })?;
+        let mut listener = UnixListener::bind(&options.socket)
+            .map_err(|source| ManagerError::Listen { path: options.socket.clone(), source })?;
         poller.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         let (client, requests) = Client::new(poller.waker());
         let records = Arc::default();
@@ -274,9 +273,8 @@ impl Shell {
         if !connection.wants_write() {
             touched.push(worker);
         }
-        match connection.send(message) {
-            Ok(()) => {}
-            Err(ConnectionError::Frame(_)) | Err(_) => self.on_left(worker),
+        if connection.send(message).is_err() {
+            self.on_left(worker);
         }
     }
 }

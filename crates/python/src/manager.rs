@@ -1,14 +1,15 @@
-//! A program's side of a cluster: the manager's thread, calls, blocks and questions.
+//! A cluster's manager as Python sees it: calls, blocks and questions.
 
-use crate::blocks::{self, Home, Mapped};
+use crate::blocks::{self, Home};
 use crate::codec::{self, Arguments, Encoded};
 use crate::figures;
 use crate::future::{Call, FutureBase, Reference, wait};
+use crate::link::Link;
 use crate::options::{Options, keep_of};
 use freestone_base::{FunctionId, Name, WorkerId};
 use freestone_core::manager::{Config, Outcome, Reduction, Request, Submission};
+use freestone_core::net::Cell;
 use freestone_core::net::manager::{ManagerOptions, ManagerThread};
-use freestone_core::net::{Cell, Client, Completions};
 use freestone_core::wire::{BlockDesc, Form, Output, Payload};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
@@ -24,19 +25,8 @@ const HOIST_NBYTES: usize = 64 << 10;
 const FIRST_BATCH: usize = 16;
 const LARGEST_BATCH: usize = 512;
 
-/// What futures hold of their cluster.
-pub struct Link {
-    /// For requests.
-    pub client: Client,
-    /// A weak reference to the `Cluster`, by which futures of two clusters are told apart.
-    pub owner: Py<PyAny>,
-    /// How long a wait looks before it sleeps.
-    pub spin: Duration,
-    /// Values up to this size travel in messages.
-    pub inline_nbytes: usize,
-    /// Where the program's own blocks are written and mapped.
-    pub home: OnceLock<Home>,
-}
+/// A function's definition, positional arguments and keywords.
+type DecodedCall<'py> = (Bound<'py, PyBytes>, Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>);
 
 struct Function {
     name: Name,
@@ -60,42 +50,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Link {
-    fn home(&self) -> PyResult<&Home> {
-        self.home.get().ok_or_else(|| PyRuntimeError::new_err("the cluster has no worker yet"))
-    }
-
-    /// Fetches a block to this machine and decodes it.
-    pub fn gather(
-        self: &Arc<Self>,
-        py: Python<'_>,
-        name: Name,
-        timeout_s: Option<f64>,
-    ) -> PyResult<Py<PyAny>> {
-        let home = self.home()?;
-        let worker = home.worker;
-        let cell = self.client.ask(|ticket| Request::Gather { name, worker, ticket });
-        if !wait(py, &cell, self.spin, timeout_s)? {
-            return Err(PyTimeoutError::new_err(format!("block {name} was not gathered in time")));
-        }
-        match cell.outcome() {
-            Some(Outcome::Ready(Output::Inline(bytes))) => {
-                Ok(codec::decode_inline(py, bytes.as_slice())?.unbind())
-            }
-            Some(Outcome::Pinned { block, path }) => {
-                let client = self.client.clone();
-                let unpin = move || client.request(Request::Unpin { name, worker });
-                blocks::load(py, &Mapped::new(path, block.form, name, Box::new(unpin)))
-            }
-            Some(Outcome::Failed(failure)) => {
-                let maker = py.import("freestone.failures")?.getattr("error_of")?;
-                Err(PyErr::from_value(maker.call1((figures::failure(py, &failure)?,))?))
-            }
-            other => Err(PyRuntimeError::new_err(format!("gathering {name} gave {other:?}"))),
-        }
-    }
-}
-
 impl Manager {
     fn future<'py>(
         &self,
@@ -103,10 +57,10 @@ impl Manager {
         name: Name,
         label: Arc<str>,
         cell: Arc<Cell>,
-        call: Option<Call>,
+        made_by: Option<Call>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let link = Arc::clone(&self.link);
-        FutureBase::create(self.future.bind(py), Reference { name, label, cell, call, link })
+        FutureBase::create(self.future.bind(py), Reference { name, label, cell, made_by, link })
     }
 
     fn function(&self, function: u32) -> PyResult<(Name, Arc<str>)> {
@@ -189,7 +143,7 @@ impl Manager {
             .collect::<PyResult<Vec<_>>>()?;
         let arguments = PyTuple::new(py, arguments)?;
         let hoisted = PyDict::new(py);
-        for (key, value) in keywords.into_iter().flat_map(|keywords| keywords.iter()) {
+        for (key, value) in keywords.into_iter().flat_map(PyDictMethods::iter) {
             hoisted.set_item(key, self.hoist(py, value, &mut held)?)?;
         }
         Ok((codec::encode_arguments(owner, &arguments, Some(&hoisted))?, held))
@@ -225,10 +179,10 @@ impl Manager {
         wait(py, &cell, self.link.spin, None)?;
         cell.outcome().ok_or_else(|| PyRuntimeError::new_err("a question was not answered"))
     }
+}
 
-    fn ready(&self, output: Output) -> Arc<Cell> {
-        Arc::new(Cell::settled(Outcome::Ready(output)))
-    }
+fn ready(output: Output) -> Arc<Cell> {
+    Arc::new(Cell::settled(Outcome::Ready(output)))
 }
 
 fn call_of(submission: &Submission) -> Call {
@@ -240,10 +194,7 @@ fn call_of(submission: &Submission) -> Call {
 }
 
 fn names_of(futures: &Bound<'_, PyList>) -> PyResult<Vec<Name>> {
-    futures
-        .iter()
-        .map(|future| Ok(future.cast::<FutureBase>()?.get().reference()?.name))
-        .collect()
+    futures.iter().map(|future| Ok(future.cast::<FutureBase>()?.get().reference()?.name)).collect()
 }
 
 fn random_name() -> PyResult<Name> {
@@ -324,19 +275,16 @@ impl Manager {
         options: &Options,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (name, label) = self.function(function)?;
-        let (encoded, _held) = self
-            .encode(py, arguments, keywords)
-            .map_err(|error| codec::refusal(py, "argument", (arguments, keywords), &label, &error))?;
+        let (encoded, _held) = self.encode(py, arguments, keywords).map_err(|error| {
+            codec::refusal(py, "argument", (arguments, keywords), &label, &error)
+        })?;
         let (submission, cells) = self.submission((function, name), encoded, options);
         let names = submission.outputs.clone();
         let call = call_of(&submission);
         self.link.client.request(Request::Submit(vec![submission]));
-        let mut futures = names
-            .into_iter()
-            .zip(cells)
-            .map(|(name, cell)| {
-                self.future(py, name, Arc::clone(&label), cell, Some(call.clone()))
-            });
+        let mut futures = names.into_iter().zip(cells).map(|(name, cell)| {
+            self.future(py, name, Arc::clone(&label), cell, Some(call.clone()))
+        });
         if options.outputs == 1 {
             return futures.next().expect("a call has an output");
         }
@@ -376,8 +324,8 @@ impl Manager {
             };
             let (submission, cells) = self.submission((function, name), encoded, options);
             let cell = cells.into_iter().next().expect("a mapped call has one output");
-            let (output, call) = (submission.outputs[0], call_of(&submission));
-            futures.append(self.future(py, output, Arc::clone(&label), cell, Some(call))?)?;
+            let (output, made_by) = (submission.outputs[0], Some(call_of(&submission)));
+            futures.append(self.future(py, output, Arc::clone(&label), cell, made_by)?)?;
             batch.push(submission);
             if batch.len() >= full {
                 full = (2 * full).min(LARGEST_BATCH);
@@ -403,7 +351,7 @@ impl Manager {
                 let name = blocks::name_of_inline(&bytes);
                 let bytes = Payload::from(bytes);
                 self.link.client.request(Request::PutInline { name, bytes: bytes.clone() });
-                self.future(py, name, label, self.ready(Output::Inline(bytes)), None)
+                self.future(py, name, label, ready(Output::Inline(bytes)), None)
             }
             Encoded::Large { pickle, buffers } => {
                 let home = self.link.home()?;
@@ -442,7 +390,9 @@ impl Manager {
         let (name, label) = self.function(function)?;
         let inputs = names_of(futures)?;
         if inputs.is_empty() || arity < 2 {
-            return Err(PyValueError::new_err("a reduction takes inputs, and two at a time at least"));
+            return Err(PyValueError::new_err(
+                "a reduction takes inputs, and two at a time at least",
+            ));
         }
         let output = blocks::name_of_reduction(name, &inputs, commutes);
         let arguments = (2..=arity as usize)
@@ -466,14 +416,10 @@ impl Manager {
     }
 
     /// The call that makes a block: its function's definition, its arguments and keywords.
-    fn call_of<'py>(
-        &self,
-        py: Python<'py>,
-        future: &FutureBase,
-    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>)> {
+    fn call_of<'py>(&self, py: Python<'py>, future: &FutureBase) -> PyResult<DecodedCall<'py>> {
         let call = future
             .reference()?
-            .call
+            .made_by
             .as_ref()
             .ok_or_else(|| PyValueError::new_err("this block was not made by a call"))?;
         let values = call
@@ -485,8 +431,7 @@ impl Manager {
             .get(call.function as usize)
             .map(|function| function.definition.clone())
             .ok_or_else(|| PyValueError::new_err("the function is unknown"))?;
-        let (arguments, keywords) =
-            codec::decode_arguments(py, call.arguments.as_slice(), values)?;
+        let (arguments, keywords) = codec::decode_arguments(py, call.arguments.as_slice(), values)?;
         Ok((PyBytes::new(py, definition.as_slice()), arguments, keywords))
     }
 
@@ -583,39 +528,5 @@ fn unexpected(outcome: &Outcome) -> PyErr {
     match outcome {
         Outcome::Failed(_) => PyRuntimeError::new_err("the cluster is closed"),
         other => PyRuntimeError::new_err(format!("the manager answered {other:?}")),
-    }
-}
-
-/// Tells which futures are settled, in the order in which they are.
-#[pyclass(frozen, module = "freestone._native")]
-#[derive(Default)]
-pub struct Watch {
-    completions: Arc<Completions>,
-}
-
-#[pymethods]
-impl Watch {
-    #[new]
-    fn new() -> Self {
-        Self::default()
-    }
-
-    /// `take` tells `key` once `future` is settled.
-    fn add(&self, future: &FutureBase, key: u64) -> PyResult<()> {
-        future.reference()?.cell.listen(&self.completions, key);
-        Ok(())
-    }
-
-    /// Makes `take` tell `key` now.
-    fn push(&self, key: u64) {
-        self.completions.push(key);
-    }
-
-    /// Keys of futures settled since the last call, after waiting for one up to `timeout_s`.
-    fn take(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<u64>> {
-        let timeout = Duration::try_from_secs_f64(timeout_s.clamp(0.0, 1e9)).unwrap_or_default();
-        let keys = py.detach(|| self.completions.take(timeout));
-        py.check_signals()?;
-        Ok(keys)
     }
 }
