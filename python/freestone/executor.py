@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import socket
@@ -92,7 +93,7 @@ def _pickled(error: BaseException) -> bytes:
 def main() -> None:
     """Run calls until the worker ends."""
     env = os.environ
-    functions.apply_python_path()
+    functions.apply_python_path(json.loads(env["FREESTONE__PYTHON_PATH"]))
     _native.run_executor(
         socket=int(env["FREESTONE__EXECUTOR_SOCKET"]),
         page=int(env["FREESTONE__EXECUTOR_PAGE"]),

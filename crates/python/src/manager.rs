@@ -11,7 +11,7 @@ use freestone_core::manager::{Config, Outcome, Reduction, Request, Submission};
 use freestone_core::net::Cell;
 use freestone_core::net::manager::{ManagerOptions, ManagerThread};
 use freestone_core::wire::{BlockDesc, Form, Output, Payload};
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTimeoutError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 use smallvec::SmallVec;
