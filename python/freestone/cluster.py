@@ -81,18 +81,26 @@ class Cluster:
             trace=self.config.trace is not None,
         )
         try:
-            self._site.start(self._joined)
+            self._site.start(self._joined, self._settle_at)
         except BaseException:
             self._abandon()
             raise
-        home = self._site.home
-        self._manager.set_home(0, home.memory_dir, home.disk_dir)
+        self._settle_at(self._site.home)
         self._site.serve(self._answer)
         _open.append(self)
         atexit.register(self.close)
 
-    def _joined(self) -> int:
-        return len(self._manager.statistics()["workers"])
+    def _joined(self) -> list[str]:
+        return [worker["folder"] for worker in self._manager.statistics()["workers"]]
+
+    def _settle_at(self, node: hosts.local.Node) -> None:
+        """Make the worker of a node the home of the program's own blocks, if it is the first."""
+        if node is not self._site.home:
+            return
+        for worker in self._manager.statistics()["workers"]:
+            if worker["folder"] == node.memory_dir:
+                number = int(worker["worker"].removeprefix("worker-"))
+                self._manager.set_home(number, node.memory_dir, node.disk_dir)
 
     # -- calls ------------------------------------------------------------------------------
 
