@@ -15,8 +15,9 @@ import cloudpickle  # type: ignore[import-untyped]
 
 from freestone.errors import NotSerializableError
 from freestone.functions import modules
-from freestone.functions.fingerprint import Walk, is_importable
+from freestone.functions.fingerprint import Walk
 from freestone.functions.identity import IdentityCache
+from freestone.functions.pickling import dumps
 from freestone.functions.watch import Watch
 
 __all__ = ["EncodedFunction", "encode", "label_of"]
@@ -85,11 +86,12 @@ def encode(function: Callable[..., Any], *, hoist: bool = True) -> EncodedFuncti
     if entry is not None and entry.watch.is_unchanged():
         return entry.encoded
     walk = _walk(function)
-    users = [found for found in modules.closure(walk.names) if found.name not in walk.stale]
-    key = (walk.digest(), hoist, tuple(users), frozenset(walk.stale))
+    stale = _stale(walk)
+    users = tuple(modules.closure(name for name in walk.names if name not in stale))
+    key = (walk.digest(), hoist, users, stale)
     encoded = _by_name.get(key)
     if encoded is None:
-        encoded = _by_name[key] = _encode(function, walk, users, hoist)
+        encoded = _by_name[key] = _encode(function, walk, users, stale, hoist)
     if isinstance(function, FunctionType):
         cache.put(function, _Entry(encoded, Watch(walk)))
     return encoded
@@ -126,16 +128,32 @@ def _walk(function: Callable[..., Any]) -> Walk:
     return walk
 
 
+def _stale(walk: Walk) -> frozenset[str]:
+    """Find the modules that differ from their files, and all that import one of those."""
+    if not walk.stale:
+        return frozenset()
+    importers = {
+        name
+        for name in walk.names
+        if any(found.name in walk.stale for found in modules.closure([name]))
+    }
+    return frozenset(importers | walk.stale)
+
+
 def _encode(
-    function: Callable[..., Any], walk: Walk, users: list[modules.UserModule], hoist: bool
+    function: Callable[..., Any],
+    walk: Walk,
+    users: tuple[modules.UserModule, ...],
+    stale: frozenset[str],
+    hoist: bool,
 ) -> EncodedFunction:
     try:
-        with _by_value(walk.stale):
-            payload = _dumps(function)
+        with _by_value(stale):
+            payload = dumps(function)
     except Exception as error:
         raise _refused(function, str(error)) from error
     label = label_of(function)
-    hoists = [entry for entry in walk.hoists if entry[0] not in walk.stale] if hoist else []
+    hoists = [entry for entry in walk.hoists if entry[0] not in stale] if hoist else []
     definition = pickle.dumps((label, hoists, [tuple(user) for user in users], payload), protocol=5)
     return EncodedFunction(label, walk.digest(), definition)
 
@@ -147,35 +165,8 @@ def _refused(function: Callable[..., Any], reason: str) -> NotSerializableError:
     )
 
 
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """Cloudpickle, which does not know functions with an ``lru_cache``."""
-
-    def reducer_override(self, value: Any) -> Any:
-        import functools
-
-        if type(value) is functools._lru_cache_wrapper and not is_importable(
-            value, value.__module__ or "", value.__qualname__
-        ):
-            return _cached, (value.__wrapped__, value.cache_parameters())
-        return super().reducer_override(value)
-
-
-def _cached(function: Callable[..., Any], parameters: dict[str, Any]) -> Any:
-    import functools
-
-    return functools.lru_cache(**parameters)(function)
-
-
-def _dumps(value: Any) -> bytes:
-    import io
-
-    with io.BytesIO() as file:
-        _Pickler(file, protocol=5).dump(value)
-        return file.getvalue()
-
-
 @contextmanager
-def _by_value(names: set[str]) -> Iterator[None]:
+def _by_value(names: frozenset[str]) -> Iterator[None]:
     """Send what these modules define by value: their files are no longer what is loaded here."""
     here = [sys.modules[name] for name in names if name in sys.modules]
     known = cloudpickle.list_registry_pickle_by_value()
