@@ -99,7 +99,7 @@ def test_values_are_parsed_the_same_from_text_and_typed() -> None:
         "FREESTONE_SPIN_US": "0",
         "FREESTONE_LOG": "DEBUG",
     }
-    typed = {"memory": 2**31, "progress": True, "spin_us": 0, "log": "debug"}
+    typed: dict[str, Any] = {"memory": 2**31, "progress": True, "spin_us": 0, "log": "debug"}
     assert load(env) == load(**typed)
 
 
