@@ -63,16 +63,14 @@ def claims(report: common.Report, sizes: list[int]) -> list[common.Claim]:
 
 def draw(report: common.Report, sizes: list[int], path: Path) -> None:
     """Draw bandwidths and the time to map the smallest and the largest array."""
-    limits = {
-        case: {case: float(figure["median"])}
-        for case, figure in report.figures.get("machine", {}).items()
-    }
-    copies = limits.get("copy", {})
-    sockets = limits.get("socket", {}) | limits.get("socket into memory", {})
+    machine = report.figures.get("machine", {})
+    limits = {f"the machine's {case}": float(machine[case]["median"]) for case in machine}
+    copies = {name: value for name, value in limits.items() if "copy" in name}
+    sockets = {name: value for name, value in limits.items() if "socket" in name}
     largest, smallest = size_name(max(sizes)), size_name(min(sizes))
     panels = [
-        plots.Panel(f"Put {largest}", "GB/s", report.series("put") | copies),
-        plots.Panel("Send to the other worker", "GB/s", report.series("send") | sockets),
+        plots.Panel(f"Put {largest}", "GB/s", report.series("put"), copies),
+        plots.Panel("Send to the other worker", "GB/s", report.series("send"), sockets),
         *(
             plots.Panel(f"Map {size}", "µs, lower is better", report.series(f"map {size}"))
             for size in (smallest, largest)

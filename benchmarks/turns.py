@@ -37,12 +37,12 @@ def take(target: str, **arguments: Any) -> dict[str, Any]:
     dict
         What it returned; ``{"absent": reason}`` when something isn't installed or it failed.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         out = Path(folder) / "turn.json"
         process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.turns", target, json.dumps(arguments), str(out)],
             cwd=ROOT,
-            env=_environment(),
+            env=_environment(folder),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -60,11 +60,13 @@ def take(target: str, **arguments: Any) -> dict[str, Any]:
         return {"absent": f"failed: {last}"}
 
 
-def _environment() -> dict[str, str]:
-    # Systems that start interpreters find this package, and the tools they were installed with.
+def _environment(folder: str) -> dict[str, str]:
+    # Systems that start interpreters find this package, and the tools they were installed with;
+    # what they leave behind goes with the folder of the turn.
     tools = Path(sys.executable).parent
     path = f"{tools}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    return {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path}
+    temporary = {"TMPDIR": folder, "RAY_TMPDIR": folder}
+    return {**os.environ, **temporary, "PYTHONPATH": str(ROOT), "PATH": path}
 
 
 def main() -> None:
