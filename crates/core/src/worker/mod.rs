@@ -1,1 +1,5 @@
-//! Placeholder while the contract is written.
+//! A node's inputs, executors and cache accounting.
+
+pub mod claim;
+
+pub use claim::Claims;
