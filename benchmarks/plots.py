@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -16,11 +16,12 @@ GREY = "#666666"
 
 @dataclass(frozen=True)
 class Panel:
-    """One axes of dots: a value by subject, on a logarithmic scale."""
+    """One axes of dots: a value by subject, on a logarithmic scale, and what limits them."""
 
     title: str
     label: str
     values: Mapping[str, float]
+    limits: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,14 @@ def dots(panels: Sequence[Panel], path: Path, title: str, order: Sequence[str]) 
 
 def _dots(axis: Axes, panel: Panel, subjects: Sequence[str]) -> None:
     axis.set_xscale("log")
-    if panel.values:
-        axis.set_xlim(min(panel.values.values()) / 3, max(panel.values.values()) * 10)
+    known = [*panel.values.values(), *panel.limits.values()]
+    if known:
+        axis.set_xlim(min(known) / 3, max(known) * 10)
+    for index, (name, limit) in enumerate(panel.limits.items()):
+        style = ("--", ":")[index % 2]
+        axis.axvline(limit, color=GREY, linestyle=style, label=f"{name}: {_number(limit)}")
+    if panel.limits:
+        axis.legend(fontsize=8, frameon=False, loc="lower right")
     for row, subject in enumerate(subjects):
         value = panel.values.get(subject)
         place = axis.get_xlim()[0] if value is None else value
@@ -93,9 +100,11 @@ def lines(
                 linestyle="--" if line.dashed else "-",
                 markersize=5,
             )
-        axis.set(xscale="log", yscale="log", xlabel=x_label)
+        axis.set_xscale("symlog", linthresh=1)
+        axis.set(yscale="log", xlabel=x_label)
         axis.set_title(name, fontsize=10, loc="left")
-        axis.legend(fontsize=8, frameon=False)
+        if drawn:
+            axis.legend(fontsize=8, frameon=False)
         _plain(axis)
     axes[0].set_ylabel(y_label)
     _save(figure, path, title)

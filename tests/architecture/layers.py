@@ -2,9 +2,22 @@
 
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_native", "errors", "units"}),
-    frozenset({"config"}),
-    frozenset({"blocks", "hosts", "io", "names"}),
-    frozenset({"cluster", "executor", "future", "joblib", "observe", "reduce", "task"}),
+    frozenset({"config", "failures"}),
+    frozenset({"file", "functions", "hosts", "io", "observe"}),
+    frozenset(
+        {
+            "cluster",
+            "commands",
+            "compat",
+            "executor",
+            "future",
+            "reduce",
+            "serializing",
+            "task",
+            "waiting",
+            "worker",
+        }
+    ),
     frozenset({"collections"}),
     frozenset({"events", "graph", "lang", "malleable", "split"}),
     frozenset({"__init__"}),
