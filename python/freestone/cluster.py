@@ -472,10 +472,8 @@ def _options(
     unknown = [key for key, _ in amounts if key not in known]
     if unknown:
         raise ValueError(f"unknown resources {unknown}: there are {sorted(known)}")
-    parsed = {
+    parsed: dict[str, Any] = {
         key: parse_nbytes(amount) if key in ("memory", "disk") else int(amount)
         for key, amount in amounts
     }
     return _native.Options(**parsed, outputs=outputs, **dict(options))
-
-

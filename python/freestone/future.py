@@ -134,4 +134,3 @@ class Future(_native.FutureBase):
         from freestone.observe.reprs import future_html
 
         return future_html(self)
-
