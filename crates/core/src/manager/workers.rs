@@ -233,7 +233,8 @@ impl Workers {
             return;
         }
         worker.load = new;
-        let order = &mut self.kinds[worker.kind].order;
+        let kind = worker.kind;
+        let order = &mut self.kinds[kind].order;
         order.remove(&(old, id));
         order.insert((new, id));
     }
