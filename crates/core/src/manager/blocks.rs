@@ -34,10 +34,13 @@ pub(super) struct Want {
     pub stage: WantStage,
     /// How many assigned tasks, gathers and hand-overs ask for it.
     pub users: u32,
+    pub failures: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum WantStage {
+    /// The block is nowhere.
+    Lacking,
     /// In the target's inbox.
     Inbox,
     /// In a source's outbox.
@@ -71,7 +74,7 @@ pub(super) struct Extra {
     pub wants: Vec<Want>,
     pub gathers: Vec<Gather>,
     /// Workers that were sent `Adopt` and have not answered.
-    pub adopting: SmallVec<[WorkerId; 2]>,
+    pub adopting: Vec<(WorkerId, Ticket)>,
     /// Reductions (and the positions in them) that wait for it.
     pub reductions: Vec<(u32, u32)>,
 }
@@ -209,6 +212,10 @@ impl Block {
         }
     }
 
+    pub fn want_mut(&mut self, target: WorkerId) -> Option<&mut Want> {
+        self.extra.as_mut()?.wants.iter_mut().find(|want| want.target == target)
+    }
+
     pub fn wants(&self) -> &[Want] {
         self.extra.as_ref().map_or(&[], |extra| &extra.wants)
     }
@@ -246,6 +253,10 @@ impl Blocks {
 
     pub fn get(&self, slot: BlockSlot) -> Option<&Block> {
         self.table.get(slot)
+    }
+
+    pub fn get_mut(&mut self, slot: BlockSlot) -> Option<&mut Block> {
+        self.table.get_mut(slot)
     }
 
     pub fn find_or_insert(&mut self, name: Name) -> BlockSlot {

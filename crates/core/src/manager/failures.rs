@@ -191,6 +191,7 @@ impl Manager {
                 false
             });
             self.blocks[slot].consumers.extend(consumers);
+            self.fail_gathers(slot);
             if !self.blocks[slot].is_needed() {
                 self.loose.push(slot);
             }

@@ -40,6 +40,8 @@ impl Manager {
         }
         if !was_available {
             self.on_available(slot);
+        } else if self.blocks[slot].extra.is_some() {
+            self.advance_gathers(slot);
         }
         if !self.blocks[slot].is_needed() {
             self.loose.push(slot);
@@ -68,6 +70,10 @@ impl Manager {
                     self.settle(ticket, Outcome::Ready(output.clone()));
                 }
             }
+        }
+        if self.blocks[slot].extra.is_some() {
+            self.advance_gathers(slot);
+            self.restart_wants(slot);
         }
         self.wake_consumers(slot);
         if !self.blocks[slot].is_needed() {
@@ -281,6 +287,7 @@ impl Manager {
             worker.blocks.remove(&slot);
             worker.nbytes -= nbytes;
         }
+        self.redirect_wants(slot, id);
         if gone {
             let block = &mut self.blocks[slot];
             if !block.is_wanted() {

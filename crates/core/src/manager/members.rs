@@ -22,6 +22,11 @@ impl Manager {
             }
             Request::PutInline { name, bytes } => self.on_put_inline(name, bytes),
             Request::Watch { name, ticket } => self.on_watch(name, ticket),
+            Request::Put { block, path, owned, worker, keep, ticket } => {
+                self.on_put(block, (path, owned), worker, keep, ticket);
+            }
+            Request::Gather { name, worker, ticket } => self.on_gather(name, worker, ticket),
+            Request::Unpin { name, worker } => self.send(worker, ToWorker::Unpin(name)),
             Request::Release(names) => self.on_release(&names),
             Request::Cancel(names) => self.on_cancel(&names),
             _ => {}
@@ -36,7 +41,12 @@ impl Manager {
         worker.seen_ns = self.now;
         match message {
             FromWorker::Done(reports) => self.on_done(id, reports),
-            FromWorker::Have { block, .. } => self.add_replica(block, id),
+            FromWorker::Have { block, fetched } => self.on_have(id, block, fetched),
+            FromWorker::FetchFailed { name, source, missing_there, .. } => {
+                self.on_fetch_failed(id, &name, source, missing_there);
+            }
+            FromWorker::Pinned { name, path } => self.on_pinned(id, name, path),
+            FromWorker::Lost { names, .. } => self.on_lost(id, &names),
             FromWorker::Status(status) => worker.status = status,
             _ => {}
         }

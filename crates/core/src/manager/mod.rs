@@ -8,24 +8,29 @@ mod blocks;
 mod dispatch;
 mod failures;
 mod functions;
+mod gathers;
 mod hash;
 mod lifetime;
 mod members;
+mod placement;
 mod ready;
 mod recovery;
 mod reports;
 mod submission;
 mod table;
 mod tasks;
+mod transfers;
 mod workers;
 
 pub use api::*;
 
+use crate::wire::ToWorker;
 use blocks::Blocks;
 use freestone_base::WorkerId;
 use functions::Functions;
 use ready::Classes;
 use table::{BlockSlot, TaskSlot};
+use std::collections::BTreeSet;
 use tasks::Tasks;
 use workers::Workers;
 
@@ -49,6 +54,10 @@ pub struct Manager {
     loose: Vec<BlockSlot>,
     /// Tasks whose inputs are all there now.
     fresh: Vec<TaskSlot>,
+    /// Bytes per second between workers, as seen lately.
+    bandwidth: f64,
+    /// Which blocks are adopted or gathered at which worker.
+    bound: BTreeSet<(WorkerId, BlockSlot)>,
     closed: bool,
 }
 
@@ -73,6 +82,7 @@ struct Counts {
 impl Manager {
     /// A manager without tasks and workers.
     pub fn new(config: Config) -> Self {
+        let bandwidth = config.bandwidth.max(1.0);
         Self {
             config,
             now: 0,
@@ -86,6 +96,8 @@ impl Manager {
             touched: Vec::new(),
             loose: Vec::new(),
             fresh: Vec::new(),
+            bandwidth,
+            bound: BTreeSet::new(),
             closed: false,
         }
     }
@@ -123,6 +135,14 @@ impl Manager {
                 worker.touched = true;
                 self.touched.push(id);
             }
+        }
+    }
+
+    /// Sends a message to a worker at the end of the event.
+    fn send(&mut self, id: WorkerId, message: ToWorker) {
+        if let Some(worker) = self.workers.get_mut(id) {
+            worker.post.other.push(message);
+            self.touch(id);
         }
     }
 

@@ -42,7 +42,7 @@ impl Manager {
     }
 
     /// A block that is known by name only: dropped, and nothing that could make it again.
-    fn is_forgotten(&self, slot: BlockSlot) -> bool {
+    pub(super) fn is_forgotten(&self, slot: BlockSlot) -> bool {
         let block = &self.blocks[slot];
         let adopting = block.extra.as_ref().is_some_and(|extra| !extra.adopting.is_empty());
         block.producer.is_none()
@@ -84,6 +84,9 @@ impl Manager {
             let slot = self.blocks.find_or_insert(*name);
             let block = &mut self.blocks[slot];
             block.references += 1;
+            if block.failure().is_some() {
+                block.data = Data::Absent;
+            }
             block.depth = block.depth.max(depth);
             block.keep = block.keep.max(submission.options.keep);
             if let Some(ticket) = submission.tickets.get(index) {
@@ -101,6 +104,8 @@ impl Manager {
             if let Some(output) = block.as_output() {
                 self.settle(ticket, Outcome::Ready(output));
             }
+        } else if let Some(failure) = block.failure().cloned() {
+            self.settle(ticket, Outcome::Failed(failure));
         } else {
             block.tickets.push(ticket);
         }

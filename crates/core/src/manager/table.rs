@@ -89,6 +89,10 @@ impl<S: Slot, T> Table<S, T> {
         self.entries.get(slot.index())?.value.as_ref()
     }
 
+    pub fn get_mut(&mut self, slot: S) -> Option<&mut T> {
+        self.entries.get_mut(slot.index())?.value.as_mut()
+    }
+
     pub fn generation(&self, slot: S) -> u32 {
         self.entries[slot.index()].generation
     }

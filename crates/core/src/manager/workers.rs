@@ -88,6 +88,11 @@ impl Worker {
         self.slots.saturating_sub(self.running.len() as u32)
     }
 
+    /// Transfers from here, under way and to come.
+    pub fn outgoing(&self) -> usize {
+        self.sending.len() + self.outbox.len()
+    }
+
     pub fn is_active(&self) -> bool {
         self.stage == WorkerStage::Active
     }
