@@ -1,0 +1,262 @@
+"""Workers on this machine, as processes of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from freestone.config import Config
+from freestone.errors import ClusterStartError, StorageFullError
+from freestone.observe.control import ControlServer
+
+__all__ = ["Node", "Site", "runtime_dir"]
+
+_SHARED_MEMORY = Path("/dev/shm")
+# A worker that was told to leave gets this long before it is killed.
+_FAREWELL_S = 1.0
+
+
+def runtime_dir(config: Config | None = None) -> Path:
+    """Return the folder in which each cluster of this user has a folder of its own."""
+    if config is not None and config.folder is not None:
+        return Path(config.folder)
+    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    return Path(base) / f"freestone-{os.getuid()}"
+
+
+def _private(path: Path) -> Path:
+    """Make a folder that only this user may enter, or refuse one that others may."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    stat = path.stat()
+    if stat.st_uid != os.getuid() or stat.st_mode & 0o077:
+        raise ClusterStartError(f"{path} must belong to you alone: chmod 700 it, or set folder=")
+    return path
+
+
+def _memory_dir() -> Path:
+    if _SHARED_MEMORY.is_dir() and os.access(_SHARED_MEMORY, os.W_OK):
+        return _SHARED_MEMORY / f"freestone-{os.getuid()}"
+    return runtime_dir()
+
+
+def _machine_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What one worker on this machine has.
+
+    Attributes
+    ----------
+    executors : int
+        Its executors, which is also how many cores it has.
+    memory, disk : int
+        Bytes.
+    """
+
+    number: int
+    memory_dir: str
+    disk_dir: str
+    executors: int
+    memory: int
+    disk: int
+    gpus: int
+
+
+def _nodes(config: Config, name: str, folder: Path) -> list[Node]:
+    workers = config.workers or 1
+    cores = len(os.sched_getaffinity(0))
+    memory_dir = _private(_memory_dir()) / name
+    room = shutil.disk_usage(memory_dir.parent)
+    disk_room = shutil.disk_usage(folder)
+    memory = config.memory or min(_machine_memory() // 2, room.free // 2) // workers
+    disk = config.disk if config.disk is not None else disk_room.free // 2 // workers
+    if memory > room.total:
+        raise StorageFullError(needed=memory, free=room.free, folder=str(memory_dir.parent))
+    return [
+        Node(
+            number=number,
+            memory_dir=str(memory_dir / f"{number}"),
+            disk_dir=str(folder / f"disk-{number}"),
+            executors=config.executors or max(1, cores // workers),
+            memory=memory,
+            disk=disk,
+            gpus=config.gpus or 0,
+        )
+        for number in range(workers)
+    ]
+
+
+@dataclass(slots=True)
+class Site:
+    """The folder, the key and the workers of a cluster on this machine.
+
+    A worker that dies is started again, with an empty cache.
+    """
+
+    config: Config
+    folder: Path
+    key: str
+    nodes: list[Node]
+    processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    control: ControlServer | None = None
+    closing: threading.Event = field(default_factory=threading.Event)
+
+    @classmethod
+    def create(cls, config: Config) -> Site:
+        """Make the folder, and sweep those whose clusters died."""
+        base = _private(runtime_dir(config))
+        sweep(base)
+        name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        folder = _private(base / name)
+        return cls(config, folder, secrets.token_hex(16), _nodes(config, name, folder))
+
+    @property
+    def socket(self) -> str:
+        """Where workers join."""
+        return str(self.folder / "manager.sock")
+
+    @property
+    def home(self) -> Node:
+        """The worker whose cache the program shares."""
+        return self.nodes[0]
+
+    def start(self, joined: Callable[[], list[str]], replaced: Callable[[Node], None]) -> None:
+        """Start the workers and wait until all have joined.
+
+        Parameters
+        ----------
+        joined
+            Tells the cache folders of the workers that have joined.
+        replaced
+            Called, on a thread, after a worker that died was started again.
+        """
+        with open(os.open(self.access, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            json.dump({"key": self.key}, file)
+        for node in self.nodes:
+            # One after another, so that their numbers are those of their nodes.
+            self.processes[node.number] = self._start(node)
+            self._wait_for(node, joined)
+        for node in self.nodes:
+            threading.Thread(
+                target=self._watch,
+                args=(node, joined, replaced),
+                name=f"freestone-node-{node.number}",
+                daemon=True,
+            ).start()
+
+    def _wait_for(self, node: Node, joined: Callable[[], list[str]]) -> None:
+        deadline = time.monotonic() + self.config.start_timeout_s
+        while node.memory_dir not in joined():
+            self._check(node, deadline)
+            time.sleep(0.001)
+
+    def _watch(
+        self, node: Node, joined: Callable[[], list[str]], replaced: Callable[[Node], None]
+    ) -> None:
+        for restarts in itertools.count(1):
+            self.processes[node.number].wait()
+            # One that dies again and again waits longer and longer.
+            if self.closing.wait(min(0.01 * 2**restarts, 30.0)):
+                return
+            self.processes[node.number] = self._start(node)
+            with contextlib.suppress(ClusterStartError):
+                self._wait_for(node, joined)
+                replaced(node)
+
+    @property
+    def access(self) -> Path:
+        """The file with the cluster's key."""
+        return self.folder / "access.json"
+
+    def _start(self, node: Node) -> subprocess.Popen[bytes]:
+        words = [sys.executable, "-m", "freestone.worker", "--manager", f"unix:{self.socket}"]
+        words += ["--access", str(self.access), "--folder", str(self.folder)]
+        settings = {
+            "executors": node.executors,
+            "memory": node.memory,
+            "disk": node.disk,
+            "gpus": node.gpus,
+            "memory-dir": node.memory_dir,
+            "disk-dir": node.disk_dir,
+            "cache": self.config.cache,
+            "spin-us": int(self.config.spin_us),
+            "inline-nbytes": self.config.inline_nbytes,
+        }
+        for key, value in settings.items():
+            if value is not None:
+                words += [f"--{key}", str(value)]
+        env = os.environ | {"FREESTONE__PYTHON_PATH": json.dumps(sys.path)}
+        return subprocess.Popen(words, stdin=subprocess.DEVNULL, env=env, process_group=0)
+
+    def _check(self, node: Node, deadline: float) -> None:
+        status = self.processes[node.number].poll()
+        if status is not None:
+            raise ClusterStartError(
+                f"worker {node.number} ended with status {status} before it had joined; "
+                "what it printed says why"
+            )
+        if time.monotonic() > deadline:
+            raise ClusterStartError(
+                f"the workers did not join within {self.config.start_timeout_s} s; "
+                "raise start_timeout_s on a slow machine"
+            )
+
+    def serve(self, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Tell `freestone status` of this cluster."""
+        about = {"pid": os.getpid(), "started": time.time(), "socket": self.socket}
+        (self.folder / "cluster.json").write_text(json.dumps(about))
+        self.control = ControlServer(self.folder, answer)
+
+    def close(self) -> None:
+        """Wait for the workers, kill those that stay, remove what they left."""
+        self.closing.set()
+        if self.control is not None:
+            self.control.close()
+        deadline = time.monotonic() + _FAREWELL_S
+        for process in list(self.processes.values()):
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        _remove(self.folder, Path(self.home.memory_dir).parent)
+
+
+def _remove(*folders: Path) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(base: Path) -> None:
+    """Remove what clusters left whose processes were killed."""
+    for root in {base, _memory_dir()}:
+        if not root.is_dir():
+            continue
+        for folder in root.iterdir():
+            pid = folder.name.partition("-")[0]
+            if pid.isdigit() and not _is_alive(int(pid)):
+                _remove(folder)
+
+
+def _is_alive(pid: int) -> bool:
+    with contextlib.suppress(PermissionError):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+    return True

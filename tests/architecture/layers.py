@@ -1,0 +1,55 @@
+"""Which module may import which: the table of DESIGN, 'Layers', from the bottom up."""
+
+LAYERS: tuple[frozenset[str], ...] = (
+    frozenset({"_native", "errors", "units"}),
+    frozenset({"config", "failures"}),
+    frozenset({"file", "functions", "hosts", "io", "observe"}),
+    frozenset(
+        {
+            "cluster",
+            "commands",
+            "compat",
+            "executor",
+            "future",
+            "reduce",
+            "serializing",
+            "task",
+            "waiting",
+            "worker",
+        }
+    ),
+    frozenset({"collections"}),
+    frozenset({"events", "graph", "lang", "malleable", "split"}),
+    frozenset({"__init__"}),
+    frozenset({"cli", "demo", "testing"}),
+)
+"""The parts of `freestone`; a part imports from its own layer and those below."""
+
+SIBLINGS = LAYERS[5]
+"""The surfaces, which do not import one another."""
+
+CRATES: dict[str, frozenset[str]] = {
+    "base": frozenset(),
+    "core": frozenset({"base"}),
+    "events": frozenset({"base"}),
+    "vector": frozenset({"base"}),
+    "python": frozenset({"base", "core", "events", "vector"}),
+}
+"""The crates of the workspace that each crate may depend on."""
+
+BINDING_CRATES = frozenset({"python"})
+"""The only crates that may see PyO3."""
+
+IO_CRATES = frozenset({"libc", "mio", "rustls", "socket2", "tokio"})
+"""What the pure crate, `base`, may not depend on."""
+
+STATE_MACHINES = ("core/src/manager", "core/src/worker")
+"""Folders of `crates` with no clock, socket, file or thread inside."""
+
+
+def layer_of(part: str) -> int:
+    """Return the index of the layer that holds `part`, a direct child of `freestone`."""
+    for index, layer in enumerate(LAYERS):
+        if part in layer:
+            return index
+    raise LookupError(f"freestone.{part} has no place in LAYERS")
