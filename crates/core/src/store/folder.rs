@@ -317,7 +317,7 @@ impl Folder {
 }
 
 /// Where a block lies in a folder.
-pub(super) fn place(folder: &Path, name: Name, form: &Form) -> Result<PathBuf, StoreError> {
+pub(crate) fn place(folder: &Path, name: Name, form: &Form) -> Result<PathBuf, StoreError> {
     let Form::File(basename) = form else { return Ok(folder.join(name.to_string())) };
     let bad = matches!(basename.as_str(), "" | "." | "..") || basename.contains(['/', '\0']);
     if bad {
