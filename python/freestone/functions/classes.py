@@ -30,10 +30,8 @@ _PASSED_OVER = frozenset(
 
 def write_class(walk: Walk, cls: type) -> None:
     """Write a class: where it is installed, or else its bases and all that is in it."""
-    from freestone.functions.fingerprint import is_importable
-
     module, name = cls.__module__, cls.__qualname__
-    importable = is_importable(cls, module, name)
+    importable = modules.is_importable(cls, module, name)
     if cls.__module__ == "builtins" or (importable and not modules.is_user(module)):
         walk.reference(module, name)
         return

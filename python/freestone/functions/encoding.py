@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any
 
-import cloudpickle  # type: ignore[import-untyped]
+import cloudpickle
 
 from freestone.errors import NotSerializableError
 from freestone.functions import modules

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import struct
-import sys
 from collections.abc import Iterable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any
 
 from freestone.errors import NotSerializableError
 from freestone.functions import modules
+from freestone.functions.classes import write_class
 from freestone.functions.scan import Import, code_digest, scan
+from freestone.functions.values import write_value
 
 __all__ = ["MISSING", "Walk", "digest"]
 
@@ -139,8 +140,6 @@ class Walk:
         elif isinstance(value, ModuleType):
             self.module(value)
         elif isinstance(value, type):
-            from freestone.functions.classes import write_class
-
             write_class(self, value)
         elif kind is MethodType:
             self.write("method")
@@ -148,8 +147,6 @@ class Walk:
         elif kind is BuiltinFunctionType:
             self._builtin(value)
         else:
-            from freestone.functions.values import write_value
-
             write_value(self, value)
 
     def reference(self, module: str, qualname: str) -> None:
@@ -192,7 +189,7 @@ class Walk:
     def function(self, function: FunctionType) -> None:
         """Write a function: where it is installed, or else its code and all that it refers to."""
         module = function.__module__ or ""
-        importable = is_importable(function, module, function.__qualname__)
+        importable = modules.is_importable(function, module, function.__qualname__)
         if importable and not modules.is_user(module):
             self.reference(module, function.__qualname__)
             return
@@ -292,14 +289,6 @@ def digest(value: object) -> bytes:
     walk = Walk()
     walk.value(value)
     return walk.digest()
-
-
-def is_importable(value: object, module: str, qualname: str) -> bool:
-    """Whether an object is what its module has under its name."""
-    found: Any = sys.modules.get(module)
-    for part in qualname.split("."):
-        found = getattr(found, part, None)
-    return found is value and module not in ("__main__", "__mp_main__")
 
 
 def is_builtin(namespace: dict[str, Any], name: str) -> bool:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from freestone.functions.scan import code_digest, scan
 
@@ -19,6 +19,7 @@ __all__ = [
     "Origin",
     "UserModule",
     "closure",
+    "is_importable",
     "is_installed",
     "is_stale",
     "is_user",
@@ -191,6 +192,14 @@ def _spec(name: str) -> ModuleSpec | None:
         return importlib.util.find_spec(name)
     except (ImportError, ValueError, AttributeError):
         return None
+
+
+def is_importable(value: object, module: str, qualname: str) -> bool:
+    """Whether an object is what its module has under its name."""
+    found: Any = sys.modules.get(module)
+    for part in qualname.split("."):
+        found = getattr(found, part, None)
+    return found is value and module not in ("__main__", "__mp_main__")
 
 
 def is_installed(path: str) -> bool:

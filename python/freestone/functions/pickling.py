@@ -7,9 +7,9 @@ import io
 from collections.abc import Callable
 from typing import Any
 
-import cloudpickle  # type: ignore[import-untyped]
+import cloudpickle
 
-from freestone.functions.fingerprint import is_importable
+from freestone.functions.modules import is_importable
 
 __all__ = ["Pickler", "dumps"]
 
