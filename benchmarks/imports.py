@@ -78,13 +78,8 @@ def draw(report: common.Report, works_s: list[float], path: Path) -> None:
                 label = "hoisted" if hoist else "not hoisted"
                 drawn.append(plots.Line(label, [w * 1e3 for w in works_s], seconds, not hoist))
         charts[kind] = drawn
-    plots.lines(
-        charts,
-        path,
-        "15,000 calls that import numpy, two executors",
-        "work of a call (ms)",
-        "the run (s)",
-    )
+    title = "15,000 calls that import numpy, two executors"
+    plots.lines(charts, path, title, ("work of a call (ms)", "the run (s)"))
 
 
 def main() -> None:

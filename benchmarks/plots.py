@@ -84,10 +84,14 @@ def _number(value: float) -> str:
 
 
 def lines(
-    charts: Mapping[str, Sequence[Line]], path: Path, title: str, x_label: str, y_label: str
+    charts: Mapping[str, Sequence[Line]],
+    path: Path,
+    title: str,
+    labels: tuple[str, str],
+    y_scale: str = "log",
 ) -> None:
-    """Draw one logarithmic chart of lines per title, with a common legend."""
-    figure = Figure(figsize=(4.8 * len(charts), 4.2), layout="constrained")
+    """Draw one chart of lines per title; `labels` of the axes, x logarithmic from 1 on."""
+    figure = Figure(figsize=(max(4.8 * len(charts), 6.4), 4.2), layout="constrained")
     axes = figure.subplots(1, len(charts), squeeze=False, sharey=True)[0]
     for axis, (name, drawn) in zip(axes, charts.items(), strict=True):
         for index, line in enumerate(drawn):
@@ -101,12 +105,15 @@ def lines(
                 markersize=5,
             )
         axis.set_xscale("symlog", linthresh=1)
-        axis.set(yscale="log", xlabel=x_label)
+        axis.set_yscale(y_scale)
+        axis.set_xlabel(labels[0], fontsize=9)
         axis.set_title(name, fontsize=10, loc="left")
         if drawn:
             axis.legend(fontsize=8, frameon=False)
         _plain(axis)
-    axes[0].set_ylabel(y_label)
+    if y_scale == "linear":
+        axes[0].set_ylim(bottom=0)
+    axes[0].set_ylabel(labels[1], fontsize=9)
     _save(figure, path, title)
 
 
