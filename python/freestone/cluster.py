@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "as_completed", "current", "wait"]
 
 _open: list[Cluster] = []
+
+
+def _forget_all() -> None:
+    """In a child of this process, which has no manager: its clusters are closed there."""
+    while _open:
+        _open.pop()._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
 
 
 def current() -> Cluster | None:
@@ -430,6 +440,11 @@ class Cluster:
         self._manager.close()
         self._callbacks.close()
         self._site.close()
+
+    def _forget(self) -> None:
+        atexit.unregister(self.close)
+        self._manager.forget()
+        self._site.forget()
 
     def _write_trace(self) -> None:
         if self.config.trace is None or self.closed:

@@ -495,6 +495,12 @@ impl Manager {
         }
     }
 
+    /// In a child of the program, which has no manager's thread: there the run has ended.
+    fn forget(&self) {
+        std::mem::forget(lock(&self.thread).take());
+        self.link.client.close();
+    }
+
     /// Whether the run has ended.
     #[getter]
     fn closed(&self) -> bool {

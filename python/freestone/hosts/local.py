@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -221,6 +222,16 @@ class Site:
         about = {"pid": os.getpid(), "started": time.time(), "socket": self.socket}
         (self.folder / "cluster.json").write_text(json.dumps(about))
         self.control = ControlServer(self.folder, answer)
+
+    def forget(self) -> None:
+        """Let go, in a child of the program, of connections that keep workers alive."""
+        for name in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                connection = socket.socket(fileno=int(name))
+                if connection.getsockname() == self.socket:
+                    connection.close()
+                else:
+                    connection.detach()
 
     def close(self) -> None:
         """Wait for the workers, kill those that stay, remove what they left."""
