@@ -65,14 +65,17 @@ class Node:
     ----------
     executors : int
         Its executors, which is also how many cores it has.
+    ram : int
+        Bytes of memory that its calls may take together.
     memory, disk : int
-        Bytes.
+        Bytes of its cache's tiers.
     """
 
     number: int
     memory_dir: str
     disk_dir: str
     executors: int
+    ram: int
     memory: int
     disk: int
     gpus: int
@@ -94,6 +97,7 @@ def _nodes(config: Config, name: str, folder: Path) -> list[Node]:
             memory_dir=str(memory_dir / f"{number}"),
             disk_dir=str(folder / f"disk-{number}"),
             executors=config.executors or max(1, cores // workers),
+            ram=_machine_memory() // workers,
             memory=memory,
             disk=disk,
             gpus=config.gpus or 0,
@@ -189,12 +193,15 @@ class Site:
         words += ["--access", str(self.access), "--folder", str(self.folder)]
         settings = {
             "executors": node.executors,
+            "ram": node.ram,
             "memory": node.memory,
             "disk": node.disk,
             "gpus": node.gpus,
             "memory-dir": node.memory_dir,
             "disk-dir": node.disk_dir,
             "cache": self.config.cache,
+            "transfers-in": self.config.transfers_in,
+            "transfers-out": self.config.transfers_out,
             "spin-us": int(self.config.spin_us),
             "inline-nbytes": self.config.inline_nbytes,
         }
