@@ -197,8 +197,7 @@ impl Workers {
 
     pub fn insert(&mut self, mut worker: Worker) {
         let (id, index) = (worker.id, worker.id.0 as usize);
-        let same =
-            |kind: &Kind| kind.resources == worker.resources && kind.slots == worker.slots;
+        let same = |kind: &Kind| kind.resources == worker.resources && kind.slots == worker.slots;
         worker.kind = self.kinds.iter().position(same).unwrap_or_else(|| {
             let (resources, slots) = (worker.resources, worker.slots);
             self.kinds.push(Kind { resources, slots, order: BTreeSet::new() });
@@ -258,9 +257,7 @@ impl Workers {
         avoid: &'a [WorkerId],
     ) -> impl Iterator<Item = WorkerId> + 'a {
         let kinds = self.kinds.iter().filter(|kind| needs.fit(&kind.resources));
-        kinds.filter_map(|kind| {
-            kind.order.iter().map(|(_, id)| *id).find(|id| !avoid.contains(id))
-        })
+        kinds.filter_map(|kind| kind.order.iter().map(|(_, id)| *id).find(|id| !avoid.contains(id)))
     }
 
     /// The most loaded few of each kind.
