@@ -42,6 +42,9 @@ impl Manager {
             self.feed(id);
             self.workers.reorder(id);
         }
+        for index in 0..self.touched.len() {
+            self.steal_for(self.touched[index]);
+        }
     }
 
     /// Sends a worker what is queued for it as long as there is room; ready tasks of all that go

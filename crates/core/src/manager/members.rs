@@ -49,6 +49,7 @@ impl Manager {
             FromWorker::FetchFailed { name, source, missing_there, .. } => {
                 self.on_fetch_failed(id, &name, source, missing_there);
             }
+            FromWorker::Returned { returned, .. } => self.on_returned(id, &returned),
             FromWorker::Pinned { name, path } => self.on_pinned(id, name, path),
             FromWorker::Lost { names, .. } => self.on_lost(id, &names),
             FromWorker::Status(status) => worker.status = status,

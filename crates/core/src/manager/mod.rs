@@ -20,6 +20,7 @@ mod ready;
 mod recovery;
 mod reports;
 mod statistics;
+mod stealing;
 mod submission;
 mod table;
 mod tasks;

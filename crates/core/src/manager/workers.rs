@@ -265,6 +265,15 @@ impl Workers {
         self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| *id))
     }
 
+    /// Some workers with free slots.
+    pub fn idle(&self, most: usize) -> Vec<WorkerId> {
+        let all = self
+            .kinds
+            .iter()
+            .flat_map(|kind| kind.order.iter().take_while(|(load, _)| *load < 64).take(most));
+        all.map(|(_, id)| *id).collect()
+    }
+
     /// Whether some worker that takes work could hold a call that asks for `needs`.
     pub fn can_hold(&self, needs: &Resources) -> bool {
         self.kinds.iter().any(|kind| !kind.order.is_empty() && needs.fit(&kind.resources))
