@@ -247,6 +247,10 @@ impl Blocks {
         self.table.len()
     }
 
+    pub fn slots(&self) -> Vec<BlockSlot> {
+        self.table.slots()
+    }
+
     pub fn find(&self, name: &Name) -> Option<BlockSlot> {
         self.names.get(name).copied()
     }

@@ -42,6 +42,9 @@ impl Manager {
             self.feed(id);
             self.workers.reorder(id);
         }
+        for index in 0..self.touched.len() {
+            self.steal_for(self.touched[index]);
+        }
     }
 
     /// Sends a worker what is queued for it as long as there is room; ready tasks of all that go
@@ -60,7 +63,7 @@ impl Manager {
     /// The least loaded worker that has room for the first task of some class.
     fn next_taker(&mut self) -> Option<WorkerId> {
         let mut takers = None;
-        for class in 0..self.classes.iter().count() as u32 {
+        for class in 0..self.classes.len() {
             let Some(task) = self.first_of_class(class) else { continue };
             let Some(id) = self.workers.least_loaded(&self.classes.get(class).resources) else {
                 continue;
@@ -91,7 +94,7 @@ impl Manager {
     /// The first task among a worker's own and those of the classes that it can hold.
     fn best_for(&mut self, id: WorkerId) -> Option<(From, TaskSlot)> {
         let mut best = self.first_of_own(id).map(|task| (From::Own, task));
-        for class in 0..self.classes.iter().count() as u32 {
+        for class in 0..self.classes.len() {
             if !self.classes.get(class).resources.fit(&self.workers[id].resources) {
                 continue;
             }
@@ -209,7 +212,8 @@ impl Manager {
     pub(super) fn promote(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(id) else { return };
         while let Some((name, attempt)) = worker.ahead.front().copied() {
-            let found = self.tasks.find(name).filter(|task| is_ahead(&self.tasks[*task], id, attempt));
+            let found =
+                self.tasks.find(name).filter(|task| is_ahead(&self.tasks[*task], id, attempt));
             if let Some(task) = found {
                 let record = &mut self.tasks[task];
                 if !worker.reserve(name, &record.options.resources) {

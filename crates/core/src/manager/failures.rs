@@ -30,7 +30,7 @@ impl Manager {
 
     /// Workers joined or left: fails ready tasks that none of those present can hold.
     pub(super) fn refuse_unschedulable(&mut self) {
-        for class in 0..self.classes.iter().count() as u32 {
+        for class in 0..self.classes.len() {
             let needs = self.classes.get(class).resources;
             let Some(why) = self.refusal(&needs, None) else { continue };
             for id in self.classes.queue(class).drain() {

@@ -106,9 +106,9 @@ impl Manager {
         let slot = self.blocks.find(&name);
         let index = slot.and_then(|slot| {
             let gathers = &self.blocks[slot].extra.as_ref()?.gathers;
-            gathers.iter().position(|gather| {
-                gather.worker == id && gather.stage == GatherStage::Pinning
-            })
+            gathers
+                .iter()
+                .position(|gather| gather.worker == id && gather.stage == GatherStage::Pinning)
         });
         let (Some(slot), Some(index)) = (slot, index) else {
             if path.is_some() {

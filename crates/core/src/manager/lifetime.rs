@@ -156,7 +156,8 @@ impl Manager {
         });
         let Some(slot) = lost else { return };
         self.demand(slot);
-        if let (Some(failure), Some(_)) = (self.blocks[slot].failure().cloned(), self.tasks.get(task))
+        if let (Some(failure), Some(_)) =
+            (self.blocks[slot].failure().cloned(), self.tasks.get(task))
         {
             self.fail_task(task, &failure);
         }

@@ -1,10 +1,10 @@
 //! Workers that join and say something, and requests: who handles what.
 
+use super::Manager;
 use super::api::{Action, Record, Request};
 use super::hash::SetOf;
 use super::ready::Queue;
 use super::workers::{Outbox, Worker, WorkerStage};
-use super::Manager;
 use crate::wire::{FromWorker, PROTOCOL, ToWorker, WorkerStatus};
 use freestone_base::WorkerId;
 use std::collections::{BTreeSet, VecDeque};
@@ -29,6 +29,10 @@ impl Manager {
             Request::Unpin { name, worker } => self.send(worker, ToWorker::Unpin(name)),
             Request::Release(names) => self.on_release(&names),
             Request::Cancel(names) => self.on_cancel(&names),
+            Request::WhoHas { names, ticket } => self.on_who_has(&names, ticket),
+            Request::Explain { name, ticket } => self.on_explain(&name, ticket),
+            Request::Statistics { ticket } => self.on_statistics(ticket),
+            Request::Shutdown => self.on_shutdown(),
             _ => {}
         }
     }
@@ -45,6 +49,7 @@ impl Manager {
             FromWorker::FetchFailed { name, source, missing_there, .. } => {
                 self.on_fetch_failed(id, &name, source, missing_there);
             }
+            FromWorker::Returned { returned, .. } => self.on_returned(id, &returned),
             FromWorker::Pinned { name, path } => self.on_pinned(id, name, path),
             FromWorker::Lost { names, .. } => self.on_lost(id, &names),
             FromWorker::Status(status) => worker.status = status,

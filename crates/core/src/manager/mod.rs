@@ -5,7 +5,10 @@
 pub mod api;
 
 mod blocks;
+#[cfg(test)]
+mod check;
 mod dispatch;
+mod explain;
 mod failures;
 mod functions;
 mod gathers;
@@ -16,9 +19,13 @@ mod placement;
 mod ready;
 mod recovery;
 mod reports;
+mod statistics;
+mod stealing;
 mod submission;
 mod table;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod transfers;
 mod workers;
 
@@ -29,8 +36,8 @@ use blocks::Blocks;
 use freestone_base::WorkerId;
 use functions::Functions;
 use ready::Classes;
-use table::{BlockSlot, TaskSlot};
 use std::collections::BTreeSet;
+use table::{BlockSlot, TaskSlot};
 use tasks::Tasks;
 use workers::Workers;
 

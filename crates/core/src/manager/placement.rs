@@ -22,8 +22,8 @@ impl Manager {
     pub(super) fn place(&mut self, task: TaskSlot) {
         let record = &self.tasks[task];
         let avoids = record.history.as_ref().is_some_and(|history| !history.avoid.is_empty());
-        let by_place = avoids
-            || record.inputs.iter().any(|slot| self.blocks[*slot].stored().is_some());
+        let by_place =
+            avoids || record.inputs.iter().any(|slot| self.blocks[*slot].stored().is_some());
         let worker = match record.pinned {
             Some(worker) => Some(worker),
             None if by_place => self.soonest(record),
@@ -62,15 +62,18 @@ impl Manager {
         let avoid: &[WorkerId] = task.history.as_ref().map_or(&[], |history| &history.avoid);
         let usable = |id: &WorkerId| {
             !avoid.contains(id)
-                && self.workers.get(*id).is_some_and(|worker| {
-                    worker.is_active() && needs.fit(&worker.resources)
-                })
+                && self
+                    .workers
+                    .get(*id)
+                    .is_some_and(|worker| worker.is_active() && needs.fit(&worker.resources))
         };
         let mut candidates: SmallVec<[WorkerId; 16]> = SmallVec::new();
         let least_loaded = self.workers.least_loaded_of_each_kind(needs, avoid);
-        let holders = task.inputs.iter().take(INPUTS_SEEN).flat_map(|slot| {
-            self.blocks[*slot].replicas().iter().take(HOLDERS_SEEN).copied()
-        });
+        let holders = task
+            .inputs
+            .iter()
+            .take(INPUTS_SEEN)
+            .flat_map(|slot| self.blocks[*slot].replicas().iter().take(HOLDERS_SEEN).copied());
         for id in least_loaded.chain(holders) {
             if candidates.len() < CANDIDATES_SEEN && !candidates.contains(&id) && usable(&id) {
                 candidates.push(id);

@@ -138,5 +138,6 @@ impl Manager {
                 self.on_left(id);
             }
         }
+        self.steal_again();
     }
 }

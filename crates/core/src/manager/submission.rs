@@ -23,9 +23,8 @@ impl Manager {
                 Some((slot, None)) => inputs.push(slot),
                 Some((_, Some(failure))) => unusable = unusable.or(Some(Arc::clone(failure))),
                 None => {
-                    unusable = unusable.or_else(|| {
-                        Some(self.failure_of(&submission, Why::UnknownInput(*name)))
-                    });
+                    unusable = unusable
+                        .or_else(|| Some(self.failure_of(&submission, Why::UnknownInput(*name))));
                 }
             }
         }
@@ -45,17 +44,13 @@ impl Manager {
     pub(super) fn is_forgotten(&self, slot: BlockSlot) -> bool {
         let block = &self.blocks[slot];
         let adopting = block.extra.as_ref().is_some_and(|extra| !extra.adopting.is_empty());
-        block.producer.is_none()
-            && !block.is_available()
-            && block.failure().is_none()
-            && !adopting
+        block.producer.is_none() && !block.is_available() && block.failure().is_none() && !adopting
     }
 
     /// Whether the outputs are known and come, or are there, without a new task; then the
     /// submission only adds references.
     fn answer(&mut self, submission: &Submission) -> bool {
-        let Some(first) = submission.outputs.first().and_then(|name| self.blocks.find(name))
-        else {
+        let Some(first) = submission.outputs.first().and_then(|name| self.blocks.find(name)) else {
             return false;
         };
         let known = submission.outputs.iter().all(|name| {

@@ -85,6 +85,12 @@ impl<S: Slot, T> Table<S, T> {
         Some(value)
     }
 
+    /// The slots that are occupied now.
+    pub fn slots(&self) -> Vec<S> {
+        let occupied = self.entries.iter().enumerate().filter(|(_, entry)| entry.value.is_some());
+        occupied.map(|(index, _)| S::of(index as u32)).collect()
+    }
+
     pub fn get(&self, slot: S) -> Option<&T> {
         self.entries.get(slot.index())?.value.as_ref()
     }

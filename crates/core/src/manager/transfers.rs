@@ -47,9 +47,12 @@ impl Manager {
     fn is_used_at(&self, slot: BlockSlot, target: WorkerId, except: TaskSlot) -> bool {
         let block = &self.blocks[slot];
         let gathers = block.extra.iter().flat_map(|extra| &extra.gathers);
-        block.consumers.iter().filter_map(|id| self.tasks.find(*id)).any(|task| {
-            task != except && self.tasks[task].stage.assigned_to() == Some(target)
-        }) || gathers.into_iter().any(|gather| gather.worker == target)
+        block
+            .consumers
+            .iter()
+            .filter_map(|id| self.tasks.find(*id))
+            .any(|task| task != except && self.tasks[task].stage.assigned_to() == Some(target))
+            || gathers.into_iter().any(|gather| gather.worker == target)
     }
 
     fn remove_want(&mut self, slot: BlockSlot, target: WorkerId) {
@@ -120,7 +123,8 @@ impl Manager {
     /// The holder with the fewest transfers out, and whether it may send now. One that failed
     /// before is asked last.
     fn source(&self, slot: BlockSlot, target: WorkerId) -> Option<(WorkerId, bool)> {
-        let failures = self.blocks[slot].wants().iter().find(|want| want.target == target)?.failures;
+        let failures =
+            self.blocks[slot].wants().iter().find(|want| want.target == target)?.failures;
         let replicas = self.blocks[slot].replicas();
         let skip = failures as usize % replicas.len().max(1);
         let holders = replicas.iter().cycle().skip(skip).take(replicas.len());

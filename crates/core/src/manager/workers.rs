@@ -197,8 +197,7 @@ impl Workers {
 
     pub fn insert(&mut self, mut worker: Worker) {
         let (id, index) = (worker.id, worker.id.0 as usize);
-        let same =
-            |kind: &Kind| kind.resources == worker.resources && kind.slots == worker.slots;
+        let same = |kind: &Kind| kind.resources == worker.resources && kind.slots == worker.slots;
         worker.kind = self.kinds.iter().position(same).unwrap_or_else(|| {
             let (resources, slots) = (worker.resources, worker.slots);
             self.kinds.push(Kind { resources, slots, order: BTreeSet::new() });
@@ -258,14 +257,21 @@ impl Workers {
         avoid: &'a [WorkerId],
     ) -> impl Iterator<Item = WorkerId> + 'a {
         let kinds = self.kinds.iter().filter(|kind| needs.fit(&kind.resources));
-        kinds.filter_map(|kind| {
-            kind.order.iter().map(|(_, id)| *id).find(|id| !avoid.contains(id))
-        })
+        kinds.filter_map(|kind| kind.order.iter().map(|(_, id)| *id).find(|id| !avoid.contains(id)))
     }
 
     /// The most loaded few of each kind.
     pub fn most_loaded(&self) -> impl Iterator<Item = WorkerId> + '_ {
         self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| *id))
+    }
+
+    /// Some workers with free slots.
+    pub fn idle(&self, most: usize) -> Vec<WorkerId> {
+        let all = self
+            .kinds
+            .iter()
+            .flat_map(|kind| kind.order.iter().take_while(|(load, _)| *load < 64).take(most));
+        all.map(|(_, id)| *id).collect()
     }
 
     /// Whether some worker that takes work could hold a call that asks for `needs`.
