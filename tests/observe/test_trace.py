@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from freestone.errors import ConfigurationError
 from freestone.observe import trace
+from freestone.observe.figures import WorkerStatus
 
 ENDINGS = ["parquet", "jsonl", "json"]
 NAMES = st.text("0123456789abcdef", min_size=32, max_size=32)
@@ -21,10 +23,7 @@ def record(kind: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dic
     return st.fixed_dictionaries({"kind": st.just(kind), **fields})
 
 
-STATUS = st.fixed_dictionaries(
-    {key: TIMES for key in ("memory_nbytes", "disk_nbytes", "sent_nbytes", "received_nbytes")}
-    | {key: st.integers(0, 9) for key in ("waiting", "running", "executors_restarted")}
-)
+STATUS = {field.name: TIMES for field in dataclasses.fields(WorkerStatus)}
 RECORDS = st.lists(
     st.one_of(
         record(
@@ -52,7 +51,7 @@ RECORDS = st.lists(
         ),
         record("joined", worker=WORKERS, at_ns=TIMES, slots=st.integers(1, 9)),
         record("left", worker=WORKERS, at_ns=TIMES),
-        record("cache", worker=WORKERS, at_ns=TIMES, status=STATUS),
+        record("cache", worker=WORKERS, at_ns=TIMES, **STATUS),
     ),
     max_size=20,
 )

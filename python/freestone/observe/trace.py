@@ -23,7 +23,6 @@ __all__ = ["FIELDS", "LabelFigures", "TraceSummary", "read", "summary", "write"]
 
 Record = Mapping[str, Any]
 
-_STATUS = [field.name for field in fields(WorkerStatus)]
 FIELDS: dict[str, type] = {
     "kind": str,
     "label": str,
@@ -42,6 +41,7 @@ FIELDS: dict[str, type] = {
     "nbytes": int,
     "slots": int,
     "ended": str,
+    **{field.name: int for field in fields(WorkerStatus)},
 }
 _BATCH = 65_536
 
@@ -245,9 +245,7 @@ def _write_list(path: Path, records: Iterable[Record]) -> int:
 def _write_parquet(path: Path, records: Iterable[Record]) -> int:
     pa = _pyarrow(path)
     kinds = {str: pa.string(), int: pa.int64()}
-    status = pa.struct([(key, pa.int64()) for key in _STATUS])
-    columns = [(key, kinds[kind]) for key, kind in FIELDS.items()]
-    schema = pa.schema([*columns, ("status", status)])
+    schema = pa.schema([(key, kinds[kind]) for key, kind in FIELDS.items()])
     count = 0
     with pa.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         for batch in _batches(records):
@@ -259,7 +257,7 @@ def _write_parquet(path: Path, records: Iterable[Record]) -> int:
 def _batches(records: Iterable[Record]) -> Iterator[list[dict[str, Any]]]:
     batch: list[dict[str, Any]] = []
     for record in records:
-        unknown = record.keys() - FIELDS.keys() - {"status"}
+        unknown = record.keys() - FIELDS.keys()
         if unknown:
             raise ValueError(f"a trace has no field {min(unknown)!r}: {dict(record)}")
         batch.append(dict(record))
