@@ -14,7 +14,7 @@ from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
 from freestone.config import Config, parse_nbytes
 from freestone.errors import ClosedError
-from freestone.file import File, fetch
+from freestone.files import File, fetch
 from freestone.future import Future
 from freestone.observe.figures import Explanation, Statistics
 from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait

@@ -101,6 +101,7 @@ def test_large_arrays_are_views_of_the_cache(cluster: fs.Cluster) -> None:
 def test_equal_values_put_twice_are_one_block(cluster: fs.Cluster) -> None:
     one, two = cluster.put(np.zeros(10**5)), cluster.put(np.zeros(10**5))
     assert one.name == two.name
+    cluster.wait([one])
     assert cluster.who_has([one])[one.name] == ["worker-0"]
 
 
