@@ -1,0 +1,12 @@
+//! Simulated workers, a virtual clock and a seeded scheduler: the manager under every
+//! interleaving and fault, and its costs at sizes that no machine at hand has.
+
+mod calls;
+pub mod random;
+pub mod script;
+mod worker;
+
+pub use calls::{HeldCall, Stage};
+pub use random::Random;
+pub use script::{Combine, Script};
+pub use worker::{Effect, HeldBlock, SimulatedWorker};
