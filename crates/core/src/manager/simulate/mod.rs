@@ -2,11 +2,19 @@
 //! interleaving and fault, and its costs at sizes that no machine at hand has.
 
 mod calls;
+mod cluster;
+mod faults;
+mod meter;
+mod queue;
 pub mod random;
 pub mod script;
+mod step;
 mod worker;
 
 pub use calls::{HeldCall, Stage};
+pub use cluster::{Cluster, Options};
+pub use faults::{Blows, Faults, Injected};
+pub use meter::Meter;
 pub use random::Random;
 pub use script::{Combine, Script};
 pub use worker::{Effect, HeldBlock, SimulatedWorker};
