@@ -1,6 +1,133 @@
 //! The manager: the graph, placement and recovery, as a state machine without I/O.
+//!
+//! See the `README.md` in this folder for states, transitions and invariants.
 
 pub mod api;
 pub mod simulate;
 
+mod blocks;
+mod dispatch;
+mod failures;
+mod functions;
+mod hash;
+mod lifetime;
+mod members;
+mod ready;
+mod recovery;
+mod reports;
+mod submission;
+mod table;
+mod tasks;
+mod workers;
+
 pub use api::*;
+
+use blocks::Blocks;
+use freestone_base::WorkerId;
+use functions::Functions;
+use ready::Classes;
+use table::{BlockSlot, TaskSlot};
+use tasks::Tasks;
+use workers::Workers;
+
+/// The manager.
+///
+/// It knows every task, every replica and every worker, and does nothing by itself: a shell
+/// feeds it events and carries its actions out.
+pub struct Manager {
+    config: Config,
+    now: Now,
+    out: Vec<Action>,
+    functions: Functions,
+    tasks: Tasks,
+    blocks: Blocks,
+    classes: Classes,
+    workers: Workers,
+    counts: Counts,
+    /// Workers to look at when the event has been handled.
+    touched: Vec<WorkerId>,
+    /// Blocks that something needs less than before.
+    loose: Vec<BlockSlot>,
+    /// Tasks whose inputs are all there now.
+    fresh: Vec<TaskSlot>,
+    closed: bool,
+}
+
+/// What is counted along the way; the rest of [`Statistics`] is derived.
+#[derive(Default)]
+struct Counts {
+    done: u64,
+    failed: u64,
+    answered: u64,
+    retried: u64,
+    recovered: u64,
+    waiting: u64,
+    ready: u64,
+    assigned: u64,
+    stolen: u64,
+    transfers: u64,
+    transferred_nbytes: u64,
+    inline_nbytes: u64,
+    busy_ns: u64,
+}
+
+impl Manager {
+    /// A manager without tasks and workers.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            now: 0,
+            out: Vec::new(),
+            functions: Functions::default(),
+            tasks: Tasks::new(),
+            blocks: Blocks::new(),
+            classes: Classes::default(),
+            workers: Workers::default(),
+            counts: Counts::default(),
+            touched: Vec::new(),
+            loose: Vec::new(),
+            fresh: Vec::new(),
+            closed: false,
+        }
+    }
+
+    /// Takes in what happened at `now` and appends what is to be done to `out`.
+    ///
+    /// Equal events at equal times give equal actions. The cost depends on what the event
+    /// changes, not on how many tasks and workers there are.
+    pub fn handle(&mut self, event: Event, now: Now, out: &mut Vec<Action>) {
+        self.now = self.now.max(now);
+        std::mem::swap(&mut self.out, out);
+        match event {
+            Event::Client(request) => self.on_request(request),
+            Event::Worker(worker, message) => self.on_message(worker, message),
+            Event::Left(worker) => self.on_left(worker),
+            Event::Tick => self.on_tick(),
+        }
+        self.finish_event();
+        std::mem::swap(&mut self.out, out);
+    }
+
+    /// Lets go of what is no longer needed, gives work to workers, and sends what is to be sent.
+    fn finish_event(&mut self) {
+        self.let_go();
+        if !self.touched.is_empty() || self.counts.ready > 0 {
+            self.dispatch();
+        }
+        self.flush();
+    }
+
+    /// Looks at a worker when the event has been handled.
+    fn touch(&mut self, id: WorkerId) {
+        if let Some(worker) = self.workers.get_mut(id) {
+            if !worker.touched {
+                worker.touched = true;
+                self.touched.push(id);
+            }
+        }
+    }
+
+    fn settle(&mut self, ticket: freestone_base::Ticket, outcome: Outcome) {
+        self.out.push(Action::Settle(ticket, outcome));
+    }
+}
