@@ -3,6 +3,7 @@
 //! See the `README.md` in this folder for states, transitions and invariants.
 
 pub mod api;
+pub mod simulate;
 
 mod blocks;
 #[cfg(test)]
