@@ -2,7 +2,7 @@
 
 use super::api::Failure;
 use super::hash::ByName;
-use super::table::{BlockSlot, Table, TaskSlot};
+use super::table::{BlockSlot, ReductionSlot, Table, TaskSlot};
 use crate::wire::{BlockDesc, Form, Input, Keep, Output, Payload};
 use freestone_base::{Name, TaskId, Ticket, WorkerId};
 use smallvec::SmallVec;
@@ -76,7 +76,11 @@ pub(super) struct Extra {
     /// Workers that were sent `Adopt` and have not answered.
     pub adopting: Vec<(WorkerId, Ticket)>,
     /// Reductions (and the positions in them) that wait for it.
-    pub reductions: Vec<(u32, u32)>,
+    pub reductions: Vec<(ReductionSlot, u32)>,
+    /// The reduction that will make it.
+    pub reducing: Option<ReductionSlot>,
+    /// Other names of it.
+    pub aliases: Vec<Name>,
 }
 
 impl Extra {
@@ -85,6 +89,8 @@ impl Extra {
             && self.gathers.is_empty()
             && self.adopting.is_empty()
             && self.reductions.is_empty()
+            && self.reducing.is_none()
+            && self.aliases.is_empty()
     }
 }
 
@@ -133,6 +139,13 @@ impl Block {
         if self.extra.as_ref().is_some_and(|extra| extra.is_empty()) {
             self.extra = None;
         }
+    }
+
+    /// Whether it will be there without a task that makes it.
+    pub fn is_coming(&self) -> bool {
+        self.extra
+            .as_ref()
+            .is_some_and(|extra| !extra.adopting.is_empty() || extra.reducing.is_some())
     }
 
     pub fn is_available(&self) -> bool {
@@ -268,9 +281,25 @@ impl Blocks {
         *self.names.entry(name).or_insert_with(|| table.insert(Block::new(name)))
     }
 
+    /// Gives a block another name besides.
+    pub fn alias(&mut self, name: Name, slot: BlockSlot) {
+        if let Some(former) = self.names.insert(name, slot) {
+            debug_assert!(former != slot);
+        }
+        self.table[slot].extra().aliases.push(name);
+    }
+
     pub fn remove(&mut self, slot: BlockSlot) {
         if let Some(block) = self.table.remove(slot) {
-            self.names.remove(&block.name);
+            let mut forget = |name: &Name| {
+                if self.names.get(name) == Some(&slot) {
+                    self.names.remove(name);
+                }
+            };
+            for alias in block.extra.iter().flat_map(|extra| &extra.aliases) {
+                forget(alias);
+            }
+            forget(&block.name);
         }
         if self.names.is_empty() {
             self.names = ByName::default();

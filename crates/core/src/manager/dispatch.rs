@@ -43,7 +43,9 @@ impl Manager {
             self.workers.reorder(id);
         }
         for index in 0..self.touched.len() {
-            self.steal_for(self.touched[index]);
+            let id = self.touched[index];
+            self.steal_for(id);
+            self.advance_retirement(id);
         }
     }
 

@@ -20,6 +20,7 @@ impl Manager {
                     self.on_submission(submission);
                 }
             }
+            Request::Reduce(reduction) => self.on_reduce(reduction),
             Request::PutInline { name, bytes } => self.on_put_inline(name, bytes),
             Request::Watch { name, ticket } => self.on_watch(name, ticket),
             Request::Put { block, path, owned, worker, keep, ticket } => {
@@ -32,8 +33,8 @@ impl Manager {
             Request::WhoHas { names, ticket } => self.on_who_has(&names, ticket),
             Request::Explain { name, ticket } => self.on_explain(&name, ticket),
             Request::Statistics { ticket } => self.on_statistics(ticket),
+            Request::Retire(worker) => self.on_retire(worker),
             Request::Shutdown => self.on_shutdown(),
-            _ => {}
         }
     }
 
@@ -105,7 +106,9 @@ impl Manager {
             held_ns: 0,
             backlog_ns: 0,
             queue: Queue::default(),
-            returning: false,
+            returning: None,
+            asked_all: false,
+            handing: None,
             defined: Vec::new(),
             blocks: SetOf::default(),
             nbytes: 0,

@@ -3,6 +3,7 @@
 //! See the `README.md` in this folder for states, transitions and invariants.
 
 pub mod api;
+pub mod simulate;
 
 mod blocks;
 #[cfg(test)]
@@ -18,7 +19,9 @@ mod members;
 mod placement;
 mod ready;
 mod recovery;
+mod reduction;
 mod reports;
+mod retirement;
 mod statistics;
 mod stealing;
 mod submission;
@@ -36,8 +39,9 @@ use blocks::Blocks;
 use freestone_base::WorkerId;
 use functions::Functions;
 use ready::Classes;
+use reduction::Row;
 use std::collections::BTreeSet;
-use table::{BlockSlot, TaskSlot};
+use table::{BlockSlot, ReductionSlot, Table, TaskSlot};
 use tasks::Tasks;
 use workers::Workers;
 
@@ -65,6 +69,7 @@ pub struct Manager {
     bandwidth: f64,
     /// Which blocks are adopted or gathered at which worker.
     bound: BTreeSet<(WorkerId, BlockSlot)>,
+    reductions: Table<ReductionSlot, Row>,
     closed: bool,
 }
 
@@ -105,6 +110,7 @@ impl Manager {
             fresh: Vec::new(),
             bandwidth,
             bound: BTreeSet::new(),
+            reductions: Table::new(),
             closed: false,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::Manager;
 use super::api::{Outcome, Statistics, Why, WorkerFigures};
+use super::table::Table;
 use super::workers::{Worker, WorkerStage};
 use crate::wire::ToWorker;
 use freestone_base::{Name, Ticket};
@@ -56,6 +57,7 @@ impl Manager {
                 self.fail_with(task, Why::Closed);
             }
         }
+        self.reductions = Table::new();
         for slot in self.blocks.slots() {
             self.close_block(slot);
         }
@@ -69,11 +71,13 @@ impl Manager {
 
     /// Fails whoever still waits for a block.
     fn close_block(&mut self, slot: super::BlockSlot) {
-        let block = &mut self.blocks[slot];
+        let Some(block) = self.blocks.get_mut(slot) else { return };
         let name = block.name;
         let mut tickets = std::mem::take(&mut block.tickets).into_vec();
         if let Some(extra) = &mut block.extra {
             tickets.extend(extra.adopting.drain(..).map(|(_, ticket)| ticket));
+            extra.reducing = None;
+            extra.reductions.clear();
             tickets.extend(extra.gathers.drain(..).map(|gather| gather.ticket));
         }
         block.tidy();

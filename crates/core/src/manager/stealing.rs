@@ -1,6 +1,7 @@
 //! Work that moves from a worker with much of it to one with none.
 
 use super::Manager;
+use super::hash::SetOf;
 use super::table::TaskSlot;
 use super::tasks::Stage;
 use crate::wire::ToWorker;
@@ -21,7 +22,7 @@ impl Manager {
         while self.is_idle(thief) {
             let Some(victim) = self.victim(thief) else { return };
             if !self.take_queued(victim, thief) {
-                return self.ask_back(victim);
+                return self.ask_half(victim, thief);
             }
         }
     }
@@ -41,7 +42,7 @@ impl Manager {
         let backlog_ns = |id: &WorkerId| {
             let worker = &self.workers[*id];
             let idle = worker.ahead_len == 0 && worker.queue.is_empty();
-            if idle || worker.returning { 0 } else { worker.wait_ns() }
+            if idle || worker.returning.is_some() { 0 } else { worker.wait_ns() }
         };
         let victim = candidates.max_by_key(|id| (backlog_ns(id), *id))?;
         (backlog_ns(&victim) >= LEAST_GAIN_NS).then_some(victim)
@@ -95,44 +96,68 @@ impl Manager {
             && record.options.resources.fit(&self.workers[id].resources)
     }
 
-    /// Asks a victim to give back half of what was sent ahead to it.
-    fn ask_back(&mut self, victim: WorkerId) {
+    /// Asks a victim to give back half of what was sent ahead to it and is worth moving.
+    fn ask_half(&mut self, victim: WorkerId, thief: WorkerId) {
         let worker = &self.workers[victim];
-        if worker.returning || worker.ahead_len == 0 {
-            return;
-        }
         let most = worker.ahead_len.div_ceil(2) as usize;
-        let latest = worker.ahead.iter().rev();
-        let meant = latest.filter(|(id, attempt)| {
+        let wait_ns = worker.wait_ns();
+        let slots = u64::from(worker.slots.max(1));
+        let worth = |id: &TaskId| {
             self.tasks.find(*id).is_some_and(|task| {
                 let record = &self.tasks[task];
-                super::dispatch::is_ahead(record, victim, *attempt) && record.pinned.is_none()
+                let own_ns = record.charged_ns / slots;
+                self.may_run(task, thief)
+                    && self.fetch_ns(record, thief) + LEAST_GAIN_NS / 2 + own_ns <= wait_ns
             })
-        });
-        let asked: Vec<TaskId> = meant.take(most).map(|(id, _)| *id).collect();
+        };
+        let asked: Vec<TaskId> = self.meant_ahead(victim, most).filter(worth).collect();
         if !asked.is_empty() {
-            self.workers[victim].returning = true;
-            self.send(victim, ToWorker::Return(asked));
+            self.ask_back(victim, asked);
         }
+    }
+
+    /// The last tasks that were sent ahead to a worker.
+    pub(super) fn meant_ahead(
+        &self,
+        id: WorkerId,
+        most: usize,
+    ) -> impl Iterator<Item = TaskId> + '_ {
+        let latest = self.workers[id].ahead.iter().rev();
+        let meant = latest.filter(move |(task, attempt)| {
+            let found = self.tasks.find(*task);
+            found.is_some_and(|task| super::dispatch::is_ahead(&self.tasks[task], id, *attempt))
+        });
+        meant.map(|(task, _)| *task).take(most)
+    }
+
+    pub(super) fn ask_back(&mut self, victim: WorkerId, asked: Vec<TaskId>) {
+        let attempts = asked.iter().filter_map(|id| {
+            let task = self.tasks.find(*id)?;
+            Some((*id, self.tasks[task].attempt))
+        });
+        self.workers[victim].returning = Some(attempts.collect());
+        self.send(victim, ToWorker::Return(asked));
     }
 
     /// A worker gives back what had not begun: it is placed anew.
     pub(super) fn on_returned(&mut self, id: WorkerId, returned: &[TaskId]) {
-        if let Some(worker) = self.workers.get_mut(id) {
-            worker.returning = false;
-        }
+        let Some(worker) = self.workers.get_mut(id) else { return };
+        let asked = worker.returning.take().unwrap_or_default();
+        let returned: SetOf<u64> = returned.iter().map(|task| task.0).collect();
         self.touch(id);
-        for task in returned {
-            let Some(task) = self.tasks.find(*task) else { continue };
-            let Stage::Assigned { worker, running } = self.tasks[task].stage else { continue };
-            if worker != id {
+        for (task, attempt) in asked.into_iter().filter(|(task, _)| returned.contains(&task.0)) {
+            let Some(task) = self.tasks.find(task) else { continue };
+            let record = &mut self.tasks[task];
+            let Stage::Assigned { worker, running } = record.stage else { continue };
+            if worker != id || record.attempt != attempt {
                 continue;
             }
+            record.history().returned += 1;
             self.unassign(task, id, running);
-            self.tasks[task].history().returned += 1;
             self.counts.stolen += 1;
-            self.counts.ready += 1;
-            self.place(task);
+            self.counts.waiting += 1;
+            self.tasks[task].stage = Stage::Waiting { missing: 0 };
+            self.resume(task);
         }
         self.promote(id);
         self.workers.reorder(id);

@@ -43,8 +43,10 @@ impl Manager {
     /// A block that is known by name only: dropped, and nothing that could make it again.
     pub(super) fn is_forgotten(&self, slot: BlockSlot) -> bool {
         let block = &self.blocks[slot];
-        let adopting = block.extra.as_ref().is_some_and(|extra| !extra.adopting.is_empty());
-        block.producer.is_none() && !block.is_available() && block.failure().is_none() && !adopting
+        block.producer.is_none()
+            && !block.is_available()
+            && block.failure().is_none()
+            && !block.is_coming()
     }
 
     /// Whether the outputs are known and come, or are there, without a new task; then the
@@ -121,7 +123,7 @@ impl Manager {
         Some(self.failure_of(submission, why))
     }
 
-    fn insert_task(
+    pub(super) fn insert_task(
         &mut self,
         submission: Submission,
         inputs: SmallVec<[BlockSlot; 4]>,

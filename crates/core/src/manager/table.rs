@@ -36,6 +36,11 @@ slot!(
     TaskSlot
 );
 
+slot!(
+    /// A reduction's place in the table.
+    ReductionSlot
+);
+
 struct Entry<T> {
     generation: u32,
     value: Option<T>,

@@ -195,6 +195,7 @@ impl Manager {
             self.on_adopted(slot, id);
         }
         if let Some(source) = active {
+            self.touch(source);
             self.share(slot, source, id);
             self.fill_source(source);
             self.fill_source(id);
@@ -334,6 +335,9 @@ impl Manager {
         let Some(stage) = block.want_mut(target).map(|want| want.stage) else { return };
         self.dequeue(slot, target, stage);
         self.remove_want(slot, target);
+        for index in 0..self.blocks.get(slot).map_or(0, |block| block.replicas().len()) {
+            self.touch(self.blocks[slot].replicas()[index]);
+        }
         if let WantStage::Active(source) = stage {
             self.end(slot, source, target);
             self.fill_source(source);

@@ -59,8 +59,12 @@ pub(super) struct Worker {
     pub backlog_ns: u64,
     /// Ready tasks kept for it.
     pub queue: Queue,
-    /// Whether a `Return` is not answered.
-    pub returning: bool,
+    /// What a `Return` that is not answered asks for, with the attempts.
+    pub returning: Option<Vec<(TaskId, u32)>>,
+    /// While it retires: whether it was asked for all that has not begun.
+    pub asked_all: bool,
+    /// While it retires: the blocks that have to be copied to others.
+    pub handing: Option<BTreeSet<BlockSlot>>,
 
     pub defined: Vec<u64>,
     pub blocks: SetOf<BlockSlot>,
@@ -86,6 +90,11 @@ impl Worker {
 
     pub fn free_slots(&self) -> u32 {
         self.slots.saturating_sub(self.running.len() as u32)
+    }
+
+    /// Bytes that wait to be received, roughly.
+    fn coming_nbytes(&self) -> u64 {
+        self.inbox.iter().take(64).map(|(nbytes, _)| nbytes.0).sum()
     }
 
     /// Transfers from here, under way and to come.
@@ -263,6 +272,12 @@ impl Workers {
     /// The most loaded few of each kind.
     pub fn most_loaded(&self) -> impl Iterator<Item = WorkerId> + '_ {
         self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| *id))
+    }
+
+    /// Among some least loaded workers, the one with the fewest bytes.
+    pub fn least_filled(&self, most: usize) -> Option<WorkerId> {
+        let some = self.kinds.iter().flat_map(|kind| kind.order.iter().take(most));
+        some.map(|(_, id)| *id).min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
     }
 
     /// Some workers with free slots.
