@@ -168,6 +168,36 @@ def test_a_client_whose_modules_are_older_than_their_files_sends_what_it_has(
     assert worker.call(definition) == 11
 
 
+def test_what_a_module_makes_for_itself_need_not_travel(folder: Path, worker: Worker) -> None:
+    module = folder / "guarded.py"
+    module.write_text(
+        "import threading\nLOCK = threading.Lock()\nclass Box:\n    lock = LOCK\n"
+        "def run():\n    with LOCK, Box.lock if 0 else threading.Lock():\n        return 1\n"
+    )
+    name, definition = encode(folder, "from guarded import run as f")
+    assert worker.call(definition) == 1
+    edit(module, "Lock()\nclass", "RLock()\nclass")
+    changed, definition = encode(folder, "from guarded import run as f")
+    assert changed != name
+    assert worker.call(definition) == 1
+
+
+def test_a_decorated_function_of_a_module_travels_by_name(folder: Path, worker: Worker) -> None:
+    (folder / "decorators.py").write_text(
+        "import functools\ndef twice(g):\n    @functools.wraps(g)\n"
+        "    def w(*a):\n        return 2 * g(*a)\n    return w\n"
+    )
+    (folder / "decorated.py").write_text(
+        "from decorators import twice\n@twice\ndef run():\n    return 4\n"
+    )
+    name, definition = encode(folder, "from decorated import run as f")
+    assert worker.call(definition) == 8
+    edit(folder / "decorated.py", "return 4", "return 5")
+    changed, definition = encode(folder, "from decorated import run as f")
+    assert changed != name
+    assert worker.call(definition) == 10
+
+
 def test_a_missing_module_is_named(folder: Path) -> None:
     lonely = Worker()
     _, definition = encode(folder, SOURCES[0])

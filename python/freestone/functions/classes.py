@@ -37,10 +37,11 @@ def write_class(walk: Walk, cls: type) -> None:
         return
     if not walk.once(cls):
         return
-    if importable and modules.user_module(module):
-        walk.names[module] = None
+    home = module if importable and modules.user_module(module) else None
+    if home is not None:
+        walk.names[home] = None
     walk.write("class", cls.__name__)
-    with walk.at(f"class {name!r}"):
+    with walk.body(f"class {name!r}", home):
         walk.values(base for base in cls.__bases__ if base is not object)
         if type(cls) is not type:
             walk.value(type(cls))

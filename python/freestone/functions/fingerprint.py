@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any
 
@@ -73,6 +74,7 @@ class Walk:
         self._seen: dict[int, tuple[int, object]] = {}
         self._path: list[str] = []
         self._active = active
+        self._home: str | None = None
 
     def digest(self) -> bytes:
         """Give the 16 bytes of what was written so far."""
@@ -91,8 +93,27 @@ class Walk:
         """Walk what is found at a place, which an error will name."""
         return _At(self._path, place)
 
-    def fail(self, value: object, reason: str = "") -> NotSerializableError:
-        """Make the error that names the value at hand."""
+    @contextmanager
+    def body(self, place: str, home: str | None) -> Iterator[None]:
+        """Walk what is in a function or class, which travels by name if it has a home."""
+        before = self._home
+        self._home = before or (home if home not in self.stale else None)
+        with self.at(place):
+            yield
+        self._home = before
+
+    def refuse(self, value: object, reason: str, cause: Exception | None = None) -> None:
+        """Raise the error that names the value at hand, unless it need not travel.
+
+        What is reached from a function that is imported by its name stays where it is, and is
+        whatever the module's file makes it.
+        """
+        if self._home is None:
+            raise self._error(value, reason) from cause
+        self.write("made by", type(value).__qualname__)
+        self._user_modules([self._home])
+
+    def _error(self, value: object, reason: str) -> NotSerializableError:
         functions = [k for k, place in enumerate(self._path) if place.startswith("function ")]
         inner = self._path[functions[-1] + 1 :] if functions else self._path
         where = ", ".join(inner) or "the function itself"
@@ -123,7 +144,7 @@ class Walk:
         digests = []
         for item in items:
             inner = Walk(active)
-            inner._path = [*self._path]
+            inner._path, inner._home = [*self._path], self._home
             inner.value(item)
             self.found += inner.found
             self.hoists |= inner.hoists
@@ -195,8 +216,9 @@ class Walk:
             return
         if not self.once(function):
             return
-        self._user_code(function, importable)
-        with self.at(f"function {function.__qualname__!r}"):
+        home = module if importable and modules.user_module(module) else None
+        self._user_code(function, home)
+        with self.body(f"function {function.__qualname__!r}", home):
             self.write("function", code_digest(function.__code__))
             self._parameters(function)
             captured: dict[str | int, Any] = {}
@@ -204,17 +226,14 @@ class Walk:
             self._cells(function, captured)
             self._globals(function, captured)
 
-    def _user_code(self, function: FunctionType, importable: bool) -> None:
-        home = function.__globals__.get("__name__", "")
-        known = modules.user_module(home)
-        if known is None:
-            return
-        if importable:
+    def _user_code(self, function: FunctionType, home: str | None) -> None:
+        if home is not None:
             self.names[home] = None
-        if function.__code__.co_filename == known.file and modules.is_stale(
-            function.__code__, home
-        ):
-            self.stale.add(home)
+        written_in = function.__globals__.get("__name__", "")
+        known = modules.user_module(written_in)
+        code = function.__code__
+        if known and code.co_filename == known.file and modules.is_stale(code, written_in):
+            self.stale.add(written_in)
 
     def _parameters(self, function: FunctionType) -> None:
         keywords = sorted((function.__kwdefaults__ or {}).items())

@@ -129,7 +129,8 @@ def _write_ufunc(walk: Walk, value: Any) -> None:
         if getattr(entry, "__dict__", {}).get(name) is value and not is_user(module)
     }
     if not tops:
-        raise walk.fail(value, "it was made at run time and is in no module")
+        walk.refuse(value, "it was made at run time and is in no module")
+        return
     walk.reference(min(tops), name)
 
 
@@ -152,7 +153,8 @@ def _write_reduced(walk: Walk, value: Any) -> None:
     try:
         reduced = reducer(value) if reducer else value.__reduce_ex__(4)
     except Exception as error:
-        raise walk.fail(value, str(error)) from error
+        walk.refuse(value, str(error), error)
+        return
     if isinstance(reduced, str):
         _write_named(walk, value, reduced)
         return
@@ -187,7 +189,8 @@ def _write_named(walk: Walk, value: Any, name: str) -> None:
     for part in name.split("."):
         found = getattr(found, part, None)
     if found is not value:
-        raise walk.fail(value, f"it is not what {module}.{name} is")
+        walk.refuse(value, f"it is not what {module}.{name} is")
+        return
     walk.reference(module, name)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from freestone.errors import NotSerializableError
 from freestone.functions.fingerprint import MISSING, Walk, digest
 from freestone.functions.values import IMMUTABLE
 
@@ -91,8 +92,19 @@ def _check(value: Any) -> _Check:
     if isinstance(value, FunctionType | type):
         reference = weakref.ref(value)
         return lambda now: now is reference()
-    expected = digest(value)
-    return lambda now: digest(now) == expected
+    try:
+        expected = digest(value)
+    except NotSerializableError:
+        # Only what a module makes for itself comes here, such as a lock.
+        return lambda now: now is value
+    return lambda now: _digest_or_none(now) == expected
+
+
+def _digest_or_none(value: Any) -> bytes | None:
+    try:
+        return digest(value)
+    except NotSerializableError:
+        return None
 
 
 def _is_constant(value: Any) -> bool:
