@@ -368,6 +368,7 @@ class Cluster:
         return as_completed(futures, timeout_s)
 
     def _block_of(self, file: File) -> Future:
+        file.check()
         future = self._files.get(file.name)
         if future is None:
             if file.is_remote:

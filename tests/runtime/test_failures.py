@@ -118,9 +118,9 @@ def test_a_running_call_can_be_cancelled(cluster: fs.Cluster) -> None:
 
 def test_what_no_worker_can_give_is_refused_at_once(cluster: fs.Cluster) -> None:
     with pytest.raises(errors.UnschedulableError, match="64"):
-        cluster.submit(add, 1, resources={"cores": 64}).result()
+        cluster.submit(add, 641, resources={"cores": 64}).result()
     with pytest.raises(errors.UnschedulableError):
-        cluster.submit(add, 1, resources={"memory": "1TiB"}).result()
+        cluster.submit(add, 642, resources={"memory": "1TiB"}).result()
 
 
 def test_what_cannot_be_pickled_is_named(cluster: fs.Cluster) -> None:

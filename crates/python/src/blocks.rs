@@ -163,9 +163,10 @@ pub fn put_value(
         for buffer in &buffers {
             hasher.part(buffer);
         }
-        let block = folder.put(hasher.finish(), pickle, &buffers)?;
-        let (path, _) =
-            folder.path(block.name, &block.form).ok_or(StoreError::Missing { name: block.name })?;
+        let written = folder.put(passing_name(), pickle, &buffers)?;
+        let missing = StoreError::Missing { name: written.name };
+        let (path, _) = folder.path(written.name, &written.form).ok_or(missing)?;
+        let block = BlockDesc { name: hasher.finish(), ..written };
         Ok((block, path.to_string_lossy().into_owned()))
     })
     .map_err(store_error)
