@@ -57,7 +57,7 @@ def _dots(axis: Axes, panel: Panel, subjects: Sequence[str]) -> None:
         style = ("--", ":")[index % 2]
         axis.axvline(limit, color=GREY, linestyle=style, label=f"{name}: {_number(limit)}")
     if panel.limits:
-        axis.legend(fontsize=8, frameon=False, loc="lower right")
+        axis.legend(fontsize=8, loc="upper right", framealpha=1, edgecolor="white")
     for row, subject in enumerate(subjects):
         value = panel.values.get(subject)
         place = axis.get_xlim()[0] if value is None else value
