@@ -23,7 +23,7 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Call {
     pub assignment: Assignment,
-    /// Its stored inputs, each once.
+    /// Its stored inputs, each as often as the call has it: so often it will be mapped.
     pub inputs: SmallVec<[Name; 2]>,
     /// Those of them that it holds in the cache.
     pub held: SmallVec<[Name; 2]>,
@@ -95,14 +95,11 @@ impl Calls {
 
     /// Takes a call in; its inputs are to be found.
     pub fn insert(&mut self, assignment: Assignment) {
-        let mut inputs: SmallVec<[Name; 2]> = SmallVec::new();
-        for input in &assignment.inputs {
-            if let Input::Stored(block) = input {
-                if !inputs.contains(&block.name) {
-                    inputs.push(block.name);
-                }
-            }
-        }
+        let stored = |input: &Input| match input {
+            Input::Stored(block) => Some(block.name),
+            Input::Inline(_) => None,
+        };
+        let inputs = assignment.inputs.iter().filter_map(stored).collect();
         self.arrivals += 1;
         let call = Call {
             inputs,

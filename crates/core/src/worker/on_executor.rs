@@ -189,10 +189,10 @@ impl Worker {
     /// An executor without calls gives back what they took.
     pub(super) fn end_lease(&mut self, executor: u32) {
         let executor = &mut self.executors[executor as usize];
-        if executor.in_flight.is_empty() {
-            if let Some(lease) = executor.lease.take() {
-                self.free = self.free.plus(&lease);
-            }
+        if executor.in_flight.is_empty()
+            && let Some(lease) = executor.lease.take()
+        {
+            self.free = self.free.plus(&lease);
         }
     }
 
