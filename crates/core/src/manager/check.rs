@@ -24,6 +24,7 @@ impl Manager {
                 Stage::Assigned { worker, .. } => {
                     assigned += 1;
                     assert!(self.workers.get(worker).is_some());
+                    assert_eq!(absent, 0);
                 }
                 Stage::Done(_) => assert!(self.is_lineage_needed(slot)),
             }
