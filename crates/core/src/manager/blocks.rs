@@ -2,7 +2,7 @@
 
 use super::api::Failure;
 use super::hash::ByName;
-use super::table::{BlockSlot, Table, TaskSlot};
+use super::table::{BlockSlot, ReductionSlot, Table, TaskSlot};
 use crate::wire::{BlockDesc, Form, Input, Keep, Output, Payload};
 use freestone_base::{Name, TaskId, Ticket, WorkerId};
 use smallvec::SmallVec;
@@ -34,10 +34,13 @@ pub(super) struct Want {
     pub stage: WantStage,
     /// How many assigned tasks, gathers and hand-overs ask for it.
     pub users: u32,
+    pub failures: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum WantStage {
+    /// The block is nowhere.
+    Lacking,
     /// In the target's inbox.
     Inbox,
     /// In a source's outbox.
@@ -71,9 +74,13 @@ pub(super) struct Extra {
     pub wants: Vec<Want>,
     pub gathers: Vec<Gather>,
     /// Workers that were sent `Adopt` and have not answered.
-    pub adopting: SmallVec<[WorkerId; 2]>,
+    pub adopting: Vec<(WorkerId, Ticket)>,
     /// Reductions (and the positions in them) that wait for it.
-    pub reductions: Vec<(u32, u32)>,
+    pub reductions: Vec<(ReductionSlot, u32)>,
+    /// The reduction that will make it.
+    pub reducing: Option<ReductionSlot>,
+    /// Other names of it.
+    pub aliases: Vec<Name>,
 }
 
 impl Extra {
@@ -82,6 +89,8 @@ impl Extra {
             && self.gathers.is_empty()
             && self.adopting.is_empty()
             && self.reductions.is_empty()
+            && self.reducing.is_none()
+            && self.aliases.is_empty()
     }
 }
 
@@ -130,6 +139,13 @@ impl Block {
         if self.extra.as_ref().is_some_and(|extra| extra.is_empty()) {
             self.extra = None;
         }
+    }
+
+    /// Whether it will be there without a task that makes it.
+    pub fn is_coming(&self) -> bool {
+        self.extra
+            .as_ref()
+            .is_some_and(|extra| !extra.adopting.is_empty() || extra.reducing.is_some())
     }
 
     pub fn is_available(&self) -> bool {
@@ -209,6 +225,10 @@ impl Block {
         }
     }
 
+    pub fn want_mut(&mut self, target: WorkerId) -> Option<&mut Want> {
+        self.extra.as_mut()?.wants.iter_mut().find(|want| want.target == target)
+    }
+
     pub fn wants(&self) -> &[Want] {
         self.extra.as_ref().map_or(&[], |extra| &extra.wants)
     }
@@ -240,6 +260,10 @@ impl Blocks {
         self.table.len()
     }
 
+    pub fn slots(&self) -> Vec<BlockSlot> {
+        self.table.slots()
+    }
+
     pub fn find(&self, name: &Name) -> Option<BlockSlot> {
         self.names.get(name).copied()
     }
@@ -248,14 +272,34 @@ impl Blocks {
         self.table.get(slot)
     }
 
+    pub fn get_mut(&mut self, slot: BlockSlot) -> Option<&mut Block> {
+        self.table.get_mut(slot)
+    }
+
     pub fn find_or_insert(&mut self, name: Name) -> BlockSlot {
         let table = &mut self.table;
         *self.names.entry(name).or_insert_with(|| table.insert(Block::new(name)))
     }
 
+    /// Gives a block another name besides.
+    pub fn alias(&mut self, name: Name, slot: BlockSlot) {
+        if let Some(former) = self.names.insert(name, slot) {
+            debug_assert!(former != slot);
+        }
+        self.table[slot].extra().aliases.push(name);
+    }
+
     pub fn remove(&mut self, slot: BlockSlot) {
         if let Some(block) = self.table.remove(slot) {
-            self.names.remove(&block.name);
+            let mut forget = |name: &Name| {
+                if self.names.get(name) == Some(&slot) {
+                    self.names.remove(name);
+                }
+            };
+            for alias in block.extra.iter().flat_map(|extra| &extra.aliases) {
+                forget(alias);
+            }
+            forget(&block.name);
         }
         if self.names.is_empty() {
             self.names = ByName::default();

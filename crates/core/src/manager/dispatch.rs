@@ -3,7 +3,6 @@
 use super::Manager;
 use super::api::Action;
 use super::functions::UNMEASURED_NS;
-use super::ready::rank;
 use super::table::TaskSlot;
 use super::tasks::Stage;
 use super::workers::Worker;
@@ -32,29 +31,41 @@ impl Manager {
         self.place(task);
     }
 
-    fn place(&mut self, task: TaskSlot) {
-        let id = self.tasks.id(task);
-        let record = &mut self.tasks[task];
-        record.stage = Stage::Ready;
-        let rank = rank(record.priority, record.depth);
-        self.classes.queue(record.class).push(rank, id);
-    }
-
     /// Hands ready tasks to workers with room.
     pub(super) fn dispatch(&mut self) {
         for index in 0..self.touched.len() {
-            self.workers.reorder(self.touched[index]);
+            let id = self.touched[index];
+            self.feed_own(id);
+            self.workers.reorder(id);
         }
         while let Some(id) = self.next_taker() {
             self.feed(id);
             self.workers.reorder(id);
+        }
+        for index in 0..self.touched.len() {
+            let id = self.touched[index];
+            self.steal_for(id);
+            self.advance_retirement(id);
+        }
+    }
+
+    /// Sends a worker what is queued for it as long as there is room; ready tasks of all that go
+    /// first go first.
+    fn feed_own(&mut self, id: WorkerId) {
+        while self.workers.get(id).is_some_and(|worker| !worker.queue.is_empty()) {
+            let Some((from, task)) = self.best_for(id) else { return };
+            if !self.has_room(&self.workers[id], task) {
+                return;
+            }
+            self.take(from, id);
+            self.assign(task, id);
         }
     }
 
     /// The least loaded worker that has room for the first task of some class.
     fn next_taker(&mut self) -> Option<WorkerId> {
         let mut takers = None;
-        for class in 0..self.classes.iter().count() as u32 {
+        for class in 0..self.classes.len() {
             let Some(task) = self.first_of_class(class) else { continue };
             let Some(id) = self.workers.least_loaded(&self.classes.get(class).resources) else {
                 continue;
@@ -85,7 +96,7 @@ impl Manager {
     /// The first task among a worker's own and those of the classes that it can hold.
     fn best_for(&mut self, id: WorkerId) -> Option<(From, TaskSlot)> {
         let mut best = self.first_of_own(id).map(|task| (From::Own, task));
-        for class in 0..self.classes.iter().count() as u32 {
+        for class in 0..self.classes.len() {
             if !self.classes.get(class).resources.fit(&self.workers[id].resources) {
                 continue;
             }
@@ -139,10 +150,6 @@ impl Manager {
         }
     }
 
-    pub(super) fn expected_ns(&self, task: TaskSlot) -> u64 {
-        self.functions.mean_ns(self.tasks[task].function).unwrap_or(UNMEASURED_NS)
-    }
-
     /// Gives a ready task to a worker.
     pub(super) fn assign(&mut self, task: TaskSlot, id: WorkerId) {
         let name = self.tasks.id(task);
@@ -171,6 +178,12 @@ impl Manager {
         };
         self.workers[id].post.run.push(assignment);
         self.touch(id);
+        for index in 0..self.tasks[task].inputs.len() {
+            let slot = self.tasks[task].inputs[index];
+            if self.blocks[slot].stored().is_some() {
+                self.want(slot, id);
+            }
+        }
     }
 
     /// A task is no longer at its worker.
@@ -189,13 +202,20 @@ impl Manager {
             worker.ahead_len -= 1;
         }
         self.touch(id);
+        for index in 0..self.tasks[task].inputs.len() {
+            let slot = self.tasks[task].inputs[index];
+            if self.blocks[slot].extra.is_some() {
+                self.unwant(slot, id, task);
+            }
+        }
     }
 
     /// Reserves for what was sent ahead to a worker, in order, as far as it fits.
     pub(super) fn promote(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(id) else { return };
         while let Some((name, attempt)) = worker.ahead.front().copied() {
-            let found = self.tasks.find(name).filter(|task| is_ahead(&self.tasks[*task], id, attempt));
+            let found =
+                self.tasks.find(name).filter(|task| is_ahead(&self.tasks[*task], id, attempt));
             if let Some(task) = found {
                 let record = &mut self.tasks[task];
                 if !worker.reserve(name, &record.options.resources) {

@@ -22,7 +22,7 @@ impl Manager {
                 .workers
                 .get(id)
                 .is_some_and(|worker| worker.is_active() && needs.fit(&worker.resources)),
-            None => self.workers.len() == 0 || self.workers.can_hold(needs),
+            None => self.workers.slots() == 0 || self.workers.can_hold(needs),
         };
         let largest = self.workers.largest();
         (!holds).then_some(Why::Unschedulable { needs: *needs, largest })
@@ -30,7 +30,7 @@ impl Manager {
 
     /// Workers joined or left: fails ready tasks that none of those present can hold.
     pub(super) fn refuse_unschedulable(&mut self) {
-        for class in 0..self.classes.iter().count() as u32 {
+        for class in 0..self.classes.len() {
             let needs = self.classes.get(class).resources;
             let Some(why) = self.refusal(&needs, None) else { continue };
             for id in self.classes.queue(class).drain() {
@@ -191,6 +191,8 @@ impl Manager {
                 false
             });
             self.blocks[slot].consumers.extend(consumers);
+            self.fail_gathers(slot);
+            slots.extend(self.fail_reductions(slot));
             if !self.blocks[slot].is_needed() {
                 self.loose.push(slot);
             }
@@ -254,16 +256,40 @@ impl Manager {
     /// A task leaves a worker's queue.
     pub(super) fn unqueue(&mut self, task: TaskSlot, worker: WorkerId) {
         let charged_ns = self.tasks[task].charged_ns;
-        self.workers[worker].backlog_ns -= charged_ns;
+        if let Some(worker) = self.workers.get_mut(worker) {
+            worker.backlog_ns -= charged_ns;
+        }
         self.touch(worker);
     }
 
     pub(super) fn on_cancel(&mut self, names: &[Name]) {
         for name in names {
-            let producer = self.blocks.find(name).and_then(|slot| self.blocks[slot].producer);
+            let Some(slot) = self.blocks.find(name) else { continue };
+            let extra = self.blocks[slot].extra.as_ref();
+            if let Some(row) = extra.and_then(|extra| extra.reducing) {
+                self.cancel_reduction(row);
+            }
+            let producer = self.blocks.get(slot).and_then(|block| block.producer);
             let Some(task) = producer else { continue };
             if !self.tasks[task].stage.is_done() {
                 self.fail_with(task, Why::Cancelled);
+            }
+        }
+    }
+
+    /// Cancels a reduction and its calls that nothing else needs.
+    fn cancel_reduction(&mut self, row: super::table::ReductionSlot) {
+        let calls = self.reductions[row].blocks();
+        let Some(output) = self.end_reduction(row) else { return };
+        let failure = self.block_failure(self.blocks[output].name, Why::Cancelled);
+        self.fail_block(output, &failure);
+        for slot in calls {
+            let Some(block) = self.blocks.get(slot).filter(|block| !block.is_needed()) else {
+                continue;
+            };
+            let producer = block.producer.filter(|task| !self.tasks[*task].stage.is_done());
+            if let (Some(task), true) = (producer, block.tickets.is_empty()) {
+                self.fail_task(task, &failure);
             }
         }
     }

@@ -25,6 +25,10 @@ impl Hasher for Spread {
         self.0 = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
     }
 
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
+    }
+
     fn write_usize(&mut self, _length: usize) {}
 }
 

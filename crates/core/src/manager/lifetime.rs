@@ -2,9 +2,10 @@
 
 use super::Manager;
 use super::api::{Outcome, Why};
-use super::blocks::{Block, Data, Stored};
+use super::blocks::{Block, Data, Extra, Stored};
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::Stage;
+use super::workers::WorkerStage;
 use crate::wire::{BlockDesc, Keep, Output};
 use freestone_base::WorkerId;
 
@@ -14,6 +15,9 @@ impl Manager {
         let Some(slot) = self.blocks.find(&desc.name) else {
             return self.drop_at(id, desc.name);
         };
+        if self.workers.get(id).is_none_or(|worker| worker.stage == WorkerStage::Closing) {
+            return;
+        }
         let was_available = self.blocks[slot].is_available();
         let nbytes = desc.nbytes;
         match &mut self.blocks[slot].data {
@@ -40,6 +44,8 @@ impl Manager {
         }
         if !was_available {
             self.on_available(slot);
+        } else if self.blocks[slot].extra.is_some() {
+            self.advance_gathers(slot);
         }
         if !self.blocks[slot].is_needed() {
             self.loose.push(slot);
@@ -68,6 +74,11 @@ impl Manager {
                     self.settle(ticket, Outcome::Ready(output.clone()));
                 }
             }
+        }
+        if self.blocks[slot].extra.is_some() {
+            self.advance_gathers(slot);
+            self.restart_wants(slot);
+            self.feed_reductions(slot);
         }
         self.wake_consumers(slot);
         if !self.blocks[slot].is_needed() {
@@ -110,7 +121,7 @@ impl Manager {
         match block.producer {
             Some(task) if self.tasks[task].stage.is_done() => self.revive(task),
             Some(_) => {}
-            None if block.extra.as_ref().is_some_and(|extra| !extra.adopting.is_empty()) => {}
+            None if block.is_coming() => {}
             None => {
                 let failure = self.block_failure(block.name, Why::InputLost(block.name));
                 self.fail_block(slot, &failure);
@@ -150,7 +161,8 @@ impl Manager {
         });
         let Some(slot) = lost else { return };
         self.demand(slot);
-        if let (Some(failure), Some(_)) = (self.blocks[slot].failure().cloned(), self.tasks.get(task))
+        if let (Some(failure), Some(_)) =
+            (self.blocks[slot].failure().cloned(), self.tasks.get(task))
         {
             self.fail_task(task, &failure);
         }
@@ -281,6 +293,7 @@ impl Manager {
             worker.blocks.remove(&slot);
             worker.nbytes -= nbytes;
         }
+        self.redirect_wants(slot, id);
         if gone {
             let block = &mut self.blocks[slot];
             if !block.is_wanted() {
@@ -293,5 +306,8 @@ impl Manager {
 
 /// Whether nothing refers to the block's entry; its producer is gone already.
 fn is_forgettable(block: &Block) -> bool {
-    block.lineage == 0 && block.tickets.is_empty() && block.extra.is_none()
+    let used = |extra: &Extra| {
+        !extra.wants.is_empty() || !extra.adopting.is_empty() || extra.reducing.is_some()
+    };
+    block.lineage == 0 && block.tickets.is_empty() && !block.extra.as_deref().is_some_and(used)
 }

@@ -1,10 +1,10 @@
 //! Workers that join and say something, and requests: who handles what.
 
+use super::Manager;
 use super::api::{Action, Record, Request};
 use super::hash::SetOf;
 use super::ready::Queue;
 use super::workers::{Outbox, Worker, WorkerStage};
-use super::Manager;
 use crate::wire::{FromWorker, PROTOCOL, ToWorker, WorkerStatus};
 use freestone_base::WorkerId;
 use std::collections::{BTreeSet, VecDeque};
@@ -20,11 +20,21 @@ impl Manager {
                     self.on_submission(submission);
                 }
             }
+            Request::Reduce(reduction) => self.on_reduce(reduction),
             Request::PutInline { name, bytes } => self.on_put_inline(name, bytes),
             Request::Watch { name, ticket } => self.on_watch(name, ticket),
+            Request::Put { block, path, owned, worker, keep, ticket } => {
+                self.on_put(block, (path, owned), worker, keep, ticket);
+            }
+            Request::Gather { name, worker, ticket } => self.on_gather(name, worker, ticket),
+            Request::Unpin { name, worker } => self.send(worker, ToWorker::Unpin(name)),
             Request::Release(names) => self.on_release(&names),
             Request::Cancel(names) => self.on_cancel(&names),
-            _ => {}
+            Request::WhoHas { names, ticket } => self.on_who_has(&names, ticket),
+            Request::Explain { name, ticket } => self.on_explain(&name, ticket),
+            Request::Statistics { ticket } => self.on_statistics(ticket),
+            Request::Retire(worker) => self.on_retire(worker),
+            Request::Shutdown => self.on_shutdown(),
         }
     }
 
@@ -36,7 +46,13 @@ impl Manager {
         worker.seen_ns = self.now;
         match message {
             FromWorker::Done(reports) => self.on_done(id, reports),
-            FromWorker::Have { block, .. } => self.add_replica(block, id),
+            FromWorker::Have { block, fetched } => self.on_have(id, block, fetched),
+            FromWorker::FetchFailed { name, source, missing_there, .. } => {
+                self.on_fetch_failed(id, &name, source, missing_there);
+            }
+            FromWorker::Returned { returned, .. } => self.on_returned(id, &returned),
+            FromWorker::Pinned { name, path } => self.on_pinned(id, name, path),
+            FromWorker::Lost { names, .. } => self.on_lost(id, &names),
             FromWorker::Status(status) => worker.status = status,
             _ => {}
         }
@@ -90,7 +106,9 @@ impl Manager {
             held_ns: 0,
             backlog_ns: 0,
             queue: Queue::default(),
-            returning: false,
+            returning: None,
+            asked_all: false,
+            handing: None,
             defined: Vec::new(),
             blocks: SetOf::default(),
             nbytes: 0,

@@ -6,27 +6,42 @@ pub mod api;
 pub mod simulate;
 
 mod blocks;
+#[cfg(test)]
+mod check;
 mod dispatch;
+mod explain;
 mod failures;
 mod functions;
+mod gathers;
 mod hash;
 mod lifetime;
 mod members;
+mod placement;
 mod ready;
 mod recovery;
+mod reduction;
 mod reports;
+mod retirement;
+mod statistics;
+mod stealing;
 mod submission;
 mod table;
 mod tasks;
+#[cfg(test)]
+mod tests;
+mod transfers;
 mod workers;
 
 pub use api::*;
 
+use crate::wire::ToWorker;
 use blocks::Blocks;
 use freestone_base::WorkerId;
 use functions::Functions;
 use ready::Classes;
-use table::{BlockSlot, TaskSlot};
+use reduction::Row;
+use std::collections::BTreeSet;
+use table::{BlockSlot, ReductionSlot, Table, TaskSlot};
 use tasks::Tasks;
 use workers::Workers;
 
@@ -50,6 +65,11 @@ pub struct Manager {
     loose: Vec<BlockSlot>,
     /// Tasks whose inputs are all there now.
     fresh: Vec<TaskSlot>,
+    /// Bytes per second between workers, as seen lately.
+    bandwidth: f64,
+    /// Which blocks are adopted or gathered at which worker.
+    bound: BTreeSet<(WorkerId, BlockSlot)>,
+    reductions: Table<ReductionSlot, Row>,
     closed: bool,
 }
 
@@ -74,6 +94,7 @@ struct Counts {
 impl Manager {
     /// A manager without tasks and workers.
     pub fn new(config: Config) -> Self {
+        let bandwidth = config.bandwidth.max(1.0);
         Self {
             config,
             now: 0,
@@ -87,6 +108,9 @@ impl Manager {
             touched: Vec::new(),
             loose: Vec::new(),
             fresh: Vec::new(),
+            bandwidth,
+            bound: BTreeSet::new(),
+            reductions: Table::new(),
             closed: false,
         }
     }
@@ -124,6 +148,14 @@ impl Manager {
                 worker.touched = true;
                 self.touched.push(id);
             }
+        }
+    }
+
+    /// Sends a message to a worker at the end of the event.
+    fn send(&mut self, id: WorkerId, message: ToWorker) {
+        if let Some(worker) = self.workers.get_mut(id) {
+            worker.post.other.push(message);
+            self.touch(id);
         }
     }
 

@@ -34,8 +34,17 @@ impl Queue {
 
     pub fn push(&mut self, rank: Rank, task: TaskId) {
         let spare = &mut self.spare;
-        self.buckets.entry(rank).or_insert_with(|| spare.take().unwrap_or_default()).push_back(task);
+        self.buckets
+            .entry(rank)
+            .or_insert_with(|| spare.take().unwrap_or_default())
+            .push_back(task);
         self.live += 1;
+    }
+
+    /// How many entries come before a task that is pushed now.
+    pub fn before(&self, priority: i32, depth: u32) -> u64 {
+        let buckets = self.buckets.range(..=rank(priority, depth));
+        buckets.map(|(_, bucket)| bucket.len() as u64).sum::<u64>().saturating_sub(1)
     }
 
     /// The rank of the first task, and the task.
@@ -121,9 +130,9 @@ impl Classes {
         self.0.iter().enumerate().map(|(index, class)| (index as u32, class))
     }
 
-    /// How many tasks are ready, in all classes.
-    pub fn len(&self) -> u64 {
-        self.0.iter().map(|class| class.queue.len()).sum()
+    /// How many classes there are.
+    pub fn len(&self) -> u32 {
+        self.0.len() as u32
     }
 }
 

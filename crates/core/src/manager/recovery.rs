@@ -2,27 +2,31 @@
 
 use super::Manager;
 use super::api::{Action, Record, Why};
+use super::ready::Queue;
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::Stage;
 use super::workers::Worker;
 use crate::wire::TaskFailure;
-use freestone_base::WorkerId;
+use freestone_base::{Name, TaskId, WorkerId};
 
 /// How many workers may die under a task before it is taken to be the cause.
 const MOST_DEATHS: u32 = 5;
 
 impl Manager {
     pub(super) fn on_left(&mut self, id: WorkerId) {
-        let Some(worker) = self.workers.remove(id) else { return };
+        let Some(mut worker) = self.workers.remove(id) else { return };
         if self.config.trace {
             self.out.push(Action::Trace(Record::Left { worker: id, at_ns: self.now }));
         }
-        let tasks = self.take_back(&worker);
+        let mut tasks = self.take_back(&worker);
+        tasks.extend(self.take_queue(id, std::mem::take(&mut worker.queue)));
+        self.end_transfers_of(&worker);
         let mut blocks: Vec<BlockSlot> = worker.blocks.iter().copied().collect();
         blocks.sort_unstable();
         for slot in blocks {
             self.remove_replica(slot, id);
         }
+        self.unbind_all(id);
         for task in tasks {
             let Some(task) = self.tasks.find(task) else { continue };
             if matches!(self.tasks[task].stage, Stage::Waiting { .. }) {
@@ -33,12 +37,12 @@ impl Manager {
     }
 
     /// The tasks that a lost worker held; they stand as waiting.
-    fn take_back(&mut self, worker: &Worker) -> Vec<freestone_base::TaskId> {
+    fn take_back(&mut self, worker: &Worker) -> Vec<TaskId> {
         let mut tasks = Vec::new();
         let ahead = worker.ahead.iter().map(|(task, _)| *task);
         for id in worker.running.iter().copied().chain(ahead) {
             let Some(task) = self.tasks.find(id) else { continue };
-            let Stage::Assigned { worker: at, .. } = self.tasks[task].stage else { continue };
+            let Stage::Assigned { worker: at, running } = self.tasks[task].stage else { continue };
             if at != worker.id {
                 continue;
             }
@@ -46,10 +50,30 @@ impl Manager {
             self.counts.waiting += 1;
             self.counts.retried += 1;
             self.tasks[task].stage = Stage::Waiting { missing: 0 };
-            if self.survives_death(task, worker.id) {
+            for index in 0..self.tasks[task].inputs.len() {
+                self.abandon(self.tasks[task].inputs[index], worker.id);
+            }
+            if !running || self.survives_death(task, worker.id) {
                 tasks.push(id);
             }
         }
+        tasks
+    }
+
+    /// The tasks that were queued for a worker; they stand as waiting.
+    pub(super) fn take_queue(&mut self, worker: WorkerId, mut queue: Queue) -> Vec<TaskId> {
+        let mut tasks = queue.drain();
+        tasks.retain(|id| {
+            let Some(task) = self.tasks.find(*id) else { return false };
+            let meant = self.tasks[task].stage == Stage::Queued(worker);
+            if meant {
+                self.counts.ready -= 1;
+                self.counts.waiting += 1;
+                self.unqueue(task, worker);
+                self.tasks[task].stage = Stage::Waiting { missing: 0 };
+            }
+            meant
+        });
         tasks
     }
 
@@ -66,8 +90,21 @@ impl Manager {
         kills < MOST_DEATHS
     }
 
+    /// Blocks are gone from a worker.
+    pub(super) fn on_lost(&mut self, id: WorkerId, names: &[Name]) {
+        for name in names {
+            if let Some(slot) = self.blocks.find(name) {
+                self.remove_replica(slot, id);
+                self.on_adopted(slot, id);
+            }
+        }
+    }
+
     /// A block's last replica is gone: if someone wants it, it is made again.
     pub(super) fn on_gone(&mut self, slot: BlockSlot, from: WorkerId) {
+        self.rewind_gathers(slot);
+        self.rewind_reductions(slot);
+        self.lack_all(slot);
         let consumers = self.blocks[slot].consumers.clone();
         for id in consumers {
             let Some(task) = self.tasks.find(id) else { continue };
@@ -103,5 +140,6 @@ impl Manager {
                 self.on_left(id);
             }
         }
+        self.steal_again();
     }
 }

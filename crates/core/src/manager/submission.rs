@@ -23,9 +23,8 @@ impl Manager {
                 Some((slot, None)) => inputs.push(slot),
                 Some((_, Some(failure))) => unusable = unusable.or(Some(Arc::clone(failure))),
                 None => {
-                    unusable = unusable.or_else(|| {
-                        Some(self.failure_of(&submission, Why::UnknownInput(*name)))
-                    });
+                    unusable = unusable
+                        .or_else(|| Some(self.failure_of(&submission, Why::UnknownInput(*name))));
                 }
             }
         }
@@ -42,20 +41,18 @@ impl Manager {
     }
 
     /// A block that is known by name only: dropped, and nothing that could make it again.
-    fn is_forgotten(&self, slot: BlockSlot) -> bool {
+    pub(super) fn is_forgotten(&self, slot: BlockSlot) -> bool {
         let block = &self.blocks[slot];
-        let adopting = block.extra.as_ref().is_some_and(|extra| !extra.adopting.is_empty());
         block.producer.is_none()
             && !block.is_available()
             && block.failure().is_none()
-            && !adopting
+            && !block.is_coming()
     }
 
     /// Whether the outputs are known and come, or are there, without a new task; then the
     /// submission only adds references.
     fn answer(&mut self, submission: &Submission) -> bool {
-        let Some(first) = submission.outputs.first().and_then(|name| self.blocks.find(name))
-        else {
+        let Some(first) = submission.outputs.first().and_then(|name| self.blocks.find(name)) else {
             return false;
         };
         let known = submission.outputs.iter().all(|name| {
@@ -84,6 +81,9 @@ impl Manager {
             let slot = self.blocks.find_or_insert(*name);
             let block = &mut self.blocks[slot];
             block.references += 1;
+            if block.failure().is_some() {
+                block.data = Data::Absent;
+            }
             block.depth = block.depth.max(depth);
             block.keep = block.keep.max(submission.options.keep);
             if let Some(ticket) = submission.tickets.get(index) {
@@ -101,6 +101,8 @@ impl Manager {
             if let Some(output) = block.as_output() {
                 self.settle(ticket, Outcome::Ready(output));
             }
+        } else if let Some(failure) = block.failure().cloned() {
+            self.settle(ticket, Outcome::Failed(failure));
         } else {
             block.tickets.push(ticket);
         }
@@ -121,7 +123,7 @@ impl Manager {
         Some(self.failure_of(submission, why))
     }
 
-    fn insert_task(
+    pub(super) fn insert_task(
         &mut self,
         submission: Submission,
         inputs: SmallVec<[BlockSlot; 4]>,

@@ -36,6 +36,11 @@ slot!(
     TaskSlot
 );
 
+slot!(
+    /// A reduction's place in the table.
+    ReductionSlot
+);
+
 struct Entry<T> {
     generation: u32,
     value: Option<T>,
@@ -85,8 +90,18 @@ impl<S: Slot, T> Table<S, T> {
         Some(value)
     }
 
+    /// The slots that are occupied now.
+    pub fn slots(&self) -> Vec<S> {
+        let occupied = self.entries.iter().enumerate().filter(|(_, entry)| entry.value.is_some());
+        occupied.map(|(index, _)| S::of(index as u32)).collect()
+    }
+
     pub fn get(&self, slot: S) -> Option<&T> {
         self.entries.get(slot.index())?.value.as_ref()
+    }
+
+    pub fn get_mut(&mut self, slot: S) -> Option<&mut T> {
+        self.entries.get_mut(slot.index())?.value.as_mut()
     }
 
     pub fn generation(&self, slot: S) -> u32 {

@@ -23,6 +23,22 @@ pub(super) enum Stage {
 }
 
 impl Stage {
+    /// The worker that it was sent to.
+    pub fn assigned_to(self) -> Option<WorkerId> {
+        match self {
+            Self::Assigned { worker, .. } => Some(worker),
+            _ => None,
+        }
+    }
+
+    /// The worker that it was sent to, or that ran it.
+    pub fn place(self) -> Option<WorkerId> {
+        match self {
+            Self::Assigned { worker, .. } | Self::Done(worker) => Some(worker),
+            _ => None,
+        }
+    }
+
     pub fn is_done(self) -> bool {
         matches!(self, Self::Done(_))
     }

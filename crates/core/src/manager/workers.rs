@@ -59,8 +59,12 @@ pub(super) struct Worker {
     pub backlog_ns: u64,
     /// Ready tasks kept for it.
     pub queue: Queue,
-    /// Whether a `Return` is not answered.
-    pub returning: bool,
+    /// What a `Return` that is not answered asks for, with the attempts.
+    pub returning: Option<Vec<(TaskId, u32)>>,
+    /// While it retires: whether it was asked for all that has not begun.
+    pub asked_all: bool,
+    /// While it retires: the blocks that have to be copied to others.
+    pub handing: Option<BTreeSet<BlockSlot>>,
 
     pub defined: Vec<u64>,
     pub blocks: SetOf<BlockSlot>,
@@ -86,6 +90,16 @@ impl Worker {
 
     pub fn free_slots(&self) -> u32 {
         self.slots.saturating_sub(self.running.len() as u32)
+    }
+
+    /// Bytes that wait to be received, roughly.
+    fn coming_nbytes(&self) -> u64 {
+        self.inbox.iter().take(64).map(|(nbytes, _)| nbytes.0).sum()
+    }
+
+    /// Transfers from here, under way and to come.
+    pub fn outgoing(&self) -> usize {
+        self.sending.len() + self.outbox.len()
     }
 
     pub fn is_active(&self) -> bool {
@@ -192,8 +206,7 @@ impl Workers {
 
     pub fn insert(&mut self, mut worker: Worker) {
         let (id, index) = (worker.id, worker.id.0 as usize);
-        let same =
-            |kind: &Kind| kind.resources == worker.resources && kind.slots == worker.slots;
+        let same = |kind: &Kind| kind.resources == worker.resources && kind.slots == worker.slots;
         worker.kind = self.kinds.iter().position(same).unwrap_or_else(|| {
             let (resources, slots) = (worker.resources, worker.slots);
             self.kinds.push(Kind { resources, slots, order: BTreeSet::new() });
@@ -253,14 +266,27 @@ impl Workers {
         avoid: &'a [WorkerId],
     ) -> impl Iterator<Item = WorkerId> + 'a {
         let kinds = self.kinds.iter().filter(|kind| needs.fit(&kind.resources));
-        kinds.filter_map(|kind| {
-            kind.order.iter().map(|(_, id)| *id).find(|id| !avoid.contains(id))
-        })
+        kinds.filter_map(|kind| kind.order.iter().map(|(_, id)| *id).find(|id| !avoid.contains(id)))
     }
 
     /// The most loaded few of each kind.
     pub fn most_loaded(&self) -> impl Iterator<Item = WorkerId> + '_ {
         self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| *id))
+    }
+
+    /// Among some least loaded workers, the one with the fewest bytes.
+    pub fn least_filled(&self, most: usize) -> Option<WorkerId> {
+        let some = self.kinds.iter().flat_map(|kind| kind.order.iter().take(most));
+        some.map(|(_, id)| *id).min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
+    }
+
+    /// Some workers with free slots.
+    pub fn idle(&self, most: usize) -> Vec<WorkerId> {
+        let all = self
+            .kinds
+            .iter()
+            .flat_map(|kind| kind.order.iter().take_while(|(load, _)| *load < 64).take(most));
+        all.map(|(_, id)| *id).collect()
     }
 
     /// Whether some worker that takes work could hold a call that asks for `needs`.
