@@ -82,7 +82,7 @@ impl Graph {
     pub fn analysis(roots: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut graph = Self::default();
-        let mut sizes = |random: &mut Random, longest: u64| {
+        let sizes = |random: &mut Random, longest: u64| {
             (random.between(1_000_000_000, longest), random.between(100_000, 2_000_000))
         };
         for set in 0..roots.div_ceil(CHUNKS) {
@@ -118,10 +118,10 @@ impl Graph {
     fn tails_ns(&self) -> Vec<u64> {
         let mut tails_ns = vec![0; self.len()];
         for task in (0..self.len()).rev() {
-            let tail_ns = tails_ns[task] + self.duration_ns[task];
+            let whole_ns = tails_ns[task] + self.duration_ns[task];
             for input in self.inputs(task) {
                 let of_input = &mut tails_ns[*input as usize];
-                *of_input = tail_ns.max(*of_input);
+                *of_input = whole_ns.max(*of_input);
             }
         }
         tails_ns
