@@ -26,6 +26,8 @@ unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+# pip must not install into one .venv twice at the same time.
+.NOTPARALLEL:
 
 .PHONY: help
 help:

@@ -8,47 +8,15 @@ minutes for a case runs as many calls as fit in a few seconds; `count` tells how
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import common, plots
-from benchmarks.session import COUNTS, ROUND_TRIPS, SYSTEMS
+from benchmarks import common, plots, turns
+from benchmarks.cases import COUNTS, ROUND_TRIPS, SYSTEMS
 
 QUESTION = "How many calls a second, and how long does one take?"
 BUDGET_S = {True: 0.5, False: 8.0}
-LONGEST_S = 300
 OWN = "freestone"
-
-
-def session(system: str, budget_s: float) -> dict[str, Any]:
-    """Run one system's turn in a process group of its own, ended if it hangs."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "session.json"
-        words = [system, "--budget-s", str(budget_s), "--out", str(out)]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.session", *words],
-            cwd=common.ROOT,
-            env=common.environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            _, errors = process.communicate(timeout=LONGEST_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return {"absent": f"did not end within {LONGEST_S} s"}
-        if out.exists():
-            return dict(json.loads(out.read_text()))
-        last = (errors.strip().splitlines() or ["without a word"])[-1]
-        return {"absent": f"failed: {last}"}
 
 
 def record(report: common.Report, system: str, found: dict[str, Any]) -> None:
@@ -109,7 +77,8 @@ def main() -> None:
 
     def measure(system: str) -> None:
         if system not in report.absent:
-            record(report, system, session(system, budget_s))
+            found = turns.take("benchmarks.cases:measure", system=system, budget_s=budget_s)
+            record(report, system, found)
 
     asked = options.only or tuple(SYSTEMS)
     report.absent = {system: "not asked for" for system in SYSTEMS if system not in asked}

@@ -129,13 +129,6 @@ def interleave(rounds: int, subjects: Iterable[str], measure: Callable[[str], No
             measure(subject)
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of a system under test: it finds this package and its own tools."""
-    tools = Path(sys.executable).parent
-    path = f"{tools}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    return {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path}
-
-
 def machine() -> dict[str, Any]:
     """Describe the machine, without its name."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()

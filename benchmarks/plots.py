@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -16,11 +16,12 @@ GREY = "#666666"
 
 @dataclass(frozen=True)
 class Panel:
-    """One axes of dots: a value by subject, on a logarithmic scale."""
+    """One axes of dots: a value by subject, on a logarithmic scale, and what limits them."""
 
     title: str
     label: str
     values: Mapping[str, float]
+    limits: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,14 @@ def dots(panels: Sequence[Panel], path: Path, title: str, order: Sequence[str]) 
 
 def _dots(axis: Axes, panel: Panel, subjects: Sequence[str]) -> None:
     axis.set_xscale("log")
-    if panel.values:
-        axis.set_xlim(min(panel.values.values()) / 3, max(panel.values.values()) * 10)
+    known = [*panel.values.values(), *panel.limits.values()]
+    if known:
+        axis.set_xlim(min(known) / 3, max(known) * 10)
+    for index, (name, limit) in enumerate(panel.limits.items()):
+        style = ("--", ":")[index % 2]
+        axis.axvline(limit, color=GREY, linestyle=style, label=f"{name}: {_number(limit)}")
+    if panel.limits:
+        axis.legend(fontsize=8, loc="upper right", framealpha=1, edgecolor="white")
     for row, subject in enumerate(subjects):
         value = panel.values.get(subject)
         place = axis.get_xlim()[0] if value is None else value
@@ -77,10 +84,14 @@ def _number(value: float) -> str:
 
 
 def lines(
-    charts: Mapping[str, Sequence[Line]], path: Path, title: str, x_label: str, y_label: str
+    charts: Mapping[str, Sequence[Line]],
+    path: Path,
+    title: str,
+    labels: tuple[str, str],
+    y_scale: str = "log",
 ) -> None:
-    """Draw one logarithmic chart of lines per title, with a common legend."""
-    figure = Figure(figsize=(4.8 * len(charts), 4.2), layout="constrained")
+    """Draw one chart of lines per title; `labels` of the axes, x logarithmic from 1 on."""
+    figure = Figure(figsize=(max(4.8 * len(charts), 6.4), 4.2), layout="constrained")
     axes = figure.subplots(1, len(charts), squeeze=False, sharey=True)[0]
     for axis, (name, drawn) in zip(axes, charts.items(), strict=True):
         for index, line in enumerate(drawn):
@@ -93,11 +104,16 @@ def lines(
                 linestyle="--" if line.dashed else "-",
                 markersize=5,
             )
-        axis.set(xscale="log", yscale="log", xlabel=x_label)
+        axis.set_xscale("symlog", linthresh=1)
+        axis.set_yscale(y_scale)
+        axis.set_xlabel(labels[0], fontsize=9)
         axis.set_title(name, fontsize=10, loc="left")
-        axis.legend(fontsize=8, frameon=False)
+        if drawn:
+            axis.legend(fontsize=8, frameon=False)
         _plain(axis)
-    axes[0].set_ylabel(y_label)
+    if y_scale == "linear":
+        axes[0].set_ylim(bottom=0)
+    axes[0].set_ylabel(labels[1], fontsize=9)
     _save(figure, path, title)
 
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from freestone.cluster import Cluster, as_completed, current, wait
     from freestone.errors import FreestoneError
-    from freestone.file import File, file
+    from freestone.files import File, file
     from freestone.future import Future
-    from freestone.reduce import reduce
-    from freestone.task import Task, task
+    from freestone.reduction import reduce
+    from freestone.tasks import Task, task
 
 __all__ = [
     "Cluster",
@@ -45,15 +45,15 @@ __version__ = "0.1.0"
 # Loaded when they are first used: a command line that only prints a figure starts at once.
 _HOMES = {
     "Cluster": "cluster",
-    "File": "file",
+    "File": "files",
     "FreestoneError": "errors",
     "Future": "future",
-    "Task": "task",
+    "Task": "tasks",
     "as_completed": "cluster",
     "current": "cluster",
-    "file": "file",
-    "reduce": "reduce",
-    "task": "task",
+    "file": "files",
+    "reduce": "reduction",
+    "task": "tasks",
     "wait": "cluster",
 }
 
@@ -62,7 +62,6 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'freestone' has no attribute {name!r}")
     home = import_module(f"freestone.{_HOMES[name]}")
-    # A module of the same name (freestone.reduce, freestone.task) was bound by its import.
     for public, module in _HOMES.items():
         if module == _HOMES[name]:
             globals()[public] = getattr(home, public)

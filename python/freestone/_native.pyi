@@ -89,6 +89,7 @@ class Manager:
     def retire(self, worker: int) -> None: ...
     def take_records(self) -> list[dict[str, Any]]: ...
     def close(self) -> None: ...
+    def forget(self) -> None: ...
 
 @final
 class Watch:
@@ -133,9 +134,12 @@ def run_worker(
     disk_dir: str,
     cache: str | None,
     executors: int,
+    ram: int,
     memory: int,
     disk: int,
     gpus: int,
     spin_us: int,
+    transfers_in: int,
+    transfers_out: int,
     executor_command: list[str],
 ) -> None: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
 from freestone.config import Config, parse_nbytes
 from freestone.errors import ClosedError
-from freestone.file import File, fetch
+from freestone.files import File, fetch
 from freestone.future import Future
 from freestone.observe.figures import Explanation, Statistics
 from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "as_completed", "current", "wait"]
 
 _open: list[Cluster] = []
+
+
+def _forget_all() -> None:
+    """In a child of this process, which has no manager: its clusters are closed there."""
+    while _open:
+        _open.pop()._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
 
 
 def current() -> Cluster | None:
@@ -81,18 +91,26 @@ class Cluster:
             trace=self.config.trace is not None,
         )
         try:
-            self._site.start(self._joined)
+            self._site.start(self._joined, self._settle_at)
         except BaseException:
             self._abandon()
             raise
-        home = self._site.home
-        self._manager.set_home(0, home.memory_dir, home.disk_dir)
+        self._settle_at(self._site.home)
         self._site.serve(self._answer)
         _open.append(self)
         atexit.register(self.close)
 
-    def _joined(self) -> int:
-        return len(self._manager.statistics()["workers"])
+    def _joined(self) -> list[str]:
+        return [worker["folder"] for worker in self._manager.statistics()["workers"]]
+
+    def _settle_at(self, node: hosts.local.Node) -> None:
+        """Make the worker of a node the home of the program's own blocks, if it is the first."""
+        if node is not self._site.home:
+            return
+        for worker in self._manager.statistics()["workers"]:
+            if worker["folder"] == node.memory_dir:
+                number = int(worker["worker"].removeprefix("worker-"))
+                self._manager.set_home(number, node.memory_dir, node.disk_dir)
 
     # -- calls ------------------------------------------------------------------------------
 
@@ -350,6 +368,7 @@ class Cluster:
         return as_completed(futures, timeout_s)
 
     def _block_of(self, file: File) -> Future:
+        file.check()
         future = self._files.get(file.name)
         if future is None:
             if file.is_remote:
@@ -423,6 +442,11 @@ class Cluster:
         self._callbacks.close()
         self._site.close()
 
+    def _forget(self) -> None:
+        atexit.unregister(self.close)
+        self._manager.forget()
+        self._site.forget()
+
     def _write_trace(self) -> None:
         if self.config.trace is None or self.closed:
             return
@@ -464,10 +488,8 @@ def _options(
     unknown = [key for key, _ in amounts if key not in known]
     if unknown:
         raise ValueError(f"unknown resources {unknown}: there are {sorted(known)}")
-    parsed = {
+    parsed: dict[str, Any] = {
         key: parse_nbytes(amount) if key in ("memory", "disk") else int(amount)
         for key, amount in amounts
     }
     return _native.Options(**parsed, outputs=outputs, **dict(options))
-
-

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from freestone.errors import FileMissingError
-from freestone.file import File
+from freestone.files import File
 from freestone.future import Future
 
 __all__ = ["Command", "run_command"]
@@ -51,8 +51,7 @@ def run_command(
         cwd=root,
         env={**os.environ, **env},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         errors="replace",
         check=False,

@@ -26,9 +26,7 @@ class Hooks:
         """Make a function resident, with the modules that it imports."""
         return functions.load(definition)
 
-    def describe(
-        self, error: BaseException, in_encoding: bool
-    ) -> tuple[bytes, str, str, str]:
+    def describe(self, error: BaseException, in_encoding: bool) -> tuple[bytes, str, str, str]:
         """Return an exception pickled, its type's name, its message and its traceback."""
         kind = type(error)
         name = kind.__qualname__

@@ -64,7 +64,7 @@ class Future(_native.FutureBase):
         self._wait_or_raise(timeout_s)
         failure = self._failure()
         if failure is not None:
-            raise error_of(failure)
+            raise error_of(failure | {"label": failure["label"] or self.label})
         left = None if timeout_s is None else timeout_s - (time.monotonic() - start)
         return self._value(left)
 
@@ -134,4 +134,3 @@ class Future(_native.FutureBase):
         from freestone.observe.reprs import future_html
 
         return future_html(self)
-

@@ -22,9 +22,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--disk-dir", required=True, help="its cache's disk tier")
     parser.add_argument("--cache", help="folder of blocks that are kept forever")
     parser.add_argument("--executors", type=int, default=1, help="calls that run at once")
+    parser.add_argument("--ram", type=int, required=True, help="bytes that calls may take")
     parser.add_argument("--memory", type=int, required=True, help="bytes of the memory tier")
     parser.add_argument("--disk", type=int, required=True, help="bytes of the disk tier")
     parser.add_argument("--gpus", type=int, default=0)
+    parser.add_argument("--transfers-in", type=int, default=4)
+    parser.add_argument("--transfers-out", type=int, default=4)
     parser.add_argument("--spin-us", type=int, default=50)
     parser.add_argument("--inline-nbytes", type=int, default=8192)
     return parser
@@ -46,10 +49,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         disk_dir=options.disk_dir,
         cache=options.cache,
         executors=options.executors,
+        ram=options.ram,
         memory=options.memory,
         disk=options.disk,
         gpus=options.gpus,
         spin_us=options.spin_us,
+        transfers_in=options.transfers_in,
+        transfers_out=options.transfers_out,
         executor_command=[sys.executable, "-m", "freestone.executor"],
     )
 

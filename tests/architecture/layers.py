@@ -2,15 +2,42 @@
 
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_native", "errors", "units"}),
-    frozenset({"config"}),
-    frozenset({"blocks", "hosts", "io", "names"}),
-    frozenset({"cluster", "executor", "future", "joblib", "observe", "reduce", "task"}),
+    frozenset({"config", "failures"}),
+    frozenset(
+        {
+            "file",
+            "functions",
+            "hosts",
+            "io",
+            "observe.control",
+            "observe.explain",
+            "observe.figures",
+        }
+    ),
+    frozenset(
+        {
+            "cluster",
+            "commands",
+            "compat",
+            "executor",
+            "future",
+            "observe",
+            "reduce",
+            "serializing",
+            "task",
+            "waiting",
+            "worker",
+        }
+    ),
     frozenset({"collections"}),
     frozenset({"events", "graph", "lang", "malleable", "split"}),
     frozenset({"__init__"}),
     frozenset({"cli", "demo", "testing"}),
 )
-"""The parts of `freestone`; a part imports from its own layer and those below."""
+"""The parts of `freestone`; a part imports from its own layer and those below.
+
+A module of a part may have a place of its own.
+"""
 
 SIBLINGS = LAYERS[5]
 """The surfaces, which do not import one another."""
@@ -34,9 +61,12 @@ STATE_MACHINES = ("core/src/manager", "core/src/worker")
 """Folders of `crates` with no clock, socket, file or thread inside."""
 
 
-def layer_of(part: str) -> int:
-    """Return the index of the layer that holds `part`, a direct child of `freestone`."""
-    for index, layer in enumerate(LAYERS):
-        if part in layer:
-            return index
-    raise LookupError(f"freestone.{part} has no place in LAYERS")
+def layer_of(module: str) -> int:
+    """Return the index of the layer that holds `module`, a name below `freestone`, or its part."""
+    names = module.split(".")
+    for length in range(len(names), 0, -1):
+        known = ".".join(names[:length])
+        for index, layer in enumerate(LAYERS):
+            if known in layer:
+                return index
+    raise LookupError(f"freestone.{module} has no place in LAYERS")

@@ -35,7 +35,9 @@ def test_map_keeps_the_order(cluster: fs.Cluster) -> None:
 
 def test_futures_nested_anywhere_become_values(cluster: fs.Cluster) -> None:
     one, two = cluster.submit(add, 1), cluster.submit(add, 2)
-    nested = cluster.submit(lambda tree: tree["a"][0] + tree["b"][1][0], {"a": [one], "b": (0, [two])})
+    nested = cluster.submit(
+        lambda tree: tree["a"][0] + tree["b"][1][0], {"a": [one], "b": (0, [two])}
+    )
     assert nested.result() == 3
     assert cluster.submit(add, one, plus=two).result() == 3
 
@@ -99,6 +101,7 @@ def test_large_arrays_are_views_of_the_cache(cluster: fs.Cluster) -> None:
 def test_equal_values_put_twice_are_one_block(cluster: fs.Cluster) -> None:
     one, two = cluster.put(np.zeros(10**5)), cluster.put(np.zeros(10**5))
     assert one.name == two.name
+    cluster.wait([one])
     assert cluster.who_has([one])[one.name] == ["worker-0"]
 
 

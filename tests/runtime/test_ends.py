@@ -143,3 +143,27 @@ def test_executors_end_when_their_worker_is_killed(start: Callable[[str], Script
     for pid in script.workers:
         os.kill(int(pid), signal.SIGKILL)
     assert until(lambda: all(not p.is_running() or zombie(p) for p in script.family))
+
+
+def test_a_child_of_the_program_does_not_keep_workers(start: Callable[[str], Script]) -> None:
+    script = start(
+        """
+        cluster = fs.Cluster(executors=1, memory="64MiB")
+        report(cluster)
+        if os.fork() == 0:
+            try:
+                cluster.submit(pow, 1, 1)
+            except fs.FreestoneError as error:
+                print(os.getpid(), type(error).__name__, flush=True)
+        time.sleep(600)
+        """
+    )
+    assert script.process.stdout is not None
+    child, error = script.process.stdout.readline().split()
+    assert error == "ClosedError"
+    workers = [psutil.Process(int(pid)) for pid in script.workers]
+    script.process.kill()
+    try:
+        assert until(lambda: all(not p.is_running() or zombie(p) for p in workers))
+    finally:
+        os.kill(int(child), signal.SIGKILL)

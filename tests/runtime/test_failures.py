@@ -118,9 +118,9 @@ def test_a_running_call_can_be_cancelled(cluster: fs.Cluster) -> None:
 
 def test_what_no_worker_can_give_is_refused_at_once(cluster: fs.Cluster) -> None:
     with pytest.raises(errors.UnschedulableError, match="64"):
-        cluster.submit(add, 1, resources={"cores": 64}).result()
+        cluster.submit(add, 641, resources={"cores": 64}).result()
     with pytest.raises(errors.UnschedulableError):
-        cluster.submit(add, 1, resources={"memory": "1TiB"}).result()
+        cluster.submit(add, 642, resources={"memory": "1TiB"}).result()
 
 
 def test_what_cannot_be_pickled_is_named(cluster: fs.Cluster) -> None:
@@ -143,7 +143,7 @@ def test_files(cluster: fs.Cluster, tmp_path: Path) -> None:
     path.write_text("some text")
     named = fs.file(path)
     assert named.read_text() == "some text"
-    assert cluster.submit(lambda f: open(f).read(), named).result() == "some text"
+    assert cluster.submit(lambda f: f.read_text(), named).result() == "some text"
     with pytest.raises(errors.FileMissingError):
         fs.file(tmp_path / "missing")
     with pytest.raises(errors.FileError, match="folder"):
@@ -156,7 +156,7 @@ def test_a_file_that_changed_since_it_was_named(cluster: fs.Cluster, tmp_path: P
     named = fs.file(path)
     path.write_text("after, and longer")
     with pytest.raises(errors.FileChangedError, match=r"changing\.txt"):
-        cluster.submit(lambda f: open(f).read(), named).result()
+        cluster.submit(lambda f: f.read_text(), named).result()
 
 
 def test_a_file_that_is_gone(cluster: fs.Cluster, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_file_that_is_gone(cluster: fs.Cluster, tmp_path: Path) -> None:
     named = fs.file(path)
     path.unlink()
     with pytest.raises(errors.FileError, match=r"gone\.txt"):
-        cluster.submit(lambda f: open(f).read(), named).result()
+        cluster.submit(lambda f: f.read_text(), named).result()
 
 
 def test_a_file_goes_to_another_worker(two_workers: fs.Cluster, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The worker on this machine, whose cache the program shares.
 pub struct Home {
@@ -113,7 +114,7 @@ pub struct Hold {
 
 fn file_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CELL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CELL.import(py, "freestone.file", "File")
+    CELL.import(py, "freestone.files", "File")
 }
 
 /// The value of a block: arrays in it are views of the mapped file.
@@ -162,12 +163,23 @@ pub fn put_value(
         for buffer in &buffers {
             hasher.part(buffer);
         }
-        let block = folder.put(hasher.finish(), pickle, &buffers)?;
-        let (path, _) =
-            folder.path(block.name, &block.form).ok_or(StoreError::Missing { name: block.name })?;
+        let written = folder.put(passing_name(), pickle, &buffers)?;
+        let missing = StoreError::Missing { name: written.name };
+        let (path, _) = folder.path(written.name, &written.form).ok_or(missing)?;
+        let block = BlockDesc { name: hasher.finish(), ..written };
         Ok((block, path.to_string_lossy().into_owned()))
     })
     .map_err(store_error)
+}
+
+/// The name of a file that the worker has not adopted yet: under its own name it might replace
+/// one that the worker is about to remove.
+fn passing_name() -> Name {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut hasher = NameHasher::new("passing");
+    hasher.part(&std::process::id().to_le_bytes()).part(&count.to_le_bytes());
+    hasher.finish()
 }
 
 /// Writes an output into the cache under its name.

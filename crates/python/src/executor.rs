@@ -423,8 +423,11 @@ fn wait_for(child: i32) -> TaskFailure {
 
 /// An exception as it travels.
 fn describe(py: Python<'_>, hooks: &Py<PyAny>, error: &PyErr, in_encoding: bool) -> TaskFailure {
+    let value = error.value(py);
+    // An error that never was caught by Python code has its traceback apart.
+    let _ = value.setattr("__traceback__", error.traceback(py));
     let described = hooks
-        .call_method1(py, "describe", (error.value(py), in_encoding))
+        .call_method1(py, "describe", (value, in_encoding))
         .and_then(|described| described.extract::<(Vec<u8>, String, String, String)>(py));
     let raised = match described {
         Ok((pickled, kind, message, traceback)) => {

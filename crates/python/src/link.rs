@@ -9,7 +9,7 @@ use freestone_core::net::Client;
 use freestone_core::wire::Output;
 use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 /// What futures hold of their cluster.
@@ -23,13 +23,14 @@ pub struct Link {
     /// Values up to this size travel in messages.
     pub inline_nbytes: usize,
     /// Where the program's own blocks are written and mapped.
-    pub home: OnceLock<Home>,
+    pub home: RwLock<Option<Arc<Home>>>,
 }
 
 impl Link {
     /// The worker on this machine.
-    pub fn home(&self) -> PyResult<&Home> {
-        self.home.get().ok_or_else(|| PyRuntimeError::new_err("the cluster has no worker yet"))
+    pub fn home(&self) -> PyResult<Arc<Home>> {
+        let home = self.home.read().unwrap_or_else(PoisonError::into_inner);
+        home.clone().ok_or_else(|| PyRuntimeError::new_err("the cluster has no worker yet"))
     }
 
     /// Fetches a block to this machine and decodes it.

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 /// Arguments that are larger become blocks, which are sent once and not with each call.
@@ -229,7 +229,7 @@ impl Manager {
             owner,
             spin: Duration::from_micros(spin_us),
             inline_nbytes,
-            home: OnceLock::new(),
+            home: RwLock::default(),
         };
         Ok(Self {
             link: Arc::new(link),
@@ -244,7 +244,9 @@ impl Manager {
     /// Says which worker shares this machine with the program, and where its cache is.
     fn set_home(&self, worker: u32, memory_dir: &str, disk_dir: &str) -> PyResult<()> {
         let home = Home::open(WorkerId(worker), memory_dir, disk_dir)?;
-        self.link.home.set(home).map_err(|_| PyRuntimeError::new_err("there is a home already"))
+        let mut current = self.link.home.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Some(Arc::new(home));
+        Ok(())
     }
 
     /// Tells the manager of a function and gives its number.
@@ -491,6 +493,12 @@ impl Manager {
         if let Some(mut thread) = thread {
             py.detach(|| thread.close());
         }
+    }
+
+    /// In a child of the program, which has no manager's thread: there the run has ended.
+    fn forget(&self) {
+        std::mem::forget(lock(&self.thread).take());
+        self.link.client.close();
     }
 
     /// Whether the run has ended.

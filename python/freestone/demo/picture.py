@@ -71,7 +71,7 @@ def _draw_fit(axes: "Axes", sample: Sample) -> None:
         fit.expected(masses, sample.binning.width),
         color=_CURVE,
         linewidth=1.8,
-        label="Breit–Wigner $\\otimes$ Gaussian + line",
+        label="Breit-Wigner $\\otimes$ Gaussian + line",
         zorder=2,
     )
     axes.plot(

@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
@@ -137,15 +138,35 @@ def closure(names: Iterable[str]) -> list[UserModule]:
 
 
 def is_stale(function_code: CodeType, name: str) -> bool:
-    """Whether a user's module on disk no longer has this code in it."""
+    """Whether a user's module, imported elsewhere, would not have this code in it."""
     spec = _spec(name)
     if spec is None or not spec.origin or not os.path.isfile(spec.origin):
+        return True
+    if not _can_be_found(name, spec.origin):
         return True
     code = _content(spec.origin).code
     return code is not None and not any(
         part.co_name == function_code.co_name and code_digest(part) == code_digest(function_code)
         for part in _parts(code)
     )
+
+
+@cache
+def _can_be_found(name: str, file: str) -> bool:
+    """Whether importing the name finds this file; not so if a tool loaded it by its path."""
+    parent, _, _ = name.rpartition(".")
+    path = None
+    if parent:
+        above = sys.modules.get(parent)
+        above_file = getattr(above, "__file__", None)
+        if above_file is not None and not _can_be_found(parent, above_file):
+            return False
+        path = list(getattr(above, "__path__", ())) or None
+        if path is None:
+            return False
+    specs = (finder.find_spec(name, path) for finder in sys.meta_path)
+    found = next((spec for spec in specs if spec is not None), None)
+    return found is not None and found.origin == file
 
 
 def resolve(name: str, level: int, package: str) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -62,14 +65,17 @@ class Node:
     ----------
     executors : int
         Its executors, which is also how many cores it has.
+    ram : int
+        Bytes of memory that its calls may take together.
     memory, disk : int
-        Bytes.
+        Bytes of its cache's tiers.
     """
 
     number: int
     memory_dir: str
     disk_dir: str
     executors: int
+    ram: int
     memory: int
     disk: int
     gpus: int
@@ -91,6 +97,7 @@ def _nodes(config: Config, name: str, folder: Path) -> list[Node]:
             memory_dir=str(memory_dir / f"{number}"),
             disk_dir=str(folder / f"disk-{number}"),
             executors=config.executors or max(1, cores // workers),
+            ram=_machine_memory() // workers,
             memory=memory,
             disk=disk,
             gpus=config.gpus or 0,
@@ -101,14 +108,18 @@ def _nodes(config: Config, name: str, folder: Path) -> list[Node]:
 
 @dataclass(slots=True)
 class Site:
-    """The folder, the key and the workers of a cluster on this machine."""
+    """The folder, the key and the workers of a cluster on this machine.
+
+    A worker that dies is started again, with an empty cache.
+    """
 
     config: Config
     folder: Path
     key: str
     nodes: list[Node]
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     control: ControlServer | None = None
+    closing: threading.Event = field(default_factory=threading.Event)
 
     @classmethod
     def create(cls, config: Config) -> Site:
@@ -129,29 +140,68 @@ class Site:
         """The worker whose cache the program shares."""
         return self.nodes[0]
 
-    def start(self, joined: Callable[[], int]) -> None:
-        """Start the workers, one after another, and wait until all have joined."""
-        access = self.folder / "access.json"
-        with open(os.open(access, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
-            json.dump({"key": self.key}, file)
-        deadline = time.monotonic() + self.config.start_timeout_s
-        for node in self.nodes:
-            self.processes.append(self._start(node, access))
-            while joined() <= node.number:
-                self._check(deadline)
-                time.sleep(0.001)
+    def start(self, joined: Callable[[], list[str]], replaced: Callable[[Node], None]) -> None:
+        """Start the workers and wait until all have joined.
 
-    def _start(self, node: Node, access: Path) -> subprocess.Popen[bytes]:
+        Parameters
+        ----------
+        joined
+            Tells the cache folders of the workers that have joined.
+        replaced
+            Called, on a thread, after a worker that died was started again.
+        """
+        with open(os.open(self.access, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            json.dump({"key": self.key}, file)
+        for node in self.nodes:
+            # One after another, so that their numbers are those of their nodes.
+            self.processes[node.number] = self._start(node)
+            self._wait_for(node, joined)
+        for node in self.nodes:
+            threading.Thread(
+                target=self._watch,
+                args=(node, joined, replaced),
+                name=f"freestone-node-{node.number}",
+                daemon=True,
+            ).start()
+
+    def _wait_for(self, node: Node, joined: Callable[[], list[str]]) -> None:
+        deadline = time.monotonic() + self.config.start_timeout_s
+        while node.memory_dir not in joined():
+            self._check(node, deadline)
+            time.sleep(0.001)
+
+    def _watch(
+        self, node: Node, joined: Callable[[], list[str]], replaced: Callable[[Node], None]
+    ) -> None:
+        for restarts in itertools.count(1):
+            self.processes[node.number].wait()
+            # One that dies again and again waits longer and longer.
+            if self.closing.wait(min(0.01 * 2**restarts, 30.0)):
+                return
+            self.processes[node.number] = self._start(node)
+            with contextlib.suppress(ClusterStartError):
+                self._wait_for(node, joined)
+                replaced(node)
+
+    @property
+    def access(self) -> Path:
+        """The file with the cluster's key."""
+        return self.folder / "access.json"
+
+    def _start(self, node: Node) -> subprocess.Popen[bytes]:
         words = [sys.executable, "-m", "freestone.worker", "--manager", f"unix:{self.socket}"]
-        words += ["--access", str(access), "--folder", str(self.folder)]
+        words += ["--access", str(self.access), "--folder", str(self.folder)]
         settings = {
             "executors": node.executors,
+            "ram": node.ram,
             "memory": node.memory,
             "disk": node.disk,
             "gpus": node.gpus,
             "memory-dir": node.memory_dir,
             "disk-dir": node.disk_dir,
             "cache": self.config.cache,
+            "transfers-in": self.config.transfers_in,
+            "transfers-out": self.config.transfers_out,
             "spin-us": int(self.config.spin_us),
             "inline-nbytes": self.config.inline_nbytes,
         }
@@ -161,13 +211,13 @@ class Site:
         env = os.environ | {"FREESTONE__PYTHON_PATH": json.dumps(sys.path)}
         return subprocess.Popen(words, stdin=subprocess.DEVNULL, env=env, process_group=0)
 
-    def _check(self, deadline: float) -> None:
-        for process in self.processes:
-            if process.poll() is not None:
-                raise ClusterStartError(
-                    f"a worker ended with status {process.returncode} before it had joined; "
-                    "what it printed says why"
-                )
+    def _check(self, node: Node, deadline: float) -> None:
+        status = self.processes[node.number].poll()
+        if status is not None:
+            raise ClusterStartError(
+                f"worker {node.number} ended with status {status} before it had joined; "
+                "what it printed says why"
+            )
         if time.monotonic() > deadline:
             raise ClusterStartError(
                 f"the workers did not join within {self.config.start_timeout_s} s; "
@@ -180,18 +230,28 @@ class Site:
         (self.folder / "cluster.json").write_text(json.dumps(about))
         self.control = ControlServer(self.folder, answer)
 
+    def forget(self) -> None:
+        """Let go, in a child of the program, of connections that keep workers alive."""
+        for name in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                connection = socket.socket(fileno=int(name))
+                if connection.getsockname() == self.socket:
+                    connection.close()
+                else:
+                    connection.detach()
+
     def close(self) -> None:
         """Wait for the workers, kill those that stay, remove what they left."""
+        self.closing.set()
         if self.control is not None:
             self.control.close()
         deadline = time.monotonic() + _FAREWELL_S
-        for process in self.processes:
+        for process in list(self.processes.values()):
             try:
                 process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        self.processes.clear()
         _remove(self.folder, Path(self.home.memory_dir).parent)
 
 

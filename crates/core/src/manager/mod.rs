@@ -1,11 +1,165 @@
 //! The manager: the graph, placement and recovery, as a state machine without I/O.
-#![allow(missing_docs)]
+//!
+//! See the `README.md` in this folder for states, transitions and invariants.
+
 pub mod api;
+pub mod simulate;
+
+mod blocks;
+#[cfg(test)]
+mod check;
+mod dispatch;
+mod explain;
+mod failures;
+mod functions;
+mod gathers;
+mod hash;
+mod lifetime;
+mod members;
+mod placement;
+mod ready;
+mod recovery;
+mod reduction;
+mod reports;
+mod retirement;
+mod statistics;
+mod stealing;
+mod submission;
+mod table;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod transfers;
+mod workers;
+
 pub use api::*;
-pub struct Manager;
+
+use crate::wire::ToWorker;
+use blocks::Blocks;
+use freestone_base::WorkerId;
+use functions::Functions;
+use ready::Classes;
+use reduction::Row;
+use std::collections::BTreeSet;
+use table::{BlockSlot, ReductionSlot, Table, TaskSlot};
+use tasks::Tasks;
+use workers::Workers;
+
+/// The manager.
+///
+/// It knows every task, every replica and every worker, and does nothing by itself: a shell
+/// feeds it events and carries its actions out.
+pub struct Manager {
+    config: Config,
+    now: Now,
+    out: Vec<Action>,
+    functions: Functions,
+    tasks: Tasks,
+    blocks: Blocks,
+    classes: Classes,
+    workers: Workers,
+    counts: Counts,
+    /// Workers to look at when the event has been handled.
+    touched: Vec<WorkerId>,
+    /// Blocks that something needs less than before.
+    loose: Vec<BlockSlot>,
+    /// Tasks whose inputs are all there now.
+    fresh: Vec<TaskSlot>,
+    /// Bytes per second between workers, as seen lately.
+    bandwidth: f64,
+    /// Which blocks are adopted or gathered at which worker.
+    bound: BTreeSet<(WorkerId, BlockSlot)>,
+    reductions: Table<ReductionSlot, Row>,
+    closed: bool,
+}
+
+/// What is counted along the way; the rest of [`Statistics`] is derived.
+#[derive(Default)]
+struct Counts {
+    done: u64,
+    failed: u64,
+    answered: u64,
+    retried: u64,
+    recovered: u64,
+    waiting: u64,
+    ready: u64,
+    assigned: u64,
+    stolen: u64,
+    transfers: u64,
+    transferred_nbytes: u64,
+    inline_nbytes: u64,
+    busy_ns: u64,
+}
+
 impl Manager {
-    pub fn new(_c: Config) -> Self {
-        Self
+    /// A manager without tasks and workers.
+    pub fn new(config: Config) -> Self {
+        let bandwidth = config.bandwidth.max(1.0);
+        Self {
+            config,
+            now: 0,
+            out: Vec::new(),
+            functions: Functions::default(),
+            tasks: Tasks::new(),
+            blocks: Blocks::new(),
+            classes: Classes::default(),
+            workers: Workers::default(),
+            counts: Counts::default(),
+            touched: Vec::new(),
+            loose: Vec::new(),
+            fresh: Vec::new(),
+            bandwidth,
+            bound: BTreeSet::new(),
+            reductions: Table::new(),
+            closed: false,
+        }
     }
-    pub fn handle(&mut self, _e: Event, _n: Now, _o: &mut Vec<Action>) {}
+
+    /// Takes in what happened at `now` and appends what is to be done to `out`.
+    ///
+    /// Equal events at equal times give equal actions. The cost depends on what the event
+    /// changes, not on how many tasks and workers there are.
+    pub fn handle(&mut self, event: Event, now: Now, out: &mut Vec<Action>) {
+        self.now = self.now.max(now);
+        std::mem::swap(&mut self.out, out);
+        match event {
+            Event::Client(request) => self.on_request(request),
+            Event::Worker(worker, message) => self.on_message(worker, message),
+            Event::Left(worker) => self.on_left(worker),
+            Event::Tick => self.on_tick(),
+        }
+        self.finish_event();
+        std::mem::swap(&mut self.out, out);
+    }
+
+    /// Lets go of what is no longer needed, gives work to workers, and sends what is to be sent.
+    fn finish_event(&mut self) {
+        self.let_go();
+        if !self.touched.is_empty() || self.counts.ready > 0 {
+            self.dispatch();
+        }
+        self.flush();
+    }
+
+    /// Looks at a worker when the event has been handled.
+    fn touch(&mut self, id: WorkerId) {
+        if let Some(worker) = self.workers.get_mut(id) {
+            if !worker.touched {
+                worker.touched = true;
+                self.touched.push(id);
+            }
+        }
+    }
+
+    /// Sends a message to a worker at the end of the event.
+    fn send(&mut self, id: WorkerId, message: ToWorker) {
+        if let Some(worker) = self.workers.get_mut(id) {
+            worker.post.other.push(message);
+            self.touch(id);
+        }
+    }
+
+    fn settle(&mut self, ticket: freestone_base::Ticket, outcome: Outcome) {
+        self.out.push(Action::Settle(ticket, outcome));
+    }
 }

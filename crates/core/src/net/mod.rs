@@ -2,16 +2,25 @@
 //!
 //! - [`poller`]: waiting that spins for a moment before it blocks.
 //! - [`connection`]: a stream of frames, without blocking.
+//! - [`worker`]: the process of a worker; [`executors`], [`transfer`], [`pool`], [`signals`]: what
+//!   it is made of.
 //! - [`manager`]: the manager's thread; [`client`], [`cell`]: how a program talks to it.
 
 pub mod cell;
 pub mod client;
 pub mod connection;
+pub mod executors;
 pub mod manager;
 pub mod poller;
+pub mod pool;
+pub mod signals;
 mod tickets;
+pub mod transfer;
+pub mod worker;
+mod worker_actions;
 
 pub use cell::{Cell, Completions};
 pub use client::Client;
 pub use connection::{Connection, ConnectionError, Stream};
 pub use poller::{Poller, Waker};
+pub use worker::{WorkerError, WorkerOptions, run_worker};

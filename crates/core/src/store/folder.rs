@@ -209,7 +209,7 @@ impl Folder {
                 <= self.free_limit)
         };
         if nbytes < RECYCLE_LEAST || *form != Form::Value || !fits()? {
-            return self.remove(name, form);
+            return self.remove_from(Tier::Memory, name, form);
         }
         let free = self.memory.join(FREE).join(format!("{nbytes}-{}", unique()));
         std::fs::rename(&path, &free).at(&path)
@@ -220,7 +220,16 @@ impl Folder {
     /// # Errors
     /// [`StoreError::Missing`], [`StoreError::Io`].
     pub fn remove(&self, name: Name, form: &Form) -> Result<(), StoreError> {
-        let (path, _) = self.path(name, form).ok_or(StoreError::Missing { name })?;
+        let (_, tier) = self.path(name, form).ok_or(StoreError::Missing { name })?;
+        self.remove_from(tier, name, form)
+    }
+
+    /// Removes a block from one tier. Who maps it keeps its bytes.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn remove_from(&self, tier: Tier, name: Name, form: &Form) -> Result<(), StoreError> {
+        let path = self.path_in(tier, name, form)?;
         std::fs::remove_file(&path).at(&path)?;
         if let (Form::File(_), Some(folder)) = (form, path.parent()) {
             std::fs::remove_dir(folder).at(folder)?;
@@ -317,7 +326,7 @@ impl Folder {
 }
 
 /// Where a block lies in a folder.
-pub(super) fn place(folder: &Path, name: Name, form: &Form) -> Result<PathBuf, StoreError> {
+pub(crate) fn place(folder: &Path, name: Name, form: &Form) -> Result<PathBuf, StoreError> {
     let Form::File(basename) = form else { return Ok(folder.join(name.to_string())) };
     let bad = matches!(basename.as_str(), "" | "." | "..") || basename.contains(['/', '\0']);
     if bad {

@@ -1,18 +1,11 @@
-"""One system's turn in a round of `benchmarks.calls`, in an interpreter of its own.
-
-So that no thread, event loop or daemon of one system is there while another is measured.
-"""
+"""One system's turn in a round of `benchmarks.calls`: all cases."""
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import json
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.base import Peer
@@ -59,29 +52,10 @@ def round_trips(peer: Peer, budget_s: float) -> dict[str, float]:
 
 
 def measure(system: str, budget_s: float) -> dict[str, Any]:
-    """Measure all cases of a system."""
+    """Measure all cases of a system, each for about `budget_s` seconds at most."""
     module, name = SYSTEMS[system]
-    try:
-        peer_type = getattr(importlib.import_module(module), name)
-    except ImportError as error:
-        return {"absent": f"not installed: {error}"}
-    with peer_type() as peer:
+    with getattr(importlib.import_module(module), name)() as peer:
         names = ["submit", "chain", "tree"]
         names += ["map"] * peer.has_map + ["map_chunked"] * hasattr(peer, "map_chunked")
         cases = {name: timed(getattr(peer, name), name, budget_s) for name in names}
         return {"cases": {**cases, "round_trip": round_trips(peer, budget_s)}}
-
-
-def main() -> None:
-    """Measure the system that was named and write what was found."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.session", description=__doc__)
-    parser.add_argument("system", choices=SYSTEMS)
-    parser.add_argument("--budget-s", type=float, required=True, help="for each case")
-    parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
-    options.out.write_text(json.dumps(measure(options.system, options.budget_s)))
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -10,9 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from freestone import _native
-from freestone.errors import FileError, FileMissingError, FileUnreadableError
+from freestone.errors import (
+    FileChangedError,
+    FileError,
+    FileMissingError,
+    FileUnreadableError,
+)
 
 __all__ = ["File", "file"]
+
+Stamp = tuple[int, int, int]
 
 
 class File(os.PathLike[str]):
@@ -31,15 +38,23 @@ class File(os.PathLike[str]):
         Its size in bytes.
     """
 
-    __slots__ = ("_hold", "checksum", "name", "nbytes", "path")
+    __slots__ = ("_hold", "checksum", "name", "nbytes", "path", "stamp")
 
     def __init__(
-        self, path: str, name: str, nbytes: int, checksum: int = 0, hold: object = None
+        self,
+        path: str,
+        name: str,
+        nbytes: int,
+        checksum: int = 0,
+        hold: object = None,
+        stamp: Stamp | None = None,
     ) -> None:
         self.path = path
         self.name = name
         self.nbytes = nbytes
         self.checksum = checksum
+        # What the file looked like when it was named.
+        self.stamp = stamp
         # What keeps the content in place while this object lives.
         self._hold = hold
 
@@ -59,6 +74,14 @@ class File(os.PathLike[str]):
         if self._hold is None:
             self._hold = fetch(self)
         return os.fspath(self._hold)  # type: ignore[call-overload, no-any-return]
+
+    def check(self) -> None:
+        """Raise `FileChangedError` or `FileMissingError` if it is not what was named."""
+        if self.stamp is None:
+            return
+        stamp = _stamp(self.path)
+        if stamp != self.stamp:
+            raise FileChangedError(self.path, "its size or time of change differs")
 
     def open(self, mode: str = "rb") -> Any:
         """Open it for reading."""
@@ -86,11 +109,21 @@ class File(os.PathLike[str]):
         if owner is not None:
             # Inside a call's arguments its content stands for it.
             return owner()._block_of(self).__reduce__()
-        return File, (self.path, self.name, self.nbytes, self.checksum)
+        return File, (self.path, self.name, self.nbytes, self.checksum, None, self.stamp)
 
 
-_Key = tuple[str, int, int, int]
-_named: dict[_Key, tuple[str, int]] = {}
+_named: dict[tuple[str, Stamp], tuple[str, int]] = {}
+
+
+def _stamp(path: str) -> Stamp:
+    """Return inode, size and time of change of a file, or say clearly why it can't be read."""
+    try:
+        stat = os.stat(path)
+    except FileNotFoundError:
+        raise FileMissingError(path) from None
+    except PermissionError:
+        raise FileUnreadableError(path) from None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def file(path: str | os.PathLike[str]) -> File:
@@ -120,19 +153,17 @@ def file(path: str | os.PathLike[str]) -> File:
     if "://" in text:
         return _remote(text)
     text = os.path.abspath(text)
-    try:
-        stat = os.stat(text)
-        key = (text, stat.st_ino, stat.st_size, stat.st_mtime_ns)
-        if os.path.isdir(text):
-            raise FileError(text, "is a folder; give its files, or pack it")
-        if key not in _named:
+    stamp = _stamp(text)
+    if os.path.isdir(text):
+        raise FileError(text, "is a folder; give its files, or pack it")
+    key = (text, stamp)
+    if key not in _named:
+        try:
             _named[key] = _native.name_file(text)
-    except FileNotFoundError:
-        raise FileMissingError(text) from None
-    except PermissionError:
-        raise FileUnreadableError(text) from None
+        except PermissionError:
+            raise FileUnreadableError(text) from None
     name, checksum = _named[key]
-    return File(text, name, stat.st_size, checksum)
+    return File(text, name, stamp[1], checksum, stamp=stamp)
 
 
 def _remote(url: str) -> File:

@@ -91,5 +91,3 @@ def unwrap(function: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, 
     if isinstance(function, Task):
         return function.function, function._options
     return function, {}
-
-

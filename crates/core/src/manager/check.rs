@@ -1,0 +1,66 @@
+//! The invariants, checked after every event in tests.
+
+use super::Manager;
+use super::blocks::Data;
+use super::tasks::Stage;
+
+impl Manager {
+    /// Panics if an invariant of the README does not hold.
+    pub(super) fn check(&self) {
+        let (mut waiting, mut ready, mut assigned, mut inline_nbytes) = (0, 0, 0, 0);
+        for slot in self.tasks.slots() {
+            let task = &self.tasks[slot];
+            let inputs = task.inputs.iter().map(|input| &self.blocks[*input]);
+            let absent = inputs.filter(|block| !block.is_available()).count() as u32;
+            match task.stage {
+                Stage::Waiting { missing } => {
+                    waiting += 1;
+                    assert!(missing > 0 && missing == absent, "{missing} missing, {absent} absent");
+                }
+                Stage::Ready | Stage::Queued(_) => {
+                    ready += 1;
+                    assert_eq!(absent, 0);
+                }
+                Stage::Assigned { worker, .. } => {
+                    assigned += 1;
+                    assert!(self.workers.get(worker).is_some());
+                }
+                Stage::Done(_) => assert!(self.is_lineage_needed(slot)),
+            }
+        }
+        for slot in self.blocks.slots() {
+            let block = &self.blocks[slot];
+            if let Data::Inline(bytes) = &block.data {
+                inline_nbytes += bytes.len() as u64;
+            }
+            let entry = block.is_needed()
+                || block.lineage > 0
+                || block.producer.is_some()
+                || block.extra.is_some();
+            assert!(entry, "block {slot:?} is kept for nothing");
+            assert!(block.tickets.is_empty() || !block.is_available());
+        }
+        let counts = &self.counts;
+        assert_eq!((counts.waiting, counts.ready, counts.assigned), (waiting, ready, assigned));
+        assert_eq!(counts.inline_nbytes, inline_nbytes);
+        self.check_workers();
+    }
+
+    fn check_workers(&self) {
+        for worker in self.workers.iter() {
+            let ahead = worker.ahead.iter().filter(|(id, attempt)| {
+                self.tasks.find(*id).is_some_and(|task| {
+                    super::dispatch::is_ahead(&self.tasks[task], worker.id, *attempt)
+                })
+            });
+            assert_eq!(ahead.count() as u32, worker.ahead_len);
+            assert!(worker.running.len() as u32 <= worker.slots);
+            assert!(worker.receiving.len() as u32 <= self.config.transfers_in);
+            assert!(worker.sending.len() as u32 <= self.config.transfers_out);
+            if worker.held() == 0 {
+                assert_eq!((worker.held_ns, worker.free), (0, worker.resources));
+                assert!(worker.queue.is_empty() || !worker.is_active(), "work lies about");
+            }
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Attempts that fail, tasks that fail for good, and what depends on them.
+
+use super::Manager;
+use super::api::{Attempt, Failure, Outcome, Why};
+use super::blocks::Data;
+use super::reports::ended;
+use super::table::{BlockSlot, TaskSlot};
+use super::tasks::Stage;
+use crate::wire::TaskFailure;
+use freestone_base::{Name, Resources, WorkerId};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// How many attempts a task that lives is explained with.
+const ATTEMPTS_KEPT: usize = 4;
+
+impl Manager {
+    /// Why no worker can ever run a task, if that is so.
+    pub(super) fn refusal(&self, needs: &Resources, pinned: Option<WorkerId>) -> Option<Why> {
+        let holds = match pinned {
+            Some(id) => self
+                .workers
+                .get(id)
+                .is_some_and(|worker| worker.is_active() && needs.fit(&worker.resources)),
+            None => self.workers.slots() == 0 || self.workers.can_hold(needs),
+        };
+        let largest = self.workers.largest();
+        (!holds).then_some(Why::Unschedulable { needs: *needs, largest })
+    }
+
+    /// Workers joined or left: fails ready tasks that none of those present can hold.
+    pub(super) fn refuse_unschedulable(&mut self) {
+        for class in 0..self.classes.len() {
+            let needs = self.classes.get(class).resources;
+            let Some(why) = self.refusal(&needs, None) else { continue };
+            for id in self.classes.queue(class).drain() {
+                let Some(task) = self.tasks.find(id) else { continue };
+                if self.tasks[task].stage == Stage::Ready {
+                    self.counts.ready -= 1;
+                    self.counts.waiting += 1;
+                    self.tasks[task].stage = Stage::Waiting { missing: 0 };
+                    self.fail_with(task, why.clone());
+                }
+            }
+        }
+    }
+
+    /// An attempt failed; the task stands as waiting for nothing.
+    pub(super) fn on_attempt_failed(&mut self, task: TaskSlot, id: WorkerId, why: TaskFailure) {
+        let again = match &why {
+            TaskFailure::Raised(exception) => !exception.in_encoding && self.may_retry(task),
+            TaskFailure::TimedOut { .. } => self.may_retry(task),
+            TaskFailure::Killed { .. } => {
+                let most = self.config.most_kills;
+                let history = self.tasks[task].history();
+                history.kills += 1;
+                history.avoid.push(id);
+                let kills = history.kills;
+                if kills >= most {
+                    return self.fail_with(task, Why::Killed { kills, last: why });
+                }
+                true
+            }
+            TaskFailure::InputLost { name } => return self.on_input_lost(task, id, *name),
+            TaskFailure::StorageFull { .. } => self.has_room_elsewhere(task, id),
+            TaskFailure::FileChanged { .. } => false,
+            TaskFailure::Cancelled => return self.fail_with(task, Why::Cancelled),
+        };
+        if !again {
+            return self.fail_with(task, Why::Attempt(why));
+        }
+        self.counts.retried += 1;
+        self.resume(task);
+    }
+
+    fn may_retry(&mut self, task: TaskSlot) -> bool {
+        let retries = &mut self.tasks[task].retries;
+        let may = *retries > 0;
+        *retries -= u32::from(may);
+        may
+    }
+
+    fn on_input_lost(&mut self, task: TaskSlot, id: WorkerId, name: Name) {
+        self.tasks[task].history().recoveries += 1;
+        if self.tasks[task].history().recoveries > self.config.most_recoveries {
+            return self.fail_with(task, Why::InputLost(name));
+        }
+        self.counts.retried += 1;
+        if let Some(slot) = self.blocks.find(&name) {
+            self.remove_replica(slot, id);
+        }
+        if self.tasks.get(task).is_some() {
+            self.resume(task);
+        }
+    }
+
+    /// Notes that a worker has no room for a task; whether another could.
+    fn has_room_elsewhere(&mut self, task: TaskSlot, id: WorkerId) -> bool {
+        let history = self.tasks[task].history();
+        if !history.avoid.contains(&id) {
+            history.avoid.push(id);
+        }
+        let avoid = history.avoid.clone();
+        let record = &self.tasks[task];
+        let needs = record.options.resources;
+        let mut others = self.workers.least_loaded_of_each_kind(&needs, &avoid);
+        record.pinned.is_none() && others.next().is_some()
+    }
+
+    /// A task that stands as waiting becomes ready, or waits for what is missing.
+    pub(super) fn resume(&mut self, task: TaskSlot) {
+        let record = &self.tasks[task];
+        let failed = record.inputs.iter().find_map(|slot| self.blocks[*slot].failure());
+        if let Some(failure) = failed.cloned() {
+            return self.fail_task(task, &failure);
+        }
+        let inputs = record.inputs.iter();
+        let missing = inputs.filter(|slot| !self.blocks[**slot].is_available()).count() as u32;
+        self.tasks[task].stage = Stage::Waiting { missing };
+        if missing == 0 {
+            self.make_ready(task);
+        } else {
+            self.demand_inputs(task);
+        }
+    }
+
+    pub(super) fn note_attempt(
+        &mut self,
+        task: TaskSlot,
+        worker: WorkerId,
+        start_ns: u64,
+        duration_ns: u64,
+        failure: &TaskFailure,
+    ) {
+        let record = &mut self.tasks[task];
+        let sent_ns = record.sent_ns;
+        let ended = ended(failure).to_owned();
+        let attempts = &mut record.history().attempts;
+        if attempts.len() == ATTEMPTS_KEPT {
+            attempts.remove(0);
+        }
+        attempts.push(Attempt { worker, sent_ns, start_ns, duration_ns, ended });
+    }
+
+    /// Fails a task for good.
+    pub(super) fn fail_with(&mut self, task: TaskSlot, why: Why) {
+        let record = &self.tasks[task];
+        let last = record.history.as_ref().and_then(|history| history.attempts.last());
+        let failure = Arc::new(Failure {
+            label: self.functions.label(record.function),
+            name: self.blocks[record.outputs[0]].name,
+            worker: match record.stage {
+                Stage::Assigned { worker, .. } => Some(worker),
+                _ => last.map(|attempt| attempt.worker),
+            },
+            attempts: record.attempts(),
+            why,
+        });
+        self.fail_task(task, &failure);
+    }
+
+    pub(super) fn fail_task(&mut self, task: TaskSlot, failure: &Arc<Failure>) {
+        let outputs = self.remove_failed(task);
+        self.fail_blocks(outputs.to_vec(), failure);
+    }
+
+    pub(super) fn fail_block(&mut self, slot: BlockSlot, failure: &Arc<Failure>) {
+        self.fail_blocks(vec![slot], failure);
+    }
+
+    /// Blocks will never be there: fails them, the tasks that need them, and so on.
+    fn fail_blocks(&mut self, mut slots: Vec<BlockSlot>, failure: &Arc<Failure>) {
+        while let Some(slot) = slots.pop() {
+            let Some(block) = self.blocks.get(slot) else { continue };
+            if block.is_available() || block.failure().is_some() || block.producer.is_some() {
+                continue;
+            }
+            let block = &mut self.blocks[slot];
+            block.data = Data::Failed(Arc::clone(failure));
+            let tickets = std::mem::take(&mut block.tickets);
+            let mut consumers = std::mem::take(&mut block.consumers);
+            for ticket in tickets {
+                self.settle(ticket, Outcome::Failed(Arc::clone(failure)));
+            }
+            consumers.retain(|id| {
+                let Some(task) = self.tasks.find(*id) else { return false };
+                if self.may_still_end(task, failure) {
+                    return true;
+                }
+                slots.extend(self.remove_failed(task));
+                false
+            });
+            self.blocks[slot].consumers.extend(consumers);
+            self.fail_gathers(slot);
+            slots.extend(self.fail_reductions(slot));
+            if !self.blocks[slot].is_needed() {
+                self.loose.push(slot);
+            }
+        }
+    }
+
+    /// A task at a worker has its inputs there, so it may come to an end although one of them is
+    /// lost for good.
+    fn may_still_end(&self, task: TaskSlot, failure: &Failure) -> bool {
+        let assigned = matches!(self.tasks[task].stage, Stage::Assigned { .. });
+        self.tasks[task].stage.is_done() || (assigned && failure.why != Why::Cancelled)
+    }
+
+    /// Takes an unfinished task out of the graph, and gives its outputs back.
+    fn remove_failed(&mut self, task: TaskSlot) -> SmallVec<[BlockSlot; 4]> {
+        self.counts.failed += 1;
+        self.withdraw(task);
+        self.counts.waiting -= 1;
+        self.end_use(task, false);
+        let Some(record) = self.tasks.remove(task) else { return SmallVec::new() };
+        for slot in &record.outputs {
+            let block = &mut self.blocks[*slot];
+            if block.producer == Some(task) {
+                block.producer = None;
+                if !block.is_needed() {
+                    self.loose.push(*slot);
+                }
+            }
+        }
+        record.outputs
+    }
+
+    /// Takes a task back from wherever it is; it then stands as waiting.
+    pub(super) fn withdraw(&mut self, task: TaskSlot) {
+        let id = self.tasks.id(task);
+        match self.tasks[task].stage {
+            Stage::Waiting { .. } => return,
+            Stage::Ready => {
+                self.counts.ready -= 1;
+                self.classes.queue(self.tasks[task].class).forget(true);
+            }
+            Stage::Queued(worker) => {
+                self.counts.ready -= 1;
+                self.unqueue(task, worker);
+                self.workers[worker].queue.forget(true);
+            }
+            Stage::Assigned { worker, running } => {
+                self.unassign(task, worker, running);
+                if let Some(worker) = self.workers.get_mut(worker) {
+                    worker.post.cancel.push(id);
+                    worker.post.run.retain(|assignment| assignment.task != id);
+                }
+                self.promote(worker);
+            }
+            Stage::Done(_) => return,
+        }
+        self.counts.waiting += 1;
+        self.tasks[task].stage = Stage::Waiting { missing: 0 };
+    }
+
+    /// A task leaves a worker's queue.
+    pub(super) fn unqueue(&mut self, task: TaskSlot, worker: WorkerId) {
+        let charged_ns = self.tasks[task].charged_ns;
+        if let Some(worker) = self.workers.get_mut(worker) {
+            worker.backlog_ns -= charged_ns;
+        }
+        self.touch(worker);
+    }
+
+    pub(super) fn on_cancel(&mut self, names: &[Name]) {
+        for name in names {
+            let Some(slot) = self.blocks.find(name) else { continue };
+            let extra = self.blocks[slot].extra.as_ref();
+            if let Some(row) = extra.and_then(|extra| extra.reducing) {
+                self.cancel_reduction(row);
+            }
+            let producer = self.blocks.get(slot).and_then(|block| block.producer);
+            let Some(task) = producer else { continue };
+            if !self.tasks[task].stage.is_done() {
+                self.fail_with(task, Why::Cancelled);
+            }
+        }
+    }
+
+    /// Cancels a reduction and its calls that nothing else needs.
+    fn cancel_reduction(&mut self, row: super::table::ReductionSlot) {
+        let calls = self.reductions[row].blocks();
+        let Some(output) = self.end_reduction(row) else { return };
+        let failure = self.block_failure(self.blocks[output].name, Why::Cancelled);
+        self.fail_block(output, &failure);
+        for slot in calls {
+            let Some(block) = self.blocks.get(slot).filter(|block| !block.is_needed()) else {
+                continue;
+            };
+            let producer = block.producer.filter(|task| !self.tasks[*task].stage.is_done());
+            if let (Some(task), true) = (producer, block.tickets.is_empty()) {
+                self.fail_task(task, &failure);
+            }
+        }
+    }
+}

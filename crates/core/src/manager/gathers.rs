@@ -1,0 +1,229 @@
+//! Blocks that a client maps, and blocks that it brings.
+
+use super::Manager;
+use super::api::{Outcome, Why};
+use super::blocks::{Data, Gather, GatherStage};
+use super::table::BlockSlot;
+use crate::wire::{BlockDesc, Keep, ToWorker};
+use freestone_base::{Name, Ticket, WorkerId};
+
+impl Manager {
+    pub(super) fn on_gather(&mut self, name: Name, worker: WorkerId, ticket: Ticket) {
+        let slot = self.blocks.find(&name).filter(|slot| !self.is_forgotten(*slot));
+        let Some(slot) = slot else {
+            let failure = self.block_failure(name, Why::UnknownInput(name));
+            return self.settle(ticket, Outcome::Failed(failure));
+        };
+        if let Some(failure) = self.blocks[slot].failure().cloned() {
+            return self.settle(ticket, Outcome::Failed(failure));
+        }
+        if self.workers.get(worker).is_none() && self.blocks[slot].stored().is_some() {
+            let failure = self.block_failure(name, Why::InputLost(name));
+            return self.settle(ticket, Outcome::Failed(failure));
+        }
+        let gather = Gather { worker, ticket, stage: GatherStage::Waiting, attempts: 0 };
+        self.blocks[slot].extra().gathers.push(gather);
+        self.bound.insert((worker, slot));
+        self.demand(slot);
+        self.advance_gathers(slot);
+    }
+
+    /// Takes every gather of a block as far as it goes.
+    pub(super) fn advance_gathers(&mut self, slot: BlockSlot) {
+        let count = self.blocks[slot].extra.as_ref().map_or(0, |extra| extra.gathers.len());
+        for index in (0..count).rev() {
+            self.advance_gather(slot, index);
+        }
+    }
+
+    fn advance_gather(&mut self, slot: BlockSlot, index: usize) {
+        let block = &mut self.blocks[slot];
+        if let Data::Inline(_) = block.data {
+            if let Some(output) = block.as_output() {
+                let ticket = self.remove_gather(slot, index);
+                self.settle(ticket, Outcome::Ready(output));
+            }
+            return;
+        }
+        let gather = block.extra().gathers[index];
+        let (name, available, at) = (block.name, block.is_available(), gather.worker);
+        if gather.stage == GatherStage::Pinning {
+            return;
+        }
+        let stage = if block.is_at(at) {
+            GatherStage::Pinning
+        } else if available {
+            GatherStage::Fetching
+        } else {
+            GatherStage::Waiting
+        };
+        block.extra().gathers[index].stage = stage;
+        if stage == GatherStage::Pinning {
+            self.send(at, ToWorker::Pin(name));
+        } else if stage == GatherStage::Fetching && gather.stage == GatherStage::Waiting {
+            if self.workers.get(at).is_some() {
+                self.want(slot, at);
+            } else {
+                let failure = self.block_failure(name, Why::InputLost(name));
+                let ticket = self.remove_gather(slot, index);
+                self.settle(ticket, Outcome::Failed(failure));
+            }
+        }
+    }
+
+    fn remove_gather(&mut self, slot: BlockSlot, index: usize) -> Ticket {
+        let gathers = &mut self.blocks[slot].extra().gathers;
+        let gather = gathers.remove(index);
+        if !gathers.iter().any(|other| other.worker == gather.worker) {
+            self.unbind(slot, gather.worker);
+        }
+        self.blocks[slot].tidy();
+        self.loose.push(slot);
+        gather.ticket
+    }
+
+    fn unbind(&mut self, slot: BlockSlot, worker: WorkerId) {
+        let still = self.blocks[slot].extra.as_ref().is_some_and(|extra| {
+            extra.adopting.iter().any(|(other, _)| *other == worker)
+                || extra.gathers.iter().any(|gather| gather.worker == worker)
+        });
+        if !still {
+            self.bound.remove(&(worker, slot));
+        }
+    }
+
+    /// A block's replicas are gone: gathers that fetched it wait again.
+    pub(super) fn rewind_gathers(&mut self, slot: BlockSlot) {
+        let Some(extra) = &mut self.blocks[slot].extra else { return };
+        for gather in &mut extra.gathers {
+            if gather.stage == GatherStage::Fetching {
+                gather.stage = GatherStage::Waiting;
+            }
+        }
+    }
+
+    pub(super) fn on_pinned(&mut self, id: WorkerId, name: Name, path: Option<String>) {
+        let slot = self.blocks.find(&name);
+        let index = slot.and_then(|slot| {
+            let gathers = &self.blocks[slot].extra.as_ref()?.gathers;
+            gathers
+                .iter()
+                .position(|gather| gather.worker == id && gather.stage == GatherStage::Pinning)
+        });
+        let (Some(slot), Some(index)) = (slot, index) else {
+            if path.is_some() {
+                self.send(id, ToWorker::Unpin(name));
+            }
+            return;
+        };
+        let (Some(path), Some(block)) = (path, self.blocks[slot].desc()) else {
+            return self.pin_again(slot, index, id);
+        };
+        let ticket = self.remove_gather(slot, index);
+        self.settle(ticket, Outcome::Pinned { block, path });
+    }
+
+    /// The block was not where it was to be pinned.
+    fn pin_again(&mut self, slot: BlockSlot, index: usize, id: WorkerId) {
+        let most = self.config.most_recoveries;
+        let gather = &mut self.blocks[slot].extra().gathers[index];
+        gather.stage = GatherStage::Waiting;
+        gather.attempts += 1;
+        if gather.attempts > most {
+            let name = self.blocks[slot].name;
+            let failure = self.block_failure(name, Why::InputLost(name));
+            let ticket = self.remove_gather(slot, index);
+            return self.settle(ticket, Outcome::Failed(failure));
+        }
+        self.remove_replica(slot, id);
+        if self.blocks.get(slot).is_some() {
+            self.demand(slot);
+            self.advance_gathers(slot);
+        }
+    }
+
+    /// Fails all gathers of a block that failed.
+    pub(super) fn fail_gathers(&mut self, slot: BlockSlot) {
+        let Some(failure) = self.blocks[slot].failure().cloned() else { return };
+        while self.blocks[slot].extra.as_ref().is_some_and(|extra| !extra.gathers.is_empty()) {
+            let ticket = self.remove_gather(slot, 0);
+            self.settle(ticket, Outcome::Failed(failure.clone()));
+        }
+    }
+
+    pub(super) fn on_put(
+        &mut self,
+        desc: BlockDesc,
+        (path, owned): (String, bool),
+        id: WorkerId,
+        keep: Keep,
+        ticket: Ticket,
+    ) {
+        let slot = self.blocks.find_or_insert(desc.name);
+        let block = &mut self.blocks[slot];
+        block.references += 1;
+        block.keep = block.keep.max(keep);
+        if block.failure().is_some() {
+            block.data = Data::Absent;
+        }
+        let known = block.is_at(id) || matches!(block.data, Data::Inline(_));
+        if known {
+            self.promise(slot, ticket);
+            if !owned {
+                return;
+            }
+        } else if self.workers.get(id).is_none() {
+            self.promise(slot, ticket);
+            return self.demand(slot);
+        } else {
+            block.extra().adopting.push((id, ticket));
+            self.bound.insert((id, slot));
+        }
+        self.send(id, ToWorker::Adopt { block: desc, path, owned, keep });
+    }
+
+    /// A worker that was to adopt a block has it, or will never have it: the tickets of those
+    /// `Put`s are those of the block now.
+    pub(super) fn on_adopted(&mut self, slot: BlockSlot, id: WorkerId) {
+        let Some(block) = self.blocks.get_mut(slot) else { return };
+        let Some(extra) = &mut block.extra else { return };
+        let mut tickets = Vec::new();
+        extra.adopting.retain(|(worker, ticket)| {
+            let ended = *worker == id;
+            if ended {
+                tickets.push(*ticket);
+            }
+            !ended
+        });
+        if tickets.is_empty() {
+            return;
+        }
+        block.tidy();
+        self.unbind(slot, id);
+        for ticket in tickets {
+            self.promise(slot, ticket);
+        }
+        self.demand(slot);
+        self.loose.push(slot);
+    }
+
+    /// A worker is lost: what was bound to it is settled.
+    pub(super) fn unbind_all(&mut self, id: WorkerId) {
+        let bound = (id, BlockSlot(0))..=(id, BlockSlot(u32::MAX));
+        let slots: Vec<BlockSlot> = self.bound.range(bound).map(|(_, slot)| *slot).collect();
+        for slot in slots {
+            self.on_adopted(slot, id);
+            while let Some(index) = self.gather_at(slot, id) {
+                let name = self.blocks[slot].name;
+                let failure = self.block_failure(name, Why::InputLost(name));
+                let ticket = self.remove_gather(slot, index);
+                self.settle(ticket, Outcome::Failed(failure));
+            }
+        }
+    }
+
+    fn gather_at(&self, slot: BlockSlot, id: WorkerId) -> Option<usize> {
+        let gathers = &self.blocks.get(slot)?.extra.as_ref()?.gathers;
+        gathers.iter().position(|gather| gather.worker == id)
+    }
+}

@@ -1,0 +1,313 @@
+//! When a block comes to be there, and when it and its lineage go.
+
+use super::Manager;
+use super::api::{Outcome, Why};
+use super::blocks::{Block, Data, Extra, Stored};
+use super::table::{BlockSlot, TaskSlot};
+use super::tasks::Stage;
+use super::workers::WorkerStage;
+use crate::wire::{BlockDesc, Keep, Output};
+use freestone_base::WorkerId;
+
+impl Manager {
+    /// A worker has a block.
+    pub(super) fn add_replica(&mut self, desc: BlockDesc, id: WorkerId) {
+        let Some(slot) = self.blocks.find(&desc.name) else {
+            return self.drop_at(id, desc.name);
+        };
+        if self.workers.get(id).is_none_or(|worker| worker.stage == WorkerStage::Closing) {
+            return;
+        }
+        let was_available = self.blocks[slot].is_available();
+        let nbytes = desc.nbytes;
+        match &mut self.blocks[slot].data {
+            // The manager has it: the replica is not needed.
+            Data::Inline(_) => return self.drop_at(id, desc.name),
+            Data::Stored(stored) => {
+                if stored.replicas.contains(&id) {
+                    return;
+                }
+                if stored.replicas.is_empty() {
+                    **stored = Stored::new(desc);
+                }
+                stored.replicas.push(id);
+            }
+            data => {
+                let mut stored = Stored::new(desc);
+                stored.replicas.push(id);
+                *data = Data::Stored(Box::new(stored));
+            }
+        }
+        if let Some(worker) = self.workers.get_mut(id) {
+            worker.blocks.insert(slot);
+            worker.nbytes += nbytes;
+        }
+        if !was_available {
+            self.on_available(slot);
+        } else if self.blocks[slot].extra.is_some() {
+            self.advance_gathers(slot);
+        }
+        if !self.blocks[slot].is_needed() {
+            self.loose.push(slot);
+        }
+    }
+
+    /// The manager was given a small value.
+    pub(super) fn set_inline(&mut self, slot: BlockSlot, output: Output) -> bool {
+        let Output::Inline(bytes) = output else { return false };
+        if self.blocks[slot].is_available() {
+            return true;
+        }
+        self.counts.inline_nbytes += bytes.len() as u64;
+        self.blocks[slot].data = Data::Inline(bytes);
+        self.on_available(slot);
+        true
+    }
+
+    /// A block that was not there is there now.
+    pub(super) fn on_available(&mut self, slot: BlockSlot) {
+        let block = &mut self.blocks[slot];
+        let tickets = std::mem::take(&mut block.tickets);
+        if !tickets.is_empty() {
+            if let Some(output) = block.as_output() {
+                for ticket in tickets {
+                    self.settle(ticket, Outcome::Ready(output.clone()));
+                }
+            }
+        }
+        if self.blocks[slot].extra.is_some() {
+            self.advance_gathers(slot);
+            self.restart_wants(slot);
+            self.feed_reductions(slot);
+        }
+        self.wake_consumers(slot);
+        if !self.blocks[slot].is_needed() {
+            self.loose.push(slot);
+        }
+    }
+
+    fn wake_consumers(&mut self, slot: BlockSlot) {
+        let mut consumers = std::mem::take(&mut self.blocks[slot].consumers);
+        consumers.retain(|id| {
+            let Some(task) = self.tasks.find(*id) else { return false };
+            if let Stage::Waiting { missing } = &mut self.tasks[task].stage {
+                *missing -= 1;
+                if *missing == 0 {
+                    self.fresh.push(task);
+                }
+            }
+            !self.tasks[task].stage.is_done()
+        });
+        self.blocks[slot].consumers = consumers;
+        self.ready_fresh();
+    }
+
+    fn ready_fresh(&mut self) {
+        let mut fresh = std::mem::take(&mut self.fresh);
+        for task in fresh.drain(..) {
+            if matches!(self.tasks[task].stage, Stage::Waiting { missing: 0 }) {
+                self.make_ready(task);
+            }
+        }
+        self.fresh = fresh;
+    }
+
+    /// Someone wants the block: if it is neither there nor under way, it is made again.
+    pub(super) fn demand(&mut self, slot: BlockSlot) {
+        let Some(block) = self.blocks.get(slot) else { return };
+        if block.is_available() || block.failure().is_some() {
+            return;
+        }
+        match block.producer {
+            Some(task) if self.tasks[task].stage.is_done() => self.revive(task),
+            Some(_) => {}
+            None if block.is_coming() => {}
+            None => {
+                let failure = self.block_failure(block.name, Why::InputLost(block.name));
+                self.fail_block(slot, &failure);
+            }
+        }
+    }
+
+    /// Runs a task again that is kept as lineage. What it needs is demanded in turn, one level
+    /// per step, so that a long lineage does not need a deep stack.
+    fn revive(&mut self, task: TaskSlot) {
+        let mut steps = vec![task];
+        while let Some(task) = steps.pop() {
+            if !self.tasks[task].stage.is_done() {
+                continue;
+            }
+            self.tasks.renew(task);
+            self.counts.recovered += 1;
+            self.counts.waiting += 1;
+            for index in 0..self.tasks[task].inputs.len() {
+                let slot = self.tasks[task].inputs[index];
+                self.blocks[slot].lineage -= 1;
+                steps.extend(self.makes_again(slot));
+            }
+            if self.link(task) == 0 {
+                self.resume(task);
+            } else {
+                self.refuse_without_producer(task);
+            }
+        }
+    }
+
+    /// Fails a task one of whose inputs has failed or can't be made again.
+    fn refuse_without_producer(&mut self, task: TaskSlot) {
+        let mut inputs = self.tasks[task].inputs.iter().copied();
+        let lost = inputs.find(|slot| {
+            !self.blocks[*slot].is_available() && self.blocks[*slot].producer.is_none()
+        });
+        let Some(slot) = lost else { return };
+        self.demand(slot);
+        if let (Some(failure), Some(_)) =
+            (self.blocks[slot].failure().cloned(), self.tasks.get(task))
+        {
+            self.fail_task(task, &failure);
+        }
+    }
+
+    /// The done task that has to run again for the block to be there.
+    fn makes_again(&self, slot: BlockSlot) -> Option<TaskSlot> {
+        let block = &self.blocks[slot];
+        let producer = block.producer.filter(|_| !block.is_available())?;
+        self.tasks[producer].stage.is_done().then_some(producer)
+    }
+
+    /// A task no longer uses its inputs: it is done (and may be kept as lineage) or gone.
+    pub(super) fn end_use(&mut self, task: TaskSlot, as_lineage: bool) {
+        for index in 0..self.tasks[task].inputs.len() {
+            let slot = self.tasks[task].inputs[index];
+            let block = &mut self.blocks[slot];
+            block.unfinished -= 1;
+            block.lineage += u32::from(as_lineage);
+            if block.unfinished == 0 {
+                block.consumers.clear();
+                block.consumers.shrink_to_fit();
+                if !block.is_needed() {
+                    self.loose.push(slot);
+                }
+            }
+        }
+    }
+
+    /// Lets go of everything that nothing needs any more.
+    pub(super) fn let_go(&mut self) {
+        while let Some(slot) = self.loose.pop() {
+            if self.blocks.get(slot).is_some_and(|block| !block.is_needed()) {
+                self.let_go_of(slot);
+            }
+        }
+    }
+
+    fn let_go_of(&mut self, slot: BlockSlot) {
+        self.let_go_of_data(slot);
+        match self.blocks[slot].producer {
+            Some(task) if !self.tasks[task].stage.is_done() => {}
+            Some(task) => {
+                if !self.is_lineage_needed(task) {
+                    self.remove_lineage(task);
+                }
+            }
+            None => {
+                if is_forgettable(&self.blocks[slot]) {
+                    self.blocks.remove(slot);
+                }
+            }
+        }
+    }
+
+    fn let_go_of_data(&mut self, slot: BlockSlot) {
+        let block = &mut self.blocks[slot];
+        let name = block.name;
+        match &mut block.data {
+            Data::Inline(bytes) if block.lineage == 0 => {
+                self.counts.inline_nbytes -= bytes.len() as u64;
+                block.data = Data::Absent;
+            }
+            Data::Stored(stored) => {
+                let nbytes = stored.nbytes;
+                for id in std::mem::take(&mut stored.replicas) {
+                    self.drop_at(id, name);
+                    if let Some(worker) = self.workers.get_mut(id) {
+                        worker.blocks.remove(&slot);
+                        worker.nbytes -= nbytes;
+                    }
+                }
+            }
+            Data::Failed(_) if block.producer.is_none() => block.data = Data::Absent,
+            _ => {}
+        }
+    }
+
+    pub(super) fn drop_at(&mut self, id: WorkerId, name: freestone_base::Name) {
+        if let Some(worker) = self.workers.get_mut(id) {
+            worker.post.drop.push(name);
+            self.touch(id);
+        }
+    }
+
+    /// Whether a done task may have to run again: an output that is not safe at the manager is
+    /// needed, or something that may have to be made again needs it.
+    pub(super) fn is_lineage_needed(&self, task: TaskSlot) -> bool {
+        self.tasks[task].outputs.iter().any(|slot| {
+            let block = &self.blocks[*slot];
+            block.producer == Some(task)
+                && !matches!(block.data, Data::Inline(_) | Data::Failed(_))
+                && (block.is_needed() || block.lineage > 0)
+        })
+    }
+
+    /// Removes the record of a done task.
+    pub(super) fn remove_lineage(&mut self, task: TaskSlot) {
+        let Some(record) = self.tasks.remove(task) else { return };
+        for slot in record.inputs {
+            let block = &mut self.blocks[slot];
+            block.lineage -= 1;
+            if block.lineage == 0 && !block.is_needed() {
+                self.loose.push(slot);
+            }
+        }
+        for slot in record.outputs {
+            let block = &mut self.blocks[slot];
+            if block.producer == Some(task) {
+                block.producer = None;
+                if !block.is_needed() {
+                    self.loose.push(slot);
+                }
+            }
+        }
+    }
+
+    /// A replica is gone.
+    pub(super) fn remove_replica(&mut self, slot: BlockSlot, id: WorkerId) {
+        let block = &mut self.blocks[slot];
+        let Data::Stored(stored) = &mut block.data else { return };
+        let Some(index) = stored.replicas.iter().position(|replica| *replica == id) else {
+            return;
+        };
+        stored.replicas.swap_remove(index);
+        let (nbytes, gone) = (stored.nbytes, stored.replicas.is_empty());
+        if let Some(worker) = self.workers.get_mut(id) {
+            worker.blocks.remove(&slot);
+            worker.nbytes -= nbytes;
+        }
+        self.redirect_wants(slot, id);
+        if gone {
+            let block = &mut self.blocks[slot];
+            if !block.is_wanted() {
+                block.keep = Keep::Task;
+            }
+            self.on_gone(slot, id);
+        }
+    }
+}
+
+/// Whether nothing refers to the block's entry; its producer is gone already.
+fn is_forgettable(block: &Block) -> bool {
+    let used = |extra: &Extra| {
+        !extra.wants.is_empty() || !extra.adopting.is_empty() || extra.reducing.is_some()
+    };
+    block.lineage == 0 && block.tickets.is_empty() && !block.extra.as_deref().is_some_and(used)
+}

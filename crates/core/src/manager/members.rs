@@ -1,0 +1,128 @@
+//! Workers that join and say something, and requests: who handles what.
+
+use super::Manager;
+use super::api::{Action, Record, Request};
+use super::hash::SetOf;
+use super::ready::Queue;
+use super::workers::{Outbox, Worker, WorkerStage};
+use crate::wire::{FromWorker, PROTOCOL, ToWorker, WorkerStatus};
+use freestone_base::WorkerId;
+use std::collections::{BTreeSet, VecDeque};
+
+impl Manager {
+    pub(super) fn on_request(&mut self, request: Request) {
+        match request {
+            Request::Define { function, label, definition } => {
+                self.functions.define(function, label, definition);
+            }
+            Request::Submit(submissions) => {
+                for submission in submissions {
+                    self.on_submission(submission);
+                }
+            }
+            Request::Reduce(reduction) => self.on_reduce(reduction),
+            Request::PutInline { name, bytes } => self.on_put_inline(name, bytes),
+            Request::Watch { name, ticket } => self.on_watch(name, ticket),
+            Request::Put { block, path, owned, worker, keep, ticket } => {
+                self.on_put(block, (path, owned), worker, keep, ticket);
+            }
+            Request::Gather { name, worker, ticket } => self.on_gather(name, worker, ticket),
+            Request::Unpin { name, worker } => self.send(worker, ToWorker::Unpin(name)),
+            Request::Release(names) => self.on_release(&names),
+            Request::Cancel(names) => self.on_cancel(&names),
+            Request::WhoHas { names, ticket } => self.on_who_has(&names, ticket),
+            Request::Explain { name, ticket } => self.on_explain(&name, ticket),
+            Request::Statistics { ticket } => self.on_statistics(ticket),
+            Request::Retire(worker) => self.on_retire(worker),
+            Request::Shutdown => self.on_shutdown(),
+        }
+    }
+
+    pub(super) fn on_message(&mut self, id: WorkerId, message: FromWorker) {
+        if matches!(message, FromWorker::Hello { .. }) {
+            return self.on_hello(id, message);
+        }
+        let Some(worker) = self.workers.get_mut(id) else { return };
+        worker.seen_ns = self.now;
+        match message {
+            FromWorker::Done(reports) => self.on_done(id, reports),
+            FromWorker::Have { block, fetched } => self.on_have(id, block, fetched),
+            FromWorker::FetchFailed { name, source, missing_there, .. } => {
+                self.on_fetch_failed(id, &name, source, missing_there);
+            }
+            FromWorker::Returned { returned, .. } => self.on_returned(id, &returned),
+            FromWorker::Pinned { name, path } => self.on_pinned(id, name, path),
+            FromWorker::Lost { names, .. } => self.on_lost(id, &names),
+            FromWorker::Status(status) => worker.status = status,
+            _ => {}
+        }
+    }
+
+    fn on_hello(&mut self, id: WorkerId, message: FromWorker) {
+        let FromWorker::Hello { protocol, key, slots, .. } = &message else { return };
+        let reason = if *protocol != PROTOCOL {
+            format!("protocol {protocol} is spoken, and the manager speaks {PROTOCOL}")
+        } else if *key != self.config.key {
+            "the key is not that of this cluster".to_owned()
+        } else if self.workers.get(id).is_some() {
+            format!("{id} has joined already")
+        } else if *slots == 0 || self.closed {
+            format!("the worker has {slots} slots, or the cluster is closed: {}", self.closed)
+        } else {
+            self.out.push(Action::Send(id, ToWorker::Welcome { worker: id }));
+            if self.config.trace {
+                let record = Record::Joined { worker: id, at_ns: self.now, slots: *slots };
+                self.out.push(Action::Trace(record));
+            }
+            return self.join(id, message);
+        };
+        self.out.push(Action::Disconnect(id, reason));
+    }
+
+    fn join(&mut self, id: WorkerId, message: FromWorker) {
+        let FromWorker::Hello { resources, slots, address, pid, host, folder, blocks, .. } =
+            message
+        else {
+            return;
+        };
+        self.workers.insert(Worker {
+            id,
+            stage: WorkerStage::Active,
+            resources,
+            slots,
+            address,
+            pid,
+            host,
+            folder,
+            status: WorkerStatus::default(),
+            seen_ns: self.now,
+            done: 0,
+            kind: 0,
+            load: 0,
+            free: resources,
+            running: Vec::new(),
+            ahead: VecDeque::new(),
+            ahead_len: 0,
+            held_ns: 0,
+            backlog_ns: 0,
+            queue: Queue::default(),
+            returning: None,
+            asked_all: false,
+            handing: None,
+            defined: Vec::new(),
+            blocks: SetOf::default(),
+            nbytes: 0,
+            receiving: Vec::new(),
+            sending: Vec::new(),
+            inbox: BTreeSet::new(),
+            outbox: BTreeSet::new(),
+            touched: false,
+            post: Outbox::default(),
+        });
+        self.touch(id);
+        for block in blocks {
+            self.retain_found(block, id);
+        }
+        self.refuse_unschedulable();
+    }
+}

@@ -1,0 +1,105 @@
+//! Where a ready task goes.
+
+use super::Manager;
+use super::functions::UNMEASURED_NS;
+use super::ready::rank;
+use super::table::{BlockSlot, TaskSlot};
+use super::tasks::{Stage, Task};
+use freestone_base::WorkerId;
+use smallvec::SmallVec;
+
+/// How many inputs of a task, and holders of an input, are looked at.
+const INPUTS_SEEN: usize = 64;
+const HOLDERS_SEEN: usize = 4;
+const CANDIDATES_SEEN: usize = 16;
+
+/// What fetching a block takes besides its bytes.
+const FETCH_NS: u64 = 100_000;
+
+impl Manager {
+    /// Puts a ready task into a queue: a worker's if its inputs or its past speak for one, else
+    /// that of its class.
+    pub(super) fn place(&mut self, task: TaskSlot) {
+        let record = &self.tasks[task];
+        let avoids = record.history.as_ref().is_some_and(|history| !history.avoid.is_empty());
+        let by_place =
+            avoids || record.inputs.iter().any(|slot| self.blocks[*slot].stored().is_some());
+        let worker = match record.pinned {
+            Some(worker) => Some(worker),
+            None if by_place => self.soonest(record),
+            None => None,
+        };
+        match worker {
+            Some(worker) => self.enqueue_for(task, worker),
+            None => self.enqueue_for_all(task),
+        }
+    }
+
+    fn enqueue_for_all(&mut self, task: TaskSlot) {
+        let id = self.tasks.id(task);
+        let record = &mut self.tasks[task];
+        record.stage = Stage::Ready;
+        let rank = rank(record.priority, record.depth);
+        self.classes.queue(record.class).push(rank, id);
+    }
+
+    pub(super) fn enqueue_for(&mut self, task: TaskSlot, worker: WorkerId) {
+        let id = self.tasks.id(task);
+        let record = &mut self.tasks[task];
+        record.stage = Stage::Queued(worker);
+        record.charged_ns = self.functions.mean_ns(record.function).unwrap_or(UNMEASURED_NS);
+        let holder = &mut self.workers[worker];
+        holder.backlog_ns += record.charged_ns;
+        holder.queue.push(rank(record.priority, record.depth), id);
+        self.workers.reorder(worker);
+        self.touch(worker);
+    }
+
+    /// The worker that can start a task soonest, among those that hold its inputs and the least
+    /// loaded.
+    fn soonest(&self, task: &Task) -> Option<WorkerId> {
+        let needs = &task.options.resources;
+        let avoid: &[WorkerId] = task.history.as_ref().map_or(&[], |history| &history.avoid);
+        let usable = |id: &WorkerId| {
+            !avoid.contains(id)
+                && self
+                    .workers
+                    .get(*id)
+                    .is_some_and(|worker| worker.is_active() && needs.fit(&worker.resources))
+        };
+        let mut candidates: SmallVec<[WorkerId; 16]> = SmallVec::new();
+        let least_loaded = self.workers.least_loaded_of_each_kind(needs, avoid);
+        let holders = task
+            .inputs
+            .iter()
+            .take(INPUTS_SEEN)
+            .flat_map(|slot| self.blocks[*slot].replicas().iter().take(HOLDERS_SEEN).copied());
+        for id in least_loaded.chain(holders) {
+            if candidates.len() < CANDIDATES_SEEN && !candidates.contains(&id) && usable(&id) {
+                candidates.push(id);
+            }
+        }
+        let cost = |id: &WorkerId| {
+            let fetch_ns = self.fetch_ns(task, *id);
+            let worker = &self.workers[*id];
+            (worker.wait_ns().saturating_add(fetch_ns), fetch_ns, worker.load, *id)
+        };
+        // Where all are to be avoided, anyone is better than no one.
+        candidates.into_iter().min_by_key(cost).or_else(|| self.workers.least_loaded(needs))
+    }
+
+    /// How long the inputs that are not at a worker, nor on their way there, take to fetch.
+    pub(super) fn fetch_ns(&self, task: &Task, id: WorkerId) -> u64 {
+        let missing = task.inputs.iter().take(INPUTS_SEEN);
+        missing.map(|slot| self.fetch_block_ns(*slot, id)).sum()
+    }
+
+    pub(super) fn fetch_block_ns(&self, slot: BlockSlot, id: WorkerId) -> u64 {
+        let block = &self.blocks[slot];
+        let Some(stored) = block.stored() else { return 0 };
+        if block.is_at(id) || block.wants().iter().any(|want| want.target == id) {
+            return 0;
+        }
+        FETCH_NS + (stored.nbytes as f64 * 1e9 / self.bandwidth) as u64
+    }
+}

@@ -1,0 +1,164 @@
+//! Queues of ready tasks: by priority, then depth-first, then in order of submission.
+//!
+//! Entries are skipped when they are popped if their task is no longer where they say.
+
+use freestone_base::{Resources, TaskId};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Smaller runs first.
+pub(super) type Rank = (Reverse<i32>, Reverse<u32>);
+
+/// The rank of a task.
+pub(super) fn rank(priority: i32, depth: u32) -> Rank {
+    (Reverse(priority), Reverse(depth))
+}
+
+/// A queue in buckets of equal rank.
+#[derive(Default)]
+pub(super) struct Queue {
+    buckets: BTreeMap<Rank, VecDeque<TaskId>>,
+    spare: Option<VecDeque<TaskId>>,
+    /// Tasks in here that are still meant.
+    live: u64,
+}
+
+impl Queue {
+    pub fn len(&self) -> u64 {
+        self.live
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    pub fn push(&mut self, rank: Rank, task: TaskId) {
+        let spare = &mut self.spare;
+        self.buckets
+            .entry(rank)
+            .or_insert_with(|| spare.take().unwrap_or_default())
+            .push_back(task);
+        self.live += 1;
+    }
+
+    /// How many entries come before a task that is pushed now.
+    pub fn before(&self, priority: i32, depth: u32) -> u64 {
+        let buckets = self.buckets.range(..=rank(priority, depth));
+        buckets.map(|(_, bucket)| bucket.len() as u64).sum::<u64>().saturating_sub(1)
+    }
+
+    /// The rank of the first task, and the task.
+    pub fn first(&self) -> Option<(Rank, TaskId)> {
+        let (rank, bucket) = self.buckets.first_key_value()?;
+        Some((*rank, *bucket.front()?))
+    }
+
+    /// Removes the first entry, which was meant if `live`.
+    pub fn pop_first(&mut self, live: bool) -> Option<TaskId> {
+        let mut bucket = self.buckets.first_entry()?;
+        let task = bucket.get_mut().pop_front();
+        if bucket.get().is_empty() {
+            self.spare = Some(bucket.remove());
+        }
+        self.forget(live);
+        task
+    }
+
+    /// The last task.
+    pub fn last(&self) -> Option<TaskId> {
+        self.buckets.last_key_value()?.1.back().copied()
+    }
+
+    /// Removes the last entry, which was meant if `live`.
+    pub fn pop_last(&mut self, live: bool) -> Option<TaskId> {
+        let mut bucket = self.buckets.last_entry()?;
+        let task = bucket.get_mut().pop_back();
+        if bucket.get().is_empty() {
+            self.spare = Some(bucket.remove());
+        }
+        self.forget(live);
+        task
+    }
+
+    /// An entry is no longer meant; it stays until it is popped.
+    pub fn forget(&mut self, live: bool) {
+        self.live -= u64::from(live);
+        if self.live == 0 {
+            self.buckets.clear();
+            if self.spare.as_ref().is_some_and(|spare| spare.capacity() > 1024) {
+                self.spare = None;
+            }
+        }
+    }
+
+    /// Removes all entries, first to last.
+    pub fn drain(&mut self) -> Vec<TaskId> {
+        self.live = 0;
+        std::mem::take(&mut self.buckets).into_values().flatten().collect()
+    }
+}
+
+/// Ready tasks that ask for the same resources.
+pub(super) struct Class {
+    pub resources: Resources,
+    pub queue: Queue,
+}
+
+/// The classes, numbered in the order in which they were seen.
+#[derive(Default)]
+pub(super) struct Classes(Vec<Class>);
+
+impl Classes {
+    /// The number of the class that asks for `resources`.
+    pub fn of(&mut self, resources: &Resources) -> u32 {
+        let found = self.0.iter().position(|class| class.resources == *resources);
+        found.unwrap_or_else(|| {
+            self.0.push(Class { resources: *resources, queue: Queue::default() });
+            self.0.len() - 1
+        }) as u32
+    }
+
+    pub fn get(&self, class: u32) -> &Class {
+        &self.0[class as usize]
+    }
+
+    pub fn queue(&mut self, class: u32) -> &mut Queue {
+        &mut self.0[class as usize].queue
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Class)> {
+        self.0.iter().enumerate().map(|(index, class)| (index as u32, class))
+    }
+
+    /// How many classes there are.
+    pub fn len(&self) -> u32 {
+        self.0.len() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priority_then_depth_then_order() {
+        let mut queue = Queue::default();
+        for (priority, depth, task) in [(0, 0, 1), (0, 2, 2), (1, 0, 3), (0, 2, 4)] {
+            queue.push(rank(priority, depth), TaskId(task));
+        }
+        assert_eq!(queue.last(), Some(TaskId(1)));
+        let order: Vec<u64> =
+            std::iter::from_fn(|| queue.pop_first(true)).map(|task| task.0).collect();
+        assert_eq!(order, [3, 2, 4, 1]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn classes_are_by_resources() {
+        let mut classes = Classes::default();
+        let large = Resources { cores: 4, ..Resources::ONE_CORE };
+        assert_eq!(classes.of(&Resources::ONE_CORE), 0);
+        assert_eq!(classes.of(&large), 1);
+        assert_eq!(classes.of(&Resources::ONE_CORE), 0);
+    }
+}

@@ -1,0 +1,145 @@
+//! Workers that are lost, and blocks that are lost with them.
+
+use super::Manager;
+use super::api::{Action, Record, Why};
+use super::ready::Queue;
+use super::table::{BlockSlot, TaskSlot};
+use super::tasks::Stage;
+use super::workers::Worker;
+use crate::wire::TaskFailure;
+use freestone_base::{Name, TaskId, WorkerId};
+
+/// How many workers may die under a task before it is taken to be the cause.
+const MOST_DEATHS: u32 = 5;
+
+impl Manager {
+    pub(super) fn on_left(&mut self, id: WorkerId) {
+        let Some(mut worker) = self.workers.remove(id) else { return };
+        if self.config.trace {
+            self.out.push(Action::Trace(Record::Left { worker: id, at_ns: self.now }));
+        }
+        let mut tasks = self.take_back(&worker);
+        tasks.extend(self.take_queue(id, std::mem::take(&mut worker.queue)));
+        self.end_transfers_of(&worker);
+        let mut blocks: Vec<BlockSlot> = worker.blocks.iter().copied().collect();
+        blocks.sort_unstable();
+        for slot in blocks {
+            self.remove_replica(slot, id);
+        }
+        self.unbind_all(id);
+        for task in tasks {
+            let Some(task) = self.tasks.find(task) else { continue };
+            if matches!(self.tasks[task].stage, Stage::Waiting { .. }) {
+                self.resume(task);
+            }
+        }
+        self.refuse_unschedulable();
+    }
+
+    /// The tasks that a lost worker held; they stand as waiting.
+    fn take_back(&mut self, worker: &Worker) -> Vec<TaskId> {
+        let mut tasks = Vec::new();
+        let ahead = worker.ahead.iter().map(|(task, _)| *task);
+        for id in worker.running.iter().copied().chain(ahead) {
+            let Some(task) = self.tasks.find(id) else { continue };
+            let Stage::Assigned { worker: at, running } = self.tasks[task].stage else { continue };
+            if at != worker.id {
+                continue;
+            }
+            self.counts.assigned -= 1;
+            self.counts.waiting += 1;
+            self.counts.retried += 1;
+            self.tasks[task].stage = Stage::Waiting { missing: 0 };
+            for index in 0..self.tasks[task].inputs.len() {
+                self.abandon(self.tasks[task].inputs[index], worker.id);
+            }
+            if !running || self.survives_death(task, worker.id) {
+                tasks.push(id);
+            }
+        }
+        tasks
+    }
+
+    /// The tasks that were queued for a worker; they stand as waiting.
+    pub(super) fn take_queue(&mut self, worker: WorkerId, mut queue: Queue) -> Vec<TaskId> {
+        let mut tasks = queue.drain();
+        tasks.retain(|id| {
+            let Some(task) = self.tasks.find(*id) else { return false };
+            let meant = self.tasks[task].stage == Stage::Queued(worker);
+            if meant {
+                self.counts.ready -= 1;
+                self.counts.waiting += 1;
+                self.unqueue(task, worker);
+                self.tasks[task].stage = Stage::Waiting { missing: 0 };
+            }
+            meant
+        });
+        tasks
+    }
+
+    /// Counts a worker that died under a task; whether the task may try another.
+    fn survives_death(&mut self, task: TaskSlot, id: WorkerId) -> bool {
+        let last = TaskFailure::Killed { signal: None, status: None };
+        self.note_attempt(task, id, 0, 0, &last);
+        let deaths = &mut self.tasks[task].history().deaths;
+        *deaths += 1;
+        let kills = *deaths;
+        if kills >= MOST_DEATHS {
+            self.fail_with(task, Why::Killed { kills, last });
+        }
+        kills < MOST_DEATHS
+    }
+
+    /// Blocks are gone from a worker.
+    pub(super) fn on_lost(&mut self, id: WorkerId, names: &[Name]) {
+        for name in names {
+            if let Some(slot) = self.blocks.find(name) {
+                self.remove_replica(slot, id);
+                self.on_adopted(slot, id);
+            }
+        }
+    }
+
+    /// A block's last replica is gone: if someone wants it, it is made again.
+    pub(super) fn on_gone(&mut self, slot: BlockSlot, from: WorkerId) {
+        self.rewind_gathers(slot);
+        self.rewind_reductions(slot);
+        self.lack_all(slot);
+        let consumers = self.blocks[slot].consumers.clone();
+        for id in consumers {
+            let Some(task) = self.tasks.find(id) else { continue };
+            match self.tasks[task].stage {
+                Stage::Assigned { worker, .. } if worker == from => {}
+                Stage::Waiting { .. } | Stage::Done(_) => {}
+                _ => self.withdraw(task),
+            }
+            if matches!(self.tasks[task].stage, Stage::Waiting { .. }) {
+                self.recount(task);
+            }
+        }
+        if self.blocks[slot].is_wanted() {
+            self.demand(slot);
+        } else {
+            self.loose.push(slot);
+        }
+    }
+
+    /// Counts what a waiting task waits for.
+    fn recount(&mut self, task: TaskSlot) {
+        let inputs = self.tasks[task].inputs.iter();
+        let missing = inputs.filter(|slot| !self.blocks[**slot].is_available()).count() as u32;
+        self.tasks[task].stage = Stage::Waiting { missing };
+    }
+
+    pub(super) fn on_tick(&mut self) {
+        let silence_ns = self.config.silence_ns;
+        for id in self.workers.ids() {
+            let silent_ns = self.now.saturating_sub(self.workers[id].seen_ns);
+            if silent_ns > silence_ns {
+                self.out.push(Action::Disconnect(id, format!("silent for {silent_ns} ns")));
+                self.on_left(id);
+            }
+        }
+        self.steal_again();
+    }
+}

@@ -1,0 +1,119 @@
+//! What workers report of their calls.
+
+use super::Manager;
+use super::api::Record;
+use super::table::TaskSlot;
+use super::tasks::Stage;
+use crate::wire::{Output, Report, TaskFailure};
+use freestone_base::WorkerId;
+use smallvec::SmallVec;
+
+impl Manager {
+    pub(super) fn on_done(&mut self, id: WorkerId, reports: Vec<Report>) {
+        self.touch(id);
+        for report in reports {
+            self.on_report(id, report);
+        }
+        self.promote(id);
+    }
+
+    fn on_report(&mut self, id: WorkerId, report: Report) {
+        let task = self.tasks.find(report.task).filter(|task| {
+            let record = &self.tasks[*task];
+            record.attempt == report.attempt
+                && matches!(record.stage, Stage::Assigned { worker, .. } if worker == id)
+        });
+        let Some(task) = task else { return self.on_stale(id, report) };
+        self.trace_attempt(task, id, &report);
+        self.counts.busy_ns += report.duration_ns;
+        let Report { start_ns, duration_ns, result, .. } = report;
+        let Stage::Assigned { running, .. } = self.tasks[task].stage else { return };
+        self.unassign(task, id, running);
+        if running {
+            self.promote(id);
+        }
+        match result {
+            Ok(outputs) => {
+                self.functions.measured(self.tasks[task].function, duration_ns);
+                let record = &mut self.tasks[task];
+                record.ready_ns = start_ns;
+                record.charged_ns = duration_ns;
+                self.on_outputs(task, id, outputs);
+            }
+            Err(failure) => {
+                self.counts.waiting += 1;
+                self.tasks[task].stage = Stage::Waiting { missing: 0 };
+                self.note_attempt(task, id, start_ns, duration_ns, &failure);
+                self.on_attempt_failed(task, id, failure);
+            }
+        }
+    }
+
+    /// An answer to a former attempt: what it made is dropped, unless it is of use.
+    fn on_stale(&mut self, id: WorkerId, report: Report) {
+        for output in report.result.into_iter().flatten() {
+            if let Output::Stored(desc) = output {
+                self.add_replica(desc, id);
+            }
+        }
+    }
+
+    fn on_outputs(&mut self, task: TaskSlot, id: WorkerId, outputs: SmallVec<[Output; 1]>) {
+        self.counts.done += 1;
+        if let Some(worker) = self.workers.get_mut(id) {
+            worker.done += 1;
+        }
+        self.tasks[task].stage = Stage::Done(id);
+        self.end_use(task, true);
+        for (index, output) in outputs.into_iter().enumerate() {
+            let Some(slot) = self.tasks[task].outputs.get(index).copied() else { break };
+            match output {
+                Output::Stored(desc) => self.add_replica(desc, id),
+                Output::Inline(_) => {
+                    self.set_inline(slot, output);
+                }
+            }
+        }
+        if !self.is_lineage_needed(task) {
+            self.remove_lineage(task);
+        }
+    }
+
+    fn trace_attempt(&mut self, task: TaskSlot, worker: WorkerId, report: &Report) {
+        if !self.config.trace {
+            return;
+        }
+        let record = &self.tasks[task];
+        let nbytes = |output: &Output| match output {
+            Output::Inline(bytes) => bytes.len() as u64,
+            Output::Stored(desc) => desc.nbytes,
+        };
+        let trace = Record::Task {
+            label: self.functions.label(record.function),
+            name: self.blocks[record.outputs[0]].name,
+            task: report.task,
+            attempt: report.attempt,
+            worker,
+            ready_ns: record.ready_ns,
+            sent_ns: record.sent_ns,
+            start_ns: report.start_ns,
+            duration_ns: report.duration_ns,
+            nbytes: report.result.iter().flatten().map(nbytes).sum(),
+            ended: report.result.as_ref().err().map_or("done", ended),
+        };
+        self.out.push(super::Action::Trace(trace));
+    }
+}
+
+/// How an attempt ended, in a word.
+pub(super) fn ended(failure: &TaskFailure) -> &'static str {
+    match failure {
+        TaskFailure::Raised(_) => "raised",
+        TaskFailure::Killed { .. } => "killed",
+        TaskFailure::TimedOut { .. } => "timed out",
+        TaskFailure::Cancelled => "cancelled",
+        TaskFailure::InputLost { .. } => "input lost",
+        TaskFailure::StorageFull { .. } => "storage full",
+        TaskFailure::FileChanged { .. } => "file changed",
+    }
+}

@@ -1,0 +1,111 @@
+//! Workers that are let go: their calls end, and what only they have is handed over.
+
+use super::Manager;
+use super::table::BlockSlot;
+use super::workers::WorkerStage;
+use crate::wire::{Keep, ToWorker};
+use freestone_base::{TaskId, WorkerId};
+use std::collections::BTreeSet;
+
+impl Manager {
+    pub(super) fn on_retire(&mut self, id: WorkerId) {
+        if !self.workers.get(id).is_some_and(|worker| worker.is_active()) {
+            return;
+        }
+        self.workers.rest(id);
+        let worker = &mut self.workers[id];
+        worker.stage = WorkerStage::Retiring;
+        let queue = std::mem::take(&mut worker.queue);
+        for task in self.take_queue(id, queue) {
+            if let Some(task) = self.tasks.find(task) {
+                self.resume(task);
+            }
+        }
+        self.touch(id);
+        self.refuse_unschedulable();
+    }
+
+    /// Takes the retirement of a worker as far as it goes.
+    pub(super) fn advance_retirement(&mut self, id: WorkerId) {
+        let Some(worker) = self.workers.get(id) else { return };
+        if worker.stage != WorkerStage::Retiring || worker.returning.is_some() {
+            return;
+        }
+        if worker.held() > 0 {
+            return self.ask_all_back(id);
+        }
+        if self.workers[id].handing.is_none() {
+            let handing = self.to_hand_over(id);
+            self.workers[id].handing = Some(handing);
+        }
+        loop {
+            let first = self.workers[id].handing.as_ref().and_then(|handing| handing.first());
+            let Some(slot) = first.copied() else { return self.close(id) };
+            if self.is_only_at(slot, id) && self.hand_over(slot, id) {
+                return;
+            }
+            if let Some(handing) = &mut self.workers[id].handing {
+                handing.remove(&slot);
+            }
+        }
+    }
+
+    /// Asks once for what has not begun, but for what has to run there.
+    fn ask_all_back(&mut self, id: WorkerId) {
+        if std::mem::replace(&mut self.workers[id].asked_all, true) {
+            return;
+        }
+        let ahead = self.meant_ahead(id, usize::MAX);
+        let movable = |id: &TaskId| {
+            self.tasks.find(*id).is_some_and(|task| self.tasks[task].pinned.is_none())
+        };
+        let ahead: Vec<TaskId> = ahead.filter(movable).collect();
+        if !ahead.is_empty() {
+            self.ask_back(id, ahead);
+        }
+    }
+
+    /// What only this worker has, and asks for places to copy it to.
+    fn to_hand_over(&mut self, id: WorkerId) -> BTreeSet<BlockSlot> {
+        let blocks = self.workers[id].blocks.iter().copied();
+        let only: BTreeSet<BlockSlot> = blocks.filter(|slot| self.is_only_at(*slot, id)).collect();
+        for slot in &only {
+            self.hand_over(*slot, id);
+        }
+        only
+    }
+
+    /// Whether a block is needed beyond this worker, and has no other replica.
+    fn is_only_at(&self, slot: BlockSlot, id: WorkerId) -> bool {
+        self.blocks.get(slot).is_some_and(|block| {
+            block.replicas() == [id] && (block.is_wanted() || block.keep == Keep::Session)
+        })
+    }
+
+    /// Has a block copied to another worker; whether there is one.
+    fn hand_over(&mut self, slot: BlockSlot, id: WorkerId) -> bool {
+        let wants = self.blocks[slot].wants().iter().map(|want| want.target);
+        if wants.into_iter().any(|target| target != id) {
+            return true;
+        }
+        let Some(target) = self.workers.least_filled(8) else { return false };
+        self.want(slot, target);
+        true
+    }
+
+    fn close(&mut self, id: WorkerId) {
+        self.workers[id].stage = WorkerStage::Closing;
+        self.send(id, ToWorker::Shutdown);
+        self.remove_replicas_of(id);
+    }
+
+    /// A worker has none of its blocks any more.
+    pub(super) fn remove_replicas_of(&mut self, id: WorkerId) {
+        let Some(worker) = self.workers.get_mut(id) else { return };
+        let mut blocks: Vec<BlockSlot> = worker.blocks.iter().copied().collect();
+        blocks.sort_unstable();
+        for slot in blocks {
+            self.remove_replica(slot, id);
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! A manager, simulated workers and a network, driven by one seeded scheduler.
+
+use super::faults::{Faults, Injected};
+use super::meter::Meter;
+use super::queue::{Happening, Queue};
+use super::random::Random;
+use super::worker::{HeldBlock, SimulatedWorker};
+use crate::manager::{Action, Config, Event, Manager, Outcome, Request};
+use crate::wire::{FromWorker, ToWorker};
+use freestone_base::{Name, Resources, Ticket, WorkerId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Settings of a simulated cluster.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The manager's settings.
+    pub config: Config,
+    /// The same seed gives the same run.
+    pub seed: u64,
+    /// The shortest and the longest time that a message takes.
+    pub latency_ns: (u64, u64),
+    /// What a transfer has, in bytes per second.
+    pub bandwidth: f64,
+    /// Outputs up to this size travel inline.
+    pub inline_nbytes: u64,
+    /// How often workers show a sign of life; `None`: never, and the manager sees no ticks.
+    pub pulse_ns: Option<u64>,
+    /// Whether to check every step.
+    pub checked: bool,
+    /// How many of the last events to remember as text.
+    pub log: usize,
+    /// What goes wrong.
+    pub faults: Faults,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            config: Config::default(),
+            seed: 0,
+            latency_ns: (100_000, 100_000),
+            bandwidth: 1e9,
+            inline_nbytes: 16 << 10,
+            pulse_ns: None,
+            checked: false,
+            log: 0,
+            faults: Faults::default(),
+        }
+    }
+}
+
+/// How far the manager knows a worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Standing {
+    /// It takes calls.
+    Here,
+    /// The client asked that it be let go.
+    Retiring,
+    /// The manager shut it down, ended its connection, or was told that it left.
+    Left,
+}
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub worker: SimulatedWorker,
+    pub standing: Standing,
+    /// Its process is there.
+    pub alive: bool,
+    /// It neither hears nor says anything.
+    pub silent: bool,
+    /// The manager saw its connection end.
+    pub closed: bool,
+    to_ns: u64,
+    from_ns: u64,
+}
+
+/// A manager with simulated workers.
+pub struct Cluster {
+    /// What it was started with; faults may be changed at any time.
+    pub options: Options,
+    /// The clock.
+    pub now: u64,
+    /// What was settled since somebody last looked.
+    pub settled: Vec<(Ticket, Outcome)>,
+    /// What was wrong so far.
+    pub violations: Vec<String>,
+    /// What was injected so far.
+    pub injected: Injected,
+    /// What the manager cost.
+    pub meter: Meter,
+    /// The last events, if they are remembered.
+    pub log: VecDeque<String>,
+    /// Where chance comes from.
+    pub random: Random,
+    pub(super) manager: Manager,
+    pub(super) queue: Queue,
+    pub(super) links: Vec<Link>,
+    pub(super) values: BTreeMap<Name, u64>,
+    actions: Vec<Action>,
+}
+
+impl Cluster {
+    /// A cluster without workers.
+    pub fn new(options: Options) -> Self {
+        let mut queue = Queue::default();
+        if let Some(pulse_ns) = options.pulse_ns {
+            queue.plan(pulse_ns, Happening::Pulse);
+        }
+        Self {
+            now: 0,
+            settled: Vec::new(),
+            violations: Vec::new(),
+            injected: Injected::default(),
+            meter: Meter::default(),
+            log: VecDeque::new(),
+            random: Random::new(options.seed),
+            manager: Manager::new(options.config.clone()),
+            queue,
+            links: Vec::new(),
+            values: BTreeMap::new(),
+            actions: Vec::new(),
+            options,
+        }
+    }
+
+    /// A worker joins, with some blocks in its cache already.
+    pub fn join(&mut self, resources: Resources, slots: u32, blocks: Vec<HeldBlock>) -> WorkerId {
+        let id = WorkerId(self.links.len() as u32);
+        let worker = SimulatedWorker::new(id, resources, slots, self.options.inline_nbytes, blocks);
+        let hello = worker.hello(&self.options.config.key);
+        self.links.push(Link {
+            worker,
+            standing: Standing::Here,
+            alive: true,
+            silent: false,
+            closed: false,
+            to_ns: self.now,
+            from_ns: self.now,
+        });
+        self.manager_hears(id, hello);
+        id
+    }
+
+    /// The workers whose processes are there.
+    pub fn workers(&self) -> impl Iterator<Item = &SimulatedWorker> {
+        self.links.iter().filter(|link| link.alive).map(|link| &link.worker)
+    }
+
+    /// The workers that the manager may give calls to.
+    pub fn usable(&self) -> impl Iterator<Item = &SimulatedWorker> {
+        let usable = |link: &&Link| link.alive && !link.silent && link.standing == Standing::Here;
+        self.links.iter().filter(usable).map(|link| &link.worker)
+    }
+
+    /// The client asks for something.
+    pub fn ask(&mut self, request: Request) {
+        if let Request::Retire(worker) = &request {
+            if let Some(link) = self.links.get_mut(worker.0 as usize) {
+                link.standing = link.standing.max_retiring();
+                self.injected.gone.insert(*worker);
+            }
+        }
+        self.tell(Event::Client(request));
+    }
+
+    /// Tells the manager what happened and does what it wants.
+    pub(super) fn tell(&mut self, event: Event) {
+        if self.options.log > 0 {
+            self.note(&format!("{event:?}"));
+        }
+        let mut actions = std::mem::take(&mut self.actions);
+        let (manager, now) = (&mut self.manager, self.now);
+        self.meter.measure(|| manager.handle(event, now, &mut actions));
+        for action in actions.drain(..) {
+            if self.options.log > 0 {
+                self.note(&format!("  -> {action:?}"));
+            }
+            self.carry_out(action);
+        }
+        self.actions = actions;
+    }
+
+    fn note(&mut self, what: &str) {
+        while self.log.len() >= self.options.log {
+            self.log.pop_front();
+        }
+        self.log.push_back(format!("{:.6} {what}", self.now as f64 / 1e9));
+    }
+
+    /// Something is against the contract.
+    pub fn violation(&mut self, what: String) {
+        if self.options.log > 0 {
+            self.note(&format!("VIOLATION {what}"));
+        }
+        self.violations.push(what);
+    }
+
+    fn carry_out(&mut self, action: Action) {
+        match action {
+            Action::Send(worker, message) => {
+                self.check_send(worker, &message);
+                self.send(worker, message);
+                self.inject();
+            }
+            Action::Disconnect(worker, _) => self.on_disconnect(worker),
+            Action::Settle(ticket, outcome) => self.settled.push((ticket, outcome)),
+            Action::Trace(_) => {}
+        }
+    }
+
+    fn check_send(&mut self, worker: WorkerId, message: &ToWorker) {
+        let Some(link) = self.links.get_mut(worker.0 as usize) else {
+            return self.violation(format!("{message:?} to {worker}, which is unknown"));
+        };
+        let standing = link.standing;
+        let welcome = match message {
+            ToWorker::Run(_) => standing == Standing::Here,
+            _ => standing != Standing::Left,
+        };
+        if matches!(message, ToWorker::Shutdown) {
+            link.standing = Standing::Left;
+        }
+        if !welcome {
+            self.violation(format!("{message:?} to {worker}, which is {standing:?}"));
+        }
+    }
+
+    fn latency(&mut self) -> u64 {
+        let (low, high) = self.options.latency_ns;
+        if low == high { low } else { self.random.between(low, high) }
+    }
+
+    fn send(&mut self, worker: WorkerId, message: ToWorker) {
+        let latency = self.latency();
+        let Some(link) = self.links.get_mut(worker.0 as usize) else { return };
+        link.to_ns = link.to_ns.max(self.now + latency);
+        self.queue.plan(link.to_ns, Happening::ToWorker(worker, Box::new(message)));
+    }
+
+    pub(super) fn manager_hears(&mut self, worker: WorkerId, message: FromWorker) {
+        let latency = self.latency();
+        let link = &mut self.links[worker.0 as usize];
+        if link.silent {
+            return;
+        }
+        link.from_ns = link.from_ns.max(self.now + latency);
+        self.queue.plan(link.from_ns, Happening::FromWorker(worker, Box::new(message)));
+    }
+
+    fn on_disconnect(&mut self, worker: WorkerId) {
+        let link = &mut self.links[worker.0 as usize];
+        let heard = link.alive && !link.silent && link.standing == Standing::Here;
+        link.standing = Standing::Left;
+        if heard {
+            self.violation(format!("{worker} disconnected, although it is well"));
+        }
+        self.end_worker(worker, false);
+    }
+
+    /// A worker's process ends; the manager hears of it after what it `said` before, or at once,
+    /// and then what is still on its way never arrives.
+    pub(super) fn end_worker(&mut self, worker: WorkerId, said: bool) {
+        let latency = self.latency();
+        let link = &mut self.links[worker.0 as usize];
+        if !link.alive {
+            return;
+        }
+        link.alive = false;
+        self.injected.gone.insert(worker);
+        let at_ns = if said { link.from_ns.max(self.now + latency) } else { self.now + latency };
+        for name in link.worker.blocks.keys() {
+            self.injected.at(*name).lost += 1;
+        }
+        self.queue.plan(at_ns, Happening::Left(worker));
+        if self.random.chance(self.options.faults.replace) {
+            let at_ns = at_ns + self.random.between(0, 2_000_000_000);
+            self.queue.plan(at_ns, Happening::Replace(worker));
+        }
+    }
+}
+
+impl Standing {
+    fn max_retiring(self) -> Self {
+        if self == Self::Left { self } else { Self::Retiring }
+    }
+}

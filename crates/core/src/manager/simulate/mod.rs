@@ -1,0 +1,20 @@
+//! Simulated workers, a virtual clock and a seeded scheduler: the manager under every
+//! interleaving and fault, and its costs at sizes that no machine at hand has.
+
+mod calls;
+mod cluster;
+mod faults;
+mod meter;
+mod queue;
+pub mod random;
+pub mod script;
+mod step;
+mod worker;
+
+pub use calls::{HeldCall, Stage};
+pub use cluster::{Cluster, Options};
+pub use faults::{Blows, Faults, Injected};
+pub use meter::Meter;
+pub use random::Random;
+pub use script::{Combine, Script};
+pub use worker::{Effect, HeldBlock, SimulatedWorker};

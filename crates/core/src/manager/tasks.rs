@@ -1,0 +1,109 @@
+//! Tasks: the records of calls.
+
+use super::api::{Attempt, Now};
+use super::table::{BlockSlot, Slot, Table, TaskSlot};
+use crate::wire::{CallOptions, Payload};
+use freestone_base::{FunctionId, TaskId, WorkerId};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Where a task is in its life; see the README for the transitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// As many of its input positions are not there.
+    Waiting { missing: u32 },
+    /// In the queue that all workers share.
+    Ready,
+    /// In the queue that is kept for one worker.
+    Queued(WorkerId),
+    /// Sent to a worker; `running` if a slot and its resources are reserved for it.
+    Assigned { worker: WorkerId, running: bool },
+    /// Kept as lineage.
+    Done(WorkerId),
+}
+
+impl Stage {
+    /// The worker that it was sent to.
+    pub fn assigned_to(self) -> Option<WorkerId> {
+        match self {
+            Self::Assigned { worker, .. } => Some(worker),
+            _ => None,
+        }
+    }
+
+    /// The worker that it was sent to, or that ran it.
+    pub fn place(self) -> Option<WorkerId> {
+        match self {
+            Self::Assigned { worker, .. } | Self::Done(worker) => Some(worker),
+            _ => None,
+        }
+    }
+
+    pub fn is_done(self) -> bool {
+        matches!(self, Self::Done(_))
+    }
+}
+
+pub(super) struct Task {
+    pub outputs: SmallVec<[BlockSlot; 4]>,
+    /// One entry per position.
+    pub inputs: SmallVec<[BlockSlot; 4]>,
+    pub arguments: Payload,
+    pub options: Arc<CallOptions>,
+    pub function: FunctionId,
+    pub stage: Stage,
+    pub pinned: Option<WorkerId>,
+    pub priority: i32,
+    pub depth: u32,
+    /// Its resources as a number.
+    pub class: u32,
+    pub attempt: u32,
+    pub retries: u32,
+    /// When it became ready; once done: when it began.
+    pub ready_ns: Now,
+    /// When it was sent.
+    pub sent_ns: Now,
+    /// What it was taken to last when it was queued or sent; once done: what it lasted.
+    pub charged_ns: u64,
+    /// What most tasks never need.
+    pub history: Option<Box<History>>,
+}
+
+/// What went wrong with a task so far.
+#[derive(Default)]
+pub(super) struct History {
+    pub kills: u32,
+    pub recoveries: u32,
+    pub deaths: u32,
+    /// How many attempts were given back before they began.
+    pub returned: u32,
+    /// Workers to be avoided: an attempt was killed there, or there was no room for it.
+    pub avoid: SmallVec<[WorkerId; 2]>,
+    /// The last attempts that ended badly.
+    pub attempts: Vec<Attempt>,
+}
+
+impl Task {
+    pub fn history(&mut self) -> &mut History {
+        self.history.get_or_insert_default()
+    }
+
+    /// Attempts that may have begun.
+    pub fn attempts(&self) -> u32 {
+        self.attempt - self.history.as_ref().map_or(0, |history| history.returned)
+    }
+}
+
+pub(super) type Tasks = Table<TaskSlot, Task>;
+
+impl Tasks {
+    pub fn id(&self, slot: TaskSlot) -> TaskId {
+        TaskId::new(slot.0, self.generation(slot))
+    }
+
+    /// The slot of a task, unless the id is stale.
+    pub fn find(&self, id: TaskId) -> Option<TaskSlot> {
+        let slot = TaskSlot::of(id.slot() as u32);
+        self.holds(slot, id.generation()).then_some(slot)
+    }
+}

@@ -1,0 +1,356 @@
+//! Blocks that go from worker to worker: a bounded number in and out of each, largest first.
+
+use super::Manager;
+use super::api::{Action, Record};
+use super::blocks::{Data, Want, WantStage};
+use super::table::{BlockSlot, TaskSlot};
+use super::workers::Worker;
+use crate::wire::{BlockDesc, ToWorker};
+use freestone_base::{Name, WorkerId};
+use std::cmp::Reverse;
+
+/// How often a block may fail to come from its only holder before that counts as having lost it.
+const MOST_FAILURES: u32 = 3;
+
+impl Manager {
+    /// Something at `target` needs the block there.
+    pub(super) fn want(&mut self, slot: BlockSlot, target: WorkerId) {
+        let block = &mut self.blocks[slot];
+        if block.is_at(target) {
+            return;
+        }
+        if let Some(want) = block.want_mut(target) {
+            want.users += 1;
+            return;
+        }
+        let want = Want { target, stage: WantStage::Lacking, users: 1, failures: 0 };
+        block.extra().wants.push(want);
+        if self.blocks[slot].is_available() {
+            self.enqueue(slot, target);
+            self.fill_target(target);
+        }
+    }
+
+    /// A task at `target` no longer needs the block there.
+    pub(super) fn unwant(&mut self, slot: BlockSlot, target: WorkerId, task: TaskSlot) {
+        let Some(want) = self.blocks[slot].want_mut(target) else { return };
+        want.users = want.users.saturating_sub(1);
+        let stage = want.stage;
+        let active = matches!(stage, WantStage::Active(_));
+        if want.users > 0 || active || self.is_used_at(slot, target, task) {
+            return;
+        }
+        self.dequeue(slot, target, stage);
+        self.remove_want(slot, target);
+    }
+
+    fn is_used_at(&self, slot: BlockSlot, target: WorkerId, except: TaskSlot) -> bool {
+        let block = &self.blocks[slot];
+        let gathers = block.extra.iter().flat_map(|extra| &extra.gathers);
+        block
+            .consumers
+            .iter()
+            .filter_map(|id| self.tasks.find(*id))
+            .any(|task| task != except && self.tasks[task].stage.assigned_to() == Some(target))
+            || gathers.into_iter().any(|gather| gather.worker == target)
+    }
+
+    fn remove_want(&mut self, slot: BlockSlot, target: WorkerId) {
+        let block = &mut self.blocks[slot];
+        if let Some(extra) = &mut block.extra {
+            extra.wants.retain(|want| want.target != target);
+        }
+        block.tidy();
+        if !block.is_needed() {
+            self.loose.push(slot);
+        }
+    }
+
+    fn set_stage(&mut self, slot: BlockSlot, target: WorkerId, stage: WantStage) {
+        if let Some(want) = self.blocks[slot].want_mut(target) {
+            want.stage = stage;
+        }
+    }
+
+    fn enqueue(&mut self, slot: BlockSlot, target: WorkerId) {
+        let key = (Reverse(self.blocks[slot].nbytes()), slot);
+        self.set_stage(slot, target, WantStage::Inbox);
+        if let Some(worker) = self.workers.get_mut(target) {
+            worker.inbox.insert(key);
+        }
+    }
+
+    fn dequeue(&mut self, slot: BlockSlot, target: WorkerId, stage: WantStage) {
+        let nbytes = Reverse(self.blocks[slot].nbytes());
+        match stage {
+            WantStage::Lacking | WantStage::Active(_) => {}
+            WantStage::Inbox => {
+                if let Some(worker) = self.workers.get_mut(target) {
+                    worker.inbox.remove(&(nbytes, slot));
+                }
+            }
+            WantStage::Outbox(source) => {
+                if let Some(worker) = self.workers.get_mut(source) {
+                    worker.outbox.remove(&(nbytes, slot, target));
+                }
+            }
+        }
+        self.set_stage(slot, target, WantStage::Lacking);
+    }
+
+    /// Starts transfers to a worker while it may receive more.
+    fn fill_target(&mut self, target: WorkerId) {
+        let most = self.config.transfers_in as usize;
+        while let Some(worker) = self.workers.get_mut(target) {
+            if worker.receiving.len() >= most {
+                return;
+            }
+            let Some((_, slot)) = worker.inbox.pop_first() else { return };
+            match self.source(slot, target) {
+                Some((source, true)) => self.start(slot, source, target),
+                Some((source, false)) => self.enqueue_at_source(slot, source, target),
+                None => self.set_stage(slot, target, WantStage::Lacking),
+            }
+        }
+    }
+
+    fn enqueue_at_source(&mut self, slot: BlockSlot, source: WorkerId, target: WorkerId) {
+        let nbytes = Reverse(self.blocks[slot].nbytes());
+        self.workers[source].outbox.insert((nbytes, slot, target));
+        self.set_stage(slot, target, WantStage::Outbox(source));
+    }
+
+    /// The holder with the fewest transfers out, and whether it may send now. One that failed
+    /// before is asked last.
+    fn source(&self, slot: BlockSlot, target: WorkerId) -> Option<(WorkerId, bool)> {
+        let failures =
+            self.blocks[slot].wants().iter().find(|want| want.target == target)?.failures;
+        let replicas = self.blocks[slot].replicas();
+        let skip = failures as usize % replicas.len().max(1);
+        let holders = replicas.iter().cycle().skip(skip).take(replicas.len());
+        let holders = holders.filter_map(|id| self.workers.get(*id));
+        let source = holders
+            .enumerate()
+            .min_by_key(|(turn, holder)| (if failures > 0 { *turn } else { 0 }, holder.outgoing()))?
+            .1;
+        Some((source.id, source.sending.len() < self.config.transfers_out as usize))
+    }
+
+    fn start(&mut self, slot: BlockSlot, source: WorkerId, target: WorkerId) {
+        let Some(block) = self.blocks[slot].desc() else { return };
+        let keep = self.blocks[slot].keep;
+        self.set_stage(slot, target, WantStage::Active(source));
+        let sender = &mut self.workers[source];
+        sender.sending.push((slot, target));
+        let address = sender.address.clone();
+        let receiver = &mut self.workers[target];
+        receiver.receiving.push(slot);
+        receiver.post.other.push(ToWorker::Fetch { block, source, address, keep });
+        self.touch(target);
+    }
+
+    /// A transfer ended: its places are free.
+    fn end(&mut self, slot: BlockSlot, source: WorkerId, target: WorkerId) {
+        if let Some(worker) = self.workers.get_mut(source) {
+            worker.sending.retain(|transfer| *transfer != (slot, target));
+        }
+        if let Some(worker) = self.workers.get_mut(target) {
+            worker.receiving.retain(|other| *other != slot);
+        }
+    }
+
+    /// Starts transfers from a worker while it may send more.
+    fn fill_source(&mut self, source: WorkerId) {
+        let (most_in, most_out) = (self.config.transfers_in, self.config.transfers_out);
+        while let Some(worker) = self.workers.get_mut(source) {
+            if worker.sending.len() >= most_out as usize {
+                return;
+            }
+            let Some((_, slot, target)) = worker.outbox.pop_first() else { return };
+            let Some(receiver) = self.workers.get(target) else { continue };
+            if receiver.receiving.len() < most_in as usize {
+                self.start(slot, source, target);
+            } else {
+                self.enqueue(slot, target);
+            }
+        }
+    }
+
+    /// A worker has a block, by a transfer or not.
+    pub(super) fn on_have(
+        &mut self,
+        id: WorkerId,
+        desc: BlockDesc,
+        fetched: Option<(WorkerId, u64)>,
+    ) {
+        let (name, nbytes) = (desc.name, desc.nbytes);
+        if let Some((source, duration_ns)) = fetched {
+            self.note_transfer(name, nbytes, source, id, duration_ns);
+        }
+        let slot = self.blocks.find(&name);
+        let active = slot.and_then(|slot| self.finish_want(slot, id));
+        self.add_replica(desc, id);
+        let Some(slot) = slot else { return };
+        if fetched.is_none() {
+            self.on_adopted(slot, id);
+        }
+        if let Some(source) = active {
+            self.touch(source);
+            self.share(slot, source, id);
+            self.fill_source(source);
+            self.fill_source(id);
+            self.fill_target(id);
+        }
+    }
+
+    /// What was wanted at a worker is there; gives the source if it came by a transfer.
+    fn finish_want(&mut self, slot: BlockSlot, target: WorkerId) -> Option<WorkerId> {
+        let stage = self.blocks[slot].want_mut(target)?.stage;
+        self.dequeue(slot, target, stage);
+        self.remove_want(slot, target);
+        let WantStage::Active(source) = stage else { return None };
+        self.end(slot, source, target);
+        Some(source)
+    }
+
+    /// A new holder takes over half of those that wait for the same block at its source.
+    fn share(&mut self, slot: BlockSlot, source: WorkerId, holder: WorkerId) {
+        if !self.blocks.get(slot).is_some_and(|block| block.is_at(holder)) {
+            return;
+        }
+        let nbytes = Reverse(self.blocks[slot].nbytes());
+        let Some(worker) = self.workers.get_mut(source) else { return };
+        let range = (nbytes, slot, WorkerId(0))..=(nbytes, slot, WorkerId(u32::MAX));
+        let waiting: Vec<WorkerId> = worker.outbox.range(range).map(|entry| entry.2).collect();
+        for target in waiting.iter().skip(waiting.len() / 2) {
+            self.workers[source].outbox.remove(&(nbytes, slot, *target));
+            self.enqueue_at_source(slot, holder, *target);
+        }
+    }
+
+    fn note_transfer(
+        &mut self,
+        name: Name,
+        nbytes: u64,
+        source: WorkerId,
+        target: WorkerId,
+        duration_ns: u64,
+    ) {
+        self.counts.transfers += 1;
+        self.counts.transferred_nbytes += nbytes;
+        // Short transfers measure latency.
+        if nbytes >= 1 << 20 && duration_ns > 0 {
+            let seen = nbytes as f64 * 1e9 / duration_ns as f64;
+            self.bandwidth += (seen - self.bandwidth) / 8.0;
+        }
+        if self.config.trace {
+            let end_ns = self.now;
+            let record = Record::Transfer { name, source, target, nbytes, end_ns, duration_ns };
+            self.out.push(Action::Trace(record));
+        }
+    }
+
+    pub(super) fn on_fetch_failed(
+        &mut self,
+        target: WorkerId,
+        name: &Name,
+        source: WorkerId,
+        missing_there: bool,
+    ) {
+        let Some(slot) = self.blocks.find(name) else { return };
+        let only = self.blocks[slot].replicas() == [source];
+        let Some(want) = self.blocks[slot].want_mut(target) else { return };
+        let WantStage::Active(sender) = want.stage else { return };
+        want.failures += 1;
+        want.stage = WantStage::Lacking;
+        let (users, failures) = (want.users, want.failures);
+        self.end(slot, sender, target);
+        if missing_there || (only && failures >= MOST_FAILURES) {
+            self.remove_replica(slot, source);
+        }
+        if users == 0 && self.blocks.get(slot).is_some() {
+            self.remove_want(slot, target);
+        } else {
+            self.restart(slot, target);
+        }
+        self.fill_source(sender);
+        self.fill_target(target);
+    }
+
+    /// A want that stands as lacking is queued if the block is there.
+    fn restart(&mut self, slot: BlockSlot, target: WorkerId) {
+        let Some(block) = self.blocks.get_mut(slot) else { return };
+        let available = block.is_available();
+        let Some(want) = block.want_mut(target) else { return };
+        if want.stage == WantStage::Lacking && available {
+            self.enqueue(slot, target);
+            self.fill_target(target);
+        }
+    }
+
+    /// A block that was not there is there: those that lacked it can have it.
+    pub(super) fn restart_wants(&mut self, slot: BlockSlot) {
+        if matches!(self.blocks[slot].data, Data::Inline(_)) {
+            return;
+        }
+        let targets: Vec<WorkerId> = self.blocks[slot].wants().iter().map(|w| w.target).collect();
+        for target in targets {
+            self.restart(slot, target);
+        }
+    }
+
+    /// A worker lost a block: those that waited for it there wait elsewhere.
+    pub(super) fn redirect_wants(&mut self, slot: BlockSlot, source: WorkerId) {
+        let waiting = self.blocks[slot].wants().iter();
+        let waiting = waiting.filter(|want| want.stage == WantStage::Outbox(source));
+        let targets: Vec<WorkerId> = waiting.map(|want| want.target).collect();
+        for target in targets {
+            self.dequeue(slot, target, WantStage::Outbox(source));
+            self.restart(slot, target);
+        }
+    }
+
+    /// A worker is lost (and out of the table): its transfers end.
+    pub(super) fn end_transfers_of(&mut self, worker: &Worker) {
+        let id = worker.id;
+        for slot in worker.receiving.iter().chain(worker.inbox.iter().map(|(_, slot)| slot)) {
+            self.abandon(*slot, id);
+        }
+        for (slot, target) in &worker.sending {
+            self.end(*slot, id, *target);
+            self.set_stage(*slot, *target, WantStage::Lacking);
+        }
+        for (_, slot, target) in &worker.outbox {
+            self.set_stage(*slot, *target, WantStage::Lacking);
+        }
+        let moved = worker.outbox.iter().map(|(_, slot, target)| (*slot, *target));
+        for (slot, target) in worker.sending.iter().copied().chain(moved) {
+            self.restart(slot, target);
+        }
+    }
+
+    /// A worker is lost: what it wanted, it wants no more.
+    pub(super) fn abandon(&mut self, slot: BlockSlot, target: WorkerId) {
+        let Some(block) = self.blocks.get_mut(slot) else { return };
+        let Some(stage) = block.want_mut(target).map(|want| want.stage) else { return };
+        self.dequeue(slot, target, stage);
+        self.remove_want(slot, target);
+        for index in 0..self.blocks.get(slot).map_or(0, |block| block.replicas().len()) {
+            self.touch(self.blocks[slot].replicas()[index]);
+        }
+        if let WantStage::Active(source) = stage {
+            self.end(slot, source, target);
+            self.fill_source(source);
+        }
+    }
+
+    /// A block is nowhere any more: none of those that want it can be served.
+    pub(super) fn lack_all(&mut self, slot: BlockSlot) {
+        for index in 0..self.blocks[slot].wants().len() {
+            let Want { target, stage, .. } = self.blocks[slot].wants()[index];
+            if !matches!(stage, WantStage::Active(_)) {
+                self.dequeue(slot, target, stage);
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Workers as the manager sees them, and the order in which they are asked to take work.
+
+use super::api::Now;
+use super::hash::SetOf;
+use super::ready::Queue;
+use super::table::BlockSlot;
+use crate::wire::{Address, Assignment, ToWorker, WorkerStatus};
+use freestone_base::sizing::AHEAD_NS;
+use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
+
+/// What is sent to a worker at the end of an event.
+#[derive(Default)]
+pub(super) struct Outbox {
+    pub cancel: Vec<TaskId>,
+    pub drop: Vec<Name>,
+    pub run: Vec<Assignment>,
+    pub other: Vec<ToWorker>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum WorkerStage {
+    /// Takes work.
+    Active,
+    /// Takes none, ends what runs, hands over what only it has.
+    Retiring,
+    /// Was told to end.
+    Closing,
+}
+
+pub(super) struct Worker {
+    pub id: WorkerId,
+    pub stage: WorkerStage,
+    pub resources: Resources,
+    pub slots: u32,
+    pub address: Address,
+    pub pid: u32,
+    pub host: String,
+    pub folder: String,
+    pub status: WorkerStatus,
+    pub seen_ns: Now,
+    pub done: u64,
+    /// The number of its kind, and its place among those of that kind.
+    pub kind: usize,
+    pub load: u32,
+
+    /// What is not reserved.
+    pub free: Resources,
+    /// Tasks for which slots and resources are reserved.
+    pub running: Vec<TaskId>,
+    /// Tasks sent besides, in order, with their attempts; some may have ended or left since.
+    pub ahead: VecDeque<(TaskId, u32)>,
+    /// How many of `ahead` are still meant.
+    pub ahead_len: u32,
+    /// Time of all that was sent, no task counted as more than what travels ahead.
+    pub held_ns: u64,
+    /// Time of all that was sent or is queued for it.
+    pub backlog_ns: u64,
+    /// Ready tasks kept for it.
+    pub queue: Queue,
+    /// What a `Return` that is not answered asks for, with the attempts.
+    pub returning: Option<Vec<(TaskId, u32)>>,
+    /// While it retires: whether it was asked for all that has not begun.
+    pub asked_all: bool,
+    /// While it retires: the blocks that have to be copied to others.
+    pub handing: Option<BTreeSet<BlockSlot>>,
+
+    pub defined: Vec<u64>,
+    pub blocks: SetOf<BlockSlot>,
+    pub nbytes: u64,
+
+    /// Blocks being received.
+    pub receiving: Vec<BlockSlot>,
+    /// Blocks being sent, and to whom.
+    pub sending: Vec<(BlockSlot, WorkerId)>,
+    /// Wanted here; largest first.
+    pub inbox: BTreeSet<(Reverse<u64>, BlockSlot)>,
+    /// To be sent from here when a transfer ends; largest first.
+    pub outbox: BTreeSet<(Reverse<u64>, BlockSlot, WorkerId)>,
+
+    pub touched: bool,
+    pub post: Outbox,
+}
+
+impl Worker {
+    pub fn held(&self) -> u32 {
+        self.running.len() as u32 + self.ahead_len
+    }
+
+    pub fn free_slots(&self) -> u32 {
+        self.slots.saturating_sub(self.running.len() as u32)
+    }
+
+    /// Bytes that wait to be received, roughly.
+    fn coming_nbytes(&self) -> u64 {
+        self.inbox.iter().take(64).map(|(nbytes, _)| nbytes.0).sum()
+    }
+
+    /// Transfers from here, under way and to come.
+    pub fn outgoing(&self) -> usize {
+        self.sending.len() + self.outbox.len()
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.stage == WorkerStage::Active
+    }
+
+    /// Tasks held and queued per slot, in 64ths.
+    pub fn current_load(&self) -> u32 {
+        let tasks = u64::from(self.held()) + self.queue.len();
+        (tasks * 64 / u64::from(self.slots.max(1))).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// Marks a function as sent; whether it was already.
+    pub fn define(&mut self, function: FunctionId) -> bool {
+        let (word, bit) = (function.0 as usize / 64, 1 << (function.0 % 64));
+        if self.defined.len() <= word {
+            self.defined.resize(word + 1, 0);
+        }
+        let known = self.defined[word] & bit != 0;
+        self.defined[word] |= bit;
+        known
+    }
+
+    /// How many calls that ask for `needs` can run here at once.
+    pub fn fits_at_once(&self, needs: &Resources) -> u32 {
+        if *needs == Resources::ONE_CORE && self.resources.cores >= self.slots {
+            return self.slots;
+        }
+        let by = |all: u64, each: u64| all.checked_div(each).unwrap_or(u64::MAX);
+        let all = &self.resources;
+        by(all.cores.into(), needs.cores.into())
+            .min(by(all.gpus.into(), needs.gpus.into()))
+            .min(by(all.memory, needs.memory))
+            .min(by(all.disk, needs.disk))
+            .min(self.slots.into()) as u32
+    }
+
+    /// Whether a call that asks for `needs` can begin now.
+    pub fn can_begin(&self, needs: &Resources) -> bool {
+        self.free_slots() > 0 && self.ahead_len == 0 && needs.fit(&self.free)
+    }
+
+    /// Whether a call may be sent that has to wait here, when `ahead` of its kind may wait per
+    /// slot.
+    pub fn may_wait(&self, needs: &Resources, ahead: u32) -> bool {
+        let at_once = self.fits_at_once(needs).max(1);
+        self.ahead_len < at_once
+            || (self.ahead_len < at_once.saturating_mul(ahead)
+                && self.held_ns < u64::from(at_once + self.slots) * AHEAD_NS / 2)
+    }
+
+    /// When a further call could begin, as far as can be told: now, or after its share of the
+    /// backlog.
+    pub fn wait_ns(&self) -> u64 {
+        if u64::from(self.held()) + self.queue.len() < u64::from(self.slots) {
+            return 0;
+        }
+        self.backlog_ns / u64::from(self.slots.max(1))
+    }
+}
+
+/// Workers with the same resources, the least loaded first.
+struct Kind {
+    resources: Resources,
+    slots: u32,
+    order: BTreeSet<(u32, WorkerId)>,
+}
+
+/// The workers, by id.
+#[derive(Default)]
+pub(super) struct Workers {
+    table: Vec<Option<Box<Worker>>>,
+    kinds: Vec<Kind>,
+    present: u32,
+    slots: u64,
+}
+
+impl Workers {
+    pub fn get(&self, id: WorkerId) -> Option<&Worker> {
+        self.table.get(id.0 as usize)?.as_deref()
+    }
+
+    pub fn get_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
+        self.table.get_mut(id.0 as usize)?.as_deref_mut()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u32 {
+        self.present
+    }
+
+    /// Slots of all that take work.
+    pub fn slots(&self) -> u64 {
+        self.slots
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Worker> {
+        self.table.iter().filter_map(Option::as_deref)
+    }
+
+    pub fn ids(&self) -> Vec<WorkerId> {
+        self.iter().map(|worker| worker.id).collect()
+    }
+
+    pub fn insert(&mut self, mut worker: Worker) {
+        let (id, index) = (worker.id, worker.id.0 as usize);
+        let same = |kind: &Kind| kind.resources == worker.resources && kind.slots == worker.slots;
+        worker.kind = self.kinds.iter().position(same).unwrap_or_else(|| {
+            let (resources, slots) = (worker.resources, worker.slots);
+            self.kinds.push(Kind { resources, slots, order: BTreeSet::new() });
+            self.kinds.len() - 1
+        });
+        worker.load = worker.current_load();
+        self.kinds[worker.kind].order.insert((worker.load, id));
+        self.slots += u64::from(worker.slots);
+        self.present += 1;
+        if self.table.len() <= index {
+            self.table.resize_with(index + 1, || None);
+        }
+        self.table[index] = Some(Box::new(worker));
+    }
+
+    pub fn remove(&mut self, id: WorkerId) -> Option<Box<Worker>> {
+        self.rest(id);
+        let worker = self.table.get_mut(id.0 as usize)?.take()?;
+        self.present -= 1;
+        Some(worker)
+    }
+
+    /// The worker takes no more work.
+    pub fn rest(&mut self, id: WorkerId) {
+        let Some(worker) = self.get(id) else { return };
+        let (kind, load, slots) = (worker.kind, worker.load, worker.slots);
+        if self.kinds[kind].order.remove(&(load, id)) {
+            self.slots -= u64::from(slots);
+        }
+    }
+
+    /// Puts the worker where its present load belongs.
+    pub fn reorder(&mut self, id: WorkerId) {
+        let Some(worker) = self.get_mut(id) else { return };
+        let (old, new) = (worker.load, worker.current_load());
+        if old == new || !worker.is_active() {
+            return;
+        }
+        worker.load = new;
+        let kind = worker.kind;
+        let order = &mut self.kinds[kind].order;
+        order.remove(&(old, id));
+        order.insert((new, id));
+    }
+
+    /// The least loaded worker that could ever hold a call that asks for `needs`.
+    pub fn least_loaded(&self, needs: &Resources) -> Option<WorkerId> {
+        let kinds = self.kinds.iter().filter(|kind| needs.fit(&kind.resources));
+        kinds.filter_map(|kind| kind.order.first()).min().map(|(_, id)| *id)
+    }
+
+    /// The least loaded of each kind that could ever hold a call that asks for `needs`, passing
+    /// over those to be avoided.
+    pub fn least_loaded_of_each_kind<'a>(
+        &'a self,
+        needs: &'a Resources,
+        avoid: &'a [WorkerId],
+    ) -> impl Iterator<Item = WorkerId> + 'a {
+        let kinds = self.kinds.iter().filter(|kind| needs.fit(&kind.resources));
+        kinds.filter_map(|kind| kind.order.iter().map(|(_, id)| *id).find(|id| !avoid.contains(id)))
+    }
+
+    /// The most loaded few of each kind.
+    pub fn most_loaded(&self) -> impl Iterator<Item = WorkerId> + '_ {
+        self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| *id))
+    }
+
+    /// Among some least loaded workers, the one with the fewest bytes.
+    pub fn least_filled(&self, most: usize) -> Option<WorkerId> {
+        let some = self.kinds.iter().flat_map(|kind| kind.order.iter().take(most));
+        some.map(|(_, id)| *id).min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
+    }
+
+    /// Some workers with free slots.
+    pub fn idle(&self, most: usize) -> Vec<WorkerId> {
+        let all = self
+            .kinds
+            .iter()
+            .flat_map(|kind| kind.order.iter().take_while(|(load, _)| *load < 64).take(most));
+        all.map(|(_, id)| *id).collect()
+    }
+
+    /// Whether some worker that takes work could hold a call that asks for `needs`.
+    pub fn can_hold(&self, needs: &Resources) -> bool {
+        self.kinds.iter().any(|kind| !kind.order.is_empty() && needs.fit(&kind.resources))
+    }
+
+    /// The most that any worker has, each resource for itself.
+    pub fn largest(&self) -> Resources {
+        let kinds = self.kinds.iter().filter(|kind| !kind.order.is_empty());
+        kinds.fold(Resources::default(), |most, kind| Resources {
+            cores: most.cores.max(kind.resources.cores),
+            gpus: most.gpus.max(kind.resources.gpus),
+            memory: most.memory.max(kind.resources.memory),
+            disk: most.disk.max(kind.resources.disk),
+        })
+    }
+}
+
+impl std::ops::Index<WorkerId> for Workers {
+    type Output = Worker;
+
+    fn index(&self, id: WorkerId) -> &Worker {
+        self.get(id).expect("the worker is present")
+    }
+}
+
+impl std::ops::IndexMut<WorkerId> for Workers {
+    fn index_mut(&mut self, id: WorkerId) -> &mut Worker {
+        self.get_mut(id).expect("the worker is present")
+    }
+}

@@ -1,0 +1,162 @@
+//! What the client of a history knows of the blocks that it named, and which failures of theirs
+//! are legitimate.
+
+use freestone_base::{FunctionId, Name, Resources, WorkerId};
+use freestone_core::manager::simulate::{Injected, Script};
+use freestone_core::manager::{Failure, Reduction, Request, Submission, Why};
+use freestone_core::wire::{CallOptions, Keep, TaskFailure};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Where a block comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Origin {
+    Call { function: FunctionId, script: Script, outputs: Vec<Name> },
+    Reduce { function: FunctionId, script: Script, arity: u32, commutes: bool },
+    Put { worker: WorkerId },
+    Inline,
+}
+
+/// A block that the client named.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub origin: Origin,
+    pub inputs: Vec<Name>,
+    pub value: u64,
+    pub nbytes: u64,
+    pub references: u32,
+    /// The client held no reference at some time, so the manager may have forgotten it.
+    pub released: bool,
+    pub cancelled: bool,
+    pub options: Arc<CallOptions>,
+    pub retries: u32,
+    pub priority: i32,
+    pub pinned: Option<WorkerId>,
+}
+
+impl Known {
+    pub fn is_kept(&self) -> bool {
+        self.options.keep > Keep::Task
+    }
+
+    pub fn submission(&self, tickets: Vec<freestone_base::Ticket>) -> Option<Submission> {
+        let Origin::Call { function, script, outputs } = &self.origin else { return None };
+        Some(Submission {
+            outputs: outputs.iter().copied().collect(),
+            function: *function,
+            arguments: script.encode(),
+            inputs: self.inputs.iter().copied().collect(),
+            options: self.options.clone(),
+            retries: self.retries,
+            priority: self.priority,
+            worker: self.pinned,
+            tickets: tickets.into_iter().collect(),
+        })
+    }
+
+    pub fn reduction(&self, output: Name, ticket: freestone_base::Ticket) -> Option<Request> {
+        let Origin::Reduce { function, script, arity, commutes } = &self.origin else {
+            return None;
+        };
+        Some(Request::Reduce(Reduction {
+            output,
+            function: *function,
+            arguments: (2..=*arity).map(|_| script.encode()).collect(),
+            inputs: self.inputs.clone(),
+            arity: *arity,
+            commutes: *commutes,
+            options: self.options.clone(),
+            retries: self.retries,
+            priority: self.priority,
+            ticket,
+        }))
+    }
+}
+
+/// All blocks that the client named.
+#[derive(Default)]
+pub struct Blocks(pub BTreeMap<Name, Known>);
+
+/// What the smallest worker of a history has.
+pub const SMALL: Resources = Resources { cores: 2, gpus: 0, memory: 8, disk: 0 };
+/// What the largest has.
+pub const LARGE: Resources = Resources { cores: 4, gpus: 1, memory: 32, disk: 0 };
+
+impl Blocks {
+    /// What a block is made of, however far back, with what was made along with it.
+    fn ancestry(&self, name: Name) -> BTreeSet<Name> {
+        let mut found = BTreeSet::new();
+        let mut next = vec![name];
+        while let Some(name) = next.pop() {
+            if !found.insert(name) {
+                continue;
+            }
+            let Some(known) = self.0.get(&name) else { continue };
+            next.extend(&known.inputs);
+            if let Origin::Call { outputs, .. } = &known.origin {
+                next.extend(outputs);
+            }
+        }
+        found
+    }
+
+    /// Why a failure is not legitimate, or nothing.
+    pub fn complaint(&self, name: Name, failure: &Failure, injected: &Injected) -> Option<String> {
+        let ancestry = self.ancestry(name);
+        let known: Vec<&Known> = ancestry.iter().filter_map(|name| self.0.get(name)).collect();
+        let reduces = |known: &&Known| matches!(known.origin, Origin::Reduce { .. });
+        let intermediate = !self.0.contains_key(&failure.name) && known.iter().any(reduces);
+        if !ancestry.contains(&failure.name) && !intermediate {
+            return Some(format!("{} is no input of it", failure.name));
+        }
+        let legitimate = match &failure.why {
+            Why::Attempt(attempt) => self.is_attempt(&known, failure.name, attempt, injected),
+            Why::Killed { kills, .. } => *kills >= 3 && injected.of(&failure.name).killed >= *kills,
+            Why::Unschedulable { .. } => known.iter().any(|known| {
+                known.pinned.is_some_and(|worker| injected.gone.contains(&worker))
+                    || !known.options.resources.fit(&SMALL)
+            }),
+            Why::UnknownInput(input) => self.0.get(input).is_none_or(|known| known.released),
+            Why::InputLost(input) => {
+                (ancestry.contains(input) || intermediate) && self.may_be_lost(*input, injected)
+            }
+            Why::Cancelled => known.iter().any(|known| known.cancelled),
+            Why::Closed => false,
+        };
+        (!legitimate).then(|| format!("{:?} of {}", failure.why, failure.name))
+    }
+
+    fn is_attempt(
+        &self,
+        known: &[&Known],
+        name: Name,
+        attempt: &TaskFailure,
+        injected: &Injected,
+    ) -> bool {
+        let blows = injected.of(&name);
+        let own = self.0.get(&name).map(|known| known.retries);
+        let reduces = |known: &&&Known| matches!(known.origin, Origin::Reduce { .. });
+        let least = known.iter().filter(reduces).map(|known| known.retries).min();
+        let retries = own.or(least).unwrap_or(0);
+        match attempt {
+            TaskFailure::Raised(raised) if raised.in_encoding => blows.encoding > 0,
+            TaskFailure::Raised(_) | TaskFailure::TimedOut { .. } => {
+                blows.raised + blows.timed_out > retries
+            }
+            TaskFailure::StorageFull { .. } => blows.full > 0,
+            TaskFailure::Killed { .. } => blows.killed >= 3,
+            _ => false,
+        }
+    }
+
+    /// A block without lineage whose replicas may all be gone.
+    fn may_be_lost(&self, name: Name, injected: &Injected) -> bool {
+        let lost = injected.of(&name).lost;
+        let Some(known) = self.0.get(&name) else { return lost > 20 };
+        match known.origin {
+            Origin::Put { worker } => lost > 0 || injected.gone.contains(&worker),
+            Origin::Inline => false,
+            _ => lost > 20 || (lost > 0 && known.released && known.is_kept()),
+        }
+    }
+}

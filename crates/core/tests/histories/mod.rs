@@ -1,0 +1,8 @@
+//! Random histories of a manager.
+
+mod acts;
+mod client;
+mod history;
+mod known;
+
+pub use history::run;
