@@ -40,17 +40,12 @@ def _words(arguments: argparse.Namespace) -> list[str]:
 
     if not os.path.isfile(arguments.access):
         raise FileMissingError(arguments.access)
-    if not arguments.manager.startswith("unix:"):
-        raise UsageError(f"the manager's address {arguments.manager!r} must be like unix:PATH")
     keywords = {key: getattr(arguments, key) for key in ("executors", "memory", "disk")}
     config = Config.load(keywords)
-    folder = os.path.dirname(arguments.manager.removeprefix("unix:"))
+    folder = _folder_of(arguments.manager)
     own = f"joined-{os.getpid()}"
-    memory_dir = os.path.join(folder, f"memory-{own}")
-    shared = f"/dev/shm/freestone-{os.getuid()}"
-    if os.path.isdir(shared) and os.access(shared, os.W_OK):
-        memory_dir = os.path.join(shared, os.path.basename(folder), own)
-    memory_root = os.path.dirname(os.path.dirname(memory_dir))
+    memory_dir = _memory_dir(folder, own)
+    room = shutil.disk_usage(os.path.dirname(os.path.dirname(memory_dir))).free
     settings = {
         "manager": arguments.manager,
         "access": arguments.access,
@@ -58,13 +53,33 @@ def _words(arguments: argparse.Namespace) -> list[str]:
         "memory-dir": memory_dir,
         "disk-dir": os.path.join(folder, f"disk-{own}"),
         "executors": config.executors or len(os.sched_getaffinity(0)),
-        "memory": config.memory or shutil.disk_usage(memory_root).free // 2,
+        "ram": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "memory": config.memory or room // 2,
         "disk": config.disk if config.disk is not None else shutil.disk_usage(folder).free // 2,
         "gpus": config.gpus or 0,
+        "cache": config.cache,
+        "transfers-in": config.transfers_in,
+        "transfers-out": config.transfers_out,
         "spin-us": int(config.spin_us),
         "inline-nbytes": config.inline_nbytes,
     }
-    if config.cache is not None:
-        settings["cache"] = config.cache
     os.environ.setdefault("FREESTONE__PYTHON_PATH", json.dumps(sys.path))
-    return [word for key, value in settings.items() for word in (f"--{key}", str(value))]
+    given = {key: value for key, value in settings.items() if value is not None}
+    return [word for key, value in given.items() for word in (f"--{key}", str(value))]
+
+
+def _folder_of(manager: str) -> str:
+    kind, _, path = manager.partition(":")
+    if kind != "unix":
+        raise UsageError(f"the manager's address {manager!r} must be like unix:PATH")
+    if not os.path.exists(path):
+        raise UsageError(f"no cluster listens at {manager!r}; see 'freestone status'")
+    return os.path.dirname(os.path.abspath(path))
+
+
+def _memory_dir(folder: str, own: str) -> str:
+    """Choose a folder that goes with the cluster's."""
+    shared = f"/dev/shm/freestone-{os.getuid()}"
+    if os.path.isdir(shared) and os.access(shared, os.W_OK):
+        return os.path.join(shared, os.path.basename(folder), own)
+    return os.path.join(folder, "memory", own)
