@@ -167,6 +167,10 @@ def file(path: str | os.PathLike[str]) -> File:
     return File(text, name, stamp[1], checksum, stamp=stamp)
 
 
+# What file systems say of a file's version, each in its own word.
+_VERSIONS = ("ETag", "etag", "Last-Modified", "LastModified", "mtime", "created")
+
+
 def _remote(url: str) -> File:
     try:
         import fsspec
@@ -179,7 +183,10 @@ def _remote(url: str) -> File:
         info = system.info(path)
     except FileNotFoundError:
         raise FileMissingError(url, "does not exist; check the URL") from None
-    said = [info.get(key) for key in ("ETag", "etag", "Last-Modified", "mtime", "created", "LastModified")]
+    said = [
+        info.get(key)
+        for key in ("ETag", "etag", "Last-Modified", "mtime", "created", "LastModified")
+    ]
     size = int(info.get("size") or 0)
     name = hashlib.blake2b(repr((url, size, said)).encode(), digest_size=16).hexdigest()
     return File(url, name, size)
