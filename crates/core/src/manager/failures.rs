@@ -190,7 +190,7 @@ impl Manager {
             }
             self.fail_gathers(slot);
             slots.extend(self.fail_reductions(slot));
-            if !self.blocks[slot].is_needed() {
+            if !self.blocks[slot].is_wanted() {
                 self.loose.push(slot);
             }
         }
@@ -207,7 +207,7 @@ impl Manager {
             let block = &mut self.blocks[*slot];
             if block.producer == Some(task) {
                 block.producer = None;
-                if !block.is_needed() {
+                if !block.is_wanted() {
                     self.loose.push(*slot);
                 }
             }

@@ -85,6 +85,7 @@ impl Manager {
     fn unbind(&mut self, slot: BlockSlot, worker: WorkerId) {
         let still = self.blocks[slot].extra.as_ref().is_some_and(|extra| {
             extra.adopting.iter().any(|(other, _)| *other == worker)
+                || extra.pins.contains(&worker)
                 || extra.gathers.iter().any(|gather| gather.worker == worker)
         });
         if !still {
@@ -119,8 +120,20 @@ impl Manager {
         let (Some(path), Some(block)) = (path, self.blocks[slot].desc()) else {
             return self.pin_again(slot, index, id);
         };
+        self.blocks[slot].extra().pins.push(id);
         let ticket = self.remove_gather(slot, index);
         self.settle(ticket, Outcome::Pinned { block, path });
+    }
+
+    pub(super) fn on_unpin(&mut self, name: Name, id: WorkerId) {
+        self.send(id, ToWorker::Unpin(name));
+        let Some(slot) = self.blocks.find(&name) else { return };
+        let Some(extra) = &mut self.blocks[slot].extra else { return };
+        let Some(index) = extra.pins.iter().position(|worker| *worker == id) else { return };
+        extra.pins.swap_remove(index);
+        self.unbind(slot, id);
+        self.blocks[slot].tidy();
+        self.loose.push(slot);
     }
 
     /// The block was not where it was to be pinned.
@@ -213,6 +226,7 @@ impl Manager {
         let slots: Vec<BlockSlot> = self.bound.range(bound).map(|(_, slot)| *slot).collect();
         for slot in slots {
             self.on_adopted(slot, id);
+            self.unpin_all(slot, id);
             while let Some(index) = self.gather_at(slot, id) {
                 let name = self.blocks[slot].name;
                 let failure = self.block_failure(name, Why::InputLost(name));
@@ -220,6 +234,16 @@ impl Manager {
                 self.settle(ticket, Outcome::Failed(failure));
             }
         }
+    }
+
+    fn unpin_all(&mut self, slot: BlockSlot, id: WorkerId) {
+        let Some(block) = self.blocks.get_mut(slot) else { return };
+        if let Some(extra) = &mut block.extra {
+            extra.pins.retain(|worker| *worker != id);
+        }
+        block.tidy();
+        self.loose.push(slot);
+        self.unbind(slot, id);
     }
 
     fn gather_at(&self, slot: BlockSlot, id: WorkerId) -> Option<usize> {
