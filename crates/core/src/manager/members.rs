@@ -123,6 +123,12 @@ impl Manager {
         for block in blocks {
             self.retain_found(block, id);
         }
+        let early = self.absent.remove(&id).unwrap_or_default();
+        self.enqueue_pinned(id, early.tasks);
+        self.bind_early(id, early.adopt);
+        if early.retire {
+            self.on_retire(id);
+        }
         self.refuse_unschedulable();
     }
 }
