@@ -63,7 +63,7 @@ impl Manager {
         match task.stage {
             Stage::Ready => self.classes.get(task.class).queue.before(task.priority, task.depth),
             Stage::Queued(worker) => {
-                let worker = &self.workers[worker];
+                let Some(worker) = self.workers.get(worker) else { return 0 };
                 let queued = worker.queue.before(task.priority, task.depth);
                 queued + u64::from(worker.held())
             }

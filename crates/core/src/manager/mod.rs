@@ -35,11 +35,11 @@ pub use api::*;
 
 use crate::wire::ToWorker;
 use blocks::Blocks;
-use freestone_base::WorkerId;
+use freestone_base::{TaskId, WorkerId};
 use functions::Functions;
 use ready::Classes;
 use reduction::Row;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use table::{BlockSlot, ReductionSlot, Table, TaskSlot};
 use tasks::Tasks;
 use workers::Workers;
@@ -69,7 +69,20 @@ pub struct Manager {
     /// Which blocks are adopted or gathered at which worker.
     bound: BTreeSet<(WorkerId, BlockSlot)>,
     reductions: Table<ReductionSlot, Row>,
+    /// What is for workers that have not joined.
+    absent: BTreeMap<WorkerId, Early>,
     closed: bool,
+}
+
+/// What is for a worker before it joins.
+#[derive(Default)]
+struct Early {
+    /// Ready tasks that may only run there.
+    tasks: Vec<TaskId>,
+    /// Blocks that clients have brought.
+    adopt: Vec<ToWorker>,
+    /// Whether it is to be let go at once.
+    retire: bool,
 }
 
 /// What is counted along the way; the rest of [`Statistics`] is derived.
@@ -110,6 +123,7 @@ impl Manager {
             bandwidth,
             bound: BTreeSet::new(),
             reductions: Table::new(),
+            absent: BTreeMap::new(),
             closed: false,
         }
     }
