@@ -266,6 +266,9 @@ impl Manager {
     /// Removes the record of a done task.
     pub(super) fn remove_lineage(&mut self, task: TaskSlot) {
         let Some(record) = self.tasks.remove(task) else { return };
+        if let Some(first) = record.outputs.first() {
+            self.recent.remember(self.blocks[*first].name, &record);
+        }
         for slot in record.inputs {
             let block = &mut self.blocks[slot];
             block.lineage -= 1;

@@ -17,6 +17,7 @@ mod lifetime;
 mod members;
 mod placement;
 mod ready;
+mod recent;
 mod recovery;
 mod reduction;
 mod reports;
@@ -53,6 +54,7 @@ pub struct Manager {
     now: Now,
     out: Vec<Action>,
     functions: Functions,
+    recent: recent::Recent,
     tasks: Tasks,
     blocks: Blocks,
     classes: Classes,
@@ -112,6 +114,7 @@ impl Manager {
             now: 0,
             out: Vec::new(),
             functions: Functions::default(),
+            recent: recent::Recent::default(),
             tasks: Tasks::new(),
             blocks: Blocks::new(),
             classes: Classes::default(),
