@@ -101,6 +101,7 @@ class Cluster:
         _open.append(self)
         atexit.register(self.close)
         offer_joblib()
+        self._progress = self._show_progress() if self.config.progress else None
 
     def _joined(self) -> list[str]:
         return [worker["folder"] for worker in self._manager.statistics()["workers"]]
@@ -114,6 +115,11 @@ class Cluster:
                 number = int(worker["worker"].removeprefix("worker-"))
                 memory, disk = (node.memory_dir, node.memory), (node.disk_dir, node.disk)
                 self._manager.set_home(number, memory, disk)
+
+    def _show_progress(self) -> Any:
+        from freestone.observe.progress import progress
+
+        return progress(self).__enter__()
 
     # -- calls ------------------------------------------------------------------------------
 
@@ -437,6 +443,9 @@ class Cluster:
         if self in _open:
             _open.remove(self)
         atexit.unregister(self.close)
+        if self._progress is not None:
+            self._progress.__exit__(None, None, None)
+            self._progress = None
         self._write_trace()
         self._abandon()
 
