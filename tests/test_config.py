@@ -96,7 +96,6 @@ def test_values_are_parsed_the_same_from_text_and_typed() -> None:
         "FREESTONE_MEMORY": "2GiB",
         "FREESTONE_PROGRESS": "yes",
         "FREESTONE_SPIN_US": "0",
-        "FREESTONE_LOG": "DEBUG",
     }
     typed: dict[str, Any] = {"memory": 2**31, "progress": True, "spin_us": 0}
     assert load(env) == load(**typed)
