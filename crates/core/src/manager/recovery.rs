@@ -21,11 +21,7 @@ impl Manager {
         let mut tasks = self.take_back(&worker);
         tasks.extend(self.take_queue(id, std::mem::take(&mut worker.queue)));
         self.end_transfers_of(&worker);
-        let mut blocks: Vec<BlockSlot> = worker.blocks.iter().copied().collect();
-        blocks.sort_unstable();
-        for slot in blocks {
-            self.remove_replica(slot, id);
-        }
+        self.remove_replicas(worker.blocks.iter().copied().collect(), id);
         self.unbind_all(id);
         for task in tasks {
             let Some(task) = self.tasks.find(task) else { continue };

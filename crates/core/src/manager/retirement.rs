@@ -100,16 +100,7 @@ impl Manager {
     fn close(&mut self, id: WorkerId) {
         self.workers[id].stage = WorkerStage::Closing;
         self.send(id, ToWorker::Shutdown);
-        self.remove_replicas_of(id);
-    }
-
-    /// A worker has none of its blocks any more.
-    pub(super) fn remove_replicas_of(&mut self, id: WorkerId) {
-        let Some(worker) = self.workers.get_mut(id) else { return };
-        let mut blocks: Vec<BlockSlot> = worker.blocks.iter().copied().collect();
-        blocks.sort_unstable();
-        for slot in blocks {
-            self.remove_replica(slot, id);
-        }
+        let blocks = self.workers[id].blocks.iter().copied().collect();
+        self.remove_replicas(blocks, id);
     }
 }

@@ -280,8 +280,12 @@ impl Manager {
     /// A want that stands as lacking is queued if the block is there.
     fn restart(&mut self, slot: BlockSlot, target: WorkerId) {
         let Some(block) = self.blocks.get_mut(slot) else { return };
-        let available = block.is_available();
+        let (available, there) = (block.is_available(), block.is_at(target));
         let Some(want) = block.want_mut(target) else { return };
+        if want.stage == WantStage::Lacking && there {
+            return self.remove_want(slot, target);
+        }
+        let Some(want) = self.blocks[slot].want_mut(target) else { return };
         if want.stage == WantStage::Lacking && available {
             self.enqueue(slot, target);
             self.fill_target(target);
