@@ -164,7 +164,8 @@ impl Blocks {
         let lost = blows.lost + blows.unfetched / 3;
         let Some(known) = self.0.get(&name) else { return lost > 20 };
         match known.origin {
-            Origin::Put { worker } => lost > 0 || injected.gone.contains(&worker),
+            // One that was let go of may still be needed to make something lost again.
+            Origin::Put { worker } => lost > 0 || known.released || injected.gone.contains(&worker),
             Origin::Inline => false,
             _ => lost > 20 || (lost > 0 && known.released && known.is_kept()),
         }
