@@ -43,9 +43,7 @@ impl Manager {
             self.workers.reorder(id);
         }
         for index in 0..self.touched.len() {
-            let id = self.touched[index];
-            self.steal_for(id);
-            self.advance_retirement(id);
+            self.steal_for(self.touched[index]);
         }
     }
 

@@ -147,6 +147,7 @@ impl Manager {
                 self.on_left(id);
             }
         }
+        self.restart_delayed();
         self.steal_again();
     }
 }

@@ -178,6 +178,8 @@ pub(super) struct Workers {
     seen: Vec<bool>,
     kinds: Vec<Kind>,
     slots: u64,
+    /// How many retire.
+    pub retiring: u32,
 }
 
 impl Workers {
@@ -234,7 +236,9 @@ impl Workers {
 
     pub fn remove(&mut self, id: WorkerId) -> Option<Box<Worker>> {
         self.rest(id);
-        self.table.get_mut(id.0 as usize)?.take()
+        let worker = self.table.get_mut(id.0 as usize)?.take()?;
+        self.retiring -= u32::from(worker.stage == WorkerStage::Retiring);
+        Some(worker)
     }
 
     /// The worker takes no more work.
