@@ -46,9 +46,6 @@ impl Manager {
             self.counts.waiting += 1;
             self.counts.retried += 1;
             self.tasks[task].stage = Stage::Waiting { missing: 0 };
-            for index in 0..self.tasks[task].inputs.len() {
-                self.abandon(self.tasks[task].inputs[index], worker.id);
-            }
             if !running || self.survives_death(task, worker.id) {
                 tasks.push(id);
             }

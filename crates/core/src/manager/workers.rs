@@ -76,7 +76,9 @@ pub(super) struct Worker {
     pub receiving: Vec<BlockSlot>,
     /// Blocks being sent, and to whom.
     pub sending: Vec<(BlockSlot, WorkerId)>,
-    /// Wanted here; largest first.
+    /// All blocks that are wanted here, whether queued, being received or lacking.
+    pub wanted: SetOf<BlockSlot>,
+    /// Wanted here, with a place to come from; largest first.
     pub inbox: BTreeSet<(Reverse<u64>, BlockSlot)>,
     /// To be sent from here when a transfer ends; largest first.
     pub outbox: BTreeSet<(Reverse<u64>, BlockSlot, WorkerId)>,
