@@ -106,20 +106,6 @@ def test_a_result_is_plain_json(result):
     assert len(found["samples"][0]["edges_gev"]) == 61
 
 
-@pytest.mark.parametrize(
-    ("nbytes", "text"),
-    [
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1 << 20, "1.0 MiB"),
-        (5 << 40, "5.0 TiB"),
-        (1 << 50, "1024.0 TiB"),
-    ],
-)
-def test_bytes_are_written_for_people(nbytes, text):
-    assert report.format_nbytes(nbytes) == text
-
-
 def test_the_picture_is_written(sample, tmp_path):
     image = pytest.importorskip("matplotlib.image")
     path = tmp_path / "zmumu.png"

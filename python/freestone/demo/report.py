@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from freestone.demo.fit import Z_MASS_GEV
 from freestone.demo.result import TOLERANCE_GEV, DemoResult, Run, Sample
 from freestone.demo.terminal import BLOCKS, CURVE, can_draw_blocks, plot_lines
+from freestone.units import format_nbytes
 
 RUN_HEADINGS = (
     "run",
@@ -104,22 +105,6 @@ def render_runs(result: DemoResult, console: Console) -> None:
     )
     written = [result.picture, result.trace, *([making.folder] if making.folder else [])]
     console.print("Written: " + ", ".join(written))
-
-
-def format_nbytes(nbytes: int) -> str:
-    """Write a number of bytes for people.
-
-    Examples
-    --------
-    >>> format_nbytes(1536)
-    '1.5 KiB'
-    """
-    size, unit = float(nbytes), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if size < 1024 or unit == "TiB":
-            break
-        size /= 1024
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
 
 
 def _row(run: Run) -> tuple[str, ...]:

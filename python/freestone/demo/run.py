@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 import freestone as fs
 from freestone.demo import analysis, samples
 from freestone.demo.fit import fit_peak
@@ -15,16 +17,13 @@ from freestone.demo.physics import Z_WINDOW
 from freestone.demo.picture import draw_peak
 from freestone.demo.report import make_console, render_runs, render_sample
 from freestone.demo.result import DemoResult, Making, Run, Sample
+from freestone.errors import IrreproducibleError
 
 BLOCKS_PER_SAMPLE = 4
 QUICK_FILES = 8
 QUICK_EVENTS = 5_000
 
 Output = Literal["table", "json", "quiet"]
-
-
-class IrreproducibleError(RuntimeError):
-    """The same analysis of the same files gave another histogram."""
 
 
 def main(
@@ -164,11 +163,9 @@ class _Job:
                 ("first again", first),
             ]
         )
-        if not (runs[0].counts == runs[2].counts).all():
-            raise IrreproducibleError(
-                "the third run's histogram is not the first's, though files and selection are "
-                "the same; run it again with keep_files=True and report it with the trace"
-            )
+        differing = np.flatnonzero(runs[0].counts != runs[2].counts)
+        if len(differing):
+            raise IrreproducibleError(differing)
         return runs
 
 
