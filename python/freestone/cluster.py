@@ -110,7 +110,8 @@ class Cluster:
         for worker in self._manager.statistics()["workers"]:
             if worker["folder"] == node.memory_dir:
                 number = int(worker["worker"].removeprefix("worker-"))
-                self._manager.set_home(number, node.memory_dir, node.disk_dir)
+                memory, disk = (node.memory_dir, node.memory), (node.disk_dir, node.disk)
+                self._manager.set_home(number, memory, disk)
 
     # -- calls ------------------------------------------------------------------------------
 

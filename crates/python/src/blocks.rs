@@ -25,14 +25,15 @@ pub struct Home {
 
 impl Home {
     /// Opens the cache of a worker.
-    pub fn open(worker: WorkerId, memory_dir: &str, disk_dir: &str) -> PyResult<Self> {
-        Ok(Self { worker, folder: open_folder(memory_dir, disk_dir)? })
+    pub fn open(worker: WorkerId, tiers: [(&str, u64); 2]) -> PyResult<Self> {
+        Ok(Self { worker, folder: open_folder(tiers)? })
     }
 }
 
-/// Opens a cache that a worker made.
-pub fn open_folder(memory_dir: &str, disk_dir: &str) -> PyResult<Folder> {
-    Folder::open(Path::new(memory_dir), Path::new(disk_dir)).map_err(store_error)
+/// Opens a cache that a worker made: folder and quota of memory and of disk.
+pub fn open_folder([memory, disk]: [(&str, u64); 2]) -> PyResult<Folder> {
+    let folder = Folder::open(Path::new(memory.0), Path::new(disk.0)).map_err(store_error)?;
+    Ok(folder.with_quotas(memory.1, disk.1))
 }
 
 /// A block's file in the cache, held until nothing uses it any more.

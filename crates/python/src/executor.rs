@@ -84,14 +84,14 @@ fn map_claims(page: RawFd) -> std::io::Result<Claims<'static>> {
 
 /// Runs calls until the worker ends the connection.
 #[pyfunction]
-#[pyo3(signature = (*, socket, page, memory_dir, disk_dir, inline_nbytes, spin_us, hooks))]
+#[pyo3(signature = (*, socket, page, memory, disk, inline_nbytes, spin_us, hooks))]
 #[allow(clippy::too_many_arguments)]
 pub fn run_executor(
     py: Python<'_>,
     socket: RawFd,
     page: RawFd,
-    memory_dir: &str,
-    disk_dir: &str,
+    memory: (&str, u64),
+    disk: (&str, u64),
     inline_nbytes: usize,
     spin_us: u64,
     hooks: Py<PyAny>,
@@ -99,7 +99,7 @@ pub fn run_executor(
     // SAFETY: the worker opened this descriptor for us and nobody else in this process uses it.
     let socket = unsafe { UnixStream::from_raw_fd(socket) };
     let claims = map_claims(page).map_err(PyOSError::new_err)?;
-    let folder = blocks::open_folder(memory_dir, disk_dir)?;
+    let folder = blocks::open_folder([memory, disk])?;
     let mut executor = Executor {
         socket,
         frames: Frames::default(),

@@ -120,6 +120,7 @@ class Site:
     processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     control: ControlServer | None = None
     closing: threading.Event = field(default_factory=threading.Event)
+    starting: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def create(cls, config: Config) -> Site:
@@ -178,8 +179,12 @@ class Site:
             # One that dies again and again waits longer and longer.
             if self.closing.wait(min(0.01 * 2**restarts, 30.0)):
                 return
-            self.processes[node.number] = self._start(node)
-            with contextlib.suppress(ClusterStartError):
+            with self.starting:
+                if self.closing.is_set():
+                    return
+                self.processes[node.number] = self._start(node)
+            # It died at once, or the manager was closed meanwhile: the next round sees which.
+            with contextlib.suppress(ClusterStartError, RuntimeError):
                 self._wait_for(node, joined)
                 replaced(node)
 
@@ -242,7 +247,8 @@ class Site:
 
     def close(self) -> None:
         """Wait for the workers, kill those that stay, remove what they left."""
-        self.closing.set()
+        with self.starting:
+            self.closing.set()
         if self.control is not None:
             self.control.close()
         deadline = time.monotonic() + _FAREWELL_S

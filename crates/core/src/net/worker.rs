@@ -166,7 +166,7 @@ pub(super) struct Shell {
     pub(super) incoming: Pool,
     pub(super) outgoing: Pool,
     pub(super) mover: Pool,
-    leftovers: Leftovers,
+    _leftovers: Leftovers,
     signals: Signals,
 }
 
@@ -235,7 +235,7 @@ impl Shell {
             outgoing: Pool::new("freestone-out", options.transfers_out)?,
             mover: Pool::new("freestone-disk", 1)?,
             poller,
-            leftovers,
+            _leftovers: leftovers,
         };
         shell.register()?;
         shell.greet(options, kept);

@@ -283,7 +283,9 @@ impl Cache {
 
     /// Whether blocks can still be moved out of memory.
     pub fn can_make_room(&self) -> bool {
-        self.leaving > 0 || (!self.idle.is_empty() && self.free_disk() > 0)
+        let oldest = self.idle.first_key_value().and_then(|(_, name)| self.blocks.get(name));
+        let can_leave = |block: &Block| block.preserved || block.desc.nbytes <= self.free_disk();
+        self.leaving > 0 || oldest.is_some_and(can_leave)
     }
 
     /// Sets bytes aside for a block on its way.
