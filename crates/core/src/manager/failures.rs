@@ -178,32 +178,22 @@ impl Manager {
             let block = &mut self.blocks[slot];
             block.data = Data::Failed(Arc::clone(failure));
             let tickets = std::mem::take(&mut block.tickets);
-            let mut consumers = std::mem::take(&mut block.consumers);
+            let consumers = std::mem::take(&mut block.consumers);
             for ticket in tickets {
                 self.settle(ticket, Outcome::Failed(Arc::clone(failure)));
             }
-            consumers.retain(|id| {
-                let Some(task) = self.tasks.find(*id) else { return false };
-                if self.may_still_end(task, failure) {
-                    return true;
+            for id in consumers {
+                let Some(task) = self.tasks.find(id) else { continue };
+                if !self.tasks[task].stage.is_done() {
+                    slots.extend(self.remove_failed(task));
                 }
-                slots.extend(self.remove_failed(task));
-                false
-            });
-            self.blocks[slot].consumers.extend(consumers);
+            }
             self.fail_gathers(slot);
             slots.extend(self.fail_reductions(slot));
             if !self.blocks[slot].is_needed() {
                 self.loose.push(slot);
             }
         }
-    }
-
-    /// A task at a worker has its inputs there, so it may come to an end although one of them is
-    /// lost for good.
-    fn may_still_end(&self, task: TaskSlot, failure: &Failure) -> bool {
-        let assigned = matches!(self.tasks[task].stage, Stage::Assigned { .. });
-        self.tasks[task].stage.is_done() || (assigned && failure.why != Why::Cancelled)
     }
 
     /// Takes an unfinished task out of the graph, and gives its outputs back.

@@ -299,7 +299,9 @@ impl Manager {
             if !block.is_wanted() {
                 block.keep = Keep::Task;
             }
-            self.on_gone(slot, id);
+            self.on_gone(slot);
+        } else {
+            self.want_again(slot, id);
         }
     }
 }

@@ -6,7 +6,6 @@ pub mod api;
 pub mod simulate;
 
 mod blocks;
-#[cfg(test)]
 mod check;
 mod dispatch;
 mod explain;

@@ -165,7 +165,8 @@ impl Cluster {
 
     /// Tells the manager what happened and does what it wants.
     pub(super) fn tell(&mut self, event: Event) {
-        if self.options.log > 0 {
+        let pulse = matches!(event, Event::Tick | Event::Worker(_, FromWorker::Status(_)));
+        if self.options.log > 0 && !pulse {
             self.note(&format!("{event:?}"));
         }
         let mut actions = std::mem::take(&mut self.actions);
