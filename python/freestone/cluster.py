@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
+from freestone.compat import offer_joblib
 from freestone.config import Config, parse_nbytes
 from freestone.errors import ClosedError
 from freestone.files import File, fetch
@@ -99,6 +100,7 @@ class Cluster:
         self._site.serve(self._answer)
         _open.append(self)
         atexit.register(self.close)
+        offer_joblib()
 
     def _joined(self) -> list[str]:
         return [worker["folder"] for worker in self._manager.statistics()["workers"]]

@@ -127,6 +127,7 @@ def test_settings_reach_the_script() -> None:
         (["status", "--cluster", "nowhere"], "usage"),
         (["worker", "--manager", "unix:x", "--access", "missing"], "file-missing"),
         (["worker", "--manager", "tcp:x", "--access", "script.py"], "usage"),
+        (["worker", "--manager", "unix:/gone/x.sock", "--access", "script.py"], "usage"),
     ],
 )
 def test_what_can_not_be_done_is_told_with_its_slug(

@@ -14,6 +14,7 @@ import freestone as fs
 from freestone.errors import TaskKilledError
 
 joblib = pytest.importorskip("joblib")
+pytest.importorskip("freestone.compat.joblib")
 
 
 def place() -> int:
@@ -57,11 +58,7 @@ def test_a_killed_call_is_an_error_of_its_future(cluster: fs.Cluster) -> None:
         assert executor.submit(pow, 2, 2).result(30) == 4
 
 
-@pytest.mark.usefixtures("cluster")
 def test_joblib_runs_on_it_with_a_block_for_a_large_array(cluster: fs.Cluster) -> None:
-    from freestone.compat.joblib import register
-
-    register()
     array = np.ones(200_000)
     with joblib.parallel_config("freestone", cluster=cluster):
         sums = joblib.Parallel()(joblib.delayed(total)(array, k) for k in range(20))
@@ -75,9 +72,6 @@ def test_scikit_learn_finds_the_same(cluster: fs.Cluster) -> None:
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.model_selection import cross_val_score
 
-    from freestone.compat.joblib import register
-
-    register()
     x, y = make_classification(1000, 50, random_state=0)
     forest = RandomForestClassifier(10, random_state=0)
     with joblib.parallel_config("freestone", cluster=cluster):

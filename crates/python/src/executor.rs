@@ -7,6 +7,7 @@
 use crate::blocks::{self, Mapped};
 use crate::codec::{self, Encoded};
 use freestone_base::{FunctionId, Name};
+use freestone_core::net::monotonic_ns;
 use freestone_core::store::Folder;
 use freestone_core::wire::{
     Call, CallResult, Frames, FromExecutor, Isolation, Output, PlacedInput, RaisedException,
@@ -51,14 +52,6 @@ struct Executor {
     results: Vec<CallResult>,
     unmapped: Unmapped,
     told: Instant,
-}
-
-/// Nanoseconds of the machine's monotonic clock.
-fn monotonic_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is valid for writes, and the clock exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
 /// What the shared page holds before an executor's first call.

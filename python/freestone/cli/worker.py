@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import shutil
-import sys
+from pathlib import Path
 
 from freestone.cli.output import Output
 from freestone.errors import FileMissingError, UsageError
@@ -37,34 +35,24 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
 def _words(arguments: argparse.Namespace) -> list[str]:
     """Complete what was given by what the machine has and the settings say."""
     from freestone.config import Config
+    from freestone.hosts import local
 
     if not os.path.isfile(arguments.access):
         raise FileMissingError(arguments.access)
-    if not arguments.manager.startswith("unix:"):
-        raise UsageError(f"the manager's address {arguments.manager!r} must be like unix:PATH")
     keywords = {key: getattr(arguments, key) for key in ("executors", "memory", "disk")}
     config = Config.load(keywords)
-    folder = os.path.dirname(arguments.manager.removeprefix("unix:"))
-    own = f"joined-{os.getpid()}"
-    memory_dir = os.path.join(folder, f"memory-{own}")
-    shared = f"/dev/shm/freestone-{os.getuid()}"
-    if os.path.isdir(shared) and os.access(shared, os.W_OK):
-        memory_dir = os.path.join(shared, os.path.basename(folder), own)
-    memory_root = os.path.dirname(os.path.dirname(memory_dir))
-    settings = {
-        "manager": arguments.manager,
-        "access": arguments.access,
-        "folder": folder,
-        "memory-dir": memory_dir,
-        "disk-dir": os.path.join(folder, f"disk-{own}"),
-        "executors": config.executors or len(os.sched_getaffinity(0)),
-        "memory": config.memory or shutil.disk_usage(memory_root).free // 2,
-        "disk": config.disk if config.disk is not None else shutil.disk_usage(folder).free // 2,
-        "gpus": config.gpus or 0,
-        "spin-us": int(config.spin_us),
-        "inline-nbytes": config.inline_nbytes,
-    }
-    if config.cache is not None:
-        settings["cache"] = config.cache
-    os.environ.setdefault("FREESTONE__PYTHON_PATH", json.dumps(sys.path))
-    return [word for key, value in settings.items() for word in (f"--{key}", str(value))]
+    folder = _folder_of(arguments.manager)
+    node = local.node(config, folder, f"joined-{os.getpid()}")
+    for name, value in local.python_path().items():
+        os.environ.setdefault(name, value)
+    socket = arguments.manager.partition(":")[2]
+    return local.worker_words(config, node, socket, arguments.access, folder)
+
+
+def _folder_of(manager: str) -> Path:
+    kind, _, path = manager.partition(":")
+    if kind != "unix":
+        raise UsageError(f"the manager's address {manager!r} must be like unix:PATH")
+    if not os.path.exists(path):
+        raise UsageError(f"no cluster listens at {manager!r}; see 'freestone status'")
+    return Path(path).absolute().parent

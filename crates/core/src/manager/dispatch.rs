@@ -245,6 +245,7 @@ impl Manager {
         if !post.cancel.is_empty() {
             out.push(Action::Send(id, ToWorker::Cancel(post.cancel)));
         }
+        out.extend(post.unpin.into_iter().map(|name| Action::Send(id, ToWorker::Unpin(name))));
         if !post.drop.is_empty() {
             out.push(Action::Send(id, ToWorker::Drop(post.drop)));
         }

@@ -18,10 +18,10 @@ impl Manager {
     /// Why no worker can ever run a task, if that is so.
     pub(super) fn refusal(&self, needs: &Resources, pinned: Option<WorkerId>) -> Option<Why> {
         let holds = match pinned {
-            Some(id) => self
-                .workers
-                .get(id)
-                .is_some_and(|worker| worker.is_active() && needs.fit(&worker.resources)),
+            Some(id) => match self.workers.get(id) {
+                Some(worker) => worker.is_active() && needs.fit(&worker.resources),
+                None => !self.workers.is_gone(id),
+            },
             None => self.workers.slots() == 0 || self.workers.can_hold(needs),
         };
         let largest = self.workers.largest();
@@ -190,7 +190,7 @@ impl Manager {
             }
             self.fail_gathers(slot);
             slots.extend(self.fail_reductions(slot));
-            if !self.blocks[slot].is_needed() {
+            if !self.blocks[slot].is_wanted() {
                 self.loose.push(slot);
             }
         }
@@ -207,7 +207,7 @@ impl Manager {
             let block = &mut self.blocks[*slot];
             if block.producer == Some(task) {
                 block.producer = None;
-                if !block.is_needed() {
+                if !block.is_wanted() {
                     self.loose.push(*slot);
                 }
             }
@@ -227,7 +227,9 @@ impl Manager {
             Stage::Queued(worker) => {
                 self.counts.ready -= 1;
                 self.unqueue(task, worker);
-                self.workers[worker].queue.forget(true);
+                if let Some(worker) = self.workers.get_mut(worker) {
+                    worker.queue.forget(true);
+                }
             }
             Stage::Assigned { worker, running } => {
                 self.unassign(task, worker, running);

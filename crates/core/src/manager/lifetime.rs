@@ -47,7 +47,7 @@ impl Manager {
         } else if self.blocks[slot].extra.is_some() {
             self.advance_gathers(slot);
         }
-        if !self.blocks[slot].is_needed() {
+        if !self.blocks[slot].is_wanted() {
             self.loose.push(slot);
         }
     }
@@ -81,7 +81,7 @@ impl Manager {
             self.feed_reductions(slot);
         }
         self.wake_consumers(slot);
-        if !self.blocks[slot].is_needed() {
+        if !self.blocks[slot].is_wanted() {
             self.loose.push(slot);
         }
     }
@@ -185,7 +185,7 @@ impl Manager {
             if block.unfinished == 0 {
                 block.consumers.clear();
                 block.consumers.shrink_to_fit();
-                if !block.is_needed() {
+                if !block.is_wanted() {
                     self.loose.push(slot);
                 }
             }
@@ -195,14 +195,17 @@ impl Manager {
     /// Lets go of everything that nothing needs any more.
     pub(super) fn let_go(&mut self) {
         while let Some(slot) = self.loose.pop() {
-            if self.blocks.get(slot).is_some_and(|block| !block.is_needed()) {
+            if self.blocks.get(slot).is_some_and(|block| !block.is_wanted()) {
                 self.let_go_of(slot);
             }
         }
     }
 
     fn let_go_of(&mut self, slot: BlockSlot) {
-        self.let_go_of_data(slot);
+        let needed = self.blocks[slot].is_needed();
+        if !needed {
+            self.let_go_of_data(slot);
+        }
         match self.blocks[slot].producer {
             Some(task) if !self.tasks[task].stage.is_done() => {}
             Some(task) => {
@@ -211,7 +214,7 @@ impl Manager {
                 }
             }
             None => {
-                if is_forgettable(&self.blocks[slot]) {
+                if !needed && is_forgettable(&self.blocks[slot]) {
                     self.blocks.remove(slot);
                 }
             }
@@ -249,23 +252,27 @@ impl Manager {
     }
 
     /// Whether a done task may have to run again: an output that is not safe at the manager is
-    /// needed, or something that may have to be made again needs it.
+    /// wanted, or something that may have to be made again needs it. What is merely retained is
+    /// not made again, so that a long session's lineage does not pile up.
     pub(super) fn is_lineage_needed(&self, task: TaskSlot) -> bool {
         self.tasks[task].outputs.iter().any(|slot| {
             let block = &self.blocks[*slot];
             block.producer == Some(task)
                 && !matches!(block.data, Data::Inline(_) | Data::Failed(_))
-                && (block.is_needed() || block.lineage > 0)
+                && (block.is_wanted() || block.lineage > 0)
         })
     }
 
     /// Removes the record of a done task.
     pub(super) fn remove_lineage(&mut self, task: TaskSlot) {
         let Some(record) = self.tasks.remove(task) else { return };
+        if let Some(first) = record.outputs.first() {
+            self.recent.remember(self.blocks[*first].name, &record);
+        }
         for slot in record.inputs {
             let block = &mut self.blocks[slot];
             block.lineage -= 1;
-            if block.lineage == 0 && !block.is_needed() {
+            if block.lineage == 0 && !block.is_wanted() {
                 self.loose.push(slot);
             }
         }
@@ -273,7 +280,7 @@ impl Manager {
             let block = &mut self.blocks[slot];
             if block.producer == Some(task) {
                 block.producer = None;
-                if !block.is_needed() {
+                if !block.is_wanted() {
                     self.loose.push(slot);
                 }
             }
@@ -309,7 +316,10 @@ impl Manager {
 /// Whether nothing refers to the block's entry; its producer is gone already.
 fn is_forgettable(block: &Block) -> bool {
     let used = |extra: &Extra| {
-        !extra.wants.is_empty() || !extra.adopting.is_empty() || extra.reducing.is_some()
+        !extra.wants.is_empty()
+            || !extra.adopting.is_empty()
+            || !extra.pins.is_empty()
+            || extra.reducing.is_some()
     };
     block.lineage == 0 && block.tickets.is_empty() && !block.extra.as_deref().is_some_and(used)
 }

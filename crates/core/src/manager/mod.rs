@@ -17,6 +17,7 @@ mod lifetime;
 mod members;
 mod placement;
 mod ready;
+mod recent;
 mod recovery;
 mod reduction;
 mod reports;
@@ -35,11 +36,11 @@ pub use api::*;
 
 use crate::wire::ToWorker;
 use blocks::Blocks;
-use freestone_base::WorkerId;
+use freestone_base::{TaskId, WorkerId};
 use functions::Functions;
 use ready::Classes;
 use reduction::Row;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use table::{BlockSlot, ReductionSlot, Table, TaskSlot};
 use tasks::Tasks;
 use workers::Workers;
@@ -53,6 +54,7 @@ pub struct Manager {
     now: Now,
     out: Vec<Action>,
     functions: Functions,
+    recent: recent::Recent,
     tasks: Tasks,
     blocks: Blocks,
     classes: Classes,
@@ -69,7 +71,20 @@ pub struct Manager {
     /// Which blocks are adopted or gathered at which worker.
     bound: BTreeSet<(WorkerId, BlockSlot)>,
     reductions: Table<ReductionSlot, Row>,
+    /// What is for workers that have not joined.
+    absent: BTreeMap<WorkerId, Early>,
     closed: bool,
+}
+
+/// What is for a worker before it joins.
+#[derive(Default)]
+struct Early {
+    /// Ready tasks that may only run there.
+    tasks: Vec<TaskId>,
+    /// Blocks that clients have brought.
+    adopt: Vec<ToWorker>,
+    /// Whether it is to be let go at once.
+    retire: bool,
 }
 
 /// What is counted along the way; the rest of [`Statistics`] is derived.
@@ -99,6 +114,7 @@ impl Manager {
             now: 0,
             out: Vec::new(),
             functions: Functions::default(),
+            recent: recent::Recent::default(),
             tasks: Tasks::new(),
             blocks: Blocks::new(),
             classes: Classes::default(),
@@ -110,6 +126,7 @@ impl Manager {
             bandwidth,
             bound: BTreeSet::new(),
             reductions: Table::new(),
+            absent: BTreeMap::new(),
             closed: false,
         }
     }

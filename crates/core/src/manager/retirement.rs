@@ -9,6 +9,10 @@ use std::collections::BTreeSet;
 
 impl Manager {
     pub(super) fn on_retire(&mut self, id: WorkerId) {
+        if self.workers.is_yet_to_join(id) {
+            self.absent.entry(id).or_default().retire = true;
+            return;
+        }
         if !self.workers.get(id).is_some_and(|worker| worker.is_active()) {
             return;
         }

@@ -61,7 +61,7 @@ impl Manager {
             extra.wants.retain(|want| want.target != target);
         }
         block.tidy();
-        if !block.is_needed() {
+        if !block.is_wanted() {
             self.loose.push(slot);
         }
     }

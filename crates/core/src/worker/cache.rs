@@ -156,41 +156,76 @@ impl Cache {
         }
     }
 
-    /// Takes a block in. If it is here already, the new file has taken the place of the old one
-    /// and its uses go on.
+    /// Takes a block in, whose file is in its place.
     pub fn insert(&mut self, desc: BlockDesc, place: Place, keep: Keep, out: &mut Vec<Action>) {
         let name = desc.name;
-        let old = self.take_out(name);
-        let mut block = Block {
-            desc,
-            state: if place == Place::Forever { State::Unverified } else { State::Settled },
-            preserved: place == Place::Forever,
-            place,
-            keep,
-            uses: 0,
-            doomed: false,
-            used_at: 0,
-        };
-        if let Some(old) = old {
-            block.uses = old.uses;
-            block.keep = keep.max(old.keep);
-            block.preserved |= old.preserved;
-            match old.place {
-                Place::Tier(tier) if Place::Tier(tier) != block.place => {
-                    out.push(Action::Remove { name, form: old.desc.form, tier });
-                }
-                // The move under way will take the new file along.
-                Place::Tier(Tier::Memory) if old.state == State::Leaving => {
-                    block.state = State::Leaving;
-                    self.leaving += block.desc.nbytes;
-                    self.disk_promised += block.desc.nbytes;
-                }
-                _ => {}
-            }
+        if self.blocks.contains_key(&name) {
+            self.insert_again(desc, place, keep, out);
+        } else {
+            let is_kept = place == Place::Forever;
+            let state = if is_kept { State::Unverified } else { State::Settled };
+            *self.bytes_in(&place) += desc.nbytes;
+            let block = Block {
+                desc,
+                place,
+                keep,
+                uses: 0,
+                doomed: false,
+                state,
+                preserved: is_kept,
+                used_at: 0,
+            };
+            self.blocks.insert(name, block);
         }
-        *self.bytes_in(&block.place) += block.desc.nbytes;
-        self.blocks.insert(name, block);
         self.settle(name, out);
+    }
+
+    /// A block that is here came a second time.
+    fn insert_again(&mut self, desc: BlockDesc, place: Place, keep: Keep, out: &mut Vec<Action>) {
+        let Some(old) = self.blocks.get(&desc.name) else { return };
+        let (name, form) = (desc.name, desc.form.clone());
+        let is_in_use = old.uses > 0 || old.state == State::Leaving;
+        match (&old.place, &place) {
+            // The file was replaced, and whatever is being done to it goes on with the new one.
+            (old, new) if old == new => self.replace_file(desc),
+            (Place::Tier(_), Place::Tier(tier)) if is_in_use => {
+                out.push(Action::Remove { name, form, tier: *tier });
+            }
+            (Place::Tier(tier), Place::Tier(_)) => {
+                let tier = *tier;
+                self.replace_place(desc, place);
+                out.push(Action::Remove { name, form, tier });
+            }
+            (Place::External(_) | Place::Forever, Place::Tier(_)) => {
+                self.replace_place(desc, place);
+            }
+            // Ours is as good as the user's.
+            _ => {}
+        }
+        self.revive(name, keep);
+    }
+
+    fn replace_file(&mut self, desc: BlockDesc) {
+        let Some(block) = self.blocks.get_mut(&desc.name) else { return };
+        let (new, old) = (desc.nbytes, block.desc.nbytes);
+        block.desc = desc;
+        if block.state == State::Leaving {
+            self.leaving = self.leaving + new - old;
+            self.disk_promised = self.disk_promised + new - old;
+        }
+        let place = block.place.clone();
+        let bytes = self.bytes_in(&place);
+        *bytes = *bytes + new - old;
+    }
+
+    fn replace_place(&mut self, desc: BlockDesc, place: Place) {
+        let Some(block) = self.blocks.get_mut(&desc.name) else { return };
+        let (new, old) = (desc.nbytes, block.desc.nbytes);
+        block.desc = desc;
+        block.state = State::Settled;
+        let old_place = std::mem::replace(&mut block.place, place.clone());
+        *self.bytes_in(&old_place) -= old;
+        *self.bytes_in(&place) += new;
     }
 
     /// One use more. The block must be usable.
@@ -286,6 +321,16 @@ impl Cache {
         let oldest = self.idle.first_key_value().and_then(|(_, name)| self.blocks.get(name));
         let can_leave = |block: &Block| block.preserved || block.desc.nbytes <= self.free_disk();
         self.leaving > 0 || oldest.is_some_and(can_leave)
+    }
+
+    /// Whether memory is over its quota for want of blocks that can be moved and room to move
+    /// them to.
+    #[cfg(test)]
+    pub fn is_overfull_rightly(&self) -> bool {
+        let leaving = self.leaving > 0;
+        let oldest = self.idle.first_key_value().and_then(|(_, name)| self.blocks.get(name));
+        leaving
+            || oldest.is_none_or(|block| !block.preserved && block.desc.nbytes > self.free_disk())
     }
 
     /// Sets bytes aside for a block on its way.

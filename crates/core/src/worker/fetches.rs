@@ -117,8 +117,9 @@ impl Worker {
             Ok(tier) => {
                 self.status.received_nbytes += nbytes;
                 let fetched = Some((fetch.source, duration_ns));
+                let was_here = self.cache.get(name).is_some();
                 self.take_in(fetch.block.clone(), Place::Tier(tier), fetch.keep, out);
-                if fetch.dropped && !self.waiters.contains_key(&name) {
+                if fetch.dropped && !was_here && !self.waiters.contains_key(&name) {
                     self.cache.doom(name, out);
                     return;
                 }
@@ -129,6 +130,7 @@ impl Worker {
                 let source = fetch.source;
                 let failed = FromWorker::FetchFailed { name, source, reason, missing_there };
                 out.push(Action::Tell(failed));
+                self.disappoint_others(name, out);
             }
         }
         self.start_fetches(now, out);

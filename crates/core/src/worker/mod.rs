@@ -243,19 +243,39 @@ impl Worker {
         }
     }
 
-    /// Those who wait for a block that will not come hear of it.
-    fn disappoint(&mut self, name: Name, why: &TaskFailure, now: Now, out: &mut Vec<Action>) {
-        for waiter in self.waiters.remove(&name).unwrap_or_default() {
+    /// A block may come from another source: calls go on waiting, others hear that it is not here.
+    fn disappoint_others(&mut self, name: Name, out: &mut Vec<Action>) {
+        let waiters = self.waiters.remove(&name).unwrap_or_default();
+        let (calls, others): (Vec<Waiter>, Vec<Waiter>) =
+            waiters.into_iter().partition(|waiter| matches!(waiter, Waiter::Call(_)));
+        if !calls.is_empty() {
+            self.waiters.insert(name, calls);
+        }
+        for waiter in others {
             match waiter {
-                Waiter::Call(task) => self.fail(task, why.clone(), now, out),
+                Waiter::Call(_) => {}
                 Waiter::Pin => out.push(Action::Tell(FromWorker::Pinned { name, path: None })),
                 Waiter::Question(question) => out.push(Action::Refuse { question }),
             }
         }
     }
 
-    /// A block became usable: whoever waits for it goes on.
+    /// A block will not come: calls that wait for it end, others hear that it is not here.
+    fn disappoint(&mut self, name: Name, why: &TaskFailure, now: Now, out: &mut Vec<Action>) {
+        self.disappoint_others(name, out);
+        for waiter in self.waiters.remove(&name).unwrap_or_default() {
+            if let Waiter::Call(task) = waiter {
+                self.fail(task, why.clone(), now, out);
+            }
+        }
+    }
+
+    /// A block came, or something that was done to it ended: if it can be used now, whoever waits
+    /// for it goes on.
     fn on_usable(&mut self, name: Name, out: &mut Vec<Action>) {
+        if self.cache.presence(name) != Presence::Usable {
+            return;
+        }
         for waiter in self.waiters.remove(&name).unwrap_or_default() {
             match waiter {
                 Waiter::Call(task) => {

@@ -114,6 +114,11 @@ impl Worker {
         let place = match result {
             Ok(Adopted::Owned(tier)) => Place::Tier(tier),
             Ok(Adopted::External(file)) => Place::External(file),
+            // It came in another way meanwhile.
+            Err(_) if self.cache.get(name).is_some() => {
+                self.cache.revive(name, keep);
+                return out.push(Action::Tell(FromWorker::Have { block, fetched: None }));
+            }
             Err(reason) => {
                 let why = TaskFailure::InputLost { name };
                 return self.lose(name, reason, &why, now, out);

@@ -1,7 +1,7 @@
 //! What the disk and peers say.
 
 use super::api::{Action, Now};
-use super::cache::Presence;
+use super::cache::{Place, Presence};
 use super::{Stage, Waiter, Worker};
 use crate::wire::TaskFailure;
 use freestone_base::{Name, TaskId};
@@ -9,9 +9,10 @@ use freestone_base::{Name, TaskId};
 impl Worker {
     pub(super) fn on_moved(&mut self, name: Name, is_there: bool, now: Now, out: &mut Vec<Action>) {
         self.cache.moved(name, is_there, out);
-        if self.cache.presence(name) == Presence::Usable {
-            self.on_usable(name, out);
+        if self.cache.presence(name) == Presence::Absent {
+            self.disappoint_others(name, out);
         }
+        self.on_usable(name, out);
         self.start_fetches(now, out);
     }
 
@@ -28,6 +29,10 @@ impl Worker {
         }
         let Some(block) = self.cache.get(name) else { return };
         out.push(Action::Forget(block.desc.clone()));
+        if block.place != Place::Forever {
+            // It came in another way meanwhile, and is whole.
+            return;
+        }
         let reason = "its file is damaged".to_owned();
         self.lose(name, reason, &TaskFailure::InputLost { name }, now, out);
     }

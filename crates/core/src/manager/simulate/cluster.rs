@@ -172,6 +172,9 @@ impl Cluster {
         let mut actions = std::mem::take(&mut self.actions);
         let (manager, now) = (&mut self.manager, self.now);
         self.meter.measure(|| manager.handle(event, now, &mut actions));
+        if self.options.checked {
+            self.manager.check();
+        }
         for action in actions.drain(..) {
             if self.options.log > 0 {
                 self.note(&format!("  -> {action:?}"));

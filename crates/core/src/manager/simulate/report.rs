@@ -183,7 +183,9 @@ impl<'a> Run<'a> {
     }
 
     fn start_workers(&mut self) {
-        definitions().into_iter().for_each(|request| self.cluster.ask(request));
+        for request in definitions() {
+            self.cluster.ask(request);
+        }
         let resources =
             Resources { cores: self.config.cores, memory: u64::MAX / 2, ..Resources::default() };
         for _ in 0..self.config.workers {

@@ -1,0 +1,5 @@
+//! The worker against executors, peers, a disk and a clock that are made up, with faults.
+
+mod cases;
+mod histories;
+mod world;
