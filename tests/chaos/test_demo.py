@@ -29,11 +29,12 @@ LARGER_PT_GEV = 30.0
 class Hunter:
     """Kills workers and executors of a cluster when given numbers of calls have ended.
 
-    A call is refused after three deaths, whoever caused them, so only workers' deaths, which
-    are not blamed on a call, may be many.
+    A call that was running when three executors died is refused, so at most two are killed.
     """
 
-    def __init__(self, seed: int, calls: int, workers: int, executors: int) -> None:
+    def __init__(
+        self, seed: int, calls: int, workers: int, executors: int, spares_home: bool = True
+    ) -> None:
         self.random = random.Random(seed)
         self.cluster: fs.Cluster | None = None
         self.killed: list[str] = []
@@ -41,7 +42,7 @@ class Hunter:
         kinds = ["worker"] * workers + ["executor"] * executors
         self._victims = dict(zip(moments, kinds, strict=True))
         self._ended = 0
-        self.spares_home = True
+        self._spares_home = spares_home
         self._lock = threading.Lock()
 
     def watch(self, future: fs.Future) -> fs.Future:
@@ -57,15 +58,15 @@ class Hunter:
             self.kill(kind)
 
     def kill(self, kind: str) -> None:
-        """Kill a worker, or an executor of one, at random."""
+        """Kill a worker, or an executor of one, at random; neither where none is left."""
         assert self.cluster is not None
         workers = self.cluster.statistics().workers
-        if kind == "worker" and self.spares_home:
-            workers = [worker for worker in workers if not worker.folder.endswith("/0")]
+        if kind == "worker" and self._spares_home:
+            workers = [worker for worker in workers if worker.folder[-2:] != "/0"]
         if not workers:
             return
         pid = self.random.choice(workers).pid
-        with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+        with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError, IndexError):
             if kind == "executor":
                 pid = self.random.choice(psutil.Process(pid).children()).pid
             os.kill(pid, signal.SIGKILL)
@@ -97,7 +98,7 @@ def masses_of(hunter: Hunter, paths: Iterable[Path]) -> list[Any]:
 
 
 @pytest.mark.parametrize("workers", [2, 3])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_scaled_analysis_while_workers_and_executors_die(
     paths: list[Path], undisturbed: np.ndarray, workers: int, seed: int
 ) -> None:
@@ -116,7 +117,18 @@ def test_the_scaled_analysis_while_workers_and_executors_die(
     assert hunter.killed
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.xfail(strict=False, reason="see tests/runtime/test_home.py: adopted files are lost")
+@pytest.mark.parametrize("seed", range(2))
+def test_the_scaled_analysis_while_the_programs_own_worker_dies(
+    paths: list[Path], undisturbed: np.ndarray, seed: int
+) -> None:
+    hunter = Hunter(seed, calls=FILES, workers=4, executors=0, spares_home=False)
+    with fs.Cluster(workers=2, executors=1, memory="256MiB") as hunter.cluster:
+        counts = analysis.total_of(masses_of(hunter, paths))
+    np.testing.assert_array_equal(counts, undisturbed)
+
+
+@pytest.mark.parametrize("seed", range(2))
 def test_files_made_while_workers_and_executors_die(
     paths: list[Path], tmp_path: Path, seed: int
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from freestone.demo import analysis, main, run
 from freestone.demo.physics import count_masses, dimuons
 from freestone.demo.resample import resample, write_pairs
-from freestone.errors import IrreproducibleError
+from freestone.errors import ConfigurationError, IrreproducibleError
 
 for module in ("uproot", "awkward", "pyarrow", "scipy", "matplotlib", "skhep_testdata"):
     pytest.importorskip(module)
@@ -66,9 +66,12 @@ def test_tables_are_printed_as_they_are_ready(tmp_path, capsys):
     assert text.index("CMS collisions") < text.index("Making 1") < text.index("first again")
 
 
-@pytest.mark.parametrize(("files", "events"), [(0, 1), (1, 0)])
-def test_no_files_or_no_events_are_refused(files, events, tmp_path):
-    with pytest.raises(ValueError, match="at least 1"):
+@pytest.mark.parametrize(
+    ("files", "events", "problem"),
+    [(0, 500, "files is 0 .* at least 1"), (1, 199, "events is 199 .* at least 200")],
+)
+def test_no_files_or_too_few_events_are_refused(files, events, problem, tmp_path):
+    with pytest.raises(ConfigurationError, match=problem):
         main(files=files, events=events, out=tmp_path)
 
 
