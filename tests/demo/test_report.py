@@ -1,6 +1,7 @@
 import io
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,8 +24,11 @@ def result():
         Sample("Simulated", True, counts, Z_WINDOW, FIT),
     )
     runs = tuple(
-        Run(label, cut, calls, answered, 1536, 0.5, 10_000, counts, 90.7)
-        for label, cut, calls, answered in [("first", 20, 9, 0), ("new", 25, 4, 5)]
+        Run(label, cut, calls, answered, nbytes, 0.5, 10_000, counts, 90.7)
+        for label, cut, calls, answered, nbytes in [
+            ("first", 20, 9, 0, 1536),
+            ("first again", 25, 40_000, 5, 1000),
+        ]
     )
     making = Making(2, 5_000, 1, 3 << 20, 0.25, None)
     return DemoResult(samples, making, runs, "demo/zmumu.png", "demo/run.parquet")
@@ -87,6 +91,21 @@ def test_everything_is_printed_whatever_the_terminal(result, monkeypatch, encodi
         assert part in text
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"), [(2e4, "0.02 M"), (59e6, "59.0 M"), (1.2873e9, "1,287 M")]
+)
+def test_rates_have_three_digits(result, rate, text):
+    run = replace(result.runs[0], seconds=10_000 / rate)
+    assert text in report._row(run)
+
+
+def test_a_row_is_one_line_of_a_narrow_terminal(result, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    report.render_runs(result, report.make_console())
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if "first again" in line]
+    assert row.split()[:9] == "first again 25 GeV 40,000 5 1000 bytes 0.50".split()
 
 
 def test_a_wrong_mass_is_said_aloud(result, capsys):

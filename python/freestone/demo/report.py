@@ -115,9 +115,16 @@ def _row(run: Run) -> tuple[str, ...]:
         f"{run.answered:,}",
         format_nbytes(run.moved_nbytes),
         f"{run.seconds:.2f}",
-        f"{run.events_per_s / 1e6:,.2f} M",
+        _millions(run.events_per_s),
         f"{run.mass_gev:.2f}",
     )
+
+
+def _millions(number: float) -> str:
+    """Write a number in millions, with three digits, or more if it takes more."""
+    millions = number / 1e6
+    digits = 2 if millions < 9.995 else 1 if millions < 99.95 else 0
+    return f"{millions:,.{digits}f} M"
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> Any:
@@ -126,7 +133,7 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], console: Cons
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1), pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
     for place, heading in enumerate(headings):
         side: Any = "right" if place else "left"
         table.add_column(heading, justify=side, overflow="fold")

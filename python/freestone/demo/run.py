@@ -169,7 +169,7 @@ class _Job:
             _measure(cluster, label, softer_pt, files, events)
             for label, softer_pt in [
                 ("first", first),
-                ("new constant", changed),
+                ("new cut", changed),
                 ("first again", first),
             ]
         )
