@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import logging
 import os
 import time
 import weakref
@@ -14,7 +16,7 @@ from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
 from freestone.compat import offer_joblib
 from freestone.config import Config, parse_nbytes
-from freestone.errors import ClosedError
+from freestone.errors import ClosedError, FileError
 from freestone.files import File, fetch
 from freestone.future import Future
 from freestone.observe.figures import Explanation, Statistics
@@ -22,6 +24,8 @@ from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
 
 if TYPE_CHECKING:
     import concurrent.futures
+
+    from freestone.observe.progress import Progress
 
 __all__ = ["Cluster", "as_completed", "current", "wait"]
 
@@ -75,8 +79,7 @@ class Cluster:
     def __init__(self, **settings: Any) -> None:
         self.config = Config.load(settings)
         self._functions: dict[tuple[bytes, str], int] = {}
-        self._files: dict[str, Future] = {}
-        self._calls: weakref.WeakKeyDictionary[Future, Any] = weakref.WeakKeyDictionary()
+        self._files: dict[str, tuple[File, Future]] = {}
         self._callbacks = Callbacks()
         self._site = hosts.local.Site.create(self.config)
         self.started = time.time()
@@ -93,11 +96,11 @@ class Cluster:
         )
         try:
             self._site.start(self._joined, self._settle_at)
+            self._settle_at(self._site.home)
+            self._site.serve(self._answer)
         except BaseException:
             self._abandon()
             raise
-        self._settle_at(self._site.home)
-        self._site.serve(self._answer)
         _open.append(self)
         atexit.register(self.close)
         offer_joblib()
@@ -115,11 +118,11 @@ class Cluster:
                 number = int(worker["worker"].removeprefix("worker-"))
                 memory, disk = (node.memory_dir, node.memory), (node.disk_dir, node.disk)
                 self._manager.set_home(number, memory, disk)
-
-    def _show_progress(self) -> Any:
-        from freestone.observe.progress import progress
-
-        return progress(self).__enter__()
+        # The files that the worker before it had adopted went with it.
+        files, self._files = self._files, {}
+        for file, _ in files.values():
+            with contextlib.suppress(FileError):
+                self._block_of(file)
 
     # -- calls ------------------------------------------------------------------------------
 
@@ -378,15 +381,17 @@ class Cluster:
 
     def _block_of(self, file: File) -> Future:
         file.check()
-        future = self._files.get(file.name)
-        if future is None:
-            if file.is_remote:
-                future = self._submit(fetch_block, (file.path, file.name), {}, {"keep": "session"})
-            else:
-                future = self._manager.adopt(
-                    file.path, bytes.fromhex(file.name), file.nbytes, file.checksum, file.basename
-                )
-            self._files[file.name] = future
+        known = self._files.get(file.name)
+        if known is not None:
+            return known[1]
+        future: Future
+        if file.is_remote:
+            future = self._submit(fetch_block, (file.path, file.name), {}, {"keep": "session"})
+        else:
+            future = self._manager.adopt(
+                file.path, bytes.fromhex(file.name), file.nbytes, file.checksum, file.basename
+            )
+        self._files[file.name] = file, future
         return future
 
     # -- questions --------------------------------------------------------------------------
@@ -444,8 +449,7 @@ class Cluster:
             _open.remove(self)
         atexit.unregister(self.close)
         if self._progress is not None:
-            self._progress.__exit__(None, None, None)
-            self._progress = None
+            self._progress.stop()
         self._write_trace()
         self._abandon()
 
@@ -458,6 +462,11 @@ class Cluster:
         atexit.unregister(self.close)
         self._manager.forget()
         self._site.forget()
+
+    def _show_progress(self) -> Progress[Future]:
+        from freestone.observe.progress import progress
+
+        return progress(self).start()
 
     def _write_trace(self) -> None:
         if self.config.trace is None or self.closed:

@@ -8,13 +8,14 @@ import sys
 import textwrap
 from pathlib import Path
 from subprocess import PIPE
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from freestone.cli import main
 from freestone.cli.main import COMMANDS
+from freestone.errors import PackagesMissingError
 
 FREESTONE = [sys.executable, "-c", "import sys; from freestone.cli import main; sys.exit(main())"]
 
@@ -166,19 +167,17 @@ class FakeDemo(ModuleType):
         super().__init__("freestone.demo")
         self.asked: dict[str, Any] = {}
         self.outcome = outcome
+        self.mass_is_right = True
 
-    def main(self, **words: Any) -> None:
+    def main(self, **words: Any) -> SimpleNamespace:
         self.asked = words
         if self.outcome:
             raise self.outcome
+        return SimpleNamespace(mass_is_right=self.mass_is_right)
 
 
 def install(monkeypatch: pytest.MonkeyPatch, demo: FakeDemo) -> None:
-    samples: Any = ModuleType("freestone.demo.samples")
-    samples.PackagesMissingError = ImportError
-    samples.SamplesMissingError = FileNotFoundError
     monkeypatch.setitem(sys.modules, "freestone.demo", demo)
-    monkeypatch.setitem(sys.modules, "freestone.demo.samples", samples)
 
 
 def test_the_demo_gets_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,6 +199,13 @@ def test_the_demo_gets_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_demo_lacks_is_told_in_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    install(monkeypatch, FakeDemo(ImportError("pip install uproot")))
+    install(monkeypatch, FakeDemo(PackagesMissingError(["uproot"])))
     assert main(["demo"]) == 2
-    assert capsys.readouterr().err == "usage: pip install uproot\n"
+    assert "packages-missing: the demo needs uproot" in capsys.readouterr().err
+
+
+def test_a_wrong_mass_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    demo = FakeDemo()
+    demo.mass_is_right = False
+    install(monkeypatch, demo)
+    assert main(["demo"]) == 1
