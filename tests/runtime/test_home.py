@@ -69,12 +69,6 @@ def test_values_go_to_the_worker_that_comes_after(cluster: fs.Cluster) -> None:
     assert cluster.submit(np.sum, cluster.put(value)).result() == value.sum()
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="the manager has no way to make an adopted file again: a call that needs it between "
-    "the death of the home worker and the next one fails with InputLostError, although the file "
-    "lies where it lay",
-)
 def test_a_call_on_a_file_waits_for_the_next_home(cluster: fs.Cluster, file: fs.File) -> None:
     assert cluster.submit(size_of, file).result() == 100_000
     kill_home(cluster)

@@ -122,6 +122,7 @@ impl Manager {
             Some(task) if self.tasks[task].stage.is_done() => self.revive(task),
             Some(_) => {}
             None if block.is_coming() => {}
+            None if self.has_origin(&block.name) => self.adopt_again(slot),
             None => {
                 let failure = self.block_failure(block.name, Why::InputLost(block.name));
                 self.fail_block(slot, &failure);
@@ -216,6 +217,7 @@ impl Manager {
             }
             None => {
                 if !needed && is_forgettable(&self.blocks[slot]) {
+                    self.origins.remove(&self.blocks[slot].name);
                     self.blocks.remove(slot);
                 }
             }

@@ -87,6 +87,10 @@ impl Manager {
     pub(super) fn on_lost(&mut self, id: WorkerId, names: &[Name]) {
         for name in names {
             if let Some(slot) = self.blocks.find(name) {
+                if self.blocks[slot].replicas().iter().all(|replica| *replica == id) {
+                    // The worker looked at the file: it is not what it was, and never will be.
+                    self.origins.remove(name);
+                }
                 self.remove_replica(slot, id);
                 self.on_adopted(slot, id);
             }

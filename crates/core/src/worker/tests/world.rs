@@ -226,7 +226,7 @@ impl World {
                 };
                 self.pending.push(Event::Checked { task, result });
             }
-            Action::Adopt { block, owned, path } => self.on_adopt(block, path, owned),
+            Action::Adopt { block, owned, path, .. } => self.on_adopt(block, path, owned),
             Action::Discard { .. } => {}
             Action::Transfer { block, tier, .. } => {
                 assert!(self.fetching.insert(block.name));
