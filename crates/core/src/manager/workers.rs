@@ -193,6 +193,21 @@ impl Workers {
         self.table.get_mut(id.0 as usize)?.as_deref_mut()
     }
 
+    /// Whether a worker is here and was not told to end.
+    pub fn is_present(&self, id: WorkerId) -> bool {
+        self.get(id).is_some_and(|worker| worker.stage != WorkerStage::Closing)
+    }
+
+    /// A worker left before it joined.
+    pub fn give_up(&mut self, id: WorkerId) {
+        let index = id.0 as usize;
+        if self.table.len() <= index {
+            self.table.resize_with(index + 1, || None);
+            self.seen.resize(index + 1, false);
+        }
+        self.seen[index] = true;
+    }
+
     /// Whether no worker of that number has joined so far.
     pub fn is_yet_to_join(&self, id: WorkerId) -> bool {
         !self.seen.get(id.0 as usize).is_some_and(|seen| *seen)
