@@ -127,7 +127,7 @@ impl Manager {
     }
 
     fn unpin_at(&mut self, id: WorkerId, name: Name) {
-        if let Some(worker) = self.workers.get_mut(id) {
+        if let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.is_closing()) {
             worker.post.unpin.push(name);
             self.touch(id);
         }
@@ -242,6 +242,14 @@ impl Manager {
         for slot in self.bound_to(id) {
             self.advance_gathers(slot);
         }
+    }
+
+    /// Whether a client has brought a block there that is not in place yet.
+    pub(super) fn is_adopting(&self, id: WorkerId) -> bool {
+        self.bound_to(id).into_iter().any(|slot| {
+            let extra = self.blocks[slot].extra.as_ref();
+            extra.is_some_and(|extra| extra.adopting.iter().any(|(worker, _)| *worker == id))
+        })
     }
 
     fn bound_to(&self, id: WorkerId) -> Vec<BlockSlot> {

@@ -50,6 +50,9 @@ impl Manager {
         if worker.held() > 0 {
             return self.ask_all_back(id);
         }
+        if self.is_adopting(id) {
+            return;
+        }
         if self.workers[id].handing.is_none() {
             let handing = self.to_hand_over(id);
             self.workers[id].handing = Some(handing);

@@ -106,6 +106,10 @@ impl Worker {
         self.sending.len() + self.outbox.len()
     }
 
+    pub fn is_closing(&self) -> bool {
+        self.stage == WorkerStage::Closing
+    }
+
     pub fn is_active(&self) -> bool {
         self.stage == WorkerStage::Active
     }
