@@ -204,6 +204,7 @@ impl Manager {
     fn let_go_of(&mut self, slot: BlockSlot) {
         let needed = self.blocks[slot].is_needed();
         if !needed {
+            self.want_no_more(slot);
             self.let_go_of_data(slot);
         }
         match self.blocks[slot].producer {

@@ -113,6 +113,7 @@ impl Manager {
         self.workers[id].stage = WorkerStage::Closing;
         self.workers.retiring -= 1;
         self.send(id, ToWorker::Shutdown);
+        self.unbind_all(id);
         let blocks = self.workers[id].blocks.iter().copied().collect();
         self.remove_replicas(blocks, id);
     }

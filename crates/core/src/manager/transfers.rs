@@ -28,6 +28,9 @@ impl Manager {
         }
         let want = Want { target, stage: WantStage::Lacking, users: 1, failures: 0 };
         block.extra().wants.push(want);
+        if let Some(worker) = self.workers.get_mut(target) {
+            worker.wanted.insert(slot);
+        }
         if self.blocks[slot].is_available() {
             self.enqueue(slot, target);
             self.fill_target(target);
@@ -59,6 +62,9 @@ impl Manager {
     }
 
     fn remove_want(&mut self, slot: BlockSlot, target: WorkerId) {
+        if let Some(worker) = self.workers.get_mut(target) {
+            worker.wanted.remove(&slot);
+        }
         let block = &mut self.blocks[slot];
         if let Some(extra) = &mut block.extra {
             extra.wants.retain(|want| want.target != target);
@@ -329,8 +335,10 @@ impl Manager {
     /// that receive from it notice and say so.
     pub(super) fn end_transfers_of(&mut self, worker: &Worker) {
         let id = worker.id;
-        for slot in worker.receiving.iter().chain(worker.inbox.iter().map(|(_, slot)| slot)) {
-            self.abandon(*slot, id);
+        let mut wanted: Vec<BlockSlot> = worker.wanted.iter().copied().collect();
+        wanted.sort_unstable();
+        for slot in wanted {
+            self.abandon(slot, id);
         }
         for (_, slot, target) in &worker.outbox {
             self.set_stage(*slot, *target, WantStage::Lacking);
@@ -352,6 +360,16 @@ impl Manager {
         if let WantStage::Active(source) = stage {
             self.end(slot, source, target);
             self.fill_source(source);
+        }
+    }
+
+    /// A block is not needed any more: what is not under way need not come.
+    pub(super) fn want_no_more(&mut self, slot: BlockSlot) {
+        for Want { target, stage, .. } in self.blocks[slot].wants().to_vec() {
+            if !matches!(stage, WantStage::Active(_)) {
+                self.dequeue(slot, target, stage);
+                self.remove_want(slot, target);
+            }
         }
     }
 

@@ -76,7 +76,9 @@ pub(super) struct Worker {
     pub receiving: Vec<BlockSlot>,
     /// Blocks being sent, and to whom.
     pub sending: Vec<(BlockSlot, WorkerId)>,
-    /// Wanted here; largest first.
+    /// All blocks that are wanted here, whether queued, being received or lacking.
+    pub wanted: SetOf<BlockSlot>,
+    /// Wanted here, with a place to come from; largest first.
     pub inbox: BTreeSet<(Reverse<u64>, BlockSlot)>,
     /// To be sent from here when a transfer ends; largest first.
     pub outbox: BTreeSet<(Reverse<u64>, BlockSlot, WorkerId)>,
@@ -189,6 +191,21 @@ impl Workers {
 
     pub fn get_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
         self.table.get_mut(id.0 as usize)?.as_deref_mut()
+    }
+
+    /// Whether a worker is here and was not told to end.
+    pub fn is_present(&self, id: WorkerId) -> bool {
+        self.get(id).is_some_and(|worker| worker.stage != WorkerStage::Closing)
+    }
+
+    /// A worker left before it joined.
+    pub fn give_up(&mut self, id: WorkerId) {
+        let index = id.0 as usize;
+        if self.table.len() <= index {
+            self.table.resize_with(index + 1, || None);
+            self.seen.resize(index + 1, false);
+        }
+        self.seen[index] = true;
     }
 
     /// Whether no worker of that number has joined so far.
