@@ -108,6 +108,7 @@ pub fn simulate(config: &SimulationConfig) -> SimulationReport {
     run.submit();
     run.go_on();
     run.ask_statistics();
+    let (cpu, events) = (run.cluster.meter.cpu(), run.cluster.meter.events());
     let cores = u64::from(config.workers) * u64::from(config.cores);
     SimulationReport {
         tasks: config.graph.len() as u64,
@@ -120,8 +121,8 @@ pub fn simulate(config: &SimulationConfig) -> SimulationReport {
         work_ns: config.graph.work_ns() as u64,
         critical_path_ns: config.graph.critical_path_ns(),
         missing_core_ns,
-        cpu_ns: run.cluster.meter.cpu().as_nanos() as u64,
-        events: run.cluster.meter.events(),
+        cpu_ns: cpu.as_nanos() as u64,
+        events,
         statistics: run.statistics,
     }
 }
@@ -236,8 +237,11 @@ impl<'a> Run<'a> {
         let levels = if self.config.by_levels { graph.levels() } else { Vec::new() };
         for begin in (0..graph.len()).step_by(BATCH) {
             let tasks = begin..(begin + BATCH).min(graph.len());
-            let calls =
-                tasks.map(|task| submission_of(graph, task, arguments_of(graph, task), &options));
+            let calls = tasks.map(|task| {
+                let arguments = arguments_of(graph, task);
+                let priority = levels.get(task).map_or(0, |levels| *levels as i32);
+                Submission { priority, ..submission_of(graph, task, arguments, &options) }
+            });
             self.cluster.ask(Request::Submit(calls.collect()));
         }
         for task in 0..graph.len() {
