@@ -259,6 +259,10 @@ impl Manager {
     pub(super) fn on_cancel(&mut self, names: &[Name]) {
         for name in names {
             let Some(slot) = self.blocks.find(name) else { continue };
+            // Nothing makes a block under its other names.
+            if self.blocks[slot].name != *name {
+                continue;
+            }
             let extra = self.blocks[slot].extra.as_ref();
             if let Some(row) = extra.and_then(|extra| extra.reducing) {
                 self.cancel_reduction(row);

@@ -17,7 +17,8 @@ impl Manager {
         if let Some(failure) = self.blocks[slot].failure().cloned() {
             return self.settle(ticket, Outcome::Failed(failure));
         }
-        if self.workers.is_gone(worker) && self.blocks[slot].stored().is_some() {
+        let reachable = self.workers.is_present(worker) || self.workers.is_yet_to_join(worker);
+        if !reachable && self.blocks[slot].stored().is_some() {
             let failure = self.block_failure(name, Why::InputLost(name));
             return self.settle(ticket, Outcome::Failed(failure));
         }
@@ -61,7 +62,7 @@ impl Manager {
         if stage == GatherStage::Pinning {
             self.send(at, ToWorker::Pin(name));
         } else if stage == GatherStage::Fetching && gather.stage == GatherStage::Waiting {
-            if self.workers.get(at).is_some() {
+            if self.workers.is_present(at) {
                 self.want(slot, at);
             } else {
                 let failure = self.block_failure(name, Why::InputLost(name));
@@ -126,15 +127,17 @@ impl Manager {
     }
 
     fn unpin_at(&mut self, id: WorkerId, name: Name) {
-        if let Some(worker) = self.workers.get_mut(id) {
+        if let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.is_closing()) {
             worker.post.unpin.push(name);
             self.touch(id);
         }
     }
 
     pub(super) fn on_unpin(&mut self, name: Name, id: WorkerId) {
-        self.unpin_at(id, name);
-        let Some(slot) = self.blocks.find(&name) else { return };
+        let slot = self.blocks.find(&name);
+        // An alias is pinned under the name that it has there.
+        self.unpin_at(id, slot.map_or(name, |slot| self.blocks[slot].name));
+        let Some(slot) = slot else { return };
         let Some(extra) = &mut self.blocks[slot].extra else { return };
         let Some(index) = extra.pins.iter().position(|worker| *worker == id) else { return };
         extra.pins.swap_remove(index);
@@ -195,7 +198,7 @@ impl Manager {
             if !owned {
                 return;
             }
-        } else if self.workers.get(id).is_none() && self.workers.is_gone(id) {
+        } else if !self.workers.is_present(id) && !self.workers.is_yet_to_join(id) {
             self.promise(slot, ticket);
             return self.demand(slot);
         } else {
@@ -242,6 +245,14 @@ impl Manager {
         for slot in self.bound_to(id) {
             self.advance_gathers(slot);
         }
+    }
+
+    /// Whether a client has brought a block there that is not in place yet.
+    pub(super) fn is_adopting(&self, id: WorkerId) -> bool {
+        self.bound_to(id).into_iter().any(|slot| {
+            let extra = self.blocks[slot].extra.as_ref();
+            extra.is_some_and(|extra| extra.adopting.iter().any(|(worker, _)| *worker == id))
+        })
     }
 
     fn bound_to(&self, id: WorkerId) -> Vec<BlockSlot> {

@@ -135,7 +135,7 @@ impl Manager {
     fn revive(&mut self, task: TaskSlot) {
         let mut steps = vec![task];
         while let Some(task) = steps.pop() {
-            if !self.tasks[task].stage.is_done() {
+            if !self.tasks.get(task).is_some_and(|record| record.stage.is_done()) {
                 continue;
             }
             self.tasks.renew(task);
@@ -248,7 +248,7 @@ impl Manager {
     }
 
     pub(super) fn drop_at(&mut self, id: WorkerId, name: freestone_base::Name) {
-        if let Some(worker) = self.workers.get_mut(id) {
+        if let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.is_closing()) {
             worker.post.drop.push(name);
             self.touch(id);
         }

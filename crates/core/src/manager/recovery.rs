@@ -14,6 +14,9 @@ const MOST_DEATHS: u32 = 5;
 
 impl Manager {
     pub(super) fn on_left(&mut self, id: WorkerId) {
+        if self.workers.is_yet_to_join(id) {
+            return self.on_never_joined(id);
+        }
         let Some(mut worker) = self.workers.remove(id) else { return };
         if self.config.trace {
             self.out.push(Action::Trace(Record::Left { worker: id, at_ns: self.now }));
@@ -30,6 +33,14 @@ impl Manager {
             }
         }
         self.refuse_unschedulable();
+    }
+
+    /// A worker left before it joined: what was for it is settled.
+    fn on_never_joined(&mut self, id: WorkerId) {
+        self.workers.give_up(id);
+        let early = self.absent.remove(&id).unwrap_or_default();
+        self.enqueue_pinned(id, early.tasks);
+        self.unbind_all(id);
     }
 
     /// The tasks that a lost worker held; they stand as waiting.

@@ -327,7 +327,7 @@ impl Manager {
         let depth = inputs.iter().map(|slot| self.blocks[*slot].depth + 1).max().unwrap_or(0);
         let block = &mut self.blocks[output];
         block.depth = block.depth.max(depth);
-        self.insert_task(call, inputs.into(), SmallVec::from_slice(&[output]), depth);
+        self.insert_task(&call, inputs.into(), SmallVec::from_slice(&[output]), depth);
     }
 
     fn leave_reduction(&mut self, slot: BlockSlot, place: (ReductionSlot, u32)) {

@@ -50,6 +50,9 @@ impl Manager {
         if worker.held() > 0 {
             return self.ask_all_back(id);
         }
+        if self.is_adopting(id) {
+            return;
+        }
         if self.workers[id].handing.is_none() {
             let handing = self.to_hand_over(id);
             self.workers[id].handing = Some(handing);
@@ -113,6 +116,7 @@ impl Manager {
         self.workers[id].stage = WorkerStage::Closing;
         self.workers.retiring -= 1;
         self.send(id, ToWorker::Shutdown);
+        self.unbind_all(id);
         let blocks = self.workers[id].blocks.iter().copied().collect();
         self.remove_replicas(blocks, id);
     }

@@ -37,7 +37,7 @@ impl Manager {
             }
             return;
         }
-        self.insert_task(submission, inputs, outputs, depth);
+        self.insert_task(&submission, inputs, outputs, depth);
     }
 
     /// A block that is known by name only: dropped, and nothing that could make it again.
@@ -69,7 +69,36 @@ impl Manager {
         for slot in self.reference_outputs(submission, depth) {
             self.demand(slot);
         }
+        self.remember_lineage(submission, first);
         true
+    }
+
+    /// A submission is answered by blocks that were retained or found: now it is known how to make
+    /// them again.
+    fn remember_lineage(&mut self, submission: &Submission, first: BlockSlot) {
+        let block = &self.blocks[first];
+        let Some(worker) = block.replicas().first().copied() else { return };
+        if block.producer.is_some() {
+            return;
+        }
+        let known = |name| self.blocks.find(name).filter(|slot| !self.is_forgotten(*slot));
+        let inputs: Option<SmallVec<[BlockSlot; 4]>> =
+            submission.inputs.iter().map(known).collect();
+        let Some(inputs) = inputs else { return };
+        if inputs.iter().any(|slot| self.blocks[*slot].failure().is_some()) {
+            return;
+        }
+        let outputs = submission.outputs.iter().filter_map(|name| self.blocks.find(name));
+        let outputs: SmallVec<[BlockSlot; 4]> = outputs.collect();
+        for slot in &inputs {
+            self.blocks[*slot].lineage += 1;
+        }
+        let depth = self.blocks[first].depth;
+        let record = self.record(submission, inputs, outputs.clone(), depth);
+        let task = self.tasks.insert(Task { stage: Stage::Done(worker), ..record });
+        for slot in outputs {
+            self.blocks[slot].producer.get_or_insert(task);
+        }
     }
 
     fn reference_outputs(
@@ -124,19 +153,19 @@ impl Manager {
         Some(self.failure_of(submission, why))
     }
 
-    pub(super) fn insert_task(
+    fn record(
         &mut self,
-        submission: Submission,
+        submission: &Submission,
         inputs: SmallVec<[BlockSlot; 4]>,
         outputs: SmallVec<[BlockSlot; 4]>,
         depth: u32,
-    ) {
-        let task = self.tasks.insert(Task {
+    ) -> Task {
+        Task {
             class: self.classes.of(&submission.options.resources),
             outputs,
             inputs,
-            arguments: submission.arguments,
-            options: submission.options,
+            arguments: submission.arguments.clone(),
+            options: Arc::clone(&submission.options),
             function: submission.function,
             stage: Stage::Waiting { missing: 0 },
             pinned: submission.worker,
@@ -148,7 +177,18 @@ impl Manager {
             sent_ns: 0,
             charged_ns: 0,
             history: None,
-        });
+        }
+    }
+
+    pub(super) fn insert_task(
+        &mut self,
+        submission: &Submission,
+        inputs: SmallVec<[BlockSlot; 4]>,
+        outputs: SmallVec<[BlockSlot; 4]>,
+        depth: u32,
+    ) {
+        let record = self.record(submission, inputs, outputs, depth);
+        let task = self.tasks.insert(record);
         self.counts.waiting += 1;
         self.begin(task);
     }

@@ -16,7 +16,7 @@ mod worker;
 pub use calls::{HeldCall, Stage};
 pub use cluster::{Cluster, Options};
 pub use faults::{Blows, Faults, Injected};
-pub use graph::Graph;
+pub use graph::{Graph, Lister};
 pub use meter::Meter;
 pub use random::Random;
 pub use report::{
