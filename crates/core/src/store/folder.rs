@@ -209,7 +209,8 @@ impl Folder {
     /// [`StoreError::Missing`], [`StoreError::Io`].
     pub fn recycle(&self, name: Name, form: &Form) -> Result<(), StoreError> {
         let path = self.path_in(Tier::Memory, name, form)?;
-        let found = std::fs::metadata(&path).at(&path)?;
+        // On disk there is nothing to be gained.
+        let Ok(found) = std::fs::metadata(&path) else { return self.remove(name, form) };
         let nbytes = found.len();
         // Another worker of this machine may have the same file: see `link`.
         let is_ours = found.nlink() == 1;
