@@ -34,6 +34,11 @@ EXAMPLES: list[FreestoneError] = [
     errors.FileChangedError("data/z.root", "its size was 10 bytes and is 12"),
     errors.ClusterStartError("no executor answered within 30 s", log="ImportError: numpy"),
     errors.WorkerLostError(worker="worker-1", reason="its process ended by SIGKILL"),
+    errors.SamplesMissingError(
+        file="uproot-Zmumu.root", package="scikit-hep-testdata==0.3.12", problem="is not installed"
+    ),
+    errors.PackagesMissingError(["uproot", "scipy"]),
+    errors.IrreproducibleError([30, 31]),
 ]
 
 
@@ -58,10 +63,11 @@ def test_every_leaf_has_an_example() -> None:
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
-        "closed cluster cluster-start configuration cycle error file file-changed file-missing "
-        "file-unreadable foreign-future function-load input-lost input-unknown not-serializable "
-        "storage-full task task-cancelled task-killed task-raised task-timeout unschedulable "
-        "usage wait-timeout worker-lost"
+        "closed cluster cluster-start configuration cycle demo error file file-changed "
+        "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
+        "irreproducible not-serializable packages-missing samples-missing storage-full task "
+        "task-cancelled task-killed task-raised task-timeout unschedulable usage wait-timeout "
+        "worker-lost"
     )
     assert " ".join(slugs) == known
 
@@ -111,6 +117,9 @@ def test_pickling_keeps_type_message_fields_and_notes(error: FreestoneError, pro
         ("storage-full", OSError),
         ("file-missing", FileNotFoundError),
         ("file-unreadable", PermissionError),
+        ("samples-missing", FileNotFoundError),
+        ("packages-missing", ImportError),
+        ("irreproducible", RuntimeError),
     ],
 )
 def test_leaves_are_also_the_built_in_that_fits(slug: str, builtin: type[BaseException]) -> None:

@@ -62,7 +62,7 @@ class Manager:
     ) -> Manager: ...
     @property
     def closed(self) -> bool: ...
-    def set_home(self, worker: int, memory_dir: str, disk_dir: str) -> None: ...
+    def set_home(self, worker: int, memory: tuple[str, int], disk: tuple[str, int]) -> None: ...
     def define(self, label: str, name: bytes, definition: bytes) -> int: ...
     def submit(
         self,
@@ -119,8 +119,8 @@ def run_executor(
     *,
     socket: int,
     page: int,
-    memory_dir: str,
-    disk_dir: str,
+    memory: tuple[str, int],
+    disk: tuple[str, int],
     inline_nbytes: int,
     spin_us: int,
     hooks: Any,

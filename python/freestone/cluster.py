@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import logging
 import os
 import time
 import weakref
@@ -12,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
+from freestone.compat import offer_joblib
 from freestone.config import Config, parse_nbytes
-from freestone.errors import ClosedError
+from freestone.errors import ClosedError, FileError
 from freestone.files import File, fetch
 from freestone.future import Future
 from freestone.observe.figures import Explanation, Statistics
@@ -21,6 +24,8 @@ from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
 
 if TYPE_CHECKING:
     import concurrent.futures
+
+    from freestone.observe.progress import Progress
 
 __all__ = ["Cluster", "as_completed", "current", "wait"]
 
@@ -74,8 +79,7 @@ class Cluster:
     def __init__(self, **settings: Any) -> None:
         self.config = Config.load(settings)
         self._functions: dict[tuple[bytes, str], int] = {}
-        self._files: dict[str, Future] = {}
-        self._calls: weakref.WeakKeyDictionary[Future, Any] = weakref.WeakKeyDictionary()
+        self._files: dict[str, tuple[File, Future]] = {}
         self._callbacks = Callbacks()
         self._site = hosts.local.Site.create(self.config)
         self.started = time.time()
@@ -92,13 +96,15 @@ class Cluster:
         )
         try:
             self._site.start(self._joined, self._settle_at)
+            self._settle_at(self._site.home)
+            self._site.serve(self._answer)
         except BaseException:
             self._abandon()
             raise
-        self._settle_at(self._site.home)
-        self._site.serve(self._answer)
         _open.append(self)
         atexit.register(self.close)
+        offer_joblib()
+        self._progress = self._show_progress() if self.config.progress else None
 
     def _joined(self) -> list[str]:
         return [worker["folder"] for worker in self._manager.statistics()["workers"]]
@@ -110,7 +116,13 @@ class Cluster:
         for worker in self._manager.statistics()["workers"]:
             if worker["folder"] == node.memory_dir:
                 number = int(worker["worker"].removeprefix("worker-"))
-                self._manager.set_home(number, node.memory_dir, node.disk_dir)
+                memory, disk = (node.memory_dir, node.memory), (node.disk_dir, node.disk)
+                self._manager.set_home(number, memory, disk)
+        # The files that the worker before it had adopted went with it.
+        files, self._files = self._files, {}
+        for file, _ in files.values():
+            with contextlib.suppress(FileError):
+                self._block_of(file)
 
     # -- calls ------------------------------------------------------------------------------
 
@@ -369,15 +381,17 @@ class Cluster:
 
     def _block_of(self, file: File) -> Future:
         file.check()
-        future = self._files.get(file.name)
-        if future is None:
-            if file.is_remote:
-                future = self._submit(fetch_block, (file.path, file.name), {}, {"keep": "session"})
-            else:
-                future = self._manager.adopt(
-                    file.path, bytes.fromhex(file.name), file.nbytes, file.checksum, file.basename
-                )
-            self._files[file.name] = future
+        known = self._files.get(file.name)
+        if known is not None:
+            return known[1]
+        future: Future
+        if file.is_remote:
+            future = self._submit(fetch_block, (file.path, file.name), {}, {"keep": "session"})
+        else:
+            future = self._manager.adopt(
+                file.path, bytes.fromhex(file.name), file.nbytes, file.checksum, file.basename
+            )
+        self._files[file.name] = file, future
         return future
 
     # -- questions --------------------------------------------------------------------------
@@ -434,6 +448,8 @@ class Cluster:
         if self in _open:
             _open.remove(self)
         atexit.unregister(self.close)
+        if self._progress is not None:
+            self._progress.stop()
         self._write_trace()
         self._abandon()
 
@@ -446,6 +462,11 @@ class Cluster:
         atexit.unregister(self.close)
         self._manager.forget()
         self._site.forget()
+
+    def _show_progress(self) -> Progress[Future]:
+        from freestone.observe.progress import progress
+
+        return progress(self).start()
 
     def _write_trace(self) -> None:
         if self.config.trace is None or self.closed:

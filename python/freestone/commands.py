@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from freestone.errors import FileMissingError
-from freestone.files import File
+from freestone.files import File, Scratch
 from freestone.future import Future
 
 __all__ = ["Command", "run_command"]
@@ -41,8 +40,8 @@ def run_command(
     env: Mapping[str, str],
 ) -> Any:
     """Run a command line in a folder of its own; what it printed, and the files it left."""
-    folder = tempfile.TemporaryDirectory(prefix="freestone-command-")
-    root = Path(folder.name)
+    folder = Scratch()
+    root = Path(folder.path)
     for name, content in inputs.items():
         _place(root, name, content)
     words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)

@@ -95,8 +95,8 @@ def main() -> None:
     _native.run_executor(
         socket=int(env["FREESTONE__EXECUTOR_SOCKET"]),
         page=int(env["FREESTONE__EXECUTOR_PAGE"]),
-        memory_dir=env["FREESTONE__MEMORY_DIR"],
-        disk_dir=env["FREESTONE__DISK_DIR"],
+        memory=(env["FREESTONE__MEMORY_DIR"], int(env["FREESTONE__MEMORY"])),
+        disk=(env["FREESTONE__DISK_DIR"], int(env["FREESTONE__DISK"])),
         inline_nbytes=int(env["FREESTONE__INLINE_NBYTES"]),
         spin_us=int(env["FREESTONE__SPIN_US"]),
         hooks=Hooks(),

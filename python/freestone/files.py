@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -166,20 +167,37 @@ def file(path: str | os.PathLike[str]) -> File:
     return File(text, name, stamp[1], checksum, stamp=stamp)
 
 
+# What file systems say of a file's version, each in its own word.
+_VERSIONS = ("ETag", "etag", "Last-Modified", "LastModified", "mtime", "created")
+
+
 def _remote(url: str) -> File:
     try:
         import fsspec
+
+        system, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
-        raise FileError(url, "is remote: install fsspec to read it") from error
-    system, path = fsspec.core.url_to_fs(url)
+        hint = "is remote: install what reads it (pip install 'freestone[remote]')"
+        raise FileError(url, hint) from error
     try:
         info = system.info(path)
     except FileNotFoundError:
         raise FileMissingError(url, "does not exist; check the URL") from None
-    said = [info.get(key) for key in ("ETag", "etag", "mtime", "created", "LastModified")]
+    said = [
+        info.get(key)
+        for key in ("ETag", "etag", "Last-Modified", "mtime", "created", "LastModified")
+    ]
     size = int(info.get("size") or 0)
     name = hashlib.blake2b(repr((url, size, said)).encode(), digest_size=16).hexdigest()
     return File(url, name, size)
+
+
+class Scratch:
+    """A temporary folder that goes with this object."""
+
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix="freestone-")
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 def fetch(remote: File) -> File:
@@ -189,8 +207,8 @@ def fetch(remote: File) -> File:
     """
     import fsspec
 
-    folder = tempfile.TemporaryDirectory(prefix="freestone-")
-    target = os.path.join(folder.name, remote.basename)
+    folder = Scratch()
+    target = os.path.join(folder.path, remote.basename)
     with fsspec.open(remote.path, "rb") as source, open(target, "wb") as sink:
         shutil.copyfileobj(source, sink, 1 << 20)
     return File(target, remote.name, os.path.getsize(target), hold=folder)

@@ -62,17 +62,22 @@ class Future(_native.FutureBase):
         """
         start = time.monotonic()
         self._wait_or_raise(timeout_s)
-        failure = self._failure()
-        if failure is not None:
-            raise error_of(failure | {"label": failure["label"] or self.label})
+        error = self._error()
+        if error is not None:
+            raise error
         left = None if timeout_s is None else timeout_s - (time.monotonic() - start)
         return self._value(left)
 
     def exception(self, timeout_s: float | None = None) -> BaseException | None:
         """Wait for the block and return what `result` would raise, or None."""
         self._wait_or_raise(timeout_s)
+        return self._error()
+
+    def _error(self) -> BaseException | None:
         failure = self._failure()
-        return None if failure is None else error_of(failure)
+        if failure is None:
+            return None
+        return error_of(failure | {"label": failure["label"] or self.label})
 
     def _wait_or_raise(self, timeout_s: float | None) -> None:
         if not self._wait(timeout_s):

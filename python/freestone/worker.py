@@ -39,8 +39,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     with open(options.access) as file:
         key = json.load(file)["key"]
     # Executors inherit these.
-    os.environ["FREESTONE__INLINE_NBYTES"] = str(options.inline_nbytes)
-    os.environ["FREESTONE__SPIN_US"] = str(options.spin_us)
+    for name in ("inline_nbytes", "spin_us", "memory", "disk"):
+        os.environ[f"FREESTONE__{name.upper()}"] = str(getattr(options, name))
     _native.run_worker(
         manager=options.manager.removeprefix("unix:"),
         key=key,

@@ -5,7 +5,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"config", "failures"}),
     frozenset(
         {
-            "file",
+            "files",
             "functions",
             "hosts",
             "io",
@@ -22,9 +22,9 @@ LAYERS: tuple[frozenset[str], ...] = (
             "executor",
             "future",
             "observe",
-            "reduce",
+            "reduction",
             "serializing",
-            "task",
+            "tasks",
             "waiting",
             "worker",
         }

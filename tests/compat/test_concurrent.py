@@ -87,11 +87,11 @@ def test_map_raises_in_its_place(executor: Executor, chunksize: int) -> None:
         list(results)
 
 
-@pytest.mark.usefixtures("gate")
-def test_map_has_a_timeout(executor: Executor) -> None:
+def test_map_has_a_timeout(executor: Executor, gate: Gate) -> None:
     results = executor.map(lambda _: through_gate(), [1], timeout=0)
     with pytest.raises(TimeoutError):
         next(results)
+    gate.opened.set()
 
 
 def test_cancel_ends_waiting(executor: Executor, gate: Gate) -> None:

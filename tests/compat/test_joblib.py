@@ -14,13 +14,12 @@ from tests.compat.fake import FakeCluster, Gate
 
 joblib = pytest.importorskip("joblib")
 
-from freestone.compat.joblib import FreestoneBackend, register  # noqa: E402
+from freestone.compat.joblib import FreestoneBackend  # noqa: E402
 from freestone.errors import ClosedError  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
 def _configured(fake: FakeCluster) -> Iterator[None]:
-    register()
     with joblib.parallel_config("freestone", cluster=fake):
         yield
 

@@ -1,29 +1,16 @@
-"""The measured events, and a runtime where there is none."""
-
-import sys
-from pathlib import Path
+"""The measured events."""
 
 import hypothesis
 import numpy as np
 import pytest
 
-import freestone
+from freestone.demo import samples
+from freestone.demo.fit import fit_peak
+from freestone.demo.physics import Z_WINDOW, count_masses, dimuons
+from freestone.demo.result import Sample
 
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
-
-if not hasattr(freestone, "Cluster"):
-    sys.path.insert(0, str(Path(__file__).parent))
-    import fake
-
-    for name in ("Cluster", "file", "reduce", "task"):
-        setattr(freestone, name, getattr(fake, name))
-
-# The demo takes its decorator from the runtime when it is imported.
-from freestone.demo import samples  # noqa: E402
-from freestone.demo.fit import fit_peak  # noqa: E402
-from freestone.demo.physics import Z_WINDOW, count_masses, dimuons  # noqa: E402
-from freestone.demo.result import Sample  # noqa: E402
 
 
 @pytest.fixture(scope="session")

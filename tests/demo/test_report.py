@@ -1,6 +1,7 @@
 import io
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,8 +24,11 @@ def result():
         Sample("Simulated", True, counts, Z_WINDOW, FIT),
     )
     runs = tuple(
-        Run(label, cut, calls, answered, 1536, 0.5, 10_000, counts, 90.7)
-        for label, cut, calls, answered in [("first", 20, 9, 0), ("new", 25, 4, 5)]
+        Run(label, cut, calls, answered, nbytes, 0.5, 10_000, counts, 90.7)
+        for label, cut, calls, answered, nbytes in [
+            ("first", 20, 9, 0, 1536),
+            ("first again", 25, 40_000, 5, 1000),
+        ]
     )
     making = Making(2, 5_000, 1, 3 << 20, 0.25, None)
     return DemoResult(samples, making, runs, "demo/zmumu.png", "demo/run.parquet")
@@ -89,6 +93,21 @@ def test_everything_is_printed_whatever_the_terminal(result, monkeypatch, encodi
     assert "…" not in text
 
 
+@pytest.mark.parametrize(
+    ("rate", "text"), [(2e4, "0.02 M"), (59e6, "59.0 M"), (1.2873e9, "1,287 M")]
+)
+def test_rates_have_three_digits(result, rate, text):
+    run = replace(result.runs[0], seconds=10_000 / rate)
+    assert text in report._row(run)
+
+
+def test_a_row_is_one_line_of_a_narrow_terminal(result, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    report.render_runs(result, report.make_console())
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if "first again" in line]
+    assert row.split()[:5] == ["first", "again", "25", "GeV", "40,000"]
+
+
 def test_a_wrong_mass_is_said_aloud(result, capsys):
     fit = PeakFit(**{**FIT.to_dict(), "mass_gev": 90.1})
     sample = Sample("Measured", False, result.samples[0].counts, Z_WINDOW, fit)
@@ -104,20 +123,6 @@ def test_a_result_is_plain_json(result):
     assert found["runs"][1]["answered"] == 5
     assert found["runs"][0]["events_per_s"] == 20_000
     assert len(found["samples"][0]["edges_gev"]) == 61
-
-
-@pytest.mark.parametrize(
-    ("nbytes", "text"),
-    [
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1 << 20, "1.0 MiB"),
-        (5 << 40, "5.0 TiB"),
-        (1 << 50, "1024.0 TiB"),
-    ],
-)
-def test_bytes_are_written_for_people(nbytes, text):
-    assert report.format_nbytes(nbytes) == text
 
 
 def test_the_picture_is_written(sample, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from freestone.demo import analysis, main, run
 from freestone.demo.physics import count_masses, dimuons
 from freestone.demo.resample import resample, write_pairs
+from freestone.errors import ConfigurationError, IrreproducibleError
 
 for module in ("uproot", "awkward", "pyarrow", "scipy", "matplotlib", "skhep_testdata"):
     pytest.importorskip(module)
@@ -65,9 +66,12 @@ def test_tables_are_printed_as_they_are_ready(tmp_path, capsys):
     assert text.index("CMS collisions") < text.index("Making 1") < text.index("first again")
 
 
-@pytest.mark.parametrize(("files", "events"), [(0, 1), (1, 0)])
-def test_no_files_or_no_events_are_refused(files, events, tmp_path):
-    with pytest.raises(ValueError, match="at least 1"):
+@pytest.mark.parametrize(
+    ("files", "events", "problem"),
+    [(0, 500, "files is 0 .* at least 1"), (1, 199, "events is 199 .* at least 200")],
+)
+def test_no_files_or_too_few_events_are_refused(files, events, problem, tmp_path):
+    with pytest.raises(ConfigurationError, match=problem):
         main(files=files, events=events, out=tmp_path)
 
 
@@ -89,5 +93,5 @@ def test_another_histogram_the_third_time_is_an_error(tmp_path, monkeypatch):
         return replace(calls[-1], counts=calls[-1].counts + len(calls))
 
     monkeypatch.setattr(run, "_measure", drifting)
-    with pytest.raises(run.IrreproducibleError, match="keep_files"):
+    with pytest.raises(IrreproducibleError, match=r"in 60 bins.*keep_files"):
         main(files=1, events=500, workers=2, out=tmp_path, output="quiet")

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from freestone.demo import samples
+from freestone.errors import PackagesMissingError, SamplesMissingError
 
 
 def test_only_one_reconstruction_of_each_pair_is_read(collisions):
@@ -40,7 +41,7 @@ def test_a_missing_package_is_named_with_the_command(monkeypatch):
         raise ModuleNotFoundError(package)
 
     monkeypatch.setattr(importlib.resources, "files", missing)
-    with pytest.raises(samples.SamplesMissingError) as caught:
+    with pytest.raises(SamplesMissingError) as caught:
         samples.sample_path("uproot-Zmumu.root")
     assert "is not installed" in str(caught.value)
     assert "pip install 'scikit-hep-testdata==0.3.12'" in str(caught.value)
@@ -49,13 +50,13 @@ def test_a_missing_package_is_named_with_the_command(monkeypatch):
 
 def test_a_version_without_the_file_is_told_apart():
     pytest.importorskip("skhep_testdata")
-    with pytest.raises(samples.SamplesMissingError, match=r"has no nothing\.root in its wheel"):
+    with pytest.raises(SamplesMissingError, match=r"has no nothing\.root in its wheel"):
         samples.sample_path("nothing.root")
 
 
 def test_missing_packages_are_named_with_the_command(monkeypatch):
     monkeypatch.setattr(samples, "_PACKAGES", ("numpy", "no_such_package", "nor_this"))
-    with pytest.raises(samples.PackagesMissingError) as caught:
+    with pytest.raises(PackagesMissingError) as caught:
         samples.require_packages()
     assert "no_such_package, nor_this" in str(caught.value)
     assert "pip install 'freestone[demo]'" in str(caught.value)

@@ -25,14 +25,15 @@ pub struct Home {
 
 impl Home {
     /// Opens the cache of a worker.
-    pub fn open(worker: WorkerId, memory_dir: &str, disk_dir: &str) -> PyResult<Self> {
-        Ok(Self { worker, folder: open_folder(memory_dir, disk_dir)? })
+    pub fn open(worker: WorkerId, tiers: [(&str, u64); 2]) -> PyResult<Self> {
+        Ok(Self { worker, folder: open_folder(tiers)? })
     }
 }
 
-/// Opens a cache that a worker made.
-pub fn open_folder(memory_dir: &str, disk_dir: &str) -> PyResult<Folder> {
-    Folder::open(Path::new(memory_dir), Path::new(disk_dir)).map_err(store_error)
+/// Opens a cache that a worker made: folder and quota of memory and of disk.
+pub fn open_folder([memory, disk]: [(&str, u64); 2]) -> PyResult<Folder> {
+    let folder = Folder::open(Path::new(memory.0), Path::new(disk.0)).map_err(store_error)?;
+    Ok(folder.with_quotas(memory.1, disk.1))
 }
 
 /// A block's file in the cache, held until nothing uses it any more.
@@ -158,18 +159,28 @@ pub fn put_value(
     let pickle = pickle.as_bytes(py);
     let buffers: Vec<&[u8]> = buffers.iter().map(buffer_bytes).collect();
     py.detach(|| {
-        let mut hasher = NameHasher::new("value");
-        hasher.part(pickle);
-        for buffer in &buffers {
-            hasher.part(buffer);
-        }
-        let written = folder.put(passing_name(), pickle, &buffers)?;
+        // Both read the value once and take about as long: side by side, on two processors.
+        let (name, written) = std::thread::scope(|scope| {
+            let name = scope.spawn(|| name_of_value(pickle, &buffers));
+            let written = folder.put(passing_name(), pickle, &buffers);
+            (name.join(), written)
+        });
+        let (name, written) = (name.expect("hashing does not panic"), written?);
         let missing = StoreError::Missing { name: written.name };
         let (path, _) = folder.path(written.name, &written.form).ok_or(missing)?;
-        let block = BlockDesc { name: hasher.finish(), ..written };
+        let block = BlockDesc { name, ..written };
         Ok((block, path.to_string_lossy().into_owned()))
     })
     .map_err(store_error)
+}
+
+fn name_of_value(pickle: &[u8], buffers: &[&[u8]]) -> Name {
+    let mut hasher = NameHasher::new("value");
+    hasher.part(pickle);
+    for buffer in buffers {
+        hasher.part(buffer);
+    }
+    hasher.finish()
 }
 
 /// The name of a file that the worker has not adopted yet: under its own name it might replace

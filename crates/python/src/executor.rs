@@ -7,6 +7,7 @@
 use crate::blocks::{self, Mapped};
 use crate::codec::{self, Encoded};
 use freestone_base::{FunctionId, Name};
+use freestone_core::net::monotonic_ns;
 use freestone_core::store::Folder;
 use freestone_core::wire::{
     Call, CallResult, Frames, FromExecutor, Isolation, Output, PlacedInput, RaisedException,
@@ -53,14 +54,6 @@ struct Executor {
     told: Instant,
 }
 
-/// Nanoseconds of the machine's monotonic clock.
-fn monotonic_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is valid for writes, and the clock exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
-}
-
 /// What the shared page holds before an executor's first call.
 #[pyfunction]
 pub fn fresh_claims(py: Python<'_>) -> Bound<'_, PyBytes> {
@@ -84,14 +77,14 @@ fn map_claims(page: RawFd) -> std::io::Result<Claims<'static>> {
 
 /// Runs calls until the worker ends the connection.
 #[pyfunction]
-#[pyo3(signature = (*, socket, page, memory_dir, disk_dir, inline_nbytes, spin_us, hooks))]
+#[pyo3(signature = (*, socket, page, memory, disk, inline_nbytes, spin_us, hooks))]
 #[allow(clippy::too_many_arguments)]
 pub fn run_executor(
     py: Python<'_>,
     socket: RawFd,
     page: RawFd,
-    memory_dir: &str,
-    disk_dir: &str,
+    memory: (&str, u64),
+    disk: (&str, u64),
     inline_nbytes: usize,
     spin_us: u64,
     hooks: Py<PyAny>,
@@ -99,7 +92,7 @@ pub fn run_executor(
     // SAFETY: the worker opened this descriptor for us and nobody else in this process uses it.
     let socket = unsafe { UnixStream::from_raw_fd(socket) };
     let claims = map_claims(page).map_err(PyOSError::new_err)?;
-    let folder = blocks::open_folder(memory_dir, disk_dir)?;
+    let folder = blocks::open_folder([memory, disk])?;
     let mut executor = Executor {
         socket,
         frames: Frames::default(),

@@ -242,8 +242,8 @@ impl Manager {
     }
 
     /// Says which worker shares this machine with the program, and where its cache is.
-    fn set_home(&self, worker: u32, memory_dir: &str, disk_dir: &str) -> PyResult<()> {
-        let home = Home::open(WorkerId(worker), memory_dir, disk_dir)?;
+    fn set_home(&self, worker: u32, memory: (&str, u64), disk: (&str, u64)) -> PyResult<()> {
+        let home = Home::open(WorkerId(worker), [memory, disk])?;
         let mut current = self.link.home.write().unwrap_or_else(PoisonError::into_inner);
         *current = Some(Arc::new(home));
         Ok(())

@@ -47,6 +47,5 @@ pub fn run_worker(
         transfers_in,
         transfers_out,
     };
-    py.detach(|| worker::run_worker(options))
-        .map_err(|error| PyOSError::new_err(error.to_string()))
+    py.detach(|| worker::run_worker(options)).map_err(|error| PyOSError::new_err(error.to_string()))
 }

@@ -5,7 +5,8 @@
     with fs.Cluster(), joblib.parallel_config("freestone"):
         GridSearchCV(SVC(), grid).fit(x, y)
 
-An open cluster offers itself to joblib; without one, `register` does.
+Importing this module makes the backend known to joblib; so does `offer_joblib`, which imports
+neither.
 """
 
 from __future__ import annotations
@@ -218,3 +219,6 @@ def _current() -> Cluster:
     if cluster is None:
         raise ClosedError("run joblib's calls")
     return cluster
+
+
+register()

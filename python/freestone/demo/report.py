@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from freestone.demo.fit import Z_MASS_GEV
 from freestone.demo.result import TOLERANCE_GEV, DemoResult, Run, Sample
 from freestone.demo.terminal import BLOCKS, CURVE, can_draw_blocks, plot_lines
+from freestone.units import format_nbytes
 
 RUN_HEADINGS = (
     "run",
@@ -106,22 +107,6 @@ def render_runs(result: DemoResult, console: Console) -> None:
     console.print("Written: " + ", ".join(written))
 
 
-def format_nbytes(nbytes: int) -> str:
-    """Write a number of bytes for people.
-
-    Examples
-    --------
-    >>> format_nbytes(1536)
-    '1.5 KiB'
-    """
-    size, unit = float(nbytes), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if size < 1024 or unit == "TiB":
-            break
-        size /= 1024
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-
-
 def _row(run: Run) -> tuple[str, ...]:
     return (
         run.label,
@@ -130,9 +115,16 @@ def _row(run: Run) -> tuple[str, ...]:
         f"{run.answered:,}",
         format_nbytes(run.moved_nbytes),
         f"{run.seconds:.2f}",
-        f"{run.events_per_s / 1e6:,.2f} M",
+        _millions(run.events_per_s),
         f"{run.mass_gev:.2f}",
     )
+
+
+def _millions(number: float) -> str:
+    """Write a number in millions, with three digits, or more if it takes more."""
+    millions = number / 1e6
+    digits = 2 if millions < 9.995 else 1 if millions < 99.95 else 0
+    return f"{millions:,.{digits}f} M"
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> Any:
@@ -141,7 +133,7 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], console: Cons
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1), pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
     for place, heading in enumerate(headings):
         side: Any = "right" if place else "left"
         table.add_column(heading, justify=side, overflow="fold")

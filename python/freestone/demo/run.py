@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 import freestone as fs
 from freestone.demo import analysis, samples
 from freestone.demo.fit import fit_peak
@@ -15,16 +17,15 @@ from freestone.demo.physics import Z_WINDOW
 from freestone.demo.picture import draw_peak
 from freestone.demo.report import make_console, render_runs, render_sample
 from freestone.demo.result import DemoResult, Making, Run, Sample
+from freestone.errors import ConfigurationError, IrreproducibleError
 
 BLOCKS_PER_SAMPLE = 4
 QUICK_FILES = 8
 QUICK_EVENTS = 5_000
+FEWEST_EVENTS = 200
+"""Of a file, so that there is a peak to fit whatever the seed."""
 
 Output = Literal["table", "json", "quiet"]
-
-
-class IrreproducibleError(RuntimeError):
-    """The same analysis of the same files gave another histogram."""
 
 
 def main(
@@ -65,6 +66,8 @@ def main(
 
     Raises
     ------
+    ConfigurationError
+        If `files` is less than 1 or `events` less than 200.
     PackagesMissingError, SamplesMissingError
         If what only the demo needs is not installed: packages, or the measured events.
     IrreproducibleError
@@ -72,8 +75,8 @@ def main(
     """
     if quick:
         files, events = QUICK_FILES, QUICK_EVENTS
-    if files < 1 or events < 1:
-        raise ValueError(f"files and events must be at least 1, not {files} and {events}")
+    _require_at_least("files", files, 1)
+    _require_at_least("events", events, FEWEST_EVENTS)
     samples.require_packages()
     sources = {name: samples.sample_path(name) for name in (samples.ZMUMU_FILE, samples.HZZ_FILE)}
     folder = Path(out)
@@ -88,6 +91,12 @@ def main(
     if output == "json":
         print(json.dumps(result.to_dict(), indent=2))
     return result
+
+
+def _require_at_least(key: str, value: int, least: int) -> None:
+    if value < least:
+        problem = f"{key} is {value} and must be at least {least}; see 'freestone demo --help'"
+        raise ConfigurationError(problem, key=key, origin="keyword")
 
 
 class _Job:
@@ -160,15 +169,13 @@ class _Job:
             _measure(cluster, label, softer_pt, files, events)
             for label, softer_pt in [
                 ("first", first),
-                ("new constant", changed),
+                ("new cut", changed),
                 ("first again", first),
             ]
         )
-        if not (runs[0].counts == runs[2].counts).all():
-            raise IrreproducibleError(
-                "the third run's histogram is not the first's, though files and selection are "
-                "the same; run it again with keep_files=True and report it with the trace"
-            )
+        differing = np.flatnonzero(runs[0].counts != runs[2].counts)
+        if len(differing):
+            raise IrreproducibleError(differing.tolist())
         return runs
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from freestone.demo.physics import Floats, opposite_sign_pairs
+from freestone.errors import PackagesMissingError, SamplesMissingError
 
 TESTDATA = "scikit-hep-testdata==0.3.12"
 """The package whose wheel carries the files."""
@@ -18,14 +19,6 @@ HZZ_FILE = "uproot-HZZ.root"
 
 _PACKAGES = ("uproot", "awkward", "pyarrow", "scipy", "matplotlib")
 _FOUR = ("E", "px", "py", "pz")
-
-
-class SamplesMissingError(FileNotFoundError):
-    """The files with measured events are not installed."""
-
-
-class PackagesMissingError(ImportError):
-    """Packages that only the demo needs are not installed."""
 
 
 def require_packages() -> None:
@@ -38,9 +31,7 @@ def require_packages() -> None:
     """
     missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
-        raise PackagesMissingError(
-            f"the demo needs {', '.join(missing)}. Try: python -m pip install 'freestone[demo]'"
-        )
+        raise PackagesMissingError(missing)
 
 
 def sample_path(name: str) -> Path:
@@ -61,11 +52,8 @@ def sample_path(name: str) -> Path:
     except ModuleNotFoundError:
         path = None
     if path is None or not path.is_file():
-        found = "is not installed" if path is None else f"has no {name} in its wheel"
-        raise SamplesMissingError(
-            f"the package scikit-hep-testdata {found}; the measured events are in version "
-            f"0.3.12. Try: python -m pip install '{TESTDATA}'"
-        )
+        problem = "is not installed" if path is None else f"has no {name} in its wheel"
+        raise SamplesMissingError(file=name, package=TESTDATA, problem=problem)
     return path
 
 

@@ -24,9 +24,13 @@
     │   ├── FileMissingError (FileNotFoundError)
     │   ├── FileUnreadableError (PermissionError)
     │   └── FileChangedError                    not what it was when it was named
-    └── ClusterError                        the machinery itself
-        ├── ClusterStartError (RuntimeError)
-        └── WorkerLostError (ConnectionError)
+    ├── ClusterError                        the machinery itself
+    │   ├── ClusterStartError (RuntimeError)
+    │   └── WorkerLostError (ConnectionError)
+    └── DemoError                           the main job, `freestone demo`
+        ├── SamplesMissingError (FileNotFoundError)  the measured events are not installed
+        ├── PackagesMissingError (ImportError)  packages that only it needs are not installed
+        └── IrreproducibleError (RuntimeError)  the same analysis gave another histogram
 
 Each has a ``slug`` that never changes, typed fields, and a message that says what happened, with
 which values and units, and what to try. All can be pickled, fields and notes included.
@@ -48,6 +52,12 @@ from freestone.errors.data import (
     FileUnreadableError,
     StorageFullError,
     WorkerLostError,
+)
+from freestone.errors.demo import (
+    DemoError,
+    IrreproducibleError,
+    PackagesMissingError,
+    SamplesMissingError,
 )
 from freestone.errors.task import (
     FunctionLoadError,
@@ -76,6 +86,7 @@ __all__ = [
     "ClusterStartError",
     "ConfigurationError",
     "CycleError",
+    "DemoError",
     "FileChangedError",
     "FileError",
     "FileMissingError",
@@ -85,7 +96,10 @@ __all__ = [
     "FunctionLoadError",
     "InputLostError",
     "InputUnknownError",
+    "IrreproducibleError",
     "NotSerializableError",
+    "PackagesMissingError",
+    "SamplesMissingError",
     "StorageFullError",
     "TaskCancelledError",
     "TaskError",

@@ -12,13 +12,14 @@ import hashlib
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, TracebackType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from freestone.errors import NotSerializableError
 from freestone.functions import modules
 from freestone.functions.classes import write_class
-from freestone.functions.scan import Import, code_digest, scan
+from freestone.functions.path import Step
+from freestone.functions.scan import Import, code_digest, is_builtin, scan
 from freestone.functions.values import write_value
 
 __all__ = ["MISSING", "Walk", "digest"]
@@ -27,26 +28,6 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda _: "MISSING"})()
 
 
 _MODULE_NAMES = frozenset({"__name__", "__qualname__", "__module__"})
-
-
-class _At:
-    """A step of the path to the value at hand, which an error will name."""
-
-    __slots__ = ("_path", "_place")
-
-    def __init__(self, path: list[str], place: str) -> None:
-        self._path, self._place = path, place
-
-    def __enter__(self) -> None:
-        self._path.append(self._place)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._path.pop()
 
 
 class Walk:
@@ -89,9 +70,9 @@ class Walk:
             update(struct.pack("<Q", raw.nbytes if isinstance(raw, memoryview) else len(raw)))
             update(raw)
 
-    def at(self, place: str) -> _At:
+    def at(self, place: str) -> Step:
         """Walk what is found at a place, which an error will name."""
-        return _At(self._path, place)
+        return Step(self._path, place)
 
     @contextmanager
     def body(self, place: str, home: str | None) -> Iterator[None]:
@@ -308,9 +289,3 @@ def digest(value: object) -> bytes:
     walk = Walk()
     walk.value(value)
     return walk.digest()
-
-
-def is_builtin(namespace: dict[str, Any], name: str) -> bool:
-    """Whether a name that is not global is a built-in."""
-    builtins = namespace.get("__builtins__", {})
-    return name in (builtins if isinstance(builtins, dict) else vars(builtins))

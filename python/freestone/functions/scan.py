@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from freestone.functions.identity import IdentityCache
 
-__all__ = ["Import", "Scan", "code_digest", "scan"]
+__all__ = ["Import", "Scan", "code_digest", "is_builtin", "scan"]
 
 _OP = opcode.opmap
 _GLOBALS = {_OP[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")}
@@ -77,6 +77,12 @@ def code_digest(code: CodeType) -> bytes:
         digest = hashlib.blake2b(b"".join(_code_parts(code)), digest_size=16).digest()
         _digests.put(code, digest)
     return digest
+
+
+def is_builtin(namespace: dict[str, Any], name: str) -> bool:
+    """Whether a name that is not global is a built-in."""
+    builtins = namespace.get("__builtins__", {})
+    return name in (builtins if isinstance(builtins, dict) else vars(builtins))
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:

@@ -23,7 +23,7 @@ from freestone.config import Config
 from freestone.errors import ClusterStartError, StorageFullError
 from freestone.observe.control import ControlServer
 
-__all__ = ["Node", "Site", "runtime_dir"]
+__all__ = ["Node", "Site", "node", "python_path", "runtime_dir", "worker_words"]
 
 _SHARED_MEMORY = Path("/dev/shm")
 # A worker that was told to leave gets this long before it is killed.
@@ -71,7 +71,7 @@ class Node:
         Bytes of its cache's tiers.
     """
 
-    number: int
+    name: str
     memory_dir: str
     disk_dir: str
     executors: int
@@ -81,29 +81,67 @@ class Node:
     gpus: int
 
 
-def _nodes(config: Config, name: str, folder: Path) -> list[Node]:
-    workers = config.workers or 1
+def node(config: Config, folder: Path, name: str, workers: int = 1) -> Node:
+    """Share out what the machine has.
+
+    Parameters
+    ----------
+    config
+        What the user wants of it.
+    folder
+        The cluster's.
+    name
+        Tells the node's folders from those of others of the cluster.
+    workers
+        How many nodes share the machine.
+    """
     cores = len(os.sched_getaffinity(0))
-    memory_dir = _private(_memory_dir()) / name
+    memory_dir = _private(_memory_dir()) / folder.name
     room = shutil.disk_usage(memory_dir.parent)
-    disk_room = shutil.disk_usage(folder)
     memory = config.memory or min(_machine_memory() // 2, room.free // 2) // workers
-    disk = config.disk if config.disk is not None else disk_room.free // 2 // workers
+    disk = (
+        config.disk if config.disk is not None else shutil.disk_usage(folder).free // 2 // workers
+    )
     if memory > room.total:
         raise StorageFullError(needed=memory, free=room.free, folder=str(memory_dir.parent))
-    return [
-        Node(
-            number=number,
-            memory_dir=str(memory_dir / f"{number}"),
-            disk_dir=str(folder / f"disk-{number}"),
-            executors=config.executors or max(1, cores // workers),
-            ram=_machine_memory() // workers,
-            memory=memory,
-            disk=disk,
-            gpus=config.gpus or 0,
-        )
-        for number in range(workers)
-    ]
+    return Node(
+        name=name,
+        memory_dir=str(memory_dir / name),
+        disk_dir=str(folder / f"disk-{name}"),
+        executors=config.executors or max(1, cores // workers),
+        ram=_machine_memory() // workers,
+        memory=memory,
+        disk=disk,
+        gpus=config.gpus or 0,
+    )
+
+
+def worker_words(config: Config, node: Node, socket: str, access: Path, folder: Path) -> list[str]:
+    """Return the words after `freestone worker` for a worker of this machine."""
+    settings = {
+        "manager": f"unix:{socket}",
+        "access": access,
+        "folder": folder,
+        "executors": node.executors,
+        "ram": node.ram,
+        "memory": node.memory,
+        "disk": node.disk,
+        "gpus": node.gpus,
+        "memory-dir": node.memory_dir,
+        "disk-dir": node.disk_dir,
+        "cache": config.cache,
+        "transfers-in": config.transfers_in,
+        "transfers-out": config.transfers_out,
+        "spin-us": int(config.spin_us),
+        "inline-nbytes": config.inline_nbytes,
+    }
+    given = {key: value for key, value in settings.items() if value is not None}
+    return [word for key, value in given.items() for word in (f"--{key}", str(value))]
+
+
+def python_path() -> dict[str, str]:
+    """Return the variable by which executors find the modules that this process finds."""
+    return {"FREESTONE__PYTHON_PATH": json.dumps(sys.path)}
 
 
 @dataclass(slots=True)
@@ -117,9 +155,10 @@ class Site:
     folder: Path
     key: str
     nodes: list[Node]
-    processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     control: ControlServer | None = None
     closing: threading.Event = field(default_factory=threading.Event)
+    starting: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def create(cls, config: Config) -> Site:
@@ -128,7 +167,9 @@ class Site:
         sweep(base)
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         folder = _private(base / name)
-        return cls(config, folder, secrets.token_hex(16), _nodes(config, name, folder))
+        workers = config.workers or 1
+        nodes = [node(config, folder, str(number), workers) for number in range(workers)]
+        return cls(config, folder, secrets.token_hex(16), nodes)
 
     @property
     def socket(self) -> str:
@@ -154,13 +195,13 @@ class Site:
             json.dump({"key": self.key}, file)
         for node in self.nodes:
             # One after another, so that their numbers are those of their nodes.
-            self.processes[node.number] = self._start(node)
+            self.processes[node.name] = self._start(node)
             self._wait_for(node, joined)
         for node in self.nodes:
             threading.Thread(
                 target=self._watch,
                 args=(node, joined, replaced),
-                name=f"freestone-node-{node.number}",
+                name=f"freestone-node-{node.name}",
                 daemon=True,
             ).start()
 
@@ -174,12 +215,16 @@ class Site:
         self, node: Node, joined: Callable[[], list[str]], replaced: Callable[[Node], None]
     ) -> None:
         for restarts in itertools.count(1):
-            self.processes[node.number].wait()
+            self.processes[node.name].wait()
             # One that dies again and again waits longer and longer.
             if self.closing.wait(min(0.01 * 2**restarts, 30.0)):
                 return
-            self.processes[node.number] = self._start(node)
-            with contextlib.suppress(ClusterStartError):
+            with self.starting:
+                if self.closing.is_set():
+                    return
+                self.processes[node.name] = self._start(node)
+            # It died at once, or the manager was closed meanwhile: the next round sees which.
+            with contextlib.suppress(ClusterStartError, RuntimeError):
                 self._wait_for(node, joined)
                 replaced(node)
 
@@ -189,33 +234,19 @@ class Site:
         return self.folder / "access.json"
 
     def _start(self, node: Node) -> subprocess.Popen[bytes]:
-        words = [sys.executable, "-m", "freestone.worker", "--manager", f"unix:{self.socket}"]
-        words += ["--access", str(self.access), "--folder", str(self.folder)]
-        settings = {
-            "executors": node.executors,
-            "ram": node.ram,
-            "memory": node.memory,
-            "disk": node.disk,
-            "gpus": node.gpus,
-            "memory-dir": node.memory_dir,
-            "disk-dir": node.disk_dir,
-            "cache": self.config.cache,
-            "transfers-in": self.config.transfers_in,
-            "transfers-out": self.config.transfers_out,
-            "spin-us": int(self.config.spin_us),
-            "inline-nbytes": self.config.inline_nbytes,
-        }
-        for key, value in settings.items():
-            if value is not None:
-                words += [f"--{key}", str(value)]
-        env = os.environ | {"FREESTONE__PYTHON_PATH": json.dumps(sys.path)}
-        return subprocess.Popen(words, stdin=subprocess.DEVNULL, env=env, process_group=0)
+        words = worker_words(self.config, node, self.socket, self.access, self.folder)
+        return subprocess.Popen(
+            [sys.executable, "-m", "freestone.worker", *words],
+            stdin=subprocess.DEVNULL,
+            env=os.environ | python_path(),
+            process_group=0,
+        )
 
     def _check(self, node: Node, deadline: float) -> None:
-        status = self.processes[node.number].poll()
+        status = self.processes[node.name].poll()
         if status is not None:
             raise ClusterStartError(
-                f"worker {node.number} ended with status {status} before it had joined; "
+                f"worker {node.name} ended with status {status} before it had joined; "
                 "what it printed says why"
             )
         if time.monotonic() > deadline:
@@ -242,7 +273,8 @@ class Site:
 
     def close(self) -> None:
         """Wait for the workers, kill those that stay, remove what they left."""
-        self.closing.set()
+        with self.starting:
+            self.closing.set()
         if self.control is not None:
             self.control.close()
         deadline = time.monotonic() + _FAREWELL_S

@@ -31,7 +31,8 @@ def explain(explanation: Explanation) -> str:
 
 
 def _state(explanation: Explanation) -> str:
-    who = f"{explanation.label!r}" if explanation.label else "the task"
+    what = "the block" if explanation.stage == "block" else "the task"
+    who = f"{explanation.label!r}" if explanation.label else what
     runs = len(explanation.attempts)
     return {
         "unknown": "the cluster does not know this name: it was released or never submitted",
@@ -41,7 +42,7 @@ def _state(explanation: Explanation) -> str:
         "done": f"{who} is done" if runs else f"{who} is done: a retained block answered it",
         "failed": f"{who} failed after {_count(runs, 'attempt')}",
         "released": f"{who} is done and its output was released: nothing needed it any more",
-        "block": "it is a block that was put, not a task's output",
+        "block": f"{who} is there: it was put, or the task that made it has been forgotten",
     }.get(explanation.stage, f"{who} is {explanation.stage}")
 
 

@@ -210,7 +210,7 @@ def _table(
 ) -> str:
     lines = [f"<tr>{_cells(row, 'th', escaped)}</tr>" for row in head]
     lines += [f"<tr>{_cells(row, 'td', escaped)}</tr>" for row in rows]
-    style = "border-collapse: collapse; margin: 6px 0 0; font-size: inherit"
+    style = "border-collapse: collapse; margin: 6px 0 0; font: inherit; color: inherit"
     return f'<table style="{style}">{"".join(lines)}</table>'
 
 

@@ -75,6 +75,8 @@ pub(super) struct Extra {
     pub gathers: Vec<Gather>,
     /// Workers that were sent `Adopt` and have not answered.
     pub adopting: Vec<(WorkerId, Ticket)>,
+    /// Where clients map it, once per `Gather`: it must not be dropped.
+    pub pins: Vec<WorkerId>,
     /// Reductions (and the positions in them) that wait for it.
     pub reductions: Vec<(ReductionSlot, u32)>,
     /// The reduction that will make it.
@@ -88,6 +90,7 @@ impl Extra {
         self.wants.is_empty()
             && self.gathers.is_empty()
             && self.adopting.is_empty()
+            && self.pins.is_empty()
             && self.reductions.is_empty()
             && self.reducing.is_none()
             && self.aliases.is_empty()
@@ -168,7 +171,8 @@ impl Block {
 
     /// Whether its data must stay.
     pub fn is_needed(&self) -> bool {
-        self.is_wanted() || self.keep > Keep::Task
+        let pinned = self.extra.as_ref().is_some_and(|extra| !extra.pins.is_empty());
+        self.is_wanted() || pinned || (self.keep > Keep::Task && self.is_available())
     }
 
     pub fn failure(&self) -> Option<&Arc<Failure>> {

@@ -5,8 +5,11 @@ use super::blocks::Data;
 use super::tasks::Stage;
 
 impl Manager {
-    /// Panics if an invariant of the README does not hold.
-    pub(super) fn check(&self) {
+    /// Checks every invariant of the README; for tests: the cost is that of looking at everything.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
         let (mut waiting, mut ready, mut assigned, mut inline_nbytes) = (0, 0, 0, 0);
         for slot in self.tasks.slots() {
             let task = &self.tasks[slot];
@@ -24,6 +27,7 @@ impl Manager {
                 Stage::Assigned { worker, .. } => {
                     assigned += 1;
                     assert!(self.workers.get(worker).is_some());
+                    assert_eq!(absent, 0);
                 }
                 Stage::Done(_) => assert!(self.is_lineage_needed(slot)),
             }
@@ -37,7 +41,7 @@ impl Manager {
                 || block.lineage > 0
                 || block.producer.is_some()
                 || block.extra.is_some();
-            assert!(entry, "block {slot:?} is kept for nothing");
+            assert!(entry, "{} is kept for nothing", block.name);
             assert!(block.tickets.is_empty() || !block.is_available());
         }
         let counts = &self.counts;

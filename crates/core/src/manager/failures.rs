@@ -18,10 +18,10 @@ impl Manager {
     /// Why no worker can ever run a task, if that is so.
     pub(super) fn refusal(&self, needs: &Resources, pinned: Option<WorkerId>) -> Option<Why> {
         let holds = match pinned {
-            Some(id) => self
-                .workers
-                .get(id)
-                .is_some_and(|worker| worker.is_active() && needs.fit(&worker.resources)),
+            Some(id) => match self.workers.get(id) {
+                Some(worker) => worker.is_active() && needs.fit(&worker.resources),
+                None => !self.workers.is_gone(id),
+            },
             None => self.workers.slots() == 0 || self.workers.can_hold(needs),
         };
         let largest = self.workers.largest();
@@ -178,32 +178,22 @@ impl Manager {
             let block = &mut self.blocks[slot];
             block.data = Data::Failed(Arc::clone(failure));
             let tickets = std::mem::take(&mut block.tickets);
-            let mut consumers = std::mem::take(&mut block.consumers);
+            let consumers = std::mem::take(&mut block.consumers);
             for ticket in tickets {
                 self.settle(ticket, Outcome::Failed(Arc::clone(failure)));
             }
-            consumers.retain(|id| {
-                let Some(task) = self.tasks.find(*id) else { return false };
-                if self.may_still_end(task, failure) {
-                    return true;
+            for id in consumers {
+                let Some(task) = self.tasks.find(id) else { continue };
+                if !self.tasks[task].stage.is_done() {
+                    slots.extend(self.remove_failed(task));
                 }
-                slots.extend(self.remove_failed(task));
-                false
-            });
-            self.blocks[slot].consumers.extend(consumers);
+            }
             self.fail_gathers(slot);
             slots.extend(self.fail_reductions(slot));
-            if !self.blocks[slot].is_needed() {
+            if !self.blocks[slot].is_wanted() {
                 self.loose.push(slot);
             }
         }
-    }
-
-    /// A task at a worker has its inputs there, so it may come to an end although one of them is
-    /// lost for good.
-    fn may_still_end(&self, task: TaskSlot, failure: &Failure) -> bool {
-        let assigned = matches!(self.tasks[task].stage, Stage::Assigned { .. });
-        self.tasks[task].stage.is_done() || (assigned && failure.why != Why::Cancelled)
     }
 
     /// Takes an unfinished task out of the graph, and gives its outputs back.
@@ -217,7 +207,7 @@ impl Manager {
             let block = &mut self.blocks[*slot];
             if block.producer == Some(task) {
                 block.producer = None;
-                if !block.is_needed() {
+                if !block.is_wanted() {
                     self.loose.push(*slot);
                 }
             }
@@ -237,7 +227,9 @@ impl Manager {
             Stage::Queued(worker) => {
                 self.counts.ready -= 1;
                 self.unqueue(task, worker);
-                self.workers[worker].queue.forget(true);
+                if let Some(worker) = self.workers.get_mut(worker) {
+                    worker.queue.forget(true);
+                }
             }
             Stage::Assigned { worker, running } => {
                 self.unassign(task, worker, running);
@@ -245,12 +237,14 @@ impl Manager {
                     worker.post.cancel.push(id);
                     worker.post.run.retain(|assignment| assignment.task != id);
                 }
-                self.promote(worker);
             }
             Stage::Done(_) => return,
         }
         self.counts.waiting += 1;
-        self.tasks[task].stage = Stage::Waiting { missing: 0 };
+        let stage = std::mem::replace(&mut self.tasks[task].stage, Stage::Waiting { missing: 0 });
+        if let Some(worker) = stage.assigned_to() {
+            self.promote(worker);
+        }
     }
 
     /// A task leaves a worker's queue.

@@ -17,7 +17,7 @@ impl Manager {
         if let Some(failure) = self.blocks[slot].failure().cloned() {
             return self.settle(ticket, Outcome::Failed(failure));
         }
-        if self.workers.get(worker).is_none() && self.blocks[slot].stored().is_some() {
+        if self.workers.is_gone(worker) && self.blocks[slot].stored().is_some() {
             let failure = self.block_failure(name, Why::InputLost(name));
             return self.settle(ticket, Outcome::Failed(failure));
         }
@@ -52,7 +52,7 @@ impl Manager {
         }
         let stage = if block.is_at(at) {
             GatherStage::Pinning
-        } else if available {
+        } else if available && !self.workers.is_yet_to_join(at) {
             GatherStage::Fetching
         } else {
             GatherStage::Waiting
@@ -85,6 +85,7 @@ impl Manager {
     fn unbind(&mut self, slot: BlockSlot, worker: WorkerId) {
         let still = self.blocks[slot].extra.as_ref().is_some_and(|extra| {
             extra.adopting.iter().any(|(other, _)| *other == worker)
+                || extra.pins.contains(&worker)
                 || extra.gathers.iter().any(|gather| gather.worker == worker)
         });
         if !still {
@@ -112,15 +113,34 @@ impl Manager {
         });
         let (Some(slot), Some(index)) = (slot, index) else {
             if path.is_some() {
-                self.send(id, ToWorker::Unpin(name));
+                self.unpin_at(id, name);
             }
             return;
         };
         let (Some(path), Some(block)) = (path, self.blocks[slot].desc()) else {
             return self.pin_again(slot, index, id);
         };
+        self.blocks[slot].extra().pins.push(id);
         let ticket = self.remove_gather(slot, index);
         self.settle(ticket, Outcome::Pinned { block, path });
+    }
+
+    fn unpin_at(&mut self, id: WorkerId, name: Name) {
+        if let Some(worker) = self.workers.get_mut(id) {
+            worker.post.unpin.push(name);
+            self.touch(id);
+        }
+    }
+
+    pub(super) fn on_unpin(&mut self, name: Name, id: WorkerId) {
+        self.unpin_at(id, name);
+        let Some(slot) = self.blocks.find(&name) else { return };
+        let Some(extra) = &mut self.blocks[slot].extra else { return };
+        let Some(index) = extra.pins.iter().position(|worker| *worker == id) else { return };
+        extra.pins.swap_remove(index);
+        self.unbind(slot, id);
+        self.blocks[slot].tidy();
+        self.loose.push(slot);
     }
 
     /// The block was not where it was to be pinned.
@@ -172,14 +192,18 @@ impl Manager {
             if !owned {
                 return;
             }
-        } else if self.workers.get(id).is_none() {
+        } else if self.workers.get(id).is_none() && self.workers.is_gone(id) {
             self.promise(slot, ticket);
             return self.demand(slot);
         } else {
             block.extra().adopting.push((id, ticket));
             self.bound.insert((id, slot));
         }
-        self.send(id, ToWorker::Adopt { block: desc, path, owned, keep });
+        let adopt = ToWorker::Adopt { block: desc, path, owned, keep };
+        if self.workers.is_yet_to_join(id) {
+            return self.absent.entry(id).or_default().adopt.push(adopt);
+        }
+        self.send(id, adopt);
     }
 
     /// A worker that was to adopt a block has it, or will never have it: the tickets of those
@@ -207,12 +231,26 @@ impl Manager {
         self.loose.push(slot);
     }
 
+    /// A worker has joined: clients may have brought it blocks before, or want to map some there.
+    pub(super) fn bind_early(&mut self, id: WorkerId, adopt: Vec<ToWorker>) {
+        for message in adopt {
+            self.send(id, message);
+        }
+        for slot in self.bound_to(id) {
+            self.advance_gathers(slot);
+        }
+    }
+
+    fn bound_to(&self, id: WorkerId) -> Vec<BlockSlot> {
+        let bound = (id, BlockSlot(0))..=(id, BlockSlot(u32::MAX));
+        self.bound.range(bound).map(|(_, slot)| *slot).collect()
+    }
+
     /// A worker is lost: what was bound to it is settled.
     pub(super) fn unbind_all(&mut self, id: WorkerId) {
-        let bound = (id, BlockSlot(0))..=(id, BlockSlot(u32::MAX));
-        let slots: Vec<BlockSlot> = self.bound.range(bound).map(|(_, slot)| *slot).collect();
-        for slot in slots {
+        for slot in self.bound_to(id) {
             self.on_adopted(slot, id);
+            self.unpin_all(slot, id);
             while let Some(index) = self.gather_at(slot, id) {
                 let name = self.blocks[slot].name;
                 let failure = self.block_failure(name, Why::InputLost(name));
@@ -220,6 +258,16 @@ impl Manager {
                 self.settle(ticket, Outcome::Failed(failure));
             }
         }
+    }
+
+    fn unpin_all(&mut self, slot: BlockSlot, id: WorkerId) {
+        let Some(block) = self.blocks.get_mut(slot) else { return };
+        if let Some(extra) = &mut block.extra {
+            extra.pins.retain(|worker| *worker != id);
+        }
+        block.tidy();
+        self.loose.push(slot);
+        self.unbind(slot, id);
     }
 
     fn gather_at(&self, slot: BlockSlot, id: WorkerId) -> Option<usize> {

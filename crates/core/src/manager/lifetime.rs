@@ -6,7 +6,7 @@ use super::blocks::{Block, Data, Extra, Stored};
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::Stage;
 use super::workers::WorkerStage;
-use crate::wire::{BlockDesc, Keep, Output};
+use crate::wire::{BlockDesc, Output};
 use freestone_base::WorkerId;
 
 impl Manager {
@@ -47,7 +47,7 @@ impl Manager {
         } else if self.blocks[slot].extra.is_some() {
             self.advance_gathers(slot);
         }
-        if !self.blocks[slot].is_needed() {
+        if !self.blocks[slot].is_wanted() {
             self.loose.push(slot);
         }
     }
@@ -81,7 +81,7 @@ impl Manager {
             self.feed_reductions(slot);
         }
         self.wake_consumers(slot);
-        if !self.blocks[slot].is_needed() {
+        if !self.blocks[slot].is_wanted() {
             self.loose.push(slot);
         }
     }
@@ -185,7 +185,7 @@ impl Manager {
             if block.unfinished == 0 {
                 block.consumers.clear();
                 block.consumers.shrink_to_fit();
-                if !block.is_needed() {
+                if !block.is_wanted() {
                     self.loose.push(slot);
                 }
             }
@@ -195,14 +195,18 @@ impl Manager {
     /// Lets go of everything that nothing needs any more.
     pub(super) fn let_go(&mut self) {
         while let Some(slot) = self.loose.pop() {
-            if self.blocks.get(slot).is_some_and(|block| !block.is_needed()) {
+            if self.blocks.get(slot).is_some_and(|block| !block.is_wanted()) {
                 self.let_go_of(slot);
             }
         }
     }
 
     fn let_go_of(&mut self, slot: BlockSlot) {
-        self.let_go_of_data(slot);
+        let needed = self.blocks[slot].is_needed();
+        if !needed {
+            self.want_no_more(slot);
+            self.let_go_of_data(slot);
+        }
         match self.blocks[slot].producer {
             Some(task) if !self.tasks[task].stage.is_done() => {}
             Some(task) => {
@@ -211,7 +215,7 @@ impl Manager {
                 }
             }
             None => {
-                if is_forgettable(&self.blocks[slot]) {
+                if !needed && is_forgettable(&self.blocks[slot]) {
                     self.blocks.remove(slot);
                 }
             }
@@ -249,23 +253,27 @@ impl Manager {
     }
 
     /// Whether a done task may have to run again: an output that is not safe at the manager is
-    /// needed, or something that may have to be made again needs it.
+    /// wanted, or something that may have to be made again needs it. What is merely retained is
+    /// not made again, so that a long session's lineage does not pile up.
     pub(super) fn is_lineage_needed(&self, task: TaskSlot) -> bool {
         self.tasks[task].outputs.iter().any(|slot| {
             let block = &self.blocks[*slot];
             block.producer == Some(task)
                 && !matches!(block.data, Data::Inline(_) | Data::Failed(_))
-                && (block.is_needed() || block.lineage > 0)
+                && (block.is_wanted() || block.lineage > 0)
         })
     }
 
     /// Removes the record of a done task.
     pub(super) fn remove_lineage(&mut self, task: TaskSlot) {
         let Some(record) = self.tasks.remove(task) else { return };
+        if let Some(first) = record.outputs.first() {
+            self.recent.remember(self.blocks[*first].name, &record);
+        }
         for slot in record.inputs {
             let block = &mut self.blocks[slot];
             block.lineage -= 1;
-            if block.lineage == 0 && !block.is_needed() {
+            if block.lineage == 0 && !block.is_wanted() {
                 self.loose.push(slot);
             }
         }
@@ -273,7 +281,7 @@ impl Manager {
             let block = &mut self.blocks[slot];
             if block.producer == Some(task) {
                 block.producer = None;
-                if !block.is_needed() {
+                if !block.is_wanted() {
                     self.loose.push(slot);
                 }
             }
@@ -282,10 +290,29 @@ impl Manager {
 
     /// A replica is gone.
     pub(super) fn remove_replica(&mut self, slot: BlockSlot, id: WorkerId) {
+        if self.detach_replica(slot, id) {
+            self.on_gone(slot);
+        }
+    }
+
+    /// A worker has none of its blocks any more. All are gone before anything is made again:
+    /// several may come from one task.
+    pub(super) fn remove_replicas(&mut self, mut blocks: Vec<BlockSlot>, id: WorkerId) {
+        blocks.sort_unstable();
+        blocks.retain(|slot| self.detach_replica(*slot, id));
+        for slot in blocks {
+            if self.blocks.get(slot).is_some_and(|block| !block.is_available()) {
+                self.on_gone(slot);
+            }
+        }
+    }
+
+    /// Forgets a replica; whether it was the last.
+    fn detach_replica(&mut self, slot: BlockSlot, id: WorkerId) -> bool {
         let block = &mut self.blocks[slot];
-        let Data::Stored(stored) = &mut block.data else { return };
+        let Data::Stored(stored) = &mut block.data else { return false };
         let Some(index) = stored.replicas.iter().position(|replica| *replica == id) else {
-            return;
+            return false;
         };
         stored.replicas.swap_remove(index);
         let (nbytes, gone) = (stored.nbytes, stored.replicas.is_empty());
@@ -294,20 +321,20 @@ impl Manager {
             worker.nbytes -= nbytes;
         }
         self.redirect_wants(slot, id);
-        if gone {
-            let block = &mut self.blocks[slot];
-            if !block.is_wanted() {
-                block.keep = Keep::Task;
-            }
-            self.on_gone(slot, id);
+        if !gone {
+            self.want_again(slot, id);
         }
+        gone
     }
 }
 
 /// Whether nothing refers to the block's entry; its producer is gone already.
 fn is_forgettable(block: &Block) -> bool {
     let used = |extra: &Extra| {
-        !extra.wants.is_empty() || !extra.adopting.is_empty() || extra.reducing.is_some()
+        !extra.wants.is_empty()
+            || !extra.adopting.is_empty()
+            || !extra.pins.is_empty()
+            || extra.reducing.is_some()
     };
     block.lineage == 0 && block.tickets.is_empty() && !block.extra.as_deref().is_some_and(used)
 }

@@ -27,7 +27,7 @@ impl Manager {
                 self.on_put(block, (path, owned), worker, keep, ticket);
             }
             Request::Gather { name, worker, ticket } => self.on_gather(name, worker, ticket),
-            Request::Unpin { name, worker } => self.send(worker, ToWorker::Unpin(name)),
+            Request::Unpin { name, worker } => self.on_unpin(name, worker),
             Request::Release(names) => self.on_release(&names),
             Request::Cancel(names) => self.on_cancel(&names),
             Request::WhoHas { names, ticket } => self.on_who_has(&names, ticket),
@@ -114,6 +114,7 @@ impl Manager {
             nbytes: 0,
             receiving: Vec::new(),
             sending: Vec::new(),
+            wanted: SetOf::default(),
             inbox: BTreeSet::new(),
             outbox: BTreeSet::new(),
             touched: false,
@@ -122,6 +123,12 @@ impl Manager {
         self.touch(id);
         for block in blocks {
             self.retain_found(block, id);
+        }
+        let early = self.absent.remove(&id).unwrap_or_default();
+        self.enqueue_pinned(id, early.tasks);
+        self.bind_early(id, early.adopt);
+        if early.retire {
+            self.on_retire(id);
         }
         self.refuse_unschedulable();
     }

@@ -6,7 +6,6 @@ pub mod api;
 pub mod simulate;
 
 mod blocks;
-#[cfg(test)]
 mod check;
 mod dispatch;
 mod explain;
@@ -18,6 +17,7 @@ mod lifetime;
 mod members;
 mod placement;
 mod ready;
+mod recent;
 mod recovery;
 mod reduction;
 mod reports;
@@ -36,11 +36,11 @@ pub use api::*;
 
 use crate::wire::ToWorker;
 use blocks::Blocks;
-use freestone_base::WorkerId;
+use freestone_base::{TaskId, WorkerId};
 use functions::Functions;
 use ready::Classes;
 use reduction::Row;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use table::{BlockSlot, ReductionSlot, Table, TaskSlot};
 use tasks::Tasks;
 use workers::Workers;
@@ -54,6 +54,7 @@ pub struct Manager {
     now: Now,
     out: Vec<Action>,
     functions: Functions,
+    recent: recent::Recent,
     tasks: Tasks,
     blocks: Blocks,
     classes: Classes,
@@ -70,7 +71,22 @@ pub struct Manager {
     /// Which blocks are adopted or gathered at which worker.
     bound: BTreeSet<(WorkerId, BlockSlot)>,
     reductions: Table<ReductionSlot, Row>,
+    /// What is for workers that have not joined.
+    absent: BTreeMap<WorkerId, Early>,
+    /// Transfers that failed, to be tried again when time has passed.
+    delayed: Vec<(BlockSlot, WorkerId)>,
     closed: bool,
+}
+
+/// What is for a worker before it joins.
+#[derive(Default)]
+struct Early {
+    /// Ready tasks that may only run there.
+    tasks: Vec<TaskId>,
+    /// Blocks that clients have brought.
+    adopt: Vec<ToWorker>,
+    /// Whether it is to be let go at once.
+    retire: bool,
 }
 
 /// What is counted along the way; the rest of [`Statistics`] is derived.
@@ -100,6 +116,7 @@ impl Manager {
             now: 0,
             out: Vec::new(),
             functions: Functions::default(),
+            recent: recent::Recent::default(),
             tasks: Tasks::new(),
             blocks: Blocks::new(),
             classes: Classes::default(),
@@ -111,6 +128,8 @@ impl Manager {
             bandwidth,
             bound: BTreeSet::new(),
             reductions: Table::new(),
+            absent: BTreeMap::new(),
+            delayed: Vec::new(),
             closed: false,
         }
     }
@@ -135,6 +154,9 @@ impl Manager {
     /// Lets go of what is no longer needed, gives work to workers, and sends what is to be sent.
     fn finish_event(&mut self) {
         self.let_go();
+        if self.workers.retiring > 0 {
+            self.advance_retirements();
+        }
         if !self.touched.is_empty() || self.counts.ready > 0 {
             self.dispatch();
         }

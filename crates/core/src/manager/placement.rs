@@ -5,7 +5,7 @@ use super::functions::UNMEASURED_NS;
 use super::ready::rank;
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::{Stage, Task};
-use freestone_base::WorkerId;
+use freestone_base::{TaskId, WorkerId};
 use smallvec::SmallVec;
 
 /// How many inputs of a task, and holders of an input, are looked at.
@@ -48,11 +48,27 @@ impl Manager {
         let record = &mut self.tasks[task];
         record.stage = Stage::Queued(worker);
         record.charged_ns = self.functions.mean_ns(record.function).unwrap_or(UNMEASURED_NS);
-        let holder = &mut self.workers[worker];
+        let Some(holder) = self.workers.get_mut(worker) else {
+            return self.absent.entry(worker).or_default().tasks.push(id);
+        };
         holder.backlog_ns += record.charged_ns;
         holder.queue.push(rank(record.priority, record.depth), id);
         self.workers.reorder(worker);
         self.touch(worker);
+    }
+
+    /// A worker has joined: tasks that are to run only there have waited for it.
+    pub(super) fn enqueue_pinned(&mut self, worker: WorkerId, tasks: Vec<TaskId>) {
+        for id in tasks {
+            let Some(task) = self.tasks.find(id) else { continue };
+            if self.tasks[task].stage != Stage::Queued(worker) {
+                continue;
+            }
+            self.tasks[task].stage = Stage::Waiting { missing: 0 };
+            self.counts.ready -= 1;
+            self.counts.waiting += 1;
+            self.resume(task);
+        }
     }
 
     /// The worker that can start a task soonest, among those that hold its inputs and the least

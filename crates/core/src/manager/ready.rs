@@ -126,10 +126,6 @@ impl Classes {
         &mut self.0[class as usize].queue
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &Class)> {
-        self.0.iter().enumerate().map(|(index, class)| (index as u32, class))
-    }
-
     /// How many classes there are.
     pub fn len(&self) -> u32 {
         self.0.len() as u32

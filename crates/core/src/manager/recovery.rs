@@ -21,11 +21,7 @@ impl Manager {
         let mut tasks = self.take_back(&worker);
         tasks.extend(self.take_queue(id, std::mem::take(&mut worker.queue)));
         self.end_transfers_of(&worker);
-        let mut blocks: Vec<BlockSlot> = worker.blocks.iter().copied().collect();
-        blocks.sort_unstable();
-        for slot in blocks {
-            self.remove_replica(slot, id);
-        }
+        self.remove_replicas(worker.blocks.iter().copied().collect(), id);
         self.unbind_all(id);
         for task in tasks {
             let Some(task) = self.tasks.find(task) else { continue };
@@ -50,9 +46,6 @@ impl Manager {
             self.counts.waiting += 1;
             self.counts.retried += 1;
             self.tasks[task].stage = Stage::Waiting { missing: 0 };
-            for index in 0..self.tasks[task].inputs.len() {
-                self.abandon(self.tasks[task].inputs[index], worker.id);
-            }
             if !running || self.survives_death(task, worker.id) {
                 tasks.push(id);
             }
@@ -100,19 +93,16 @@ impl Manager {
         }
     }
 
-    /// A block's last replica is gone: if someone wants it, it is made again.
-    pub(super) fn on_gone(&mut self, slot: BlockSlot, from: WorkerId) {
+    /// A block's last replica is gone: tasks that were given to workers wait for it again, so
+    /// that they do not hold the slots that it takes to make it; if someone wants it, it is made.
+    pub(super) fn on_gone(&mut self, slot: BlockSlot) {
         self.rewind_gathers(slot);
         self.rewind_reductions(slot);
         self.lack_all(slot);
         let consumers = self.blocks[slot].consumers.clone();
         for id in consumers {
             let Some(task) = self.tasks.find(id) else { continue };
-            match self.tasks[task].stage {
-                Stage::Assigned { worker, .. } if worker == from => {}
-                Stage::Waiting { .. } | Stage::Done(_) => {}
-                _ => self.withdraw(task),
-            }
+            self.withdraw(task);
             if matches!(self.tasks[task].stage, Stage::Waiting { .. }) {
                 self.recount(task);
             }
@@ -121,6 +111,20 @@ impl Manager {
             self.demand(slot);
         } else {
             self.loose.push(slot);
+        }
+    }
+
+    /// A worker no longer has a block that others have: it comes again for the tasks there that
+    /// have not begun.
+    pub(super) fn want_again(&mut self, slot: BlockSlot, id: WorkerId) {
+        if self.workers.get(id).is_none() {
+            return;
+        }
+        for index in 0..self.blocks[slot].consumers.len() {
+            let found = self.tasks.find(self.blocks[slot].consumers[index]);
+            if found.is_some_and(|task| self.tasks[task].stage.assigned_to() == Some(id)) {
+                self.want(slot, id);
+            }
         }
     }
 
@@ -140,6 +144,7 @@ impl Manager {
                 self.on_left(id);
             }
         }
+        self.restart_delayed();
         self.steal_again();
     }
 }

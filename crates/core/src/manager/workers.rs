@@ -10,10 +10,12 @@ use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-/// What is sent to a worker at the end of an event.
+/// What is sent to a worker at the end of an event, in this order: calls no longer need what is
+/// dropped, and nothing is dropped while it is pinned.
 #[derive(Default)]
 pub(super) struct Outbox {
     pub cancel: Vec<TaskId>,
+    pub unpin: Vec<Name>,
     pub drop: Vec<Name>,
     pub run: Vec<Assignment>,
     pub other: Vec<ToWorker>,
@@ -74,7 +76,9 @@ pub(super) struct Worker {
     pub receiving: Vec<BlockSlot>,
     /// Blocks being sent, and to whom.
     pub sending: Vec<(BlockSlot, WorkerId)>,
-    /// Wanted here; largest first.
+    /// All blocks that are wanted here, whether queued, being received or lacking.
+    pub wanted: SetOf<BlockSlot>,
+    /// Wanted here, with a place to come from; largest first.
     pub inbox: BTreeSet<(Reverse<u64>, BlockSlot)>,
     /// To be sent from here when a transfer ends; largest first.
     pub outbox: BTreeSet<(Reverse<u64>, BlockSlot, WorkerId)>,
@@ -172,9 +176,12 @@ struct Kind {
 #[derive(Default)]
 pub(super) struct Workers {
     table: Vec<Option<Box<Worker>>>,
+    /// Whether the worker of that number has ever joined.
+    seen: Vec<bool>,
     kinds: Vec<Kind>,
-    present: u32,
     slots: u64,
+    /// How many retire.
+    pub retiring: u32,
 }
 
 impl Workers {
@@ -186,9 +193,15 @@ impl Workers {
         self.table.get_mut(id.0 as usize)?.as_deref_mut()
     }
 
-    /// How many there are.
-    pub fn len(&self) -> u32 {
-        self.present
+    /// Whether no worker of that number has joined so far.
+    pub fn is_yet_to_join(&self, id: WorkerId) -> bool {
+        !self.seen.get(id.0 as usize).is_some_and(|seen| *seen)
+    }
+
+    /// Whether a worker was here and takes no more work.
+    pub fn is_gone(&self, id: WorkerId) -> bool {
+        let seen = self.seen.get(id.0 as usize).is_some_and(|seen| *seen);
+        seen && !self.get(id).is_some_and(Worker::is_active)
     }
 
     /// Slots of all that take work.
@@ -215,17 +228,18 @@ impl Workers {
         worker.load = worker.current_load();
         self.kinds[worker.kind].order.insert((worker.load, id));
         self.slots += u64::from(worker.slots);
-        self.present += 1;
         if self.table.len() <= index {
             self.table.resize_with(index + 1, || None);
+            self.seen.resize(index + 1, false);
         }
+        self.seen[index] = true;
         self.table[index] = Some(Box::new(worker));
     }
 
     pub fn remove(&mut self, id: WorkerId) -> Option<Box<Worker>> {
         self.rest(id);
         let worker = self.table.get_mut(id.0 as usize)?.take()?;
-        self.present -= 1;
+        self.retiring -= u32::from(worker.stage == WorkerStage::Retiring);
         Some(worker)
     }
 

@@ -1,6 +1,7 @@
 //! The manager's thread: carries out what the manager's state machine decides.
 
 use super::client::Client;
+use super::clock::monotonic_ns;
 use super::connection::{Connection, Stream};
 use super::poller::{Poller, WAKER};
 use crate::manager::{Action, Config, Event, Manager, Now, Outcome, Record, Request};
@@ -82,7 +83,6 @@ impl ManagerThread {
             actions: Vec::new(),
             outcomes: Vec::new(),
             records: Arc::clone(&records),
-            start: Instant::now(),
             stash: None,
             ending: None,
             socket: options.socket,
@@ -120,7 +120,6 @@ struct Shell {
     actions: Vec<Action>,
     outcomes: Vec<(Ticket, Outcome)>,
     records: Arc<Mutex<Vec<Record>>>,
-    start: Instant,
     /// A request that was taken while looking for work.
     stash: Option<Request>,
     ending: Option<Instant>,
@@ -157,7 +156,8 @@ impl Shell {
     }
 
     fn now(&self) -> Now {
-        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        // The clock that executors tell their times in.
+        monotonic_ns()
     }
 
     fn handle(&mut self, event: Event) {

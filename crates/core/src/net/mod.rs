@@ -8,6 +8,7 @@
 
 pub mod cell;
 pub mod client;
+pub mod clock;
 pub mod connection;
 pub mod executors;
 pub mod manager;
@@ -21,6 +22,7 @@ mod worker_actions;
 
 pub use cell::{Cell, Completions};
 pub use client::Client;
+pub use clock::monotonic_ns;
 pub use connection::{Connection, ConnectionError, Stream};
 pub use poller::{Poller, Waker};
 pub use worker::{WorkerError, WorkerOptions, run_worker};

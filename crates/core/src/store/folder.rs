@@ -37,6 +37,7 @@ pub struct Folder {
     memory: PathBuf,
     disk: PathBuf,
     free_limit: u64,
+    largest: [u64; 2],
 }
 
 impl Folder {
@@ -51,13 +52,19 @@ impl Folder {
         }
         make_folder(&memory.join(FREE))?;
         let [memory, disk] = [memory, disk].map(Path::to_path_buf);
-        Ok(Self { memory, disk, free_limit: FREE_LIMIT })
+        Ok(Self { memory, disk, free_limit: FREE_LIMIT, largest: [u64::MAX; 2] })
     }
 
     /// The same, but with as many bytes of freed segments kept for later ones.
     #[must_use]
     pub fn with_free_limit(self, free_limit: u64) -> Self {
         Self { free_limit, ..self }
+    }
+
+    /// The same, but with room for no block larger than a tier's quota.
+    #[must_use]
+    pub fn with_quotas(self, memory: u64, disk: u64) -> Self {
+        Self { largest: [memory, disk], ..self }
     }
 
     /// The folder of a tier.
@@ -74,6 +81,15 @@ impl Folder {
     /// # Errors
     /// [`StoreError::Full`], [`StoreError::Io`].
     pub fn segment(&self, nbytes: u64) -> Result<Segment, StoreError> {
+        let [memory, disk] = self.largest;
+        if nbytes > memory {
+            let full = || StoreError::Full {
+                needed: nbytes,
+                free: memory.max(disk),
+                folder: self.memory.clone(),
+            };
+            return if nbytes > disk { Err(full()) } else { self.segment_in(Tier::Disk, nbytes) };
+        }
         let recycled = if nbytes >= RECYCLE_LEAST { self.take_free(nbytes)? } else { None };
         let disk = self.disk.join(TEMPORARY);
         let (file, path) = match recycled {

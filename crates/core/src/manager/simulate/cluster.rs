@@ -165,12 +165,16 @@ impl Cluster {
 
     /// Tells the manager what happened and does what it wants.
     pub(super) fn tell(&mut self, event: Event) {
-        if self.options.log > 0 {
+        let pulse = matches!(event, Event::Tick | Event::Worker(_, FromWorker::Status(_)));
+        if self.options.log > 0 && !pulse {
             self.note(&format!("{event:?}"));
         }
         let mut actions = std::mem::take(&mut self.actions);
         let (manager, now) = (&mut self.manager, self.now);
         self.meter.measure(|| manager.handle(event, now, &mut actions));
+        if self.options.checked {
+            self.manager.check();
+        }
         for action in actions.drain(..) {
             if self.options.log > 0 {
                 self.note(&format!("  -> {action:?}"));

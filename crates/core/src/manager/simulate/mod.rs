@@ -4,9 +4,11 @@
 mod calls;
 mod cluster;
 mod faults;
+mod graph;
 mod meter;
 mod queue;
 pub mod random;
+mod report;
 pub mod script;
 mod step;
 mod worker;
@@ -14,7 +16,11 @@ mod worker;
 pub use calls::{HeldCall, Stage};
 pub use cluster::{Cluster, Options};
 pub use faults::{Blows, Faults, Injected};
+pub use graph::Graph;
 pub use meter::Meter;
 pub use random::Random;
+pub use report::{
+    SimulationConfig, SimulationReport, arguments_of, definitions, simulate, submission_of,
+};
 pub use script::{Combine, Script};
 pub use worker::{Effect, HeldBlock, SimulatedWorker};

@@ -46,6 +46,17 @@ pub enum Happening {
     Wake(u64),
 }
 
+impl Happening {
+    /// Whether it is a sign of life and nothing more.
+    fn is_pulse(&self) -> bool {
+        match self {
+            Self::Pulse => true,
+            Self::FromWorker(_, message) => matches!(**message, FromWorker::Status(_)),
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Entry {
     at_ns: u64,
@@ -85,14 +96,14 @@ impl Queue {
     /// Plans something.
     pub fn plan(&mut self, at_ns: u64, what: Happening) {
         self.serial += 1;
-        self.pulses += usize::from(matches!(what, Happening::Pulse));
+        self.pulses += usize::from(what.is_pulse());
         self.heap.push(Entry { at_ns, serial: self.serial, what });
     }
 
     /// Takes what happens next, and when.
     pub fn next(&mut self) -> Option<(u64, Happening)> {
         let Entry { at_ns, what, .. } = self.heap.pop()?;
-        self.pulses -= usize::from(matches!(what, Happening::Pulse));
+        self.pulses -= usize::from(what.is_pulse());
         Some((at_ns, what))
     }
 
