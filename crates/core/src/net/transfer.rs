@@ -4,14 +4,14 @@
 //! and computes the checksum in between. What stalls is given up.
 
 use super::connection::Stream;
-use crate::store::{Folder, Tier};
+use crate::store::{Folder, StoreError, Tier};
 use crate::wire::{Address, BlockAnswer, BlockDesc, BlockRequest, Frames, PROTOCOL, frame};
 use crate::worker::{FileStamp, TransferError};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -220,8 +220,20 @@ pub struct Receiving {
     pub folder: Folder,
     /// Proof that we may have them.
     pub key: String,
+    /// Whether to ask peers on this machine for links instead of bytes.
+    pub links: bool,
     /// Stored when the worker ends.
     pub stop: Arc<AtomicBool>,
+}
+
+const WRONG_CHECKSUM: &str = "its checksum is not that of the block";
+
+/// What a peer gives.
+enum Answer {
+    /// The first bytes of the block; the others follow.
+    Bytes(Vec<u8>),
+    /// Its file, with the checksum that it has.
+    Linked(PathBuf, u64),
 }
 
 impl Receiving {
@@ -238,7 +250,12 @@ impl Receiving {
         let stream = Stream::connect(address).map_err(|error| failed(&error, false))?;
         let stream = Patient::new(stream, Arc::clone(&self.stop));
         let mut stream = stream.map_err(|error| failed(&error, false))?;
-        let first = self.ask(&mut stream, block)?;
+        let first = match self.ask(&mut stream, block, address, tier)? {
+            Answer::Bytes(first) => first,
+            Answer::Linked(path, checksum) => {
+                return self.take_linked(block, &path, checksum, tier);
+            }
+        };
         let segment = match tier {
             Tier::Memory => self.folder.segment(block.nbytes),
             Tier::Disk => self.folder.segment_in(Tier::Disk, block.nbytes),
@@ -248,17 +265,50 @@ impl Receiving {
         segment.append_from(&mut bytes).map_err(|error| failed(&error, false))?;
         segment.finish().map_err(|error| failed(&error, false))?;
         if segment.checksum() != block.checksum {
-            let reason = "its checksum is not that of the block".to_owned();
-            return Err(TransferError { reason, missing_there: true });
+            return Err(failed(&WRONG_CHECKSUM, true));
         }
         let tier = segment.tier();
         let committed = self.folder.commit(segment, block.name, block.form.clone());
         committed.map(|_| tier).map_err(|error| failed(&error, false))
     }
 
-    /// Sends the request and reads the answer; returns bytes of the block that came with it.
-    fn ask(&self, stream: &mut Patient, block: &BlockDesc) -> Result<Vec<u8>, TransferError> {
-        let request = BlockRequest { protocol: PROTOCOL, key: self.key.clone(), name: block.name };
+    /// Takes over a file that the peer has as well: it was checked when it came there.
+    fn take_linked(
+        &self,
+        block: &BlockDesc,
+        path: &Path,
+        checksum: u64,
+        tier: Tier,
+    ) -> Result<Tier, TransferError> {
+        if path.parent() != Some(&self.folder.for_links(tier)) {
+            return Err(failed(&"the peer linked the block elsewhere", false));
+        }
+        let taken = if checksum == block.checksum {
+            self.folder
+                .adopt(path, block)
+                .map_err(|error| failed(&error, matches!(error, StoreError::WrongSize { .. })))
+        } else {
+            Err(failed(&WRONG_CHECKSUM, true))
+        };
+        if taken.is_err() {
+            // Ours, and of no use; gone if it was taken after all.
+            let _ = std::fs::remove_file(path);
+        }
+        taken
+    }
+
+    /// Sends the request and reads the answer.
+    fn ask(
+        &self,
+        stream: &mut Patient,
+        block: &BlockDesc,
+        address: &Address,
+        tier: Tier,
+    ) -> Result<Answer, TransferError> {
+        let is_near = self.links && matches!(address, Address::Unix(_));
+        let link_into = is_near.then(|| self.folder.for_links(tier).display().to_string());
+        let (name, key) = (block.name, self.key.clone());
+        let request = BlockRequest { protocol: PROTOCOL, key, name, link_into };
         let mut bytes = Vec::new();
         frame::encode(&request, &mut bytes).map_err(|error| failed(&error, false))?;
         stream.write_all(&bytes).map_err(|error| failed(&error, false))?;
@@ -274,12 +324,15 @@ impl Receiving {
         };
         match answer {
             BlockAnswer::Follows { nbytes } if nbytes == block.nbytes => {
-                Ok(frames.take_rest().into_iter().take(block.nbytes as usize).collect())
+                let mut first = frames.take_rest();
+                first.truncate(block.nbytes as usize);
+                Ok(Answer::Bytes(first))
             }
             BlockAnswer::Follows { nbytes } => {
                 let reason = format!("the peer has {nbytes} bytes for it, not {}", block.nbytes);
                 Err(TransferError { reason, missing_there: true })
             }
+            BlockAnswer::Linked { path, checksum } => Ok(Answer::Linked(path.into(), checksum)),
             BlockAnswer::Missing => Err(failed(&"the peer does not have it", true)),
             BlockAnswer::Refused(reason) => Err(TransferError { reason, missing_there: false }),
         }

@@ -149,6 +149,8 @@ pub(super) struct Shell {
     /// Executors with output that is to be written in this turn.
     pub(super) touched: Vec<u32>,
     pub(super) peers: HashMap<Token, Connection>,
+    /// Where peers that asked want links.
+    pub(super) links: HashMap<Token, PathBuf>,
     /// Reports that go to the manager in one message.
     pub(super) reports: Vec<Report>,
     pub(super) actions: VecDeque<Action>,
@@ -217,6 +219,7 @@ impl Shell {
             },
             touched: Vec::new(),
             peers: HashMap::new(),
+            links: HashMap::new(),
             reports: Vec::new(),
             actions: VecDeque::new(),
             end: None,
@@ -226,6 +229,7 @@ impl Shell {
             receiving: Receiving {
                 folder: folder.clone(),
                 key: options.key.clone(),
+                links: true,
                 stop: Arc::clone(&stop),
             },
             stop,
@@ -459,12 +463,13 @@ impl Shell {
         let received = peer.receive(|message| request = Some(message));
         match request {
             Some(request) if request.protocol != PROTOCOL => {
-                self.refuse(token, &BlockAnswer::Refused("another version".to_owned()));
+                self.answer(token, &BlockAnswer::Refused("another version".to_owned()));
             }
             Some(request) if !is_equal(&request.key, &self.key) => {
-                self.refuse(token, &BlockAnswer::Refused("the key is wrong".to_owned()));
+                self.answer(token, &BlockAnswer::Refused("the key is wrong".to_owned()));
             }
             Some(request) => {
+                self.links.extend(request.link_into.map(|folder| (token, folder.into())));
                 self.handle(Event::Asked { question: token.0 as u64, name: request.name });
             }
             None if received.is_err() => self.forget_peer(token),
@@ -473,7 +478,7 @@ impl Shell {
     }
 
     /// Answers a peer and ends the connection.
-    pub(super) fn refuse(&mut self, token: Token, answer: &BlockAnswer) {
+    pub(super) fn answer(&mut self, token: Token, answer: &BlockAnswer) {
         if let Some(peer) = self.peers.get_mut(&token) {
             // If the peer is gone, it does not need to know; a few bytes always fit.
             let _ = peer.send(answer).and_then(|()| peer.flush(self.poller.registry()));
@@ -483,6 +488,7 @@ impl Shell {
 
     fn forget_peer(&mut self, token: Token) {
         self.roles.remove(&token);
+        self.links.remove(&token);
         if let Some(mut peer) = self.peers.remove(&token) {
             peer.deregister(self.poller.registry());
         }

@@ -3,7 +3,7 @@
 use super::executors::Process;
 use super::transfer;
 use super::worker::{Role, Shell, now};
-use crate::store::Tier;
+use crate::store::{Tier, folder};
 use crate::wire::{Address, BlockAnswer, BlockDesc, Form, FromWorker, Report, ToExecutor};
 use crate::worker::{Action, Adopted, Event, ExternalFile, FileStamp};
 use freestone_base::{Name, TaskId};
@@ -52,7 +52,7 @@ impl Shell {
                 self.serve(question, &block, path, stamp);
             }
             Action::Refuse { question } => {
-                self.refuse(Token(question as usize), &BlockAnswer::Missing);
+                self.answer(Token(question as usize), &BlockAnswer::Missing);
             }
             Action::Remove { name, form, tier } => self.remove(name, &form, tier),
             Action::Forget(block) => {
@@ -196,6 +196,13 @@ impl Shell {
     fn serve(&mut self, question: u64, block: &BlockDesc, path: PathBuf, stamp: Option<FileStamp>) {
         let name = block.name;
         let token = Token(question as usize);
+        let into = self.links.remove(&token).filter(|_| stamp.is_none());
+        if let Some(linked) = into.and_then(|into| folder::link(&path, &into)) {
+            let (nbytes, checksum) = (block.nbytes, block.checksum);
+            let path = linked.display().to_string();
+            self.answer(token, &BlockAnswer::Linked { path, checksum });
+            return self.handle(Event::Served { name, nbytes, changed: None });
+        }
         self.roles.remove(&token);
         let peer = self.peers.remove(&token);
         let stream = peer.and_then(|peer| peer.into_stream(self.poller.registry()).ok());

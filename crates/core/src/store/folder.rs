@@ -12,7 +12,7 @@ use crate::wire::{BlockDesc, Form};
 use freestone_base::Name;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 const TEMPORARY: &str = "tmp";
@@ -196,6 +196,12 @@ impl Folder {
         Ok(tier)
     }
 
+    /// Where another worker of this machine may link a file to that [`adopt`](Self::adopt) then
+    /// moves into its place.
+    pub fn for_links(&self, tier: Tier) -> PathBuf {
+        self.folder(tier).join(TEMPORARY)
+    }
+
     /// Moves a block from memory to disk. Linear in its bytes.
     ///
     /// # Errors
@@ -219,12 +225,16 @@ impl Folder {
     /// [`StoreError::Missing`], [`StoreError::Io`].
     pub fn recycle(&self, name: Name, form: &Form) -> Result<(), StoreError> {
         let path = self.path_in(Tier::Memory, name, form)?;
-        let nbytes = std::fs::metadata(&path).map_or(0, |found| found.len());
+        // On disk there is nothing to be gained.
+        let Ok(found) = std::fs::metadata(&path) else { return self.remove(name, form) };
+        let nbytes = found.len();
+        // Another worker of this machine may have the same file: see `link`.
+        let is_ours = found.nlink() == 1;
         let fits = || {
             Ok(self.free_segments()?.iter().map(|free| free.0).sum::<u64>() + nbytes
                 <= self.free_limit)
         };
-        if nbytes < RECYCLE_LEAST || *form != Form::Value || !fits()? {
+        if !is_ours || nbytes < RECYCLE_LEAST || *form != Form::Value || !fits()? {
             return self.remove_from(Tier::Memory, name, form);
         }
         let free = self.memory.join(FREE).join(format!("{nbytes}-{}", unique()));
@@ -339,6 +349,14 @@ impl Folder {
         }
         Ok(free)
     }
+}
+
+/// Gives a file of one cache to another on the same file system, which costs nothing: both have
+/// it, and only who has it alone recycles it. Returns the new file, or nothing if that can't be
+/// done. The file must not be recycled meanwhile.
+pub fn link(path: &Path, into: &Path) -> Option<PathBuf> {
+    let new = into.join(unique());
+    std::fs::hard_link(path, &new).is_ok().then_some(new)
 }
 
 /// Where a block lies in a folder.

@@ -507,6 +507,9 @@ pub struct BlockRequest {
     pub key: String,
     /// Which block.
     pub name: Name,
+    /// If the asker may be on the same machine: the folder into which the block's file can be
+    /// linked instead of being sent.
+    pub link_into: Option<String>,
 }
 
 /// The answer; if the block is there, its bytes follow the frame as they are.
@@ -516,6 +519,13 @@ pub enum BlockAnswer {
     Follows {
         /// Bytes.
         nbytes: u64,
+    },
+    /// The file was linked into the asker's folder, and nothing follows.
+    Linked {
+        /// Where.
+        path: String,
+        /// Its checksum, which was verified when it came here.
+        checksum: u64,
     },
     /// There is no such block here.
     Missing,

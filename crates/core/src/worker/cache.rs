@@ -160,7 +160,7 @@ impl Cache {
     pub fn insert(&mut self, desc: BlockDesc, place: Place, keep: Keep, out: &mut Vec<Action>) {
         let name = desc.name;
         if self.blocks.contains_key(&name) {
-            self.insert_again(desc, place, keep, out);
+            self.insert_again(desc, &place, keep, out);
         } else {
             let is_kept = place == Place::Forever;
             let state = if is_kept { State::Unverified } else { State::Settled };
@@ -181,11 +181,11 @@ impl Cache {
     }
 
     /// A block that is here came a second time.
-    fn insert_again(&mut self, desc: BlockDesc, place: Place, keep: Keep, out: &mut Vec<Action>) {
+    fn insert_again(&mut self, desc: BlockDesc, place: &Place, keep: Keep, out: &mut Vec<Action>) {
         let Some(old) = self.blocks.get(&desc.name) else { return };
         let (name, form) = (desc.name, desc.form.clone());
         let is_in_use = old.uses > 0 || old.state == State::Leaving;
-        match (&old.place, &place) {
+        match (&old.place, place) {
             // The file was replaced, and whatever is being done to it goes on with the new one.
             (old, new) if old == new => self.replace_file(desc),
             (Place::Tier(_), Place::Tier(tier)) if is_in_use => {
@@ -218,14 +218,14 @@ impl Cache {
         *bytes = *bytes + new - old;
     }
 
-    fn replace_place(&mut self, desc: BlockDesc, place: Place) {
+    fn replace_place(&mut self, desc: BlockDesc, place: &Place) {
         let Some(block) = self.blocks.get_mut(&desc.name) else { return };
         let (new, old) = (desc.nbytes, block.desc.nbytes);
         block.desc = desc;
         block.state = State::Settled;
         let old_place = std::mem::replace(&mut block.place, place.clone());
         *self.bytes_in(&old_place) -= old;
-        *self.bytes_in(&place) += new;
+        *self.bytes_in(place) += new;
     }
 
     /// One use more. The block must be usable.

@@ -9,7 +9,7 @@ use crate::wire::{CallResult, Output, Report, TaskFailure, ToExecutor};
 use freestone_base::{Name, TaskId};
 
 /// Executors that die before they are ready are started again after ever longer waits,
-const REVIVE_NS: Now = 50_000_000;
+const REVIVE_NS: Now = 10_000_000;
 /// and after so many of them in a row the worker gives up.
 const MOST_STILLBORN: u32 = 8;
 

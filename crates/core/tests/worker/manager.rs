@@ -153,7 +153,9 @@ impl Site {
 
     /// The next message for which `pick` has a value; others stay.
     pub fn hear<T>(&mut self, pick: impl Fn(&FromWorker) -> Option<T>) -> T {
+        let start = Instant::now();
         loop {
+            assert!(start.elapsed() < DEADLINE, "only heard {:?}", self.heard);
             while let Some(message) = self.frames.next().unwrap() {
                 self.heard.push_back(message);
             }

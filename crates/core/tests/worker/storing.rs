@@ -48,6 +48,22 @@ fn a_large_block_goes_from_one_worker_to_another() {
     assert_eq!(source, WorkerId(0));
     println!("{:.2} GB/s between workers", block.nbytes as f64 / duration_ns as f64);
     assert_eq!(value::<Vec<u64>>(&second.report()), [block.checksum]);
+    // They share its file, so neither may use its pages for another block.
+    first.say(&ToWorker::Drop(vec![block.name]));
+    store(&mut first, 3, 256 << 20);
+    assert_eq!(checksums(&mut second, 4, std::slice::from_ref(&block)), [block.checksum]);
+    first.shut_down();
+    second.shut_down();
+}
+
+#[test]
+fn a_large_block_goes_to_a_worker_that_can_not_share_its_file() {
+    let mut first = start(1, |_| {});
+    let mut second = start_in(tempfile::tempdir_in("/tmp").unwrap(), 1, |_| {});
+    let block = store(&mut first, 1, 256 << 20);
+    second.say(&fetch(&first, &block));
+    have(&mut second, &block).unwrap();
+    assert_eq!(checksums(&mut second, 2, std::slice::from_ref(&block)), [block.checksum]);
     first.shut_down();
     second.shut_down();
 }

@@ -227,7 +227,6 @@ impl World {
                 self.pending.push(Event::Checked { task, result });
             }
             Action::Adopt { block, owned, path, .. } => self.on_adopt(block, path, owned),
-            Action::Discard { .. } => {}
             Action::Transfer { block, tier, .. } => {
                 assert!(self.fetching.insert(block.name));
                 let result = self.transfer_result(tier);
@@ -253,7 +252,7 @@ impl World {
                 let name = block.name;
                 self.pending.push(Event::Served { name, nbytes: block.nbytes, changed: None });
             }
-            Action::Refuse { .. } => {}
+            Action::Discard { .. } | Action::Refuse { .. } => {}
             Action::Remove { name, tier, .. } => {
                 let place = self.worker.cache.get(name).map(|block| block.place.clone());
                 if place.is_none() || place == Some(Place::Tier(tier)) {
@@ -311,7 +310,9 @@ impl World {
             FromWorker::Have { block, .. } => self.believe(block.name, true),
             FromWorker::FetchFailed { name, .. } => self.believe(name, false),
             FromWorker::Lost { names, .. } => {
-                names.into_iter().for_each(|name| self.believe(name, false));
+                for name in names {
+                    self.believe(name, false);
+                }
             }
             FromWorker::Pinned { name, path } => {
                 self.pins_asked -= 1;
@@ -372,7 +373,7 @@ impl World {
             ..Resources::default()
         };
         let keep = self.dice.pick(&[Keep::Task, Keep::Task, Keep::Session, Keep::Forever]).unwrap();
-        let options = CallOptions { resources, timeout_ns, keep, ..CallOptions::default() };
+        let options = CallOptions { resources, keep, timeout_ns, ..CallOptions::default() };
         Assignment {
             task,
             attempt: 1,
