@@ -27,16 +27,16 @@ def test_defaults() -> None:
 
 def test_a_keyword_is_before_the_environment_before_a_file_before_the_default() -> None:
     Path("xdg/freestone/config.toml").write_text(
-        "workers = 1\nretries = 1\ntransfers_in = 9\nlog = 'info'"
+        "workers = 1\nretries = 1\ntransfers_in = 9\nspin_us = 7"
     )
     Path("freestone.toml").write_text("workers = 2\nretries = 2\ntransfers_in = 10")
     config = load({"FREESTONE_WORKERS": "3", "FREESTONE_RETRIES": "3"}, workers=4)
-    assert (config.workers, config.retries, config.transfers_in, config.log) == (4, 3, 10, "info")
+    assert (config.workers, config.retries, config.transfers_in, config.spin_us) == (4, 3, 10, 7)
     origins = {setting.key: setting.origin for setting in config.describe()}
     assert origins["workers"] == "keyword"
     assert origins["retries"] == "environment FREESTONE_RETRIES"
     assert origins["transfers_in"] == "file freestone.toml"
-    assert origins["log"] == "file xdg/freestone/config.toml"
+    assert origins["spin_us"] == "file xdg/freestone/config.toml"
     assert origins["disk"] == "default"
 
 
@@ -81,7 +81,6 @@ def test_what_is_unknown_is_refused_with_a_guess(where: str) -> None:
         ("spin_us", "fast", "a number"),
         ("start_timeout_s", float("nan"), "a number"),
         ("progress", "perhaps", "true or false"),
-        ("log", "loud", "one of error"),
         ("cache", 7, "a path"),
     ],
 )
@@ -97,9 +96,8 @@ def test_values_are_parsed_the_same_from_text_and_typed() -> None:
         "FREESTONE_MEMORY": "2GiB",
         "FREESTONE_PROGRESS": "yes",
         "FREESTONE_SPIN_US": "0",
-        "FREESTONE_LOG": "DEBUG",
     }
-    typed: dict[str, Any] = {"memory": 2**31, "progress": True, "spin_us": 0, "log": "debug"}
+    typed: dict[str, Any] = {"memory": 2**31, "progress": True, "spin_us": 0}
     assert load(env) == load(**typed)
 
 

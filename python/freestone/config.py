@@ -21,7 +21,6 @@ from freestone.units import format_nbytes, format_seconds, parse_nbytes
 __all__ = ["Config", "Setting", "format_nbytes", "format_seconds", "parse_nbytes"]
 
 PREFIX = "FREESTONE_"
-LOG_LEVELS = ("error", "warning", "info", "debug")
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -83,13 +82,6 @@ def _folder(given: _Given) -> str:
     return str(given.folder / Path(given.value).expanduser())
 
 
-def _level(given: _Given) -> str:
-    text = str(given.value).lower()
-    if text not in LOG_LEVELS:
-        raise ValueError(f"one of {', '.join(LOG_LEVELS)}")
-    return text
-
-
 def _setting(default: Any, parse: Callable[[_Given], Any], unit: str, text: str) -> Any:
     return field(default=default, metadata={"parse": parse, "unit": unit, "help": text})
 
@@ -112,8 +104,7 @@ class Config:
     inline_nbytes: int = _setting(8192, _amount, "bytes", "results up to here travel in messages")
     retries: int = _setting(0, _count(0), "", "how often a task that raises is tried again")
     start_timeout_s: float = _setting(60.0, _positive, "s", "how long workers may take to start")
-    progress: bool = _setting(False, _flag, "", "whether to show a progress bar")
-    log: str = _setting("warning", _level, "", "level of the logs")
+    progress: bool = _setting(False, _flag, "", "whether to show a bar of all tasks")
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod

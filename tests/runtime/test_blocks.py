@@ -121,10 +121,13 @@ def test_larger_priority_runs_first() -> None:
 def test_calls_go_where_their_blocks_are(two_workers: fs.Cluster) -> None:
     blocks = [two_workers.submit(ones, 300_000 + i, worker=i % 2) for i in range(8)]
     two_workers.wait(blocks)
-    before = two_workers.statistics().transferred_nbytes
+    before = two_workers.statistics()
     sums = [two_workers.submit(np.sum, block) for block in blocks]
     assert two_workers.gather(sums) == [300_000 + i for i in range(8)]
-    assert two_workers.statistics().transferred_nbytes == before
+    after = two_workers.statistics()
+    # Only an idle worker fetches what it takes over from a busy one.
+    moved = after.transfers - before.transfers
+    assert moved <= after.stolen - before.stolen <= 2
 
 
 def test_a_hot_block_reaches_everyone(two_workers: fs.Cluster) -> None:
