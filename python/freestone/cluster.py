@@ -455,7 +455,6 @@ class Cluster:
         atexit.unregister(self.close)
         if self._progress is not None:
             self._progress.stop()
-            self._progress = None
         self._write_trace()
         self._abandon()
 

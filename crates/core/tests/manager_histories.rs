@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 const HISTORIES: u64 = 10_000;
-const LOG: usize = 400;
+const LOG: usize = 2_000;
 /// So long takes no history.
 const STUCK: Duration = Duration::from_secs(20);
 

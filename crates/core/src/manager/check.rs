@@ -41,7 +41,7 @@ impl Manager {
                 || block.lineage > 0
                 || block.producer.is_some()
                 || block.extra.is_some();
-            assert!(entry, "block {slot:?} is kept for nothing");
+            assert!(entry, "{} is kept for nothing", block.name);
             assert!(block.tickets.is_empty() || !block.is_available());
         }
         let counts = &self.counts;

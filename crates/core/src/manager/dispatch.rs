@@ -38,14 +38,12 @@ impl Manager {
             self.feed_own(id);
             self.workers.reorder(id);
         }
-        while let Some(id) = self.next_taker() {
-            self.feed(id);
+        while let Some((id, class)) = self.next_taker() {
+            self.feed(id, class);
             self.workers.reorder(id);
         }
         for index in 0..self.touched.len() {
-            let id = self.touched[index];
-            self.steal_for(id);
-            self.advance_retirement(id);
+            self.steal_for(self.touched[index]);
         }
     }
 
@@ -62,32 +60,40 @@ impl Manager {
         }
     }
 
-    /// The least loaded worker that has room for the first task of some class.
-    fn next_taker(&mut self) -> Option<WorkerId> {
-        let mut takers = None;
+    /// The least loaded worker that has room for the first task of some class, and the class.
+    fn next_taker(&mut self) -> Option<(WorkerId, u32)> {
+        let mut taker = None;
         for class in 0..self.classes.len() {
             let Some(task) = self.first_of_class(class) else { continue };
-            let Some(id) = self.workers.least_loaded(&self.classes.get(class).resources) else {
-                continue;
-            };
+            let needs = &self.classes.get(class).resources;
+            let Some(id) = self.workers.least_loaded(needs) else { continue };
             let worker = &self.workers[id];
-            if self.has_room(worker, task) {
-                takers = takers.min(Some((worker.load, id))).or(Some((worker.load, id)));
+            let better = taker.is_none_or(|(load, than, _)| (worker.load, id) < (load, than));
+            if better && self.has_room(worker, task) {
+                taker = Some((worker.load, id, class));
             }
         }
-        takers.map(|(_, id)| id)
+        taker.map(|(_, id, class)| (id, class))
     }
 
     /// Gives one task to a worker with a free slot, or as many as may travel ahead to one without.
-    fn feed(&mut self, id: WorkerId) {
-        let mut idle = self.workers[id].free_slots() > 0;
+    /// There is room for the first of `class`, at least.
+    fn feed(&mut self, id: WorkerId, class: u32) {
+        let idle = self.workers[id].free_slots() > 0;
+        let mut fed = false;
         while let Some((from, task)) = self.best_for(id) {
-            if !self.has_room(&self.workers[id], task) {
+            if self.has_room(&self.workers[id], task) {
+                self.take(from, id);
+                self.assign(task, id);
+            } else {
+                if let (false, Some(task)) = (fed, self.first_of_class(class)) {
+                    self.take(From::Class(class), id);
+                    self.assign(task, id);
+                }
                 return;
             }
-            self.take(from, id);
-            self.assign(task, id);
-            if std::mem::take(&mut idle) {
+            fed = true;
+            if idle {
                 return;
             }
         }

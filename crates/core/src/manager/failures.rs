@@ -237,12 +237,14 @@ impl Manager {
                     worker.post.cancel.push(id);
                     worker.post.run.retain(|assignment| assignment.task != id);
                 }
-                self.promote(worker);
             }
             Stage::Done(_) => return,
         }
         self.counts.waiting += 1;
-        self.tasks[task].stage = Stage::Waiting { missing: 0 };
+        let stage = std::mem::replace(&mut self.tasks[task].stage, Stage::Waiting { missing: 0 });
+        if let Some(worker) = stage.assigned_to() {
+            self.promote(worker);
+        }
     }
 
     /// A task leaves a worker's queue.

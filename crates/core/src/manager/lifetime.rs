@@ -6,7 +6,7 @@ use super::blocks::{Block, Data, Extra, Stored};
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::Stage;
 use super::workers::WorkerStage;
-use crate::wire::{BlockDesc, Keep, Output};
+use crate::wire::{BlockDesc, Output};
 use freestone_base::WorkerId;
 
 impl Manager {
@@ -204,6 +204,7 @@ impl Manager {
     fn let_go_of(&mut self, slot: BlockSlot) {
         let needed = self.blocks[slot].is_needed();
         if !needed {
+            self.want_no_more(slot);
             self.let_go_of_data(slot);
         }
         match self.blocks[slot].producer {
@@ -289,10 +290,29 @@ impl Manager {
 
     /// A replica is gone.
     pub(super) fn remove_replica(&mut self, slot: BlockSlot, id: WorkerId) {
+        if self.detach_replica(slot, id) {
+            self.on_gone(slot);
+        }
+    }
+
+    /// A worker has none of its blocks any more. All are gone before anything is made again:
+    /// several may come from one task.
+    pub(super) fn remove_replicas(&mut self, mut blocks: Vec<BlockSlot>, id: WorkerId) {
+        blocks.sort_unstable();
+        blocks.retain(|slot| self.detach_replica(*slot, id));
+        for slot in blocks {
+            if self.blocks.get(slot).is_some_and(|block| !block.is_available()) {
+                self.on_gone(slot);
+            }
+        }
+    }
+
+    /// Forgets a replica; whether it was the last.
+    fn detach_replica(&mut self, slot: BlockSlot, id: WorkerId) -> bool {
         let block = &mut self.blocks[slot];
-        let Data::Stored(stored) = &mut block.data else { return };
+        let Data::Stored(stored) = &mut block.data else { return false };
         let Some(index) = stored.replicas.iter().position(|replica| *replica == id) else {
-            return;
+            return false;
         };
         stored.replicas.swap_remove(index);
         let (nbytes, gone) = (stored.nbytes, stored.replicas.is_empty());
@@ -301,15 +321,10 @@ impl Manager {
             worker.nbytes -= nbytes;
         }
         self.redirect_wants(slot, id);
-        if gone {
-            let block = &mut self.blocks[slot];
-            if !block.is_wanted() {
-                block.keep = Keep::Task;
-            }
-            self.on_gone(slot);
-        } else {
+        if !gone {
             self.want_again(slot, id);
         }
+        gone
     }
 }
 

@@ -114,6 +114,7 @@ impl Manager {
             nbytes: 0,
             receiving: Vec::new(),
             sending: Vec::new(),
+            wanted: SetOf::default(),
             inbox: BTreeSet::new(),
             outbox: BTreeSet::new(),
             touched: false,

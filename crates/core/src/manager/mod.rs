@@ -73,6 +73,8 @@ pub struct Manager {
     reductions: Table<ReductionSlot, Row>,
     /// What is for workers that have not joined.
     absent: BTreeMap<WorkerId, Early>,
+    /// Transfers that failed, to be tried again when time has passed.
+    delayed: Vec<(BlockSlot, WorkerId)>,
     closed: bool,
 }
 
@@ -127,6 +129,7 @@ impl Manager {
             bound: BTreeSet::new(),
             reductions: Table::new(),
             absent: BTreeMap::new(),
+            delayed: Vec::new(),
             closed: false,
         }
     }
@@ -151,6 +154,9 @@ impl Manager {
     /// Lets go of what is no longer needed, gives work to workers, and sends what is to be sent.
     fn finish_event(&mut self) {
         self.let_go();
+        if self.workers.retiring > 0 {
+            self.advance_retirements();
+        }
         if !self.touched.is_empty() || self.counts.ready > 0 {
             self.dispatch();
         }

@@ -21,11 +21,7 @@ impl Manager {
         let mut tasks = self.take_back(&worker);
         tasks.extend(self.take_queue(id, std::mem::take(&mut worker.queue)));
         self.end_transfers_of(&worker);
-        let mut blocks: Vec<BlockSlot> = worker.blocks.iter().copied().collect();
-        blocks.sort_unstable();
-        for slot in blocks {
-            self.remove_replica(slot, id);
-        }
+        self.remove_replicas(worker.blocks.iter().copied().collect(), id);
         self.unbind_all(id);
         for task in tasks {
             let Some(task) = self.tasks.find(task) else { continue };
@@ -50,9 +46,6 @@ impl Manager {
             self.counts.waiting += 1;
             self.counts.retried += 1;
             self.tasks[task].stage = Stage::Waiting { missing: 0 };
-            for index in 0..self.tasks[task].inputs.len() {
-                self.abandon(self.tasks[task].inputs[index], worker.id);
-            }
             if !running || self.survives_death(task, worker.id) {
                 tasks.push(id);
             }
@@ -151,6 +144,7 @@ impl Manager {
                 self.on_left(id);
             }
         }
+        self.restart_delayed();
         self.steal_again();
     }
 }

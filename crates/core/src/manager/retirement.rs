@@ -19,6 +19,8 @@ impl Manager {
         self.workers.rest(id);
         let worker = &mut self.workers[id];
         worker.stage = WorkerStage::Retiring;
+        self.workers.retiring += 1;
+        let worker = &mut self.workers[id];
         let queue = std::mem::take(&mut worker.queue);
         for task in self.take_queue(id, queue) {
             if let Some(task) = self.tasks.find(task) {
@@ -29,8 +31,18 @@ impl Manager {
         self.refuse_unschedulable();
     }
 
+    /// Takes the retirements of workers that were touched as far as they go.
+    pub(super) fn advance_retirements(&mut self) {
+        let mut index = 0;
+        while index < self.touched.len() {
+            self.advance_retirement(self.touched[index]);
+            index += 1;
+        }
+        self.let_go();
+    }
+
     /// Takes the retirement of a worker as far as it goes.
-    pub(super) fn advance_retirement(&mut self, id: WorkerId) {
+    fn advance_retirement(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.get(id) else { return };
         if worker.stage != WorkerStage::Retiring || worker.returning.is_some() {
             return;
@@ -99,17 +111,9 @@ impl Manager {
 
     fn close(&mut self, id: WorkerId) {
         self.workers[id].stage = WorkerStage::Closing;
+        self.workers.retiring -= 1;
         self.send(id, ToWorker::Shutdown);
-        self.remove_replicas_of(id);
-    }
-
-    /// A worker has none of its blocks any more.
-    pub(super) fn remove_replicas_of(&mut self, id: WorkerId) {
-        let Some(worker) = self.workers.get_mut(id) else { return };
-        let mut blocks: Vec<BlockSlot> = worker.blocks.iter().copied().collect();
-        blocks.sort_unstable();
-        for slot in blocks {
-            self.remove_replica(slot, id);
-        }
+        let blocks = self.workers[id].blocks.iter().copied().collect();
+        self.remove_replicas(blocks, id);
     }
 }

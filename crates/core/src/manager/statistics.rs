@@ -63,7 +63,8 @@ impl Manager {
         }
         for id in self.workers.ids() {
             self.workers.rest(id);
-            self.workers[id].stage = WorkerStage::Closing;
+            let stage = std::mem::replace(&mut self.workers[id].stage, WorkerStage::Closing);
+            self.workers.retiring -= u32::from(stage == WorkerStage::Retiring);
             self.workers[id].post.cancel.clear();
             self.send(id, ToWorker::Shutdown);
         }

@@ -81,7 +81,7 @@ impl<S: Slot, T> Table<S, T> {
     }
 
     pub fn remove(&mut self, slot: S) -> Option<T> {
-        let value = self.entries[slot.index()].value.take()?;
+        let value = self.entries.get_mut(slot.index())?.value.take()?;
         self.free.push(slot.index() as u32);
         if self.free.len() == self.entries.len() {
             self.entries = Vec::new();

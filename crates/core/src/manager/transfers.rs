@@ -9,8 +9,11 @@ use crate::wire::{BlockDesc, ToWorker};
 use freestone_base::{Name, WorkerId};
 use std::cmp::Reverse;
 
-/// How often a block may fail to come from its only holder before that counts as having lost it.
-const MOST_FAILURES: u32 = 3;
+/// How often a block may fail to come before the last holder asked counts as having lost it.
+const MOST_FAILURES: u32 = 10;
+
+/// How often it is asked for again at once; then, when time has passed.
+const HASTY_FAILURES: u32 = 3;
 
 impl Manager {
     /// Something at `target` needs the block there.
@@ -25,6 +28,9 @@ impl Manager {
         }
         let want = Want { target, stage: WantStage::Lacking, users: 1, failures: 0 };
         block.extra().wants.push(want);
+        if let Some(worker) = self.workers.get_mut(target) {
+            worker.wanted.insert(slot);
+        }
         if self.blocks[slot].is_available() {
             self.enqueue(slot, target);
             self.fill_target(target);
@@ -56,6 +62,9 @@ impl Manager {
     }
 
     fn remove_want(&mut self, slot: BlockSlot, target: WorkerId) {
+        if let Some(worker) = self.workers.get_mut(target) {
+            worker.wanted.remove(&slot);
+        }
         let block = &mut self.blocks[slot];
         if let Some(extra) = &mut block.extra {
             extra.wants.retain(|want| want.target != target);
@@ -258,20 +267,21 @@ impl Manager {
         missing_there: bool,
     ) {
         let Some(slot) = self.blocks.find(name) else { return };
-        let only = self.blocks[slot].replicas() == [source];
         let Some(want) = self.blocks[slot].want_mut(target) else { return };
         let WantStage::Active(sender) = want.stage else { return };
         want.failures += 1;
         want.stage = WantStage::Lacking;
         let (users, failures) = (want.users, want.failures);
         self.end(slot, sender, target);
-        if missing_there || (only && failures >= MOST_FAILURES) {
+        if missing_there || failures >= MOST_FAILURES {
             self.remove_replica(slot, source);
         }
         if users == 0 && self.blocks.get(slot).is_some() {
             self.remove_want(slot, target);
-        } else {
+        } else if failures < HASTY_FAILURES {
             self.restart(slot, target);
+        } else {
+            self.delayed.push((slot, target));
         }
         self.fill_source(sender);
         self.fill_target(target);
@@ -280,11 +290,22 @@ impl Manager {
     /// A want that stands as lacking is queued if the block is there.
     fn restart(&mut self, slot: BlockSlot, target: WorkerId) {
         let Some(block) = self.blocks.get_mut(slot) else { return };
-        let available = block.is_available();
+        let (available, there) = (block.is_available(), block.is_at(target));
         let Some(want) = block.want_mut(target) else { return };
+        if want.stage == WantStage::Lacking && there {
+            return self.remove_want(slot, target);
+        }
+        let Some(want) = self.blocks[slot].want_mut(target) else { return };
         if want.stage == WantStage::Lacking && available {
             self.enqueue(slot, target);
             self.fill_target(target);
+        }
+    }
+
+    /// Time has passed: what failed to come is asked for again.
+    pub(super) fn restart_delayed(&mut self) {
+        for (slot, target) in std::mem::take(&mut self.delayed) {
+            self.restart(slot, target);
         }
     }
 
@@ -310,22 +331,20 @@ impl Manager {
         }
     }
 
-    /// A worker is lost (and out of the table): its transfers end.
+    /// A worker is lost (and out of the table): nothing goes to it or comes from it any more. Those
+    /// that receive from it notice and say so.
     pub(super) fn end_transfers_of(&mut self, worker: &Worker) {
         let id = worker.id;
-        for slot in worker.receiving.iter().chain(worker.inbox.iter().map(|(_, slot)| slot)) {
-            self.abandon(*slot, id);
-        }
-        for (slot, target) in &worker.sending {
-            self.end(*slot, id, *target);
-            self.set_stage(*slot, *target, WantStage::Lacking);
+        let mut wanted: Vec<BlockSlot> = worker.wanted.iter().copied().collect();
+        wanted.sort_unstable();
+        for slot in wanted {
+            self.abandon(slot, id);
         }
         for (_, slot, target) in &worker.outbox {
             self.set_stage(*slot, *target, WantStage::Lacking);
         }
-        let moved = worker.outbox.iter().map(|(_, slot, target)| (*slot, *target));
-        for (slot, target) in worker.sending.iter().copied().chain(moved) {
-            self.restart(slot, target);
+        for (_, slot, target) in &worker.outbox {
+            self.restart(*slot, *target);
         }
     }
 
@@ -341,6 +360,16 @@ impl Manager {
         if let WantStage::Active(source) = stage {
             self.end(slot, source, target);
             self.fill_source(source);
+        }
+    }
+
+    /// A block is not needed any more: what is not under way need not come.
+    pub(super) fn want_no_more(&mut self, slot: BlockSlot) {
+        for Want { target, stage, .. } in self.blocks[slot].wants().to_vec() {
+            if !matches!(stage, WantStage::Active(_)) {
+                self.dequeue(slot, target, stage);
+                self.remove_want(slot, target);
+            }
         }
     }
 

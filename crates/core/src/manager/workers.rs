@@ -76,7 +76,9 @@ pub(super) struct Worker {
     pub receiving: Vec<BlockSlot>,
     /// Blocks being sent, and to whom.
     pub sending: Vec<(BlockSlot, WorkerId)>,
-    /// Wanted here; largest first.
+    /// All blocks that are wanted here, whether queued, being received or lacking.
+    pub wanted: SetOf<BlockSlot>,
+    /// Wanted here, with a place to come from; largest first.
     pub inbox: BTreeSet<(Reverse<u64>, BlockSlot)>,
     /// To be sent from here when a transfer ends; largest first.
     pub outbox: BTreeSet<(Reverse<u64>, BlockSlot, WorkerId)>,
@@ -178,6 +180,8 @@ pub(super) struct Workers {
     seen: Vec<bool>,
     kinds: Vec<Kind>,
     slots: u64,
+    /// How many retire.
+    pub retiring: u32,
 }
 
 impl Workers {
@@ -234,7 +238,9 @@ impl Workers {
 
     pub fn remove(&mut self, id: WorkerId) -> Option<Box<Worker>> {
         self.rest(id);
-        self.table.get_mut(id.0 as usize)?.take()
+        let worker = self.table.get_mut(id.0 as usize)?.take()?;
+        self.retiring -= u32::from(worker.stage == WorkerStage::Retiring);
+        Some(worker)
     }
 
     /// The worker takes no more work.

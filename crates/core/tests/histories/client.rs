@@ -3,7 +3,7 @@
 use super::known::{Blocks, Known, LARGE, Origin, SMALL};
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
 use freestone_core::manager::simulate::{Cluster, Combine, Options, Random, Script, script};
-use freestone_core::manager::{Outcome, Request, Statistics};
+use freestone_core::manager::{Explanation, Outcome, Request, Statistics};
 use freestone_core::wire::{CallOptions, Keep, Payload};
 use std::collections::BTreeMap;
 
@@ -34,6 +34,7 @@ pub struct Client {
     pub promises: Vec<Promise>,
     pub pins: Vec<(Name, WorkerId)>,
     pub statistics: Option<Statistics>,
+    pub explanation: Option<Explanation>,
     pub locations: BTreeMap<Name, Vec<WorkerId>>,
     pub asked_locations: Vec<Name>,
     serial: u64,
@@ -50,6 +51,7 @@ impl Client {
             promises: Vec::new(),
             pins: Vec::new(),
             statistics: None,
+            explanation: None,
             locations: BTreeMap::new(),
             asked_locations: Vec::new(),
             serial: 0,
@@ -118,9 +120,10 @@ impl Client {
         }
     }
 
-    fn on_pin(&mut self, name: Name, worker: WorkerId, ticket: Ticket, outcome: &Outcome) {
+    fn on_pin(&mut self, asked: Name, worker: WorkerId, ticket: Ticket, outcome: &Outcome) {
         match outcome {
             Outcome::Pinned { block, .. } => {
+                let name = self.blocks.resolve(asked);
                 let value = self.blocks.0.get(&name).map(|known| known.value);
                 if block.name != name || value != Some(block.checksum) {
                     self.cluster.violation(format!("{name} pinned as {block:?}"));
@@ -130,10 +133,10 @@ impl Client {
                 if there.is_some() && held.is_none_or(|held| held.pins == 0) {
                     self.cluster.violation(format!("{name} is not pinned on {worker}"));
                 }
-                self.pins.push((name, worker));
+                self.pins.push((asked, worker));
             }
             Outcome::Failed(_) if self.cluster.injected.gone.contains(&worker) => {}
-            other => self.on_block(name, ticket, other),
+            other => self.on_block(asked, ticket, other),
         }
     }
 
@@ -143,7 +146,7 @@ impl Client {
             Outcome::Locations(places) => {
                 self.locations = self.asked_locations.drain(..).zip(places).collect();
             }
-            Outcome::Explained(_) => {}
+            Outcome::Explained(why) => self.explanation = Some(*why),
             other => self.cluster.violation(format!("a question settled with {other:?}")),
         }
     }

@@ -1,6 +1,6 @@
 //! One history: a random run with faults, then a quiet end at which everything must be right.
 
-use super::client::{Asked, Client};
+use super::client::{Asked, Client, Promise};
 use freestone_base::Name;
 use freestone_core::manager::simulate::{Faults, Options, Random};
 use freestone_core::manager::{Config, Request};
@@ -100,15 +100,15 @@ fn come_to_rest(client: &mut Client) {
     client.cluster.options.faults = Faults { replace, ..Faults::default() };
     client.join(true);
     settle_down(client);
-    let open: Vec<String> = client
-        .promises
-        .iter()
-        .enumerate()
-        .filter(|(_, promise)| !promise.settled && !promise.lenient)
-        .map(|(ticket, promise)| format!("ticket-{ticket} {:?} is never settled", promise.asked))
-        .collect();
-    for what in open {
-        client.cluster.violation(what);
+    let open = |promise: &Promise| !promise.settled && !promise.lenient;
+    let asked = |promise: &Promise| open(promise).then_some(promise.asked);
+    let open: Vec<Asked> = client.promises.iter().filter_map(asked).collect();
+    for asked in open {
+        let (Asked::Block(name) | Asked::Pin(name, _)) = asked else { continue };
+        let ticket = client.ticket(Asked::Other);
+        client.ask(Request::Explain { name, ticket });
+        let why = client.explanation.take();
+        client.cluster.violation(format!("never settled: {asked:?}: {why:?}"));
     }
 }
 
@@ -188,8 +188,9 @@ fn remains(client: &Client) -> Vec<String> {
 fn misbeliefs(client: &Client) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, believed) in &client.locations {
+        let name = client.blocks.resolve(*name);
         let holds = |worker: &&freestone_core::manager::simulate::SimulatedWorker| {
-            worker.block(name).is_some()
+            worker.block(&name).is_some()
         };
         let mut truth: Vec<_> =
             client.cluster.workers().filter(holds).map(|worker| worker.id).collect();

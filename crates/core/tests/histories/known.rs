@@ -83,6 +83,15 @@ pub const SMALL: Resources = Resources { cores: 2, gpus: 0, memory: 8, disk: 0 }
 pub const LARGE: Resources = Resources { cores: 4, gpus: 1, memory: 32, disk: 0 };
 
 impl Blocks {
+    /// The block that stands for this one: a reduction of one input is that input.
+    pub fn resolve(&self, mut name: Name) -> Name {
+        while let Some(Known { origin: Origin::Reduce { .. }, inputs, .. }) = self.0.get(&name) {
+            let [input] = inputs[..] else { break };
+            name = input;
+        }
+        name
+    }
+
     /// What a block is made of, however far back, with what was made along with it.
     fn ancestry(&self, name: Name) -> BTreeSet<Name> {
         let mut found = BTreeSet::new();
@@ -149,12 +158,14 @@ impl Blocks {
         }
     }
 
-    /// A block without lineage whose replicas may all be gone.
+    /// A block without lineage whose replicas may all be gone, or can't be fetched.
     fn may_be_lost(&self, name: Name, injected: &Injected) -> bool {
-        let lost = injected.of(&name).lost;
+        let blows = injected.of(&name);
+        let lost = blows.lost + blows.unfetched / 3;
         let Some(known) = self.0.get(&name) else { return lost > 20 };
         match known.origin {
-            Origin::Put { worker } => lost > 0 || injected.gone.contains(&worker),
+            // One that was let go of may still be needed to make something lost again.
+            Origin::Put { worker } => lost > 0 || known.released || injected.gone.contains(&worker),
             Origin::Inline => false,
             _ => lost > 20 || (lost > 0 && known.released && known.is_kept()),
         }

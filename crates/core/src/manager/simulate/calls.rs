@@ -100,6 +100,11 @@ impl Calls {
         self.held.get(&task)
     }
 
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &HeldCall> {
+        self.held.values()
+    }
+
     /// Takes a call in.
     pub fn add(
         &mut self,

@@ -49,6 +49,8 @@ pub struct Blows {
     pub full: u32,
     /// A replica of the block was lost.
     pub lost: u32,
+    /// A transfer of the block failed.
+    pub unfetched: u32,
 }
 
 /// What was injected so far.

@@ -170,6 +170,9 @@ impl Cluster {
         let link = &self.links[source.0 as usize];
         let broken = !link.alive || link.silent;
         let result = if broken { result.and(Err(false)) } else { result };
+        if result.is_err() {
+            self.injected.at(name).unfetched += 1;
+        }
         let result = result.map_err(|missing| ("as injected".to_owned(), missing));
         self.on_worker(target, |worker, now, effects| {
             worker.fetched(name, transfer, result, now, effects);

@@ -136,6 +136,11 @@ impl SimulatedWorker {
         self.calls.get(task)
     }
 
+    /// The calls that it holds.
+    pub fn calls(&self) -> impl Iterator<Item = &HeldCall> {
+        self.calls.iter()
+    }
+
     /// How many calls it holds.
     pub fn held(&self) -> usize {
         self.calls.len()

@@ -1,0 +1,270 @@
+//! The manager in a few plain situations, on simulated workers: what it does, and how little.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
+use freestone_core::manager::simulate::{
+    Cluster, Combine, Options, Script, SimulatedWorker, script,
+};
+use freestone_core::manager::{Outcome, Reduction, Request, Statistics, Submission};
+use freestone_core::wire::{CallOptions, Payload};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const SECOND: u64 = 1_000_000_000;
+const MB: u64 = 1_000_000;
+
+/// A cluster whose client names blocks by numbers and knows their values.
+struct Scene {
+    cluster: Cluster,
+    values: BTreeMap<u64, u64>,
+    settled: BTreeMap<u64, Outcome>,
+}
+
+fn name(number: u64) -> Name {
+    Name::of(&number.to_le_bytes())
+}
+
+impl Scene {
+    fn new(workers: u32, cores: u32) -> Self {
+        let cluster = Cluster::new(Options { checked: true, ..Options::default() });
+        let mut scene = Self { cluster, values: BTreeMap::new(), settled: BTreeMap::new() };
+        scene.cluster.ask(Request::Define {
+            function: FunctionId(0),
+            label: "f".to_owned(),
+            definition: Payload::default(),
+        });
+        for _ in 0..workers {
+            let resources = Resources { cores, ..Resources::default() };
+            scene.cluster.join(resources, cores, Vec::new());
+        }
+        scene.run();
+        scene
+    }
+
+    fn call(&mut self, number: u64, inputs: &[u64], seconds: f64, nbytes: u64) -> Submission {
+        let duration_ns = (seconds * SECOND as f64) as u64;
+        let script = Script { duration_ns, nbytes, salt: number, ..Script::default() };
+        let values: Vec<u64> = inputs.iter().map(|input| self.values[input]).collect();
+        self.values.insert(number, script.value(FunctionId(0), &values, 0));
+        Submission {
+            outputs: [name(number)].into_iter().collect(),
+            function: FunctionId(0),
+            arguments: script.encode(),
+            inputs: inputs.iter().map(|input| name(*input)).collect(),
+            options: Arc::new(CallOptions::default()),
+            retries: 0,
+            priority: 0,
+            worker: None,
+            tickets: [Ticket(number)].into_iter().collect(),
+        }
+    }
+
+    fn submit(&mut self, number: u64, inputs: &[u64], seconds: f64, nbytes: u64) {
+        let call = self.call(number, inputs, seconds, nbytes);
+        self.cluster.ask(Request::Submit(vec![call]));
+    }
+
+    /// Runs until nothing happens any more, and checks every value.
+    fn run(&mut self) {
+        while !self.cluster.is_quiet() {
+            self.cluster.step();
+            self.check_sums();
+        }
+        assert_eq!(self.cluster.violations, Vec::<String>::new());
+        for (Ticket(number), outcome) in std::mem::take(&mut self.cluster.settled) {
+            if let Outcome::Ready(output) = &outcome {
+                assert_eq!(script::output_value(output), self.values[&number]);
+            }
+            assert!(self.settled.insert(number, outcome).is_none(), "{number} settled twice");
+        }
+    }
+
+    /// The calls of a reduction come with the arguments for as many inputs as they have.
+    fn check_sums(&self) {
+        for call in self.cluster.workers().flat_map(SimulatedWorker::calls) {
+            let script = Script::decode(call.assignment.arguments.as_slice()).unwrap();
+            if script.combine != Combine::Hash {
+                assert_eq!(script.salt, call.assignment.inputs.len() as u64);
+            }
+        }
+    }
+
+    fn is_ready(&self, number: u64) -> bool {
+        matches!(self.settled.get(&number), Some(Outcome::Ready(_)))
+    }
+
+    fn statistics(&mut self) -> Statistics {
+        let ticket = Ticket(u64::MAX);
+        self.settled.remove(&ticket.0);
+        self.cluster.ask(Request::Statistics { ticket });
+        self.run();
+        match &self.settled[&ticket.0] {
+            Outcome::Statistics(statistics) => (**statistics).clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        self.cluster.now as f64 / SECOND as f64
+    }
+
+    fn release_all(&mut self) {
+        let names = self.values.keys().map(|number| name(*number)).collect();
+        self.cluster.ask(Request::Release(names));
+        self.run();
+        let statistics = self.statistics();
+        assert_eq!((statistics.tasks, statistics.blocks), (0, 0));
+        assert_eq!(self.cluster.workers().flat_map(SimulatedWorker::blocks).count(), 0);
+    }
+}
+
+#[test]
+fn a_chain_stays_where_it_began() {
+    let mut scene = Scene::new(4, 2);
+    scene.submit(0, &[], 1.0, 10 * MB);
+    for number in 1..20 {
+        scene.submit(number, &[number - 1], 1.0, 10 * MB);
+    }
+    scene.run();
+    assert!(scene.is_ready(19));
+    assert_eq!(scene.statistics().transfers, 0);
+    assert!(scene.seconds() < 20.1, "{} s", scene.seconds());
+    scene.release_all();
+}
+
+#[test]
+fn a_tree_of_sums_is_as_fast_as_its_depth() {
+    let mut scene = Scene::new(8, 2);
+    for leaf in 0..16 {
+        scene.submit(leaf, &[], 1.0, MB);
+    }
+    let (mut level, mut next) = ((0..16).collect::<Vec<u64>>(), 16);
+    while level.len() > 1 {
+        let mut sums = Vec::new();
+        for pair in level.chunks(2) {
+            scene.submit(next, pair, 1.0, MB);
+            sums.push(next);
+            next += 1;
+        }
+        level = sums;
+    }
+    scene.run();
+    assert!(scene.is_ready(next - 1));
+    assert!(scene.seconds() < 5.2, "{} s", scene.seconds());
+    scene.release_all();
+}
+
+#[test]
+fn a_hot_block_is_sent_to_a_worker_once_and_from_more_than_one() {
+    let mut scene = Scene::new(16, 4);
+    scene.submit(0, &[], 1.0, 100 * MB);
+    scene.run();
+    for number in 1..=640 {
+        scene.submit(number, &[0], 1.0, 8);
+    }
+    scene.run();
+    assert!((1..=640).all(|number| scene.is_ready(number)));
+    assert!(scene.statistics().transfers <= 15);
+    assert!(scene.seconds() < 13.0, "{} s", scene.seconds());
+    scene.release_all();
+}
+
+#[test]
+fn both_sides_of_a_diamond_run_at_once() {
+    let mut scene = Scene::new(2, 2);
+    scene.submit(0, &[], 1.0, MB);
+    scene.submit(1, &[0], 3.0, MB);
+    scene.submit(2, &[0], 3.0, MB);
+    scene.submit(3, &[1, 2], 1.0, MB);
+    scene.run();
+    assert!(scene.is_ready(3));
+    assert!(scene.seconds() < 5.1, "{} s", scene.seconds());
+    scene.release_all();
+}
+
+#[test]
+fn a_chain_is_made_again_where_its_worker_was_lost() {
+    let mut scene = Scene::new(2, 1);
+    scene.submit(0, &[], 1.0, MB);
+    for number in 1..10 {
+        scene.submit(number, &[number - 1], 1.0, MB);
+    }
+    let names: Vec<Name> = (0..9).map(name).collect();
+    scene.cluster.ask(Request::Release(names));
+    for worker in [0, 1] {
+        scene.cluster.lose(5_500_000_000 + worker, WorkerId(worker as u32));
+        scene.cluster.join_like(6 * SECOND, WorkerId(worker as u32));
+    }
+    scene.run();
+    assert!(scene.is_ready(9));
+    assert!(scene.statistics().recovered >= 5);
+    assert!(scene.seconds() < 16.5, "{} s", scene.seconds());
+}
+
+/// Blocks numbered from 0, as many on each worker as on any other, and in no order of workers.
+fn scattered(workers: u32, blocks: u64) -> Scene {
+    let mut scene = Scene::new(workers, 2);
+    for number in 0..blocks {
+        let mut call = scene.call(number, &[], 0.1, 10 * MB);
+        call.worker = Some(WorkerId((number % u64::from(workers)) as u32));
+        scene.cluster.ask(Request::Submit(vec![call]));
+    }
+    scene.run();
+    scene
+}
+
+fn reduce(scene: &mut Scene, blocks: u64, arity: u32, commutes: bool) -> Statistics {
+    let combine = if commutes { Combine::Sum } else { Combine::Compose };
+    let script = Script { combine, duration_ns: SECOND / 10, nbytes: 10 * MB, ..Script::default() };
+    let values: Vec<u64> = (0..blocks).map(|number| scene.values[&number]).collect();
+    scene.values.insert(1_000, script.value(FunctionId(0), &values, 0));
+    scene.cluster.ask(Request::Reduce(Reduction {
+        output: name(1_000),
+        function: FunctionId(0),
+        arguments: (2..=u64::from(arity)).map(|salt| Script { salt, ..script }.encode()).collect(),
+        inputs: (0..blocks).map(name).collect(),
+        arity,
+        commutes,
+        options: Arc::new(CallOptions::default()),
+        retries: 0,
+        priority: 0,
+        ticket: Ticket(1_000),
+    }));
+    scene.run();
+    assert!(scene.is_ready(1_000));
+    scene.statistics()
+}
+
+/// What is on one worker is combined there first: only what is left of each worker travels.
+#[test]
+fn a_reduction_by_place_moves_few_bytes() {
+    let mut scene = scattered(4, 64);
+    let statistics = reduce(&mut scene, 64, 4, true);
+    assert!(statistics.transfers <= 12, "{} transfers", statistics.transfers);
+    scene.release_all();
+}
+
+/// Neighbours only: at most one block of each pair of neighbours travels, and no more.
+#[test]
+fn a_reduction_in_order_gives_the_value_in_order() {
+    let mut scene = scattered(4, 64);
+    let statistics = reduce(&mut scene, 64, 4, false);
+    assert!(statistics.transfers <= 64, "{} transfers", statistics.transfers);
+    scene.release_all();
+}
+
+/// All calls need a block of one worker, which would take 100 s: the others take their part.
+#[test]
+fn one_long_queue_is_shared() {
+    let mut scene = Scene::new(5, 1);
+    let mut first = scene.call(0, &[], 0.1, 10 * MB);
+    first.worker = Some(WorkerId(0));
+    scene.cluster.ask(Request::Submit(vec![first]));
+    scene.run();
+    let calls = (1..=100).map(|number| scene.call(number, &[0], 1.0, 8)).collect();
+    scene.cluster.ask(Request::Submit(calls));
+    scene.run();
+    assert!((1..=100).all(|number| scene.is_ready(number)));
+    assert!(scene.seconds() < 23.0, "{} s", scene.seconds());
+    scene.release_all();
+}
