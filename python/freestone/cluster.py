@@ -14,7 +14,7 @@ from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
 from freestone.compat import offer_joblib
 from freestone.config import Config, parse_nbytes
-from freestone.errors import ClosedError
+from freestone.errors import ClosedError, ConfigurationError
 from freestone.files import File, fetch
 from freestone.future import Future
 from freestone.observe.figures import Explanation, Statistics
@@ -160,7 +160,8 @@ class Cluster:
             it does to its process outlasts the call. ``"process"``: in a new interpreter.
         keep
             How long the result stays when no future and no task needs it any more: ``"task"``
-            (not at all), ``"session"``, ``"worker"``, or ``"forever"`` (on disk, for later runs).
+            (not at all), ``"session"``, ``"worker"``, or ``"forever"`` (on disk, for later runs, in
+            the folder that the setting `cache` names).
         pure
             Whether equal calls have equal results, so that one that was made before is not made
             again while its result is there.
@@ -226,6 +227,7 @@ class Cluster:
     ) -> tuple[int, _native.Options]:
         self._require_open("submit a call")
         options = dict(options)
+        self._require_cache(options.get("keep"))
         resources = options.pop("resources", None)
         if options.get("retries") is None:
             options["retries"] = self.config.retries
@@ -308,6 +310,7 @@ class Cluster:
         A large value is copied once, into the cache of the worker on this machine.
         """
         self._require_open("put a value")
+        self._require_cache(keep)
         if isinstance(value, File):
             return self._block_of(value)
         future: Future = self._manager.put(value, keep)
@@ -434,6 +437,9 @@ class Cluster:
 
     def retire(self, worker: int) -> None:
         """Let a worker go: its calls end, and what only it holds is handed over first."""
+        for entry in self._manager.statistics()["workers"]:
+            if entry["worker"] == f"worker-{worker}":
+                self._site.let_go(entry["folder"])
         self._manager.retire(worker)
 
     def close(self) -> None:
@@ -471,6 +477,11 @@ class Cluster:
     def _require_open(self, action: str) -> None:
         if self.closed:
             raise ClosedError(action)
+
+    def _require_cache(self, keep: str | None) -> None:
+        if keep == "forever" and self.config.cache is None:
+            problem = "keep='forever' needs a folder: open the cluster with cache=..., a path"
+            raise ConfigurationError(problem, key="cache", origin="default")
 
     def __enter__(self) -> Self:
         return self
