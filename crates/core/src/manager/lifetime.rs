@@ -123,7 +123,7 @@ impl Manager {
             Some(_) => {}
             None if block.is_coming() => {}
             None => {
-                let failure = self.block_failure(block.name, Why::InputLost(block.name));
+                let failure = Self::block_failure(block.name, Why::InputLost(block.name));
                 self.fail_block(slot, &failure);
             }
         }
