@@ -305,7 +305,7 @@ impl Blocks {
             }
             forget(&block.name);
         }
-        if self.names.is_empty() {
+        if self.names.is_empty() && self.names.capacity() > 1024 {
             self.names = ByName::default();
         }
     }

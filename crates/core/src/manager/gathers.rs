@@ -11,7 +11,7 @@ impl Manager {
     pub(super) fn on_gather(&mut self, name: Name, worker: WorkerId, ticket: Ticket) {
         let slot = self.blocks.find(&name).filter(|slot| !self.is_forgotten(*slot));
         let Some(slot) = slot else {
-            let failure = self.block_failure(name, Why::UnknownInput(name));
+            let failure = Self::block_failure(name, Why::UnknownInput(name));
             return self.settle(ticket, Outcome::Failed(failure));
         };
         if let Some(failure) = self.blocks[slot].failure().cloned() {
@@ -19,7 +19,7 @@ impl Manager {
         }
         let reachable = self.workers.is_present(worker) || self.workers.is_yet_to_join(worker);
         if !reachable && self.blocks[slot].stored().is_some() {
-            let failure = self.block_failure(name, Why::InputLost(name));
+            let failure = Self::block_failure(name, Why::InputLost(name));
             return self.settle(ticket, Outcome::Failed(failure));
         }
         let gather = Gather { worker, ticket, stage: GatherStage::Waiting, attempts: 0 };
@@ -65,7 +65,7 @@ impl Manager {
             if self.workers.is_present(at) {
                 self.want(slot, at);
             } else {
-                let failure = self.block_failure(name, Why::InputLost(name));
+                let failure = Self::block_failure(name, Why::InputLost(name));
                 let ticket = self.remove_gather(slot, index);
                 self.settle(ticket, Outcome::Failed(failure));
             }
@@ -154,7 +154,7 @@ impl Manager {
         gather.attempts += 1;
         if gather.attempts > most {
             let name = self.blocks[slot].name;
-            let failure = self.block_failure(name, Why::InputLost(name));
+            let failure = Self::block_failure(name, Why::InputLost(name));
             let ticket = self.remove_gather(slot, index);
             return self.settle(ticket, Outcome::Failed(failure));
         }
@@ -267,7 +267,7 @@ impl Manager {
             self.unpin_all(slot, id);
             while let Some(index) = self.gather_at(slot, id) {
                 let name = self.blocks[slot].name;
-                let failure = self.block_failure(name, Why::InputLost(name));
+                let failure = Self::block_failure(name, Why::InputLost(name));
                 let ticket = self.remove_gather(slot, index);
                 self.settle(ticket, Outcome::Failed(failure));
             }

@@ -124,7 +124,7 @@ impl Manager {
             None if block.is_coming() => {}
             None if self.has_origin(&block.name) => self.adopt_again(slot),
             None => {
-                let failure = self.block_failure(block.name, Why::InputLost(block.name));
+                let failure = Self::block_failure(block.name, Why::InputLost(block.name));
                 self.fail_block(slot, &failure);
             }
         }

@@ -2,7 +2,7 @@
 
 use super::Manager;
 use super::table::BlockSlot;
-use super::workers::WorkerStage;
+use super::workers::{Worker, WorkerStage};
 use crate::wire::{Keep, ToWorker};
 use freestone_base::{TaskId, WorkerId};
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ impl Manager {
             self.absent.entry(id).or_default().retire = true;
             return;
         }
-        if !self.workers.get(id).is_some_and(|worker| worker.is_active()) {
+        if !self.workers.get(id).is_some_and(Worker::is_active) {
             return;
         }
         self.workers.rest(id);
@@ -54,7 +54,7 @@ impl Manager {
             return;
         }
         if self.workers[id].handing.is_none() {
-            let handing = self.to_hand_over(id);
+            let handing = self.begin_handing_over(id);
             self.workers[id].handing = Some(handing);
         }
         loop {
@@ -85,7 +85,7 @@ impl Manager {
     }
 
     /// What only this worker has, and asks for places to copy it to.
-    fn to_hand_over(&mut self, id: WorkerId) -> BTreeSet<BlockSlot> {
+    fn begin_handing_over(&mut self, id: WorkerId) -> BTreeSet<BlockSlot> {
         let blocks = self.workers[id].blocks.iter().copied();
         let only: BTreeSet<BlockSlot> = blocks.filter(|slot| self.is_only_at(*slot, id)).collect();
         for slot in &only {

@@ -86,7 +86,7 @@ impl Manager {
         if tickets.is_empty() {
             return;
         }
-        let failure = self.block_failure(name, Why::Closed);
+        let failure = Self::block_failure(name, Why::Closed);
         for ticket in tickets {
             self.settle(ticket, Outcome::Failed(failure.clone()));
         }

@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 impl Manager {
-    pub(super) fn on_submission(&mut self, submission: Submission) {
-        if self.answer(&submission) {
+    pub(super) fn on_submission(&mut self, submission: &Submission) {
+        if self.answer(submission) {
             return;
         }
         let mut unusable = None;
@@ -24,20 +24,20 @@ impl Manager {
                 Some((_, Some(failure))) => unusable = unusable.or(Some(Arc::clone(failure))),
                 None => {
                     unusable = unusable
-                        .or_else(|| Some(self.failure_of(&submission, Why::UnknownInput(*name))));
+                        .or_else(|| Some(self.failure_of(submission, Why::UnknownInput(*name))));
                 }
             }
         }
         let depth = inputs.iter().map(|slot| self.blocks[*slot].depth + 1).max().unwrap_or(0);
-        let outputs = self.reference_outputs(&submission, depth);
-        if let Some(failure) = unusable.or_else(|| self.unschedulable(&submission)) {
+        let outputs = self.reference_outputs(submission, depth);
+        if let Some(failure) = unusable.or_else(|| self.unschedulable(submission)) {
             self.counts.failed += 1;
             for slot in outputs {
                 self.fail_block(slot, &failure);
             }
             return;
         }
-        self.insert_task(&submission, inputs, outputs, depth);
+        self.insert_task(submission, inputs, outputs, depth);
     }
 
     /// A block that is known by name only: dropped, and nothing that could make it again.
@@ -172,6 +172,7 @@ impl Manager {
             priority: submission.priority,
             depth,
             attempt: 0,
+            stamp: 0,
             retries: submission.retries,
             ready_ns: 0,
             sent_ns: 0,
@@ -245,7 +246,7 @@ impl Manager {
     pub(super) fn on_watch(&mut self, name: Name, ticket: Ticket) {
         let slot = self.blocks.find(&name).filter(|slot| !self.is_forgotten(*slot));
         let Some(slot) = slot else {
-            let failure = self.block_failure(name, Why::UnknownInput(name));
+            let failure = Self::block_failure(name, Why::UnknownInput(name));
             return self.settle(ticket, Outcome::Failed(failure));
         };
         self.blocks[slot].references += 1;
@@ -257,7 +258,7 @@ impl Manager {
     }
 
     /// A failure that is about a block and no task.
-    pub(super) fn block_failure(&self, name: Name, why: Why) -> Arc<Failure> {
+    pub(super) fn block_failure(name: Name, why: Why) -> Arc<Failure> {
         Arc::new(Failure { label: String::new(), name, worker: None, attempts: 0, why })
     }
 
