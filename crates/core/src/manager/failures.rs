@@ -33,9 +33,8 @@ impl Manager {
         for class in 0..self.classes.len() {
             let needs = self.classes.get(class).resources;
             let Some(why) = self.refusal(&needs, None) else { continue };
-            for id in self.classes.queue(class).drain() {
-                let Some(task) = self.tasks.find(id) else { continue };
-                if self.tasks[task].stage == Stage::Ready {
+            for entry in self.classes.queue(class).drain() {
+                if let Some(task) = self.tasks.find_queued(entry, Stage::Ready) {
                     self.counts.ready -= 1;
                     self.counts.waiting += 1;
                     self.tasks[task].stage = Stage::Waiting { missing: 0 };

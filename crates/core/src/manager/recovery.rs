@@ -66,18 +66,17 @@ impl Manager {
 
     /// The tasks that were queued for a worker; they stand as waiting.
     pub(super) fn take_queue(&mut self, worker: WorkerId, mut queue: Queue) -> Vec<TaskId> {
-        let mut tasks = queue.drain();
-        tasks.retain(|id| {
-            let Some(task) = self.tasks.find(*id) else { return false };
-            let meant = self.tasks[task].stage == Stage::Queued(worker);
-            if meant {
-                self.counts.ready -= 1;
-                self.counts.waiting += 1;
-                self.unqueue(task, worker);
-                self.tasks[task].stage = Stage::Waiting { missing: 0 };
-            }
-            meant
-        });
+        let mut tasks = Vec::new();
+        for entry in queue.drain() {
+            let Some(task) = self.tasks.find_queued(entry, Stage::Queued(worker)) else {
+                continue;
+            };
+            self.counts.ready -= 1;
+            self.counts.waiting += 1;
+            self.unqueue(task, worker);
+            self.tasks[task].stage = Stage::Waiting { missing: 0 };
+            tasks.push(entry.0);
+        }
         tasks
     }
 

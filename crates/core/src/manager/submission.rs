@@ -171,6 +171,7 @@ impl Manager {
             priority: submission.priority,
             depth,
             attempt: 0,
+            stamp: 0,
             retries: submission.retries,
             ready_ns: 0,
             sent_ns: 0,
