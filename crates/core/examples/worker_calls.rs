@@ -13,7 +13,6 @@ use freestone_core::wire::{
 use freestone_core::worker::{Action, Event, Worker, WorkerConfig};
 use smallvec::smallvec;
 use std::sync::Arc;
-use std::time::Instant;
 
 const CALLS: u64 = 400_000;
 const BATCH: u64 = 200;
@@ -57,17 +56,25 @@ fn worker() -> Worker {
     worker
 }
 
+/// Processor time of this thread: what else the machine does takes no part in it.
+fn cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a clock that every Linux has, and room for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
 /// Nanoseconds per call; with `wire`, messages are encoded and decoded as well.
 fn run(wire: bool) -> f64 {
     let mut worker = worker();
     let options = Arc::new(CallOptions::default());
     let batches: Vec<Vec<Assignment>> = (0..CALLS / BATCH)
-        .map(|batch| (batch * BATCH..(batch + 1) * BATCH))
+        .map(|batch| batch * BATCH..(batch + 1) * BATCH)
         .map(|tasks| tasks.map(|task| assignment(task, &options)).collect())
         .collect();
     let mut bytes = Vec::new();
     let mut done = 0;
-    let start = Instant::now();
+    let start = cpu_ns();
     let mut waiting = Vec::new();
     for batch in batches {
         let mut message = ToWorker::Run(batch);
@@ -114,7 +121,7 @@ fn run(wire: bool) -> f64 {
         }
     }
     assert_eq!(done as u64, CALLS);
-    start.elapsed().as_nanos() as f64 / CALLS as f64
+    (cpu_ns() - start) as f64 / CALLS as f64
 }
 
 fn again<T: serde::Serialize + serde::de::DeserializeOwned>(message: &T, bytes: &mut Vec<u8>) -> T {

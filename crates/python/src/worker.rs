@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[pyfunction]
 #[pyo3(signature = (*, manager, key, folder, memory_dir, disk_dir, cache, executors, ram, memory,
     disk, gpus, spin_us, transfers_in, transfers_out, executor_command))]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // as PyO3 extracts them
 pub fn run_worker(
     py: Python<'_>,
     manager: String,

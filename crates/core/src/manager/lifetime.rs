@@ -68,11 +68,11 @@ impl Manager {
     pub(super) fn on_available(&mut self, slot: BlockSlot) {
         let block = &mut self.blocks[slot];
         let tickets = std::mem::take(&mut block.tickets);
-        if !tickets.is_empty() {
-            if let Some(output) = block.as_output() {
-                for ticket in tickets {
-                    self.settle(ticket, Outcome::Ready(output.clone()));
-                }
+        if !tickets.is_empty()
+            && let Some(output) = block.as_output()
+        {
+            for ticket in tickets {
+                self.settle(ticket, Outcome::Ready(output.clone()));
             }
         }
         if self.blocks[slot].extra.is_some() {

@@ -169,11 +169,11 @@ impl Manager {
 
     /// Looks at a worker when the event has been handled.
     fn touch(&mut self, id: WorkerId) {
-        if let Some(worker) = self.workers.get_mut(id) {
-            if !worker.touched {
-                worker.touched = true;
-                self.touched.push(id);
-            }
+        if let Some(worker) = self.workers.get_mut(id)
+            && !worker.touched
+        {
+            worker.touched = true;
+            self.touched.push(id);
         }
     }
 

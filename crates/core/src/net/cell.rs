@@ -132,10 +132,9 @@ impl Completions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manager::Statistics;
 
     fn outcome() -> Outcome {
-        Outcome::Statistics(Box::new(Statistics::default()))
+        Outcome::Statistics(Box::default())
     }
 
     #[test]

@@ -155,13 +155,9 @@ impl Shell {
         }
     }
 
-    fn now(&self) -> Now {
-        // The clock that executors tell their times in.
-        monotonic_ns()
-    }
-
     fn handle(&mut self, event: Event) {
-        let now = self.now();
+        // The clock that executors tell their times in.
+        let now: Now = monotonic_ns();
         self.manager.handle(event, now, &mut self.actions);
     }
 
@@ -224,7 +220,7 @@ impl Shell {
     }
 
     fn on_worker(&mut self, worker: WorkerId, event: &mio::event::Event) {
-        let now = self.now();
+        let now: Now = monotonic_ns();
         let Some(connection) = self.connections.get_mut(&worker) else { return };
         connection.note(event);
         let (manager, actions) = (&mut self.manager, &mut self.actions);

@@ -19,10 +19,14 @@ mod tickets;
 pub mod transfer;
 pub mod worker;
 mod worker_actions;
+pub mod worker_options;
+mod worker_peers;
+mod worker_site;
 
 pub use cell::{Cell, Completions};
 pub use client::Client;
 pub use clock::monotonic_ns;
 pub use connection::{Connection, ConnectionError, Stream};
 pub use poller::{Poller, Waker};
-pub use worker::{WorkerError, WorkerOptions, run_worker};
+pub use worker::run_worker;
+pub use worker_options::{WorkerError, WorkerOptions};

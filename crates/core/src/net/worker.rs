@@ -1,20 +1,21 @@
 //! The process of a worker: carries out what the worker's state machine decides.
 
+pub use super::worker_options::{WorkerError, WorkerOptions};
+
 use super::connection::{Connection, ConnectionError, Stream};
 use super::executors::{ExecutorOptions, Process};
 use super::poller::{Poller, WAKER, Waker};
 use super::pool::Pool;
 use super::signals::Signals;
 use super::transfer::Receiving;
+use super::worker_site::Site;
 use crate::store::forever::Forever;
-use crate::store::lock::Lock;
-use crate::store::{Folder, StoreError};
+use crate::store::{Folder, Tier};
 use crate::wire::{
-    Address, BlockAnswer, BlockRequest, FromExecutor, FromWorker, Output, PROTOCOL, Report,
-    ToWorker,
+    Address, CallResult, FromExecutor, FromWorker, Output, PROTOCOL, Report, ToWorker,
 };
-use crate::worker::{Action, Event, Now, Worker, WorkerConfig};
-use freestone_base::Resources;
+use crate::worker::{Action, Event, Now, Worker};
+use freestone_base::Name;
 use mio::net::UnixListener;
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
@@ -25,78 +26,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-
-/// How to start a worker.
-#[derive(Clone, Debug)]
-pub struct WorkerOptions {
-    /// Where the manager listens.
-    pub manager: Address,
-    /// Proof that this worker may join, which its peers must show as well.
-    pub key: String,
-    /// The unix socket at which peers ask for blocks; made here, removed at the end.
-    pub socket: PathBuf,
-    /// What calls may take together.
-    pub resources: Resources,
-    /// How many executors.
-    pub slots: u32,
-    /// The folder of the blocks in memory: in tmpfs. Removed at the end.
-    pub memory_dir: PathBuf,
-    /// The folder of the blocks on disk. Removed at the end.
-    pub disk_dir: PathBuf,
-    /// The folder of the blocks that are kept for later runs, if there shall be any.
-    pub forever_dir: Option<PathBuf>,
-    /// Bytes of the memory tier, those of freed segments among them.
-    pub memory_quota: u64,
-    /// Bytes of the disk tier.
-    pub disk_quota: u64,
-    /// The program that is an executor, and its arguments.
-    pub executor_command: Vec<String>,
-    /// Variables set for executors, besides those of this process.
-    pub environment: Vec<(String, String)>,
-    /// How long to look for work before sleeping, in microseconds; 0 is not at all.
-    pub spin_us: u64,
-    /// The most blocks received at once.
-    pub transfers_in: u32,
-    /// The most blocks sent at once.
-    pub transfers_out: u32,
-}
-
-/// Why a worker could not be started, or ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum WorkerError {
-    /// The manager can't be reached.
-    #[error("the manager at {address:?} can't be reached: {source}")]
-    Manager {
-        /// Where it should be.
-        address: Address,
-        /// Why.
-        source: io::Error,
-    },
-    /// The socket for peers can't be made.
-    #[error("the worker can't listen at {}: {source}", path.display())]
-    Listen {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The cache's folders can't be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// It can't do its work, for instance since executors do not start.
-    #[error("the worker gives up: {reason}")]
-    Ended {
-        /// Why.
-        reason: String,
-    },
-    /// The operating system says no.
-    #[error("the worker can't go on: {0}")]
-    Io(#[from] io::Error),
-}
-
-/// Part of the memory quota that is left to freed segments, and the most of it.
-const FREE_SHARE: u64 = 8;
-const MOST_FREE: u64 = 1 << 30;
 
 /// Who has a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,22 +49,6 @@ pub fn run_worker(options: WorkerOptions) -> Result<(), WorkerError> {
     Shell::new(options)?.run()
 }
 
-/// What a worker leaves nothing of.
-struct Leftovers {
-    folder: Folder,
-    /// Once it is ours.
-    socket: Option<PathBuf>,
-    _locks: [Lock; 2],
-}
-
-impl Drop for Leftovers {
-    fn drop(&mut self) {
-        // What can't be removed now is swept by a later run.
-        let _ = self.socket.as_ref().map(std::fs::remove_file);
-        let _ = self.folder.remove_all();
-    }
-}
-
 pub(super) struct Shell {
     pub(super) worker: Worker,
     pub(super) key: String,
@@ -143,7 +56,7 @@ pub(super) struct Shell {
     pub(super) roles: HashMap<Token, Role>,
     next_token: usize,
     pub(super) manager: Connection,
-    listener: UnixListener,
+    pub(super) listener: UnixListener,
     pub(super) executor_options: ExecutorOptions,
     pub(super) executors: Vec<Option<Process>>,
     /// Executors with output that is to be written in this turn.
@@ -168,41 +81,23 @@ pub(super) struct Shell {
     pub(super) incoming: Pool,
     pub(super) outgoing: Pool,
     pub(super) mover: Pool,
-    _leftovers: Leftovers,
+    site: Site,
     signals: Signals,
 }
 
 impl Shell {
     fn new(options: WorkerOptions) -> Result<Self, WorkerError> {
         let signals = Signals::install()?;
-        let free_limit = (options.memory_quota / FREE_SHARE).min(MOST_FREE);
-        let folder = Folder::open(&options.memory_dir, &options.disk_dir)?;
-        let folder = folder.with_free_limit(free_limit);
-        let locks = [Lock::take(&options.memory_dir)?, Lock::take(&options.disk_dir)?];
-        let mut leftovers = Leftovers { folder: folder.clone(), socket: None, _locks: locks };
-        let forever = options.forever_dir.as_deref().map(Forever::open).transpose()?;
-        let kept = forever.as_ref().map(Forever::blocks).transpose()?.unwrap_or_default();
+        let site = Site::open(&options)?;
         let poller = Poller::new(options.spin_us)?;
-        let listener = UnixListener::bind(&options.socket)
-            .map_err(|source| WorkerError::Listen { path: options.socket.clone(), source })?;
-        leftovers.socket = Some(options.socket.clone());
+        let (listener, site) = site.listen(&options)?;
         let manager = Stream::connect(&options.manager)
             .map_err(|source| WorkerError::Manager { address: options.manager.clone(), source })?;
         let manager = Connection::new(manager, poller.registry(), Token(0))?;
-        let config = WorkerConfig {
-            resources: options.resources,
-            slots: options.slots,
-            memory_quota: options.memory_quota - free_limit,
-            disk_quota: options.disk_quota,
-            memory_folder: options.memory_dir.clone(),
-            disk_folder: options.disk_dir.clone(),
-            forever_folder: options.forever_dir.clone(),
-            transfers_in: options.transfers_in,
-        };
         let (done, finished) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let mut shell = Self {
-            worker: Worker::new(config, kept.clone()),
+            worker: Worker::new(site.config(&options), site.kept.clone()),
             key: options.key.clone(),
             waker: poller.waker(),
             roles: HashMap::new(),
@@ -211,12 +106,7 @@ impl Shell {
             listener,
             signals,
             executors: (0..options.slots).map(|_| None).collect(),
-            executor_options: ExecutorOptions {
-                command: options.executor_command.clone(),
-                environment: options.environment.clone(),
-                memory_dir: options.memory_dir.clone(),
-                disk_dir: options.disk_dir.clone(),
-            },
+            executor_options: executor_options(&options),
             touched: Vec::new(),
             peers: HashMap::new(),
             links: HashMap::new(),
@@ -226,23 +116,18 @@ impl Shell {
             done,
             finished,
             stash: None,
-            receiving: Receiving {
-                folder: folder.clone(),
-                key: options.key.clone(),
-                links: true,
-                stop: Arc::clone(&stop),
-            },
+            receiving: receiving(&site.folder, &options, &stop),
             stop,
-            folder,
-            forever,
+            folder: site.folder.clone(),
+            forever: site.forever.clone(),
             incoming: Pool::new("freestone-in", options.transfers_in)?,
             outgoing: Pool::new("freestone-out", options.transfers_out)?,
             mover: Pool::new("freestone-disk", 1)?,
             poller,
-            _leftovers: leftovers,
+            site,
         };
         shell.register()?;
-        shell.greet(options, kept);
+        shell.greet(options);
         Ok(shell)
     }
 
@@ -256,7 +141,7 @@ impl Shell {
         Ok(())
     }
 
-    fn greet(&mut self, options: WorkerOptions, blocks: Vec<crate::wire::BlockDesc>) {
+    fn greet(&mut self, options: WorkerOptions) {
         let hello = FromWorker::Hello {
             protocol: PROTOCOL,
             key: options.key,
@@ -266,7 +151,7 @@ impl Shell {
             pid: std::process::id(),
             host: hostname(),
             folder: options.memory_dir.display().to_string(),
-            blocks,
+            blocks: self.site.kept.clone(),
         };
         self.tell(&hello);
     }
@@ -415,14 +300,14 @@ impl Shell {
         received.map(|_| ())
     }
 
-    fn outputs_on_disk(&self, results: &[crate::wire::CallResult]) -> Vec<freestone_base::Name> {
+    fn outputs_on_disk(&self, results: &[CallResult]) -> Vec<Name> {
         let outputs = results.iter().flat_map(|result| result.result.iter().flatten());
         outputs
             .filter_map(|output| match output {
                 Output::Inline(_) => None,
                 Output::Stored(block) => {
                     let (_, tier) = self.folder.path(block.name, &block.form)?;
-                    (tier == crate::store::Tier::Disk).then_some(block.name)
+                    (tier == Tier::Disk).then_some(block.name)
                 }
             })
             .collect()
@@ -440,59 +325,20 @@ impl Shell {
             self.handle(Event::Died { executor, claimed, signal, status });
         }
     }
+}
 
-    fn accept(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            let token = self.token(Role::Peer);
-            let connection = Connection::new(Stream::Unix(stream), self.poller.registry(), token);
-            match connection {
-                Ok(connection) => {
-                    self.peers.insert(token, connection);
-                }
-                Err(_) => {
-                    self.roles.remove(&token);
-                }
-            }
-        }
+fn executor_options(options: &WorkerOptions) -> ExecutorOptions {
+    ExecutorOptions {
+        command: options.executor_command.clone(),
+        environment: options.environment.clone(),
+        memory_dir: options.memory_dir.clone(),
+        disk_dir: options.disk_dir.clone(),
     }
+}
 
-    fn on_peer(&mut self, token: Token, event: &mio::event::Event) {
-        let Some(peer) = self.peers.get_mut(&token) else { return };
-        peer.note(event);
-        let mut request: Option<BlockRequest> = None;
-        let received = peer.receive(|message| request = Some(message));
-        match request {
-            Some(request) if request.protocol != PROTOCOL => {
-                self.answer(token, &BlockAnswer::Refused("another version".to_owned()));
-            }
-            Some(request) if !is_equal(&request.key, &self.key) => {
-                self.answer(token, &BlockAnswer::Refused("the key is wrong".to_owned()));
-            }
-            Some(request) => {
-                self.links.extend(request.link_into.map(|folder| (token, folder.into())));
-                self.handle(Event::Asked { question: token.0 as u64, name: request.name });
-            }
-            None if received.is_err() => self.forget_peer(token),
-            None => {}
-        }
-    }
-
-    /// Answers a peer and ends the connection.
-    pub(super) fn answer(&mut self, token: Token, answer: &BlockAnswer) {
-        if let Some(peer) = self.peers.get_mut(&token) {
-            // If the peer is gone, it does not need to know; a few bytes always fit.
-            let _ = peer.send(answer).and_then(|()| peer.flush(self.poller.registry()));
-        }
-        self.forget_peer(token);
-    }
-
-    fn forget_peer(&mut self, token: Token) {
-        self.roles.remove(&token);
-        self.links.remove(&token);
-        if let Some(mut peer) = self.peers.remove(&token) {
-            peer.deregister(self.poller.registry());
-        }
-    }
+fn receiving(folder: &Folder, options: &WorkerOptions, stop: &Arc<AtomicBool>) -> Receiving {
+    let (folder, key) = (folder.clone(), options.key.clone());
+    Receiving { folder, key, links: true, stop: Arc::clone(stop) }
 }
 
 /// Nanoseconds of the machine's monotonic clock, which its executors use as well.
@@ -501,13 +347,6 @@ pub(super) fn now() -> Now {
     // SAFETY: a clock that every Linux has, and room for the answer.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
-}
-
-/// Whether two keys are equal, in a time that does not tell where they differ.
-fn is_equal(one: &str, other: &str) -> bool {
-    one.len() == other.len()
-        && one.bytes().zip(other.bytes()).fold(0, |differ, (one, other)| differ | (one ^ other))
-            == 0
 }
 
 fn hostname() -> String {

@@ -111,15 +111,8 @@ impl Worker {
         out: &mut Vec<Action>,
     ) {
         let Some(there) = self.executors.get_mut(executor as usize) else { return };
-        let stillborn = if there.health == Health::Starting { there.stillborn + 1 } else { 0 };
-        let wait = if stillborn == 0 { 0 } else { REVIVE_NS << stillborn.min(6) };
-        let next = Executor {
-            health: Health::Dead { again_at: now + wait },
-            stillborn,
-            moved_at: now,
-            ..Executor::new()
-        };
-        let mut dead = std::mem::replace(there, next);
+        let mut dead = bury(there, now);
+        let stillborn = there.stillborn;
         self.status.executors_restarted += 1;
         if let Some(lease) = dead.lease.take() {
             self.free = self.free.plus(&lease);
@@ -244,4 +237,13 @@ impl Worker {
             out.push(Action::Send(executor, ToExecutor::Define { function, label, definition }));
         }
     }
+}
+
+/// Puts in the place of a dead executor the one that will be started.
+fn bury(there: &mut Executor, now: Now) -> Executor {
+    let stillborn = if there.health == Health::Starting { there.stillborn + 1 } else { 0 };
+    let wait = if stillborn == 0 { 0 } else { REVIVE_NS << stillborn.min(6) };
+    let health = Health::Dead { again_at: now + wait };
+    let next = Executor { health, stillborn, moved_at: now, ..Executor::new() };
+    std::mem::replace(there, next)
 }

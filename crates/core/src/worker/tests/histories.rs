@@ -50,8 +50,8 @@ impl World {
         self.dice.pick(&known)
     }
 
-    fn random_step(&mut self) {
-        match self.dice.below(20) {
+    fn manager_step(&mut self) {
+        match self.dice.below(9) {
             0 | 1 => self.submit(),
             2 | 3 => {
                 if let Some(name) = self.some_block().filter(|name| !self.blocks[name].1) {
@@ -80,7 +80,7 @@ impl World {
                     self.pin(name);
                 }
             }
-            8 => {
+            _ => {
                 let pinned = self.pinned.clone();
                 if let Some(name) = self.dice.pick(&pinned) {
                     let at = self.pinned.iter().position(|other| *other == name).unwrap();
@@ -88,6 +88,12 @@ impl World {
                     self.say(ToWorker::Unpin(name));
                 }
             }
+        }
+    }
+
+    fn random_step(&mut self) {
+        match self.dice.below(20) {
+            0..=8 => self.manager_step(),
             9 => {
                 if let Some(name) = self.some_block() {
                     self.event(Event::Asked { question: 1, name });

@@ -1,22 +1,22 @@
 //! Everything around a worker, driven by a seed. After each step, what must always hold is
 //! checked.
 
+use super::executors::{FakeExecutor, forget};
 use crate::store::Tier;
 use crate::wire::{
-    Address, Assignment, BlockDesc, Call, CallOptions, CallResult, Form, FromWorker, Input, Keep,
-    Output, PlacedInput, Report, TaskFailure, ToExecutor, ToWorker,
+    Address, Assignment, BlockDesc, CallOptions, Form, FromWorker, Input, Keep, Output, Report,
+    ToWorker,
 };
 use crate::worker::cache::Place;
-use crate::worker::claim::{Claims, INITIAL};
+use crate::worker::claim::Claims;
 use crate::worker::{
     Action, Adopted, Event, ExternalFile, FileStamp, Now, TransferError, Worker, WorkerConfig,
 };
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use smallvec::smallvec;
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 /// Numbers from a seed (`SplitMix64`).
 pub struct Dice(u64);
@@ -44,41 +44,6 @@ impl Dice {
 
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
         if from.is_empty() { None } else { Some(from[self.below(from.len() as u64) as usize]) }
-    }
-}
-
-/// An executor's process as far as it matters here.
-#[derive(Debug)]
-pub struct FakeExecutor {
-    is_alive: bool,
-    is_ready: bool,
-    killed: bool,
-    word: AtomicU64,
-    socket: VecDeque<ToExecutor>,
-    queue: VecDeque<Call>,
-    pub running: Option<Call>,
-    finished: Vec<CallResult>,
-    /// Inputs that it maps now.
-    mapped: Vec<Name>,
-    unmapped: Vec<Name>,
-    defined: HashSet<FunctionId>,
-}
-
-impl FakeExecutor {
-    fn dead() -> Self {
-        Self {
-            is_alive: false,
-            is_ready: false,
-            killed: false,
-            word: AtomicU64::new(INITIAL),
-            socket: VecDeque::new(),
-            queue: VecDeque::new(),
-            running: None,
-            finished: Vec::new(),
-            mapped: Vec::new(),
-            unmapped: Vec::new(),
-            defined: HashSet::new(),
-        }
     }
 }
 
@@ -201,6 +166,46 @@ impl World {
         match action {
             Action::Tell(message) => self.on_told(message),
             Action::Report(report) => self.on_report(report),
+            Action::Send(..) | Action::Spawn(_) | Action::Kill(_) | Action::Revoke { .. } => {
+                self.on_executors(action);
+            }
+            Action::Check { task, .. } => {
+                let changed = !self.is_calm && self.dice.one_in(5);
+                let result = if changed {
+                    Err(("/user/file".to_owned(), "changed".to_owned()))
+                } else {
+                    Ok(())
+                };
+                self.pending.push(Event::Checked { task, result });
+            }
+            Action::Adopt { block, owned, path, .. } => self.on_adopt(block, path, owned),
+            Action::Transfer { .. }
+            | Action::MoveToDisk { .. }
+            | Action::Verify { .. }
+            | Action::Preserve { .. } => self.on_background(action),
+            Action::Serve { block, .. } => {
+                self.serving.push(block.name);
+                let name = block.name;
+                self.pending.push(Event::Served { name, nbytes: block.nbytes, changed: None });
+            }
+            Action::Discard { .. } | Action::Refuse { .. } => {}
+            Action::Remove { name, tier, .. } => {
+                let place = self.worker.cache.get(name).map(|block| block.place.clone());
+                if place.is_none() || place == Some(Place::Tier(tier)) {
+                    self.assert_unused(name, "removed");
+                }
+                assert!(self.files.remove(&(name, tier)).is_some(), "{name} is not in {tier:?}");
+            }
+            Action::Forget(block) => assert!(self.kept.remove(&block.name)),
+            Action::End(reason) => {
+                assert_eq!(reason, None);
+                self.ended = true;
+            }
+        }
+    }
+
+    fn on_executors(&mut self, action: Action) {
+        match action {
             Action::Send(executor, message) => {
                 let executor = &mut self.executors[executor as usize];
                 assert!(executor.is_alive, "{message:?} to a dead executor");
@@ -217,16 +222,12 @@ impl World {
                 let (first, claimed) = (claims.revoke_from(from), claims.claimed());
                 self.event(Event::Revoked { executor, first, claimed });
             }
-            Action::Check { task, .. } => {
-                let changed = !self.is_calm && self.dice.one_in(5);
-                let result = if changed {
-                    Err(("/user/file".to_owned(), "changed".to_owned()))
-                } else {
-                    Ok(())
-                };
-                self.pending.push(Event::Checked { task, result });
-            }
-            Action::Adopt { block, owned, path, .. } => self.on_adopt(block, path, owned),
+            _ => {}
+        }
+    }
+
+    fn on_background(&mut self, action: Action) {
+        match action {
             Action::Transfer { block, tier, .. } => {
                 assert!(self.fetching.insert(block.name));
                 let result = self.transfer_result(tier);
@@ -247,24 +248,7 @@ impl World {
                 self.copying.push(block.name);
                 self.pending.push(Event::Preserved { name: block.name, result: Ok(()) });
             }
-            Action::Serve { block, .. } => {
-                self.serving.push(block.name);
-                let name = block.name;
-                self.pending.push(Event::Served { name, nbytes: block.nbytes, changed: None });
-            }
-            Action::Discard { .. } | Action::Refuse { .. } => {}
-            Action::Remove { name, tier, .. } => {
-                let place = self.worker.cache.get(name).map(|block| block.place.clone());
-                if place.is_none() || place == Some(Place::Tier(tier)) {
-                    self.assert_unused(name, "removed");
-                }
-                assert!(self.files.remove(&(name, tier)).is_some(), "{name} is not in {tier:?}");
-            }
-            Action::Forget(block) => assert!(self.kept.remove(&block.name)),
-            Action::End(reason) => {
-                assert_eq!(reason, None);
-                self.ended = true;
-            }
+            _ => {}
         }
     }
 
@@ -436,120 +420,6 @@ impl World {
         self.event(event);
     }
 
-    /// An executor does its next thing.
-    pub fn step(&mut self, index: usize) {
-        let executor = &mut self.executors[index];
-        if !executor.is_alive {
-            return;
-        }
-        if executor.killed {
-            return self.die(index, Some(9));
-        }
-        if !executor.is_ready {
-            executor.is_ready = true;
-            return self.event(Event::Ready { executor: index as u32 });
-        }
-        if executor.running.is_some() {
-            return self.end_call(index);
-        }
-        if let Some(call) = executor.queue.pop_front() {
-            return self.begin(index, call);
-        }
-        match executor.socket.pop_front() {
-            Some(ToExecutor::Calls(calls)) => executor.queue.extend(calls),
-            Some(ToExecutor::Resume) => Claims::new(&executor.word).resume(),
-            Some(ToExecutor::Define { function, .. }) => {
-                assert!(executor.defined.insert(function), "defined twice");
-            }
-            Some(ToExecutor::Shutdown) => panic!("executors are killed"),
-            None => self.tell(index),
-        }
-    }
-
-    fn begin(&mut self, index: usize, call: Call) {
-        let executor = &mut self.executors[index];
-        if !Claims::new(&executor.word).try_claim(call.sequence) {
-            return;
-        }
-        assert!(executor.defined.contains(&call.function), "not defined");
-        for input in &call.inputs {
-            let PlacedInput::Mapped { name, path, .. } = input else { continue };
-            let tier = if path.starts_with("/memory") { Tier::Memory } else { Tier::Disk };
-            let is_kept = path.starts_with("/forever") && self.kept.contains(name);
-            let is_there = self.files.contains_key(&(*name, tier)) || is_kept;
-            assert!(is_there || path.starts_with("/user"), "{path} is not there");
-            executor.mapped.push(*name);
-        }
-        executor.running = Some(call);
-    }
-
-    fn end_call(&mut self, index: usize) {
-        let executor = &mut self.executors[index];
-        let Some(call) = executor.running.take() else { return };
-        let task = self.tasks.values().find(|task| task.assignment.outputs == call.outputs);
-        if task.is_some_and(|task| task.hangs) && !self.is_calm {
-            executor.running = Some(call);
-            return;
-        }
-        let result = match self.dice.below(4) {
-            0 => Err(TaskFailure::InputLost { name: Name::default() }),
-            1 | 2 => Ok(smallvec![Output::Inline(Vec::new().into())]),
-            _ => {
-                let nbytes = 1 + self.dice.below(400);
-                let name = call.outputs[0];
-                self.files.insert((name, Tier::Memory), nbytes);
-                let form = Form::Value;
-                Ok(smallvec![Output::Stored(BlockDesc { name, nbytes, checksum: 0, form })])
-            }
-        };
-        let inputs = call.inputs.iter().filter_map(|input| match input {
-            PlacedInput::Mapped { name, .. } => Some(*name),
-            PlacedInput::Inline(_) => None,
-        });
-        executor.unmapped.extend(inputs);
-        let (sequence, duration_ns) = (call.sequence, self.dice.below(5000));
-        executor.finished.push(CallResult { sequence, start_ns: self.now, duration_ns, result });
-        if self.dice.one_in(3) {
-            self.tell(index);
-        }
-    }
-
-    fn tell(&mut self, index: usize) {
-        let executor = &mut self.executors[index];
-        if executor.finished.is_empty() && executor.unmapped.is_empty() {
-            return;
-        }
-        let results = std::mem::take(&mut executor.finished);
-        // Values may live on after their call.
-        let keeps = !self.is_calm && self.dice.one_in(4);
-        let unmapped = if keeps { Vec::new() } else { std::mem::take(&mut executor.unmapped) };
-        for name in &unmapped {
-            forget(&mut executor.mapped, *name);
-        }
-        let executor = index as u32;
-        self.event(Event::Results { executor, results, unmapped, on_disk: Vec::new() });
-    }
-
-    pub fn die(&mut self, index: usize, signal: Option<i32>) {
-        let executor = &mut self.executors[index];
-        if !executor.is_alive {
-            return;
-        }
-        let claimed = Claims::new(&executor.word).claimed();
-        // What it wrote and did not tell of is removed with the folder.
-        for result in executor.finished.iter().filter_map(|finished| finished.result.as_ref().ok())
-        {
-            for output in result {
-                if let Output::Stored(block) = output {
-                    self.files.remove(&(block.name, Tier::Memory));
-                }
-            }
-        }
-        *executor = FakeExecutor::dead();
-        let executor = index as u32;
-        self.event(Event::Died { executor, claimed, signal, status: None });
-    }
-
     fn check(&self) {
         self.check_resources();
         self.check_quotas();
@@ -639,9 +509,4 @@ impl World {
                     && executor.socket.is_empty()
             })
     }
-}
-
-fn forget(names: &mut Vec<Name>, name: Name) {
-    let at = names.iter().position(|other| *other == name).expect("it is among them");
-    names.swap_remove(at);
 }
