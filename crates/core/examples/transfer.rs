@@ -47,7 +47,7 @@ fn raw(bytes: &[u8], folder: Option<&Path>) -> f64 {
     });
     let speed = bytes.len() as f64 / start.elapsed().as_nanos() as f64;
     if let Some(path) = path {
-        std::fs::remove_file(path).unwrap()
+        std::fs::remove_file(path).unwrap();
     }
     speed
 }
