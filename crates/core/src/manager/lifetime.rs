@@ -216,11 +216,27 @@ impl Manager {
                 }
             }
             None => {
+                if !needed && !self.blocks[slot].is_coming() {
+                    self.give_up(slot);
+                }
                 if !needed && is_forgettable(&self.blocks[slot]) {
                     self.origins.remove(&self.blocks[slot].name);
                     self.blocks.remove(slot);
                 }
             }
+        }
+    }
+
+    /// Nothing needs a block that waits for a worker to adopt its file: whoever put it is told.
+    fn give_up(&mut self, slot: BlockSlot) {
+        let tickets = std::mem::take(&mut self.blocks[slot].tickets);
+        if tickets.is_empty() {
+            return;
+        }
+        let name = self.blocks[slot].name;
+        let failure = Self::block_failure(name, Why::InputLost(name));
+        for ticket in tickets {
+            self.settle(ticket, Outcome::Failed(std::sync::Arc::clone(&failure)));
         }
     }
 
