@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
-import logging
 import os
 import time
 import weakref
@@ -16,7 +14,7 @@ from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
 from freestone.compat import offer_joblib
 from freestone.config import Config, parse_nbytes
-from freestone.errors import ClosedError, FileError
+from freestone.errors import ClosedError, ConfigurationError
 from freestone.files import File, fetch
 from freestone.future import Future
 from freestone.observe.figures import Explanation, Statistics
@@ -79,7 +77,7 @@ class Cluster:
     def __init__(self, **settings: Any) -> None:
         self.config = Config.load(settings)
         self._functions: dict[tuple[bytes, str], int] = {}
-        self._files: dict[str, tuple[File, Future]] = {}
+        self._files: dict[str, Future] = {}
         self._callbacks = Callbacks()
         self._site = hosts.local.Site.create(self.config)
         self.started = time.time()
@@ -118,11 +116,6 @@ class Cluster:
                 number = int(worker["worker"].removeprefix("worker-"))
                 memory, disk = (node.memory_dir, node.memory), (node.disk_dir, node.disk)
                 self._manager.set_home(number, memory, disk)
-        # The files that the worker before it had adopted went with it.
-        files, self._files = self._files, {}
-        for file, _ in files.values():
-            with contextlib.suppress(FileError):
-                self._block_of(file)
 
     # -- calls ------------------------------------------------------------------------------
 
@@ -167,7 +160,8 @@ class Cluster:
             it does to its process outlasts the call. ``"process"``: in a new interpreter.
         keep
             How long the result stays when no future and no task needs it any more: ``"task"``
-            (not at all), ``"session"``, ``"worker"``, or ``"forever"`` (on disk, for later runs).
+            (not at all), ``"session"``, ``"worker"``, or ``"forever"`` (on disk, for later runs, in
+            the folder that the setting `cache` names).
         pure
             Whether equal calls have equal results, so that one that was made before is not made
             again while its result is there.
@@ -233,6 +227,7 @@ class Cluster:
     ) -> tuple[int, _native.Options]:
         self._require_open("submit a call")
         options = dict(options)
+        self._require_cache(options.get("keep"))
         resources = options.pop("resources", None)
         if options.get("retries") is None:
             options["retries"] = self.config.retries
@@ -315,6 +310,7 @@ class Cluster:
         A large value is copied once, into the cache of the worker on this machine.
         """
         self._require_open("put a value")
+        self._require_cache(keep)
         if isinstance(value, File):
             return self._block_of(value)
         future: Future = self._manager.put(value, keep)
@@ -351,12 +347,12 @@ class Cluster:
                     raise
         return type(futures)(values)
 
-    def who_has(self, futures: Iterable[Future]) -> dict[str, list[str]]:
+    def who_has(self, futures: Iterable[Future] | Future) -> dict[str, list[str]]:
         """Return for each block, by name, the workers that hold it.
 
         A small value lies with the manager and stands with no worker.
         """
-        futures = list(futures)
+        futures = [futures] if isinstance(futures, Future) else list(futures)
         workers = self._manager.who_has(futures)
         return dict(zip((future.name for future in futures), workers, strict=True))
 
@@ -383,7 +379,7 @@ class Cluster:
         file.check()
         known = self._files.get(file.name)
         if known is not None:
-            return known[1]
+            return known
         future: Future
         if file.is_remote:
             future = self._submit(fetch_block, (file.path, file.name), {}, {"keep": "session"})
@@ -391,7 +387,7 @@ class Cluster:
             future = self._manager.adopt(
                 file.path, bytes.fromhex(file.name), file.nbytes, file.checksum, file.basename
             )
-        self._files[file.name] = file, future
+        self._files[file.name] = future
         return future
 
     # -- questions --------------------------------------------------------------------------
@@ -441,6 +437,9 @@ class Cluster:
 
     def retire(self, worker: int) -> None:
         """Let a worker go: its calls end, and what only it holds is handed over first."""
+        for entry in self._manager.statistics()["workers"]:
+            if entry["worker"] == f"worker-{worker}":
+                self._site.let_go(entry["folder"])
         self._manager.retire(worker)
 
     def close(self) -> None:
@@ -478,6 +477,11 @@ class Cluster:
     def _require_open(self, action: str) -> None:
         if self.closed:
             raise ClosedError(action)
+
+    def _require_cache(self, keep: str | None) -> None:
+        if keep == "forever" and self.config.cache is None:
+            problem = "keep='forever' needs a folder: open the cluster with cache=..., a path"
+            raise ConfigurationError(problem, key="cache", origin="default")
 
     def __enter__(self) -> Self:
         return self

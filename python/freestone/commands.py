@@ -57,7 +57,9 @@ def run_command(
     )
     if done.returncode != 0:
         error = subprocess.CalledProcessError(done.returncode, command, done.stdout, done.stderr)
-        error.add_note(f"it printed: {(done.stderr or done.stdout)[-2000:]}")
+        said = (done.stderr or done.stdout).rstrip()[-2000:]
+        if said:
+            error.add_note(f"it printed: {said}")
         raise error
     if not outputs:
         return done.stdout

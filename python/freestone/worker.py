@@ -41,8 +41,22 @@ def main(argv: Sequence[str] | None = None) -> None:
     # Executors inherit these.
     for name in ("inline_nbytes", "spin_us", "memory", "disk"):
         os.environ[f"FREESTONE__{name.upper()}"] = str(getattr(options, name))
+    run(options, key)
+
+
+def run(options: argparse.Namespace, key: str) -> None:
+    """Run it; a cluster that was closed meanwhile has no use for it, which is no error."""
+    socket = options.manager.removeprefix("unix:")
+    try:
+        _run(options, socket, key)
+    except OSError:
+        if os.path.exists(socket):
+            raise
+
+
+def _run(options: argparse.Namespace, socket: str, key: str) -> None:
     _native.run_worker(
-        manager=options.manager.removeprefix("unix:"),
+        manager=socket,
         key=key,
         folder=options.folder,
         memory_dir=options.memory_dir,

@@ -117,7 +117,6 @@ def test_the_scaled_analysis_while_workers_and_executors_die(
     assert hunter.killed
 
 
-@pytest.mark.xfail(strict=False, reason="see tests/runtime/test_home.py: adopted files are lost")
 @pytest.mark.parametrize("seed", range(2))
 def test_the_scaled_analysis_while_the_programs_own_worker_dies(
     paths: list[Path], undisturbed: np.ndarray, seed: int

@@ -158,6 +158,7 @@ class Site:
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     control: ControlServer | None = None
     closing: threading.Event = field(default_factory=threading.Event)
+    retired: set[str] = field(default_factory=set)
     starting: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -205,6 +206,10 @@ class Site:
                 daemon=True,
             ).start()
 
+    def let_go(self, memory_dir: str) -> None:
+        """Do not start the worker with this cache again when it has ended."""
+        self.retired.add(memory_dir)
+
     def _wait_for(self, node: Node, joined: Callable[[], list[str]]) -> None:
         deadline = time.monotonic() + self.config.start_timeout_s
         while node.memory_dir not in joined():
@@ -220,7 +225,7 @@ class Site:
             if self.closing.wait(min(0.01 * 2**restarts, 30.0)):
                 return
             with self.starting:
-                if self.closing.is_set():
+                if self.closing.is_set() or node.memory_dir in self.retired:
                     return
                 self.processes[node.name] = self._start(node)
             # It died at once, or the manager was closed meanwhile: the next round sees which.

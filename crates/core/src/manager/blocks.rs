@@ -74,7 +74,7 @@ pub(super) struct Extra {
     pub wants: Vec<Want>,
     pub gathers: Vec<Gather>,
     /// Workers that were sent `Adopt` and have not answered.
-    pub adopting: Vec<(WorkerId, Ticket)>,
+    pub adopting: Vec<(WorkerId, Option<Ticket>)>,
     /// Where clients map it, once per `Gather`: it must not be dropped.
     pub pins: Vec<WorkerId>,
     /// Reductions (and the positions in them) that wait for it.
@@ -305,7 +305,7 @@ impl Blocks {
             }
             forget(&block.name);
         }
-        if self.names.is_empty() {
+        if self.names.is_empty() && self.names.capacity() > 1024 {
             self.names = ByName::default();
         }
     }

@@ -121,21 +121,21 @@ impl Manager {
     /// The first ready task of a class; entries that are no longer meant are removed.
     fn first_of_class(&mut self, class: u32) -> Option<TaskSlot> {
         loop {
-            let (_, id) = self.classes.get(class).queue.first()?;
-            match self.tasks.find(id) {
-                Some(task) if self.tasks[task].stage == Stage::Ready => return Some(task),
-                _ => self.classes.queue(class).pop_first(false),
-            };
+            let entry = self.classes.get(class).queue.first()?;
+            if let Some(task) = self.tasks.find_queued(entry, Stage::Ready) {
+                return Some(task);
+            }
+            self.classes.queue(class).pop_first(false);
         }
     }
 
     fn first_of_own(&mut self, worker: WorkerId) -> Option<TaskSlot> {
         loop {
-            let (_, id) = self.workers[worker].queue.first()?;
-            match self.tasks.find(id) {
-                Some(task) if self.tasks[task].stage == Stage::Queued(worker) => return Some(task),
-                _ => self.workers[worker].queue.pop_first(false),
-            };
+            let entry = self.workers[worker].queue.first()?;
+            if let Some(task) = self.tasks.find_queued(entry, Stage::Queued(worker)) {
+                return Some(task);
+            }
+            self.workers[worker].queue.pop_first(false);
         }
     }
 

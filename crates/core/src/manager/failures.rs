@@ -33,9 +33,8 @@ impl Manager {
         for class in 0..self.classes.len() {
             let needs = self.classes.get(class).resources;
             let Some(why) = self.refusal(&needs, None) else { continue };
-            for id in self.classes.queue(class).drain() {
-                let Some(task) = self.tasks.find(id) else { continue };
-                if self.tasks[task].stage == Stage::Ready {
+            for entry in self.classes.queue(class).drain() {
+                if let Some(task) = self.tasks.find_queued(entry, Stage::Ready) {
                     self.counts.ready -= 1;
                     self.counts.waiting += 1;
                     self.tasks[task].stage = Stage::Waiting { missing: 0 };
@@ -219,7 +218,7 @@ impl Manager {
     pub(super) fn withdraw(&mut self, task: TaskSlot) {
         let id = self.tasks.id(task);
         match self.tasks[task].stage {
-            Stage::Waiting { .. } => return,
+            Stage::Waiting { .. } | Stage::Done(_) => return,
             Stage::Ready => {
                 self.counts.ready -= 1;
                 self.classes.queue(self.tasks[task].class).forget(true);
@@ -238,7 +237,6 @@ impl Manager {
                     worker.post.run.retain(|assignment| assignment.task != id);
                 }
             }
-            Stage::Done(_) => return,
         }
         self.counts.waiting += 1;
         let stage = std::mem::replace(&mut self.tasks[task].stage, Stage::Waiting { missing: 0 });
@@ -259,6 +257,10 @@ impl Manager {
     pub(super) fn on_cancel(&mut self, names: &[Name]) {
         for name in names {
             let Some(slot) = self.blocks.find(name) else { continue };
+            // Nothing makes a block under its other names.
+            if self.blocks[slot].name != *name {
+                continue;
+            }
             let extra = self.blocks[slot].extra.as_ref();
             if let Some(row) = extra.and_then(|extra| extra.reducing) {
                 self.cancel_reduction(row);
@@ -275,7 +277,7 @@ impl Manager {
     fn cancel_reduction(&mut self, row: super::table::ReductionSlot) {
         let calls = self.reductions[row].blocks();
         let Some(output) = self.end_reduction(row) else { return };
-        let failure = self.block_failure(self.blocks[output].name, Why::Cancelled);
+        let failure = Self::block_failure(self.blocks[output].name, Why::Cancelled);
         self.fail_block(output, &failure);
         for slot in calls {
             let Some(block) = self.blocks.get(slot).filter(|block| !block.is_needed()) else {

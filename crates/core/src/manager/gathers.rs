@@ -11,14 +11,15 @@ impl Manager {
     pub(super) fn on_gather(&mut self, name: Name, worker: WorkerId, ticket: Ticket) {
         let slot = self.blocks.find(&name).filter(|slot| !self.is_forgotten(*slot));
         let Some(slot) = slot else {
-            let failure = self.block_failure(name, Why::UnknownInput(name));
+            let failure = Self::block_failure(name, Why::UnknownInput(name));
             return self.settle(ticket, Outcome::Failed(failure));
         };
         if let Some(failure) = self.blocks[slot].failure().cloned() {
             return self.settle(ticket, Outcome::Failed(failure));
         }
-        if self.workers.is_gone(worker) && self.blocks[slot].stored().is_some() {
-            let failure = self.block_failure(name, Why::InputLost(name));
+        let reachable = self.workers.is_present(worker) || self.workers.is_yet_to_join(worker);
+        if !reachable && self.blocks[slot].stored().is_some() {
+            let failure = Self::block_failure(name, Why::InputLost(name));
             return self.settle(ticket, Outcome::Failed(failure));
         }
         let gather = Gather { worker, ticket, stage: GatherStage::Waiting, attempts: 0 };
@@ -61,10 +62,10 @@ impl Manager {
         if stage == GatherStage::Pinning {
             self.send(at, ToWorker::Pin(name));
         } else if stage == GatherStage::Fetching && gather.stage == GatherStage::Waiting {
-            if self.workers.get(at).is_some() {
+            if self.workers.is_present(at) {
                 self.want(slot, at);
             } else {
-                let failure = self.block_failure(name, Why::InputLost(name));
+                let failure = Self::block_failure(name, Why::InputLost(name));
                 let ticket = self.remove_gather(slot, index);
                 self.settle(ticket, Outcome::Failed(failure));
             }
@@ -126,15 +127,17 @@ impl Manager {
     }
 
     fn unpin_at(&mut self, id: WorkerId, name: Name) {
-        if let Some(worker) = self.workers.get_mut(id) {
+        if let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.is_closing()) {
             worker.post.unpin.push(name);
             self.touch(id);
         }
     }
 
     pub(super) fn on_unpin(&mut self, name: Name, id: WorkerId) {
-        self.unpin_at(id, name);
-        let Some(slot) = self.blocks.find(&name) else { return };
+        let slot = self.blocks.find(&name);
+        // An alias is pinned under the name that it has there.
+        self.unpin_at(id, slot.map_or(name, |slot| self.blocks[slot].name));
+        let Some(slot) = slot else { return };
         let Some(extra) = &mut self.blocks[slot].extra else { return };
         let Some(index) = extra.pins.iter().position(|worker| *worker == id) else { return };
         extra.pins.swap_remove(index);
@@ -151,7 +154,7 @@ impl Manager {
         gather.attempts += 1;
         if gather.attempts > most {
             let name = self.blocks[slot].name;
-            let failure = self.block_failure(name, Why::InputLost(name));
+            let failure = Self::block_failure(name, Why::InputLost(name));
             let ticket = self.remove_gather(slot, index);
             return self.settle(ticket, Outcome::Failed(failure));
         }
@@ -179,6 +182,9 @@ impl Manager {
         keep: Keep,
         ticket: Ticket,
     ) {
+        if !owned {
+            self.note_origin(id, &desc, &path, keep);
+        }
         let slot = self.blocks.find_or_insert(desc.name);
         let block = &mut self.blocks[slot];
         block.references += 1;
@@ -192,14 +198,14 @@ impl Manager {
             if !owned {
                 return;
             }
-        } else if self.workers.get(id).is_none() && self.workers.is_gone(id) {
+        } else if !self.workers.is_present(id) && !self.workers.is_yet_to_join(id) {
             self.promise(slot, ticket);
             return self.demand(slot);
         } else {
-            block.extra().adopting.push((id, ticket));
+            block.extra().adopting.push((id, Some(ticket)));
             self.bound.insert((id, slot));
         }
-        let adopt = ToWorker::Adopt { block: desc, path, owned, keep };
+        let adopt = ToWorker::Adopt { block: desc, path, owned, keep, verify: false };
         if self.workers.is_yet_to_join(id) {
             return self.absent.entry(id).or_default().adopt.push(adopt);
         }
@@ -224,7 +230,7 @@ impl Manager {
         }
         block.tidy();
         self.unbind(slot, id);
-        for ticket in tickets {
+        for ticket in tickets.into_iter().flatten() {
             self.promise(slot, ticket);
         }
         self.demand(slot);
@@ -241,6 +247,14 @@ impl Manager {
         }
     }
 
+    /// Whether a client has brought a block there that is not in place yet.
+    pub(super) fn is_adopting(&self, id: WorkerId) -> bool {
+        self.bound_to(id).into_iter().any(|slot| {
+            let extra = self.blocks[slot].extra.as_ref();
+            extra.is_some_and(|extra| extra.adopting.iter().any(|(worker, _)| *worker == id))
+        })
+    }
+
     fn bound_to(&self, id: WorkerId) -> Vec<BlockSlot> {
         let bound = (id, BlockSlot(0))..=(id, BlockSlot(u32::MAX));
         self.bound.range(bound).map(|(_, slot)| *slot).collect()
@@ -253,7 +267,7 @@ impl Manager {
             self.unpin_all(slot, id);
             while let Some(index) = self.gather_at(slot, id) {
                 let name = self.blocks[slot].name;
-                let failure = self.block_failure(name, Why::InputLost(name));
+                let failure = Self::block_failure(name, Why::InputLost(name));
                 let ticket = self.remove_gather(slot, index);
                 self.settle(ticket, Outcome::Failed(failure));
             }

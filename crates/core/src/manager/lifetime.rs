@@ -122,8 +122,9 @@ impl Manager {
             Some(task) if self.tasks[task].stage.is_done() => self.revive(task),
             Some(_) => {}
             None if block.is_coming() => {}
+            None if self.has_origin(&block.name) => self.adopt_again(slot),
             None => {
-                let failure = self.block_failure(block.name, Why::InputLost(block.name));
+                let failure = Self::block_failure(block.name, Why::InputLost(block.name));
                 self.fail_block(slot, &failure);
             }
         }
@@ -134,7 +135,7 @@ impl Manager {
     fn revive(&mut self, task: TaskSlot) {
         let mut steps = vec![task];
         while let Some(task) = steps.pop() {
-            if !self.tasks[task].stage.is_done() {
+            if !self.tasks.get(task).is_some_and(|record| record.stage.is_done()) {
                 continue;
             }
             self.tasks.renew(task);
@@ -216,6 +217,7 @@ impl Manager {
             }
             None => {
                 if !needed && is_forgettable(&self.blocks[slot]) {
+                    self.origins.remove(&self.blocks[slot].name);
                     self.blocks.remove(slot);
                 }
             }
@@ -246,7 +248,7 @@ impl Manager {
     }
 
     pub(super) fn drop_at(&mut self, id: WorkerId, name: freestone_base::Name) {
-        if let Some(worker) = self.workers.get_mut(id) {
+        if let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.is_closing()) {
             worker.post.drop.push(name);
             self.touch(id);
         }

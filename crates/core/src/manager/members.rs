@@ -16,7 +16,7 @@ impl Manager {
                 self.functions.define(function, label, definition);
             }
             Request::Submit(submissions) => {
-                for submission in submissions {
+                for submission in &submissions {
                     self.on_submission(submission);
                 }
             }
@@ -54,7 +54,7 @@ impl Manager {
             FromWorker::Pinned { name, path } => self.on_pinned(id, name, path),
             FromWorker::Lost { names, .. } => self.on_lost(id, &names),
             FromWorker::Status(status) => worker.status = status,
-            _ => {}
+            FromWorker::Hello { .. } => {}
         }
     }
 
@@ -127,6 +127,7 @@ impl Manager {
         let early = self.absent.remove(&id).unwrap_or_default();
         self.enqueue_pinned(id, early.tasks);
         self.bind_early(id, early.adopt);
+        self.adopt_at_newcomer();
         if early.retire {
             self.on_retire(id);
         }

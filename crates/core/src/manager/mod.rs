@@ -15,6 +15,7 @@ mod gathers;
 mod hash;
 mod lifetime;
 mod members;
+mod origins;
 mod placement;
 mod ready;
 mod recent;
@@ -55,6 +56,8 @@ pub struct Manager {
     out: Vec<Action>,
     functions: Functions,
     recent: recent::Recent,
+    /// Files of the user's, by the names of their blocks.
+    origins: hash::ByName<origins::Origin>,
     tasks: Tasks,
     blocks: Blocks,
     classes: Classes,
@@ -117,6 +120,7 @@ impl Manager {
             out: Vec::new(),
             functions: Functions::default(),
             recent: recent::Recent::default(),
+            origins: hash::ByName::default(),
             tasks: Tasks::new(),
             blocks: Blocks::new(),
             classes: Classes::default(),

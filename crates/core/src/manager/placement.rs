@@ -39,20 +39,22 @@ impl Manager {
         let id = self.tasks.id(task);
         let record = &mut self.tasks[task];
         record.stage = Stage::Ready;
+        record.stamp += 1;
         let rank = rank(record.priority, record.depth);
-        self.classes.queue(record.class).push(rank, id);
+        self.classes.queue(record.class).push(rank, (id, record.stamp));
     }
 
     pub(super) fn enqueue_for(&mut self, task: TaskSlot, worker: WorkerId) {
         let id = self.tasks.id(task);
         let record = &mut self.tasks[task];
         record.stage = Stage::Queued(worker);
+        record.stamp += 1;
         record.charged_ns = self.functions.mean_ns(record.function).unwrap_or(UNMEASURED_NS);
         let Some(holder) = self.workers.get_mut(worker) else {
             return self.absent.entry(worker).or_default().tasks.push(id);
         };
         holder.backlog_ns += record.charged_ns;
-        holder.queue.push(rank(record.priority, record.depth), id);
+        holder.queue.push(rank(record.priority, record.depth), (id, record.stamp));
         self.workers.reorder(worker);
         self.touch(worker);
     }

@@ -1,10 +1,14 @@
 //! Queues of ready tasks: by priority, then depth-first, then in order of submission.
 //!
-//! Entries are skipped when they are popped if their task is no longer where they say.
+//! A task that leaves a queue before its turn leaves its entry behind, which is passed over later;
+//! its stamp tells it from the entry that the task gets if it comes back.
 
 use freestone_base::{Resources, TaskId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
+
+/// A task, and which time it is that it is in a queue.
+pub(super) type Entry = (TaskId, u32);
 
 /// Smaller runs first.
 pub(super) type Rank = (Reverse<i32>, Reverse<u32>);
@@ -17,8 +21,8 @@ pub(super) fn rank(priority: i32, depth: u32) -> Rank {
 /// A queue in buckets of equal rank.
 #[derive(Default)]
 pub(super) struct Queue {
-    buckets: BTreeMap<Rank, VecDeque<TaskId>>,
-    spare: Option<VecDeque<TaskId>>,
+    buckets: BTreeMap<Rank, VecDeque<Entry>>,
+    spare: Option<VecDeque<Entry>>,
     /// Tasks in here that are still meant.
     live: u64,
 }
@@ -32,12 +36,12 @@ impl Queue {
         self.live == 0
     }
 
-    pub fn push(&mut self, rank: Rank, task: TaskId) {
+    pub fn push(&mut self, rank: Rank, entry: Entry) {
         let spare = &mut self.spare;
         self.buckets
             .entry(rank)
             .or_insert_with(|| spare.take().unwrap_or_default())
-            .push_back(task);
+            .push_back(entry);
         self.live += 1;
     }
 
@@ -47,14 +51,13 @@ impl Queue {
         buckets.map(|(_, bucket)| bucket.len() as u64).sum::<u64>().saturating_sub(1)
     }
 
-    /// The rank of the first task, and the task.
-    pub fn first(&self) -> Option<(Rank, TaskId)> {
-        let (rank, bucket) = self.buckets.first_key_value()?;
-        Some((*rank, *bucket.front()?))
+    /// The first entry.
+    pub fn first(&self) -> Option<Entry> {
+        self.buckets.first_key_value()?.1.front().copied()
     }
 
     /// Removes the first entry, which was meant if `live`.
-    pub fn pop_first(&mut self, live: bool) -> Option<TaskId> {
+    pub fn pop_first(&mut self, live: bool) -> Option<Entry> {
         let mut bucket = self.buckets.first_entry()?;
         let task = bucket.get_mut().pop_front();
         if bucket.get().is_empty() {
@@ -64,13 +67,13 @@ impl Queue {
         task
     }
 
-    /// The last task.
-    pub fn last(&self) -> Option<TaskId> {
+    /// The last entry.
+    pub fn last(&self) -> Option<Entry> {
         self.buckets.last_key_value()?.1.back().copied()
     }
 
     /// Removes the last entry, which was meant if `live`.
-    pub fn pop_last(&mut self, live: bool) -> Option<TaskId> {
+    pub fn pop_last(&mut self, live: bool) -> Option<Entry> {
         let mut bucket = self.buckets.last_entry()?;
         let task = bucket.get_mut().pop_back();
         if bucket.get().is_empty() {
@@ -92,7 +95,7 @@ impl Queue {
     }
 
     /// Removes all entries, first to last.
-    pub fn drain(&mut self) -> Vec<TaskId> {
+    pub fn drain(&mut self) -> Vec<Entry> {
         self.live = 0;
         std::mem::take(&mut self.buckets).into_values().flatten().collect()
     }
@@ -140,11 +143,11 @@ mod tests {
     fn priority_then_depth_then_order() {
         let mut queue = Queue::default();
         for (priority, depth, task) in [(0, 0, 1), (0, 2, 2), (1, 0, 3), (0, 2, 4)] {
-            queue.push(rank(priority, depth), TaskId(task));
+            queue.push(rank(priority, depth), (TaskId(task), 1));
         }
-        assert_eq!(queue.last(), Some(TaskId(1)));
+        assert_eq!(queue.last(), Some((TaskId(1), 1)));
         let order: Vec<u64> =
-            std::iter::from_fn(|| queue.pop_first(true)).map(|task| task.0).collect();
+            std::iter::from_fn(|| queue.pop_first(true)).map(|(task, _)| task.0).collect();
         assert_eq!(order, [3, 2, 4, 1]);
         assert!(queue.is_empty());
     }

@@ -14,6 +14,9 @@ const MOST_DEATHS: u32 = 5;
 
 impl Manager {
     pub(super) fn on_left(&mut self, id: WorkerId) {
+        if self.workers.is_yet_to_join(id) {
+            return self.on_never_joined(id);
+        }
         let Some(mut worker) = self.workers.remove(id) else { return };
         if self.config.trace {
             self.out.push(Action::Trace(Record::Left { worker: id, at_ns: self.now }));
@@ -30,6 +33,14 @@ impl Manager {
             }
         }
         self.refuse_unschedulable();
+    }
+
+    /// A worker left before it joined: what was for it is settled.
+    fn on_never_joined(&mut self, id: WorkerId) {
+        self.workers.give_up(id);
+        let early = self.absent.remove(&id).unwrap_or_default();
+        self.enqueue_pinned(id, early.tasks);
+        self.unbind_all(id);
     }
 
     /// The tasks that a lost worker held; they stand as waiting.
@@ -55,18 +66,17 @@ impl Manager {
 
     /// The tasks that were queued for a worker; they stand as waiting.
     pub(super) fn take_queue(&mut self, worker: WorkerId, mut queue: Queue) -> Vec<TaskId> {
-        let mut tasks = queue.drain();
-        tasks.retain(|id| {
-            let Some(task) = self.tasks.find(*id) else { return false };
-            let meant = self.tasks[task].stage == Stage::Queued(worker);
-            if meant {
-                self.counts.ready -= 1;
-                self.counts.waiting += 1;
-                self.unqueue(task, worker);
-                self.tasks[task].stage = Stage::Waiting { missing: 0 };
-            }
-            meant
-        });
+        let mut tasks = Vec::new();
+        for entry in queue.drain() {
+            let Some(task) = self.tasks.find_queued(entry, Stage::Queued(worker)) else {
+                continue;
+            };
+            self.counts.ready -= 1;
+            self.counts.waiting += 1;
+            self.unqueue(task, worker);
+            self.tasks[task].stage = Stage::Waiting { missing: 0 };
+            tasks.push(entry.0);
+        }
         tasks
     }
 
@@ -87,6 +97,10 @@ impl Manager {
     pub(super) fn on_lost(&mut self, id: WorkerId, names: &[Name]) {
         for name in names {
             if let Some(slot) = self.blocks.find(name) {
+                if self.blocks[slot].replicas().iter().all(|replica| *replica == id) {
+                    // The worker looked at the file: it is not what it was, and never will be.
+                    self.origins.remove(name);
+                }
                 self.remove_replica(slot, id);
                 self.on_adopted(slot, id);
             }

@@ -176,7 +176,7 @@ impl Manager {
         match unusable {
             Some(failure) => self.fail_block(output, &failure),
             None if inputs.is_empty() => {
-                let failure = self.block_failure(request.output, Why::InputLost(request.output));
+                let failure = Self::block_failure(request.output, Why::InputLost(request.output));
                 self.fail_block(output, &failure);
             }
             None => self.start_reduction(request, output, &inputs),
@@ -293,7 +293,7 @@ impl Manager {
         } else {
             self.put_item(slot, run[0], output);
         }
-        self.combine_into(submission, &inputs, output);
+        self.combine_into(&submission, &inputs, output);
         for (position, input) in run.iter().zip(inputs) {
             self.leave_reduction(input, (slot, *position));
         }
@@ -319,7 +319,7 @@ impl Manager {
     }
 
     /// Inserts the task, unless its output is known.
-    fn combine_into(&mut self, call: Submission, inputs: &[BlockSlot], output: BlockSlot) {
+    fn combine_into(&mut self, call: &Submission, inputs: &[BlockSlot], output: BlockSlot) {
         let known = self.blocks[output].is_available() || self.blocks[output].producer.is_some();
         if known {
             return self.demand(output);

@@ -2,7 +2,7 @@
 
 use super::Manager;
 use super::table::BlockSlot;
-use super::workers::WorkerStage;
+use super::workers::{Worker, WorkerStage};
 use crate::wire::{Keep, ToWorker};
 use freestone_base::{TaskId, WorkerId};
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ impl Manager {
             self.absent.entry(id).or_default().retire = true;
             return;
         }
-        if !self.workers.get(id).is_some_and(|worker| worker.is_active()) {
+        if !self.workers.get(id).is_some_and(Worker::is_active) {
             return;
         }
         self.workers.rest(id);
@@ -50,8 +50,11 @@ impl Manager {
         if worker.held() > 0 {
             return self.ask_all_back(id);
         }
+        if self.is_adopting(id) {
+            return;
+        }
         if self.workers[id].handing.is_none() {
-            let handing = self.to_hand_over(id);
+            let handing = self.begin_handing_over(id);
             self.workers[id].handing = Some(handing);
         }
         loop {
@@ -82,7 +85,7 @@ impl Manager {
     }
 
     /// What only this worker has, and asks for places to copy it to.
-    fn to_hand_over(&mut self, id: WorkerId) -> BTreeSet<BlockSlot> {
+    fn begin_handing_over(&mut self, id: WorkerId) -> BTreeSet<BlockSlot> {
         let blocks = self.workers[id].blocks.iter().copied();
         let only: BTreeSet<BlockSlot> = blocks.filter(|slot| self.is_only_at(*slot, id)).collect();
         for slot in &only {
@@ -113,6 +116,7 @@ impl Manager {
         self.workers[id].stage = WorkerStage::Closing;
         self.workers.retiring -= 1;
         self.send(id, ToWorker::Shutdown);
+        self.unbind_all(id);
         let blocks = self.workers[id].blocks.iter().copied().collect();
         self.remove_replicas(blocks, id);
     }

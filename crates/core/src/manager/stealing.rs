@@ -53,19 +53,18 @@ impl Manager {
         let wait_ns = self.workers[victim].wait_ns();
         let mut passed = Vec::new();
         let mut found = None;
-        while let Some(id) = self.last_queued(victim).filter(|_| passed.len() < TASKS_SEEN) {
-            let Some(task) = self.tasks.find(id) else { break };
-            self.workers[victim].queue.pop_last(true);
+        while let Some(task) = self.last_queued(victim).filter(|_| passed.len() < TASKS_SEEN) {
+            let entry = self.workers[victim].queue.pop_last(true);
             if self.may_run(task, thief) && self.fetch_ns(&self.tasks[task], thief) < wait_ns {
                 found = Some(task);
                 break;
             }
-            passed.push((task, id));
+            passed.extend(entry.map(|entry| (task, entry)));
         }
-        for (task, id) in passed.into_iter().rev() {
+        for (task, entry) in passed.into_iter().rev() {
             let record = &self.tasks[task];
             let rank = super::ready::rank(record.priority, record.depth);
-            self.workers[victim].queue.push(rank, id);
+            self.workers[victim].queue.push(rank, entry);
         }
         let Some(task) = found else { return false };
         self.unqueue(task, victim);
@@ -77,12 +76,11 @@ impl Manager {
         true
     }
 
-    fn last_queued(&mut self, victim: WorkerId) -> Option<TaskId> {
+    fn last_queued(&mut self, victim: WorkerId) -> Option<TaskSlot> {
         loop {
-            let id = self.workers[victim].queue.last()?;
-            let task = self.tasks.find(id);
-            if task.is_some_and(|task| self.tasks[task].stage == Stage::Queued(victim)) {
-                return Some(id);
+            let entry = self.workers[victim].queue.last()?;
+            if let Some(task) = self.tasks.find_queued(entry, Stage::Queued(victim)) {
+                return Some(task);
             }
             self.workers[victim].queue.pop_last(false);
         }

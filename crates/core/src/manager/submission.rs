@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 impl Manager {
-    pub(super) fn on_submission(&mut self, submission: Submission) {
-        if self.answer(&submission) {
+    pub(super) fn on_submission(&mut self, submission: &Submission) {
+        if self.answer(submission) {
             return;
         }
         let mut unusable = None;
@@ -24,13 +24,13 @@ impl Manager {
                 Some((_, Some(failure))) => unusable = unusable.or(Some(Arc::clone(failure))),
                 None => {
                     unusable = unusable
-                        .or_else(|| Some(self.failure_of(&submission, Why::UnknownInput(*name))));
+                        .or_else(|| Some(self.failure_of(submission, Why::UnknownInput(*name))));
                 }
             }
         }
         let depth = inputs.iter().map(|slot| self.blocks[*slot].depth + 1).max().unwrap_or(0);
-        let outputs = self.reference_outputs(&submission, depth);
-        if let Some(failure) = unusable.or_else(|| self.unschedulable(&submission)) {
+        let outputs = self.reference_outputs(submission, depth);
+        if let Some(failure) = unusable.or_else(|| self.unschedulable(submission)) {
             self.counts.failed += 1;
             for slot in outputs {
                 self.fail_block(slot, &failure);
@@ -47,6 +47,7 @@ impl Manager {
             && !block.is_available()
             && block.failure().is_none()
             && !block.is_coming()
+            && !self.has_origin(&block.name)
     }
 
     /// Whether the outputs are known and come, or are there, without a new task; then the
@@ -68,7 +69,36 @@ impl Manager {
         for slot in self.reference_outputs(submission, depth) {
             self.demand(slot);
         }
+        self.remember_lineage(submission, first);
         true
+    }
+
+    /// A submission is answered by blocks that were retained or found: now it is known how to make
+    /// them again.
+    fn remember_lineage(&mut self, submission: &Submission, first: BlockSlot) {
+        let block = &self.blocks[first];
+        let Some(worker) = block.replicas().first().copied() else { return };
+        if block.producer.is_some() {
+            return;
+        }
+        let known = |name| self.blocks.find(name).filter(|slot| !self.is_forgotten(*slot));
+        let inputs: Option<SmallVec<[BlockSlot; 4]>> =
+            submission.inputs.iter().map(known).collect();
+        let Some(inputs) = inputs else { return };
+        if inputs.iter().any(|slot| self.blocks[*slot].failure().is_some()) {
+            return;
+        }
+        let outputs = submission.outputs.iter().filter_map(|name| self.blocks.find(name));
+        let outputs: SmallVec<[BlockSlot; 4]> = outputs.collect();
+        for slot in &inputs {
+            self.blocks[*slot].lineage += 1;
+        }
+        let depth = self.blocks[first].depth;
+        let record = self.record(submission, inputs, outputs.clone(), depth);
+        let task = self.tasks.insert(Task { stage: Stage::Done(worker), ..record });
+        for slot in outputs {
+            self.blocks[slot].producer.get_or_insert(task);
+        }
     }
 
     fn reference_outputs(
@@ -123,31 +153,43 @@ impl Manager {
         Some(self.failure_of(submission, why))
     }
 
-    pub(super) fn insert_task(
+    fn record(
         &mut self,
-        submission: Submission,
+        submission: &Submission,
         inputs: SmallVec<[BlockSlot; 4]>,
         outputs: SmallVec<[BlockSlot; 4]>,
         depth: u32,
-    ) {
-        let task = self.tasks.insert(Task {
+    ) -> Task {
+        Task {
             class: self.classes.of(&submission.options.resources),
             outputs,
             inputs,
-            arguments: submission.arguments,
-            options: submission.options,
+            arguments: submission.arguments.clone(),
+            options: Arc::clone(&submission.options),
             function: submission.function,
             stage: Stage::Waiting { missing: 0 },
             pinned: submission.worker,
             priority: submission.priority,
             depth,
             attempt: 0,
+            stamp: 0,
             retries: submission.retries,
             ready_ns: 0,
             sent_ns: 0,
             charged_ns: 0,
             history: None,
-        });
+        }
+    }
+
+    pub(super) fn insert_task(
+        &mut self,
+        submission: &Submission,
+        inputs: SmallVec<[BlockSlot; 4]>,
+        outputs: SmallVec<[BlockSlot; 4]>,
+        depth: u32,
+    ) {
+        let record = self.record(submission, inputs, outputs, depth);
+        let task = self.tasks.insert(record);
         self.counts.waiting += 1;
         self.begin(task);
     }
@@ -204,7 +246,7 @@ impl Manager {
     pub(super) fn on_watch(&mut self, name: Name, ticket: Ticket) {
         let slot = self.blocks.find(&name).filter(|slot| !self.is_forgotten(*slot));
         let Some(slot) = slot else {
-            let failure = self.block_failure(name, Why::UnknownInput(name));
+            let failure = Self::block_failure(name, Why::UnknownInput(name));
             return self.settle(ticket, Outcome::Failed(failure));
         };
         self.blocks[slot].references += 1;
@@ -216,7 +258,7 @@ impl Manager {
     }
 
     /// A failure that is about a block and no task.
-    pub(super) fn block_failure(&self, name: Name, why: Why) -> Arc<Failure> {
+    pub(super) fn block_failure(name: Name, why: Why) -> Arc<Failure> {
         Arc::new(Failure { label: String::new(), name, worker: None, attempts: 0, why })
     }
 

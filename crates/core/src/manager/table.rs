@@ -46,22 +46,27 @@ struct Entry<T> {
     value: Option<T>,
 }
 
-/// Values in slots. Generations are counted over the whole table, so its memory can be given
-/// back when it is empty, and no old id is taken for a new one.
+/// As a power of two, how many entries a page has.
+const PAGE_BITS: usize = 8;
+
+/// Values in slots, in pages, so that growing copies nothing and keeps no reserve. Generations are
+/// counted over the whole table, so that its memory can be given back when it is empty, and no old
+/// id is taken for a new one.
 pub(super) struct Table<S, T> {
-    entries: Vec<Entry<T>>,
+    pages: Vec<Vec<Entry<T>>>,
     free: Vec<u32>,
     generation: u32,
+    occupied: usize,
     slots: PhantomData<S>,
 }
 
 impl<S: Slot, T> Table<S, T> {
     pub fn new() -> Self {
-        Self { entries: Vec::new(), free: Vec::new(), generation: 0, slots: PhantomData }
+        Self { pages: Vec::new(), free: Vec::new(), generation: 0, occupied: 0, slots: PhantomData }
     }
 
     pub fn len(&self) -> usize {
-        self.entries.len() - self.free.len()
+        self.occupied
     }
 
     fn next_generation(&mut self) -> u32 {
@@ -69,55 +74,79 @@ impl<S: Slot, T> Table<S, T> {
         self.generation
     }
 
+    fn entry(&self, slot: S) -> Option<&Entry<T>> {
+        let index = slot.index();
+        self.pages.get(index >> PAGE_BITS)?.get(index & ((1 << PAGE_BITS) - 1))
+    }
+
+    fn entry_mut(&mut self, slot: S) -> Option<&mut Entry<T>> {
+        let index = slot.index();
+        self.pages.get_mut(index >> PAGE_BITS)?.get_mut(index & ((1 << PAGE_BITS) - 1))
+    }
+
     pub fn insert(&mut self, value: T) -> S {
         let generation = self.next_generation();
-        let entry = Entry { generation, value: Some(value) };
-        if let Some(slot) = self.free.pop() {
-            self.entries[slot as usize] = entry;
-            return S::of(slot);
+        let new = Entry { generation, value: Some(value) };
+        self.occupied += 1;
+        if let Some(slot) = self.free.pop().map(S::of) {
+            if let Some(entry) = self.entry_mut(slot) {
+                *entry = new;
+            }
+            return slot;
         }
-        self.entries.push(entry);
-        S::of((self.entries.len() - 1) as u32)
+        if self.pages.last().is_none_or(|page| page.len() == 1 << PAGE_BITS) {
+            self.pages.push(Vec::with_capacity(1 << PAGE_BITS));
+        }
+        let before = (self.pages.len() - 1) << PAGE_BITS;
+        let page = self.pages.last_mut().expect("a page was pushed");
+        page.push(new);
+        S::of((before + page.len() - 1) as u32)
     }
 
     pub fn remove(&mut self, slot: S) -> Option<T> {
-        let value = self.entries.get_mut(slot.index())?.value.take()?;
+        let value = self.entry_mut(slot)?.value.take()?;
         self.free.push(slot.index() as u32);
-        if self.free.len() == self.entries.len() {
-            self.entries = Vec::new();
+        self.occupied -= 1;
+        if self.occupied == 0 {
             self.free = Vec::new();
+            // The first page stays: a table may go empty with every task.
+            self.pages.truncate(1);
+            self.pages.iter_mut().for_each(Vec::clear);
         }
         Some(value)
     }
 
     /// The slots that are occupied now.
     pub fn slots(&self) -> Vec<S> {
-        let occupied = self.entries.iter().enumerate().filter(|(_, entry)| entry.value.is_some());
+        let entries = self.pages.iter().flatten().enumerate();
+        let occupied = entries.filter(|(_, entry)| entry.value.is_some());
         occupied.map(|(index, _)| S::of(index as u32)).collect()
     }
 
     pub fn get(&self, slot: S) -> Option<&T> {
-        self.entries.get(slot.index())?.value.as_ref()
+        self.entry(slot)?.value.as_ref()
     }
 
     pub fn get_mut(&mut self, slot: S) -> Option<&mut T> {
-        self.entries.get_mut(slot.index())?.value.as_mut()
+        self.entry_mut(slot)?.value.as_mut()
     }
 
+    /// The generation of the occupant.
     pub fn generation(&self, slot: S) -> u32 {
-        self.entries[slot.index()].generation
+        self.entry(slot).map_or(0, |entry| entry.generation)
     }
 
     /// Makes the occupant a new one as far as ids are concerned.
     pub fn renew(&mut self, slot: S) {
         let generation = self.next_generation();
-        self.entries[slot.index()].generation = generation;
+        if let Some(entry) = self.entry_mut(slot) {
+            entry.generation = generation;
+        }
     }
 
     /// Whether the slot holds that generation's occupant.
     pub fn holds(&self, slot: S, generation: u32) -> bool {
-        self.entries
-            .get(slot.index())
+        self.entry(slot)
             .is_some_and(|entry| entry.generation == generation && entry.value.is_some())
     }
 }
@@ -126,13 +155,13 @@ impl<S: Slot, T> Index<S> for Table<S, T> {
     type Output = T;
 
     fn index(&self, slot: S) -> &T {
-        self.entries[slot.index()].value.as_ref().expect("the slot is occupied")
+        self.get(slot).expect("the slot is occupied")
     }
 }
 
 impl<S: Slot, T> IndexMut<S> for Table<S, T> {
     fn index_mut(&mut self, slot: S) -> &mut T {
-        self.entries[slot.index()].value.as_mut().expect("the slot is occupied")
+        self.get_mut(slot).expect("the slot is occupied")
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tasks: the records of calls.
 
 use super::api::{Attempt, Now};
+use super::ready::Entry;
 use super::table::{BlockSlot, Slot, Table, TaskSlot};
 use crate::wire::{CallOptions, Payload};
 use freestone_base::{FunctionId, TaskId, WorkerId};
@@ -58,6 +59,8 @@ pub(super) struct Task {
     /// Its resources as a number.
     pub class: u32,
     pub attempt: u32,
+    /// How often it was put into a queue.
+    pub stamp: u32,
     pub retries: u32,
     /// When it became ready; once done: when it began.
     pub ready_ns: Now,
@@ -105,5 +108,11 @@ impl Tasks {
     pub fn find(&self, id: TaskId) -> Option<TaskSlot> {
         let slot = TaskSlot::of(id.slot() as u32);
         self.holds(slot, id.generation()).then_some(slot)
+    }
+
+    /// The slot of a task that is still where an entry of a queue says.
+    pub fn find_queued(&self, entry: Entry, stage: Stage) -> Option<TaskSlot> {
+        let (id, stamp) = entry;
+        self.find(id).filter(|slot| self[*slot].stamp == stamp && self[*slot].stage == stage)
     }
 }

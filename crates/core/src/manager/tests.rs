@@ -258,6 +258,8 @@ fn an_input_elsewhere_is_fetched() {
     play.says(0, FromWorker::Pinned { name: name(2), path: Some("p".into()) });
     assert_eq!(play.settled().len(), 1);
     play.request(Request::Release(vec![name(1), name(2), name(3)]));
+    assert_eq!(play.statistics().blocks, 1, "what is pinned stays");
+    play.request(Request::Unpin { name: name(2), worker: WorkerId(0) });
     play.assert_empty();
 }
 

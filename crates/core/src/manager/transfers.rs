@@ -196,6 +196,7 @@ impl Manager {
         if let Some((source, duration_ns)) = fetched {
             self.note_transfer(name, nbytes, source, id, duration_ns);
         }
+        self.touch(id);
         let slot = self.blocks.find(&name);
         let active = slot.and_then(|slot| self.finish_want(slot, id));
         self.add_replica(desc, id);
@@ -283,6 +284,7 @@ impl Manager {
         } else {
             self.delayed.push((slot, target));
         }
+        self.loose.extend(self.blocks.get(slot).map(|_| slot));
         self.fill_source(sender);
         self.fill_target(target);
     }

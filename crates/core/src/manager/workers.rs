@@ -106,6 +106,10 @@ impl Worker {
         self.sending.len() + self.outbox.len()
     }
 
+    pub fn is_closing(&self) -> bool {
+        self.stage == WorkerStage::Closing
+    }
+
     pub fn is_active(&self) -> bool {
         self.stage == WorkerStage::Active
     }
@@ -191,6 +195,21 @@ impl Workers {
 
     pub fn get_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
         self.table.get_mut(id.0 as usize)?.as_deref_mut()
+    }
+
+    /// Whether a worker is here and was not told to end.
+    pub fn is_present(&self, id: WorkerId) -> bool {
+        self.get(id).is_some_and(|worker| worker.stage != WorkerStage::Closing)
+    }
+
+    /// A worker left before it joined.
+    pub fn give_up(&mut self, id: WorkerId) {
+        let index = id.0 as usize;
+        if self.table.len() <= index {
+            self.table.resize_with(index + 1, || None);
+            self.seen.resize(index + 1, false);
+        }
+        self.seen[index] = true;
     }
 
     /// Whether no worker of that number has joined so far.

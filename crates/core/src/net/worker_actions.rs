@@ -39,7 +39,7 @@ impl Shell {
             }
             Action::Revoke { executor, from } => self.revoke(executor, from),
             Action::Check { task, files } => self.check(task, &files),
-            Action::Adopt { block, path, owned } => self.adopt(block, path, owned),
+            Action::Adopt { block, path, owned, verify } => self.adopt(block, path, owned, verify),
             // If it is gone already, nothing is to be done.
             Action::Discard { path } => drop(std::fs::remove_file(path)),
             Action::Transfer { block, address, tier } => self.transfer(block, address, tier),
@@ -130,7 +130,19 @@ impl Shell {
         self.handle(Event::Checked { task, result: changed.map_or(Ok(()), Err) });
     }
 
-    fn adopt(&mut self, block: BlockDesc, path: String, owned: bool) {
+    fn adopt(&mut self, block: BlockDesc, path: String, owned: bool, verify: bool) {
+        if verify {
+            return self.in_background(move || {
+                // Looked at before it is read, so that what changes meanwhile is seen when it is used.
+                let looked = look_at(&block, path.clone());
+                let result = if looked.is_err() || transfer::is_intact(Path::new(&path), &block) {
+                    looked
+                } else {
+                    Err(format!("{path} is not what it was when it was named"))
+                };
+                Event::Adopted { block, result }
+            });
+        }
         if !owned {
             let result = look_at(&block, path);
             return self.handle(Event::Adopted { block, result });

@@ -229,6 +229,9 @@ pub enum ToWorker {
         owned: bool,
         /// How long to keep it.
         keep: Keep,
+        /// Whether its bytes are compared with the checksum first: time has passed since it was
+        /// named.
+        verify: bool,
     },
     /// Keep a block where it is mapped by the client, until as many `Unpin`s.
     Pin(Name),

@@ -206,6 +206,8 @@ pub enum Action {
         path: String,
         /// Whether to move it.
         owned: bool,
+        /// Whether to compare its bytes with the checksum first.
+        verify: bool,
     },
     /// Remove a file that a client wrote into the cache folder and that is not needed.
     Discard {

@@ -25,8 +25,8 @@ impl Worker {
                 let fetch = Fetch { block, source, address, keep, tier: None, dropped: false };
                 self.on_fetch(fetch, out);
             }
-            ToWorker::Adopt { block, path, owned, keep } => {
-                self.on_adopt(block, path, owned, keep, out);
+            ToWorker::Adopt { block, path, owned, keep, verify } => {
+                self.on_adopt(block, path, (owned, verify), keep, out);
             }
             ToWorker::Pin(name) => self.on_pin(name, out),
             ToWorker::Unpin(name) => self.cache.release(name, out),
@@ -85,7 +85,7 @@ impl Worker {
         &mut self,
         block: BlockDesc,
         path: String,
-        owned: bool,
+        (owned, verify): (bool, bool),
         keep: Keep,
         out: &mut Vec<Action>,
     ) {
@@ -99,7 +99,7 @@ impl Worker {
             return;
         }
         self.adopting.insert(block.name, keep);
-        out.push(Action::Adopt { block, path, owned });
+        out.push(Action::Adopt { block, path, owned, verify });
     }
 
     pub(super) fn on_adopted(

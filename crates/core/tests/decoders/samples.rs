@@ -63,6 +63,7 @@ pub fn to_worker() -> Vec<ToWorker> {
             path: "/a/path".to_owned(),
             owned: true,
             keep,
+            verify: true,
         },
         ToWorker::Pin(name(1)),
         ToWorker::Unpin(name(1)),

@@ -167,6 +167,7 @@ impl Blocks {
             // One that was let go of may still be needed to make something lost again.
             Origin::Put { worker } => lost > 0 || known.released || injected.gone.contains(&worker),
             Origin::Inline => false,
+            _ if known.pinned.is_some_and(|worker| injected.gone.contains(&worker)) => true,
             _ => lost > 20 || (lost > 0 && known.released && known.is_kept()),
         }
     }

@@ -227,7 +227,13 @@ fn a_file_of_the_users_is_used_where_it_lies_until_it_changes() {
     let mut other = start(1, |_| {});
     let (block, path) = external(&site, b"as it was");
     let keep = Keep::Session;
-    site.say(&ToWorker::Adopt { block: block.clone(), path: path.clone(), owned: false, keep });
+    site.say(&ToWorker::Adopt {
+        block: block.clone(),
+        path: path.clone(),
+        owned: false,
+        keep,
+        verify: false,
+    });
     have(&mut site, &block);
     assert_eq!(checksums(&mut site, 1, std::slice::from_ref(&block)), [block.checksum]);
     other.say(&fetch(&site, &block));
@@ -264,7 +270,13 @@ fn a_block_that_the_client_wrote_is_taken_over() {
         BlockDesc { name: name(600), nbytes: 3, checksum: xxh3_64(b"abc"), form: Form::Value };
     let path = path.display().to_string();
     let keep = Keep::Task;
-    site.say(&ToWorker::Adopt { block: block.clone(), path: path.clone(), owned: true, keep });
+    site.say(&ToWorker::Adopt {
+        block: block.clone(),
+        path: path.clone(),
+        owned: true,
+        keep,
+        verify: false,
+    });
     have(&mut site, &block);
     assert!(!Path::new(&path).exists());
     assert_eq!(checksums(&mut site, 1, &[block.clone(), block.clone()]), [block.checksum; 2]);

@@ -1,6 +1,8 @@
 //! Graphs for a simulated run, and what no schedule can beat.
 
 use super::random::Random;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The tasks of a graph, in an order in which inputs come before those that need them.
 #[derive(Clone, Debug, Default)]
@@ -155,6 +157,70 @@ impl Graph {
     }
 }
 
+/// What a list scheduler reaches that costs nothing: whenever a core is free, it begins the ready
+/// task that goes first, and no message or transfer takes any time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lister {
+    /// It knows the graph, but not how long tasks take: most levels left first.
+    Blind,
+    /// It knows how long each task takes: longest chain left first.
+    Clairvoyant,
+}
+
+impl Graph {
+    /// How many levels of tasks come after each task at least, itself counted.
+    pub fn levels(&self) -> Vec<i32> {
+        let mut levels = vec![1; self.len()];
+        for task in (0..self.len()).rev() {
+            let whole = levels[task] + 1;
+            for input in self.inputs(task) {
+                let of_input = &mut levels[*input as usize];
+                *of_input = whole.max(*of_input);
+            }
+        }
+        levels
+    }
+
+    /// The makespan of a list scheduler.
+    pub fn listed_ns(&self, cores: u64, lister: Lister) -> u64 {
+        let ranks: Vec<u64> = match lister {
+            Lister::Blind => self.levels().into_iter().map(|levels| levels as u64).collect(),
+            Lister::Clairvoyant => {
+                let tails_ns = self.tails_ns();
+                self.duration_ns.iter().zip(tails_ns).map(|(own, tail)| own + tail).collect()
+            }
+        };
+        let mut missing: Vec<u32> =
+            (0..self.len()).map(|task| self.inputs(task).len() as u32).collect();
+        let mut consumers = vec![Vec::new(); self.len()];
+        for task in 0..self.len() {
+            for input in self.inputs(task) {
+                consumers[*input as usize].push(task as u32);
+            }
+        }
+        let mut ready: BinaryHeap<(u64, Reverse<u32>)> = BinaryHeap::new();
+        let roots = (0..self.len()).filter(|task| self.inputs(*task).is_empty());
+        ready.extend(roots.map(|task| (ranks[task], Reverse(task as u32))));
+        let mut running: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
+        let mut now = 0;
+        loop {
+            while (running.len() as u64) < cores {
+                let Some((_, Reverse(task))) = ready.pop() else { break };
+                running.push(Reverse((now + self.duration_ns[task as usize], task)));
+            }
+            let Some(Reverse((at_ns, task))) = running.pop() else { return now };
+            now = at_ns;
+            for consumer in &consumers[task as usize] {
+                let left = &mut missing[*consumer as usize];
+                *left -= 1;
+                if *left == 0 {
+                    ready.push((ranks[*consumer as usize], Reverse(*consumer)));
+                }
+            }
+        }
+    }
+}
+
 const CHUNKS: usize = 50;
 const VARIATIONS: usize = 8;
 const ARITY: usize = 8;
@@ -174,6 +240,8 @@ mod tests {
         assert_eq!(graph.ideal_ns(1), 100);
         assert_eq!(graph.ideal_ns(2), 80);
         assert_eq!(graph.bound_ns(1), 100);
+        assert_eq!(graph.listed_ns(1, Lister::Blind), 100);
+        assert_eq!(graph.listed_ns(2, Lister::Clairvoyant), 80);
         assert_eq!(graph.sinks(), [false, false, false, true]);
     }
 

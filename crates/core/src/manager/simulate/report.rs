@@ -1,8 +1,9 @@
 //! A graph on simulated workers: how long it takes there, and what the manager costs.
 
 use super::cluster::{Cluster, Options};
-use super::graph::Graph;
+use super::graph::{Graph, Lister};
 use super::random::{Random, mix};
+use super::recording::Recording;
 use super::script::Script;
 use crate::manager::{Config, Outcome, Request, Statistics, Submission};
 use crate::wire::{CallOptions, Payload};
@@ -28,6 +29,9 @@ pub struct SimulationConfig {
     pub lost: f64,
     /// How long after its loss a worker is replaced; `None`: never.
     pub replaced_after_ns: Option<u64>,
+    /// Whether the client, which knows the whole graph, gives tasks with more levels after them a
+    /// higher priority.
+    pub by_levels: bool,
     /// The same seed gives the same run.
     pub seed: u64,
 }
@@ -44,6 +48,7 @@ impl SimulationConfig {
             inline_nbytes: 16 << 10,
             lost: 0.0,
             replaced_after_ns: Some(30_000_000_000),
+            by_levels: false,
             seed: 1,
         }
     }
@@ -62,13 +67,17 @@ pub struct SimulationReport {
     pub ideal_ns: u64,
     /// What no schedule beats, with the tails of chains taken into account.
     pub bound_ns: u64,
+    /// What a list scheduler reaches that costs nothing and does not know how long tasks take.
+    pub blind_ns: u64,
+    /// What a list scheduler reaches that costs nothing and knows how long tasks take.
+    pub clairvoyant_ns: u64,
     /// The sum of all durations.
     pub work_ns: u64,
     /// The longest chain.
     pub critical_path_ns: u64,
     /// Core time for which workers were missing.
     pub missing_core_ns: u64,
-    /// Processor time inside the manager.
+    /// Processor time inside the manager, when it is given the events of the run once more.
     pub cpu_ns: u64,
     /// Events that the manager handled.
     pub events: u64,
@@ -100,6 +109,9 @@ pub fn simulate(config: &SimulationConfig) -> SimulationReport {
     run.submit();
     run.go_on();
     run.ask_statistics();
+    let record = run.cluster.record.take().unwrap_or_default();
+    let events = record.len() as u64;
+    let cpu = record.replay(manager_config());
     let cores = u64::from(config.workers) * u64::from(config.cores);
     SimulationReport {
         tasks: config.graph.len() as u64,
@@ -107,11 +119,13 @@ pub fn simulate(config: &SimulationConfig) -> SimulationReport {
         makespan_ns: run.finished_ns.saturating_sub(began_ns),
         ideal_ns: config.graph.ideal_ns(cores),
         bound_ns: config.graph.bound_ns(cores),
+        blind_ns: config.graph.listed_ns(cores, Lister::Blind),
+        clairvoyant_ns: config.graph.listed_ns(cores, Lister::Clairvoyant),
         work_ns: config.graph.work_ns() as u64,
         critical_path_ns: config.graph.critical_path_ns(),
         missing_core_ns,
-        cpu_ns: run.cluster.meter.cpu().as_nanos() as u64,
-        events: run.cluster.meter.events(),
+        cpu_ns: cpu.as_nanos() as u64,
+        events,
         statistics: run.statistics,
     }
 }
@@ -160,19 +174,26 @@ pub fn definitions() -> [Request; 2] {
     })
 }
 
+/// No worker says anything but results.
+fn manager_config() -> Config {
+    Config { silence_ns: u64::MAX, ..Config::default() }
+}
+
 impl<'a> Run<'a> {
     fn new(config: &'a SimulationConfig) -> Self {
         let options = Options {
-            config: Config { silence_ns: u64::MAX, ..Config::default() },
+            config: manager_config(),
             seed: config.seed,
             latency_ns: (config.latency_ns, config.latency_ns),
             bandwidth: config.bandwidth,
             inline_nbytes: config.inline_nbytes,
             ..Options::default()
         };
+        let mut cluster = Cluster::new(options);
+        cluster.record = Some(Recording::default());
         Self {
             config,
-            cluster: Cluster::new(options),
+            cluster,
             done: 0,
             failed: 0,
             finished_ns: 0,
@@ -194,7 +215,6 @@ impl<'a> Run<'a> {
         while !self.cluster.is_quiet() {
             self.cluster.step();
         }
-        self.cluster.meter = super::Meter::default();
     }
 
     /// Plans which workers are lost when, and gives the core time that is missing then.
@@ -223,10 +243,14 @@ impl<'a> Run<'a> {
     fn submit(&mut self) {
         let graph = &self.config.graph;
         let options = Arc::new(CallOptions::default());
+        let levels = if self.config.by_levels { graph.levels() } else { Vec::new() };
         for begin in (0..graph.len()).step_by(BATCH) {
             let tasks = begin..(begin + BATCH).min(graph.len());
-            let calls =
-                tasks.map(|task| submission_of(graph, task, arguments_of(graph, task), &options));
+            let calls = tasks.map(|task| {
+                let arguments = arguments_of(graph, task);
+                let priority = levels.get(task).map_or(0, |levels| *levels);
+                Submission { priority, ..submission_of(graph, task, arguments, &options) }
+            });
             self.cluster.ask(Request::Submit(calls.collect()));
         }
         for task in 0..graph.len() {

@@ -36,7 +36,7 @@ impl World {
         let block = self.new_block();
         let owned = self.dice.one_in(2);
         let path = format!("/user/{}", block.name);
-        self.say(ToWorker::Adopt { block, path, owned, keep: Keep::Task });
+        self.say(ToWorker::Adopt { block, path, owned, keep: Keep::Task, verify: false });
     }
 
     fn some_tasks(&mut self) -> Vec<TaskId> {

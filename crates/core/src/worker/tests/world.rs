@@ -178,7 +178,7 @@ impl World {
                 };
                 self.pending.push(Event::Checked { task, result });
             }
-            Action::Adopt { block, owned, path } => self.on_adopt(block, path, owned),
+            Action::Adopt { block, owned, path, .. } => self.on_adopt(block, path, owned),
             Action::Transfer { .. }
             | Action::MoveToDisk { .. }
             | Action::Verify { .. }

@@ -1,4 +1,4 @@
-"""The worker whose cache the program shares dies: what the program gave it is still there."""
+"""Workers that die and come again, and workers that are let go."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import freestone as fs
+from freestone.errors import ConfigurationError
 
 DEADLINE_S = 60
 
@@ -69,13 +70,26 @@ def test_values_go_to_the_worker_that_comes_after(cluster: fs.Cluster) -> None:
     assert cluster.submit(np.sum, cluster.put(value)).result() == value.sum()
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="the manager has no way to make an adopted file again: a call that needs it between "
-    "the death of the home worker and the next one fails with InputLostError, although the file "
-    "lies where it lay",
-)
 def test_a_call_on_a_file_waits_for_the_next_home(cluster: fs.Cluster, file: fs.File) -> None:
     assert cluster.submit(size_of, file).result() == 100_000
     kill_home(cluster)
     assert cluster.submit(size_of, file, plus=1).result() == 100_001
+
+
+def test_a_worker_that_was_let_go_is_not_started_again(cluster: fs.Cluster) -> None:
+    there = cluster.submit(np.arange, 100_000, worker=1)
+    there.result()
+    (pid,) = [worker.pid for worker in cluster.statistics().workers if worker.folder[-2:] == "/1"]
+    cluster.retire(1)
+    assert until(lambda: len(cluster.statistics().workers) == 1)
+    assert until(lambda: not Path(f"/proc/{pid}").exists())
+    assert cluster.submit(np.sum, there).result() == sum(range(100_000))
+    assert [worker.worker for worker in cluster.statistics().workers] == ["worker-0"]
+
+
+def test_forever_needs_a_folder(cluster: fs.Cluster) -> None:
+    for attempt in (cluster.submit, cluster.map):
+        with pytest.raises(ConfigurationError, match="cache"):
+            attempt(abs, [1], keep="forever")
+    with pytest.raises(ConfigurationError, match="cache"):
+        cluster.put(1, keep="forever")
