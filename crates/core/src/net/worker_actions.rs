@@ -10,6 +10,7 @@ use freestone_base::{Name, TaskId};
 use mio::Token;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// One message to the manager has about this many bytes of outputs at most.
 const MESSAGE_NBYTES: usize = 8 << 20;
@@ -132,8 +133,10 @@ impl Shell {
     fn adopt(&mut self, block: BlockDesc, path: String, owned: bool, verify: bool) {
         if verify {
             return self.in_background(move || {
-                let result = if transfer::is_intact(Path::new(&path), &block) {
-                    look_at(&block, path)
+                // Looked at before it is read, so that what changes meanwhile is seen when it is used.
+                let looked = look_at(&block, path.clone());
+                let result = if looked.is_err() || transfer::is_intact(Path::new(&path), &block) {
+                    looked
                 } else {
                     Err(format!("{path} is not what it was when it was named"))
                 };
@@ -145,13 +148,19 @@ impl Shell {
             return self.handle(Event::Adopted { block, result });
         }
         let folder = self.folder.clone();
+        let is_here = folder.contains(Path::new(&path));
         let adopt = move || {
             let adopted = folder.adopt(Path::new(&path), &block);
             let result = adopted.map(Adopted::Owned).map_err(|error| error.to_string());
             Event::Adopted { block, result }
         };
-        // A rename is done at once; a copy takes its time.
-        self.in_background(adopt);
+        if is_here {
+            // A rename need not wait behind copies.
+            let event = adopt();
+            self.handle(event);
+        } else {
+            self.in_background(adopt);
+        }
     }
 
     fn transfer(&mut self, block: BlockDesc, address: Address, tier: Tier) {
@@ -177,19 +186,32 @@ impl Shell {
 
     fn preserve(&mut self, block: BlockDesc, path: PathBuf) {
         let forever = self.forever.clone();
-        self.in_background(move || {
+        self.in_background_to_the_end(move || {
             let kept = forever.map(|forever| forever.keep(&block, &path));
             let result = kept.unwrap_or(Ok(())).map_err(|error| error.to_string());
             Event::Preserved { name: block.name, result }
         });
     }
 
+    /// Does what is of no use once the worker has ended.
     fn in_background(&mut self, job: impl FnOnce() -> Event + Send + 'static) {
+        let stop = Arc::clone(&self.stop);
+        let job = move || (!stop.load(Ordering::Relaxed)).then(job);
+        self.run_in_background(job);
+    }
+
+    fn in_background_to_the_end(&mut self, job: impl FnOnce() -> Event + Send + 'static) {
+        self.run_in_background(move || Some(job()));
+    }
+
+    fn run_in_background(&mut self, job: impl FnOnce() -> Option<Event> + Send + 'static) {
         let (done, waker) = (self.done.clone(), self.waker.clone());
         self.mover.run(move || {
-            // If the worker has ended, nobody waits for this.
-            let _ = done.send(job());
-            let _ = waker.wake();
+            if let Some(event) = job() {
+                // If the worker has ended, nobody waits for this.
+                let _ = done.send(event);
+                let _ = waker.wake();
+            }
         });
     }
 

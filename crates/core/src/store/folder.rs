@@ -75,6 +75,11 @@ impl Folder {
         }
     }
 
+    /// Whether a file lies in this cache, under whatever name.
+    pub fn contains(&self, path: &Path) -> bool {
+        path.starts_with(&self.memory) || path.starts_with(&self.disk)
+    }
+
     /// A file to be filled, in memory as long as there is room: out of pages that were used
     /// before if a freed segment fits.
     ///

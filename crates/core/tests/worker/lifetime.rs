@@ -1,7 +1,7 @@
 //! A worker leaves nothing behind, however it ends.
 
 use crate::executor::Order;
-use crate::manager::{start, start_in, value, wait_until};
+use crate::manager::{start, start_in, start_process, value, wait_until};
 use crate::running::is_gone;
 use freestone_core::net::WorkerError;
 use std::net::Shutdown;
@@ -50,44 +50,36 @@ fn runs_as_a_process() {
 
 #[test]
 fn a_worker_ends_in_good_order_on_sigterm_and_not_on_sigint() {
-    let root = tempfile::tempdir_in("/dev/shm").unwrap();
-    let listener = std::os::unix::net::UnixListener::bind(root.path().join("manager")).unwrap();
-    let mut process = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["lifetime::runs_as_a_process", "--exact", "--nocapture", "--quiet"])
-        .env("FREESTONE_TEST_WORKER", root.path())
-        .spawn()
-        .unwrap();
-    let (mut stream, _) = listener.accept().unwrap();
-    // It has said hello, so it listens to signals.
-    std::io::Read::read_exact(&mut stream, &mut [0]).unwrap();
+    let (mut site, mut process) = start_process();
+    site.run(0, &Order::Who);
+    let executor: u32 = value(&site.report());
     let pid = process.id().cast_signed();
     // SAFETY: a child of ours that has not been reaped.
     unsafe { libc::kill(pid, libc::SIGINT) };
-    assert!(process.try_wait().unwrap().is_none());
+    site.run(1, &Order::Echo(1));
+    assert_eq!(value::<u64>(&site.report()), 1);
     // SAFETY: as above.
     unsafe { libc::kill(pid, libc::SIGTERM) };
     assert!(process.wait().unwrap().success());
     for name in ["memory", "disk", "socket"] {
-        assert!(!root.path().join(name).exists());
+        assert!(!site.file(name).exists());
     }
+    assert!(is_gone(executor.cast_signed()));
 }
 
 #[test]
-fn folders_of_a_worker_that_was_killed_can_be_swept() {
-    let root = tempfile::tempdir_in("/dev/shm").unwrap();
-    let listener = std::os::unix::net::UnixListener::bind(root.path().join("manager")).unwrap();
-    let mut process = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["lifetime::runs_as_a_process", "--exact", "--nocapture", "--quiet"])
-        .env("FREESTONE_TEST_WORKER", root.path())
-        .spawn()
-        .unwrap();
-    let (mut stream, _) = listener.accept().unwrap();
-    std::io::Read::read_exact(&mut stream, &mut [0]).unwrap();
-    assert_eq!(freestone_core::store::lock::sweep(root.path()).unwrap(), 0);
+fn a_worker_that_was_killed_takes_its_executors_along_and_its_folders_can_be_swept() {
+    let (mut site, mut process) = start_process();
+    site.run(0, &Order::Who);
+    let executor: u32 = value(&site.report());
+    site.run(1, &Order::Hang(site.file("begun").display().to_string()));
+    wait_until("the call begins", || site.file("begun").exists());
+    assert_eq!(freestone_core::store::lock::sweep(site.root.path()).unwrap(), 0);
     process.kill().unwrap();
     process.wait().unwrap();
-    assert_eq!(freestone_core::store::lock::sweep(root.path()).unwrap(), 2);
-    assert!(!root.path().join("memory").exists());
+    wait_until("the executor ends", || is_gone(executor.cast_signed()));
+    assert_eq!(freestone_core::store::lock::sweep(site.root.path()).unwrap(), 2);
+    assert!(!site.file("memory").exists());
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -75,6 +76,28 @@ pub fn start_in(
     let listener = UnixListener::bind(root.path().join("manager")).unwrap();
     let there = options.clone();
     let thread = std::thread::spawn(move || run_worker(there));
+    meet(root, options, &listener, Some(thread))
+}
+
+/// Starts a worker in a process of its own, with one executor.
+pub fn start_process() -> (Site, Child) {
+    let root = tempfile::tempdir_in("/dev/shm").unwrap();
+    let options = options(root.path(), 1);
+    let listener = UnixListener::bind(root.path().join("manager")).unwrap();
+    let process = Command::new(std::env::current_exe().unwrap())
+        .args(["lifetime::runs_as_a_process", "--exact", "--nocapture", "--quiet"])
+        .env("FREESTONE_TEST_WORKER", root.path())
+        .spawn()
+        .unwrap();
+    (meet(root, options, &listener, None), process)
+}
+
+fn meet(
+    root: tempfile::TempDir,
+    options: WorkerOptions,
+    listener: &UnixListener,
+    thread: Option<JoinHandle<Result<(), WorkerError>>>,
+) -> Site {
     let (stream, _) = listener.accept().unwrap();
     std::fs::remove_file(root.path().join("manager")).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -86,7 +109,7 @@ pub fn start_in(
         address,
         frames: Frames::default(),
         heard: VecDeque::new(),
-        thread: Some(thread),
+        thread,
     };
     let definition = Vec::new().into();
     site.say(&ToWorker::Define { function: FunctionId(0), label: "f".to_owned(), definition });

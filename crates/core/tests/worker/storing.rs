@@ -4,7 +4,11 @@ use crate::executor::Order;
 use crate::manager::{Site, assignment, failure, name, start, start_in, stored, value, wait_until};
 use freestone_base::{TaskId, WorkerId};
 use freestone_core::store::{Folder, Mapping};
-use freestone_core::wire::{BlockDesc, Form, FromWorker, Input, Keep, TaskFailure, ToWorker};
+use freestone_core::wire::{
+    Address, BlockAnswer, BlockDesc, Form, FromWorker, Input, Keep, TaskFailure, ToWorker, frame,
+};
+use std::io::Write;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
@@ -97,6 +101,48 @@ fn what_a_peer_has_not_or_has_otherwise_is_told() {
     for site in [first, second, third] {
         site.shut_down();
     }
+}
+
+#[test]
+fn a_peer_that_dies_while_it_sends_leaves_nothing_half() {
+    let mut site = start(1, |_| {});
+    let peer = site.file("peer");
+    let listener = UnixListener::bind(&peer).unwrap();
+    let block = BlockDesc {
+        name: name(1),
+        nbytes: 1 << 20,
+        checksum: xxh3_64(&vec![1; 1 << 20]),
+        form: Form::Value,
+    };
+    let ask = ToWorker::Fetch {
+        block: block.clone(),
+        source: WorkerId(3),
+        address: Address::Unix(peer.display().to_string()),
+        keep: Keep::Task,
+    };
+    for sent in [0, 1000, 1 << 19, 1 << 20] {
+        site.say(&ask);
+        let (mut stream, _) = listener.accept().unwrap();
+        std::io::Read::read(&mut stream, &mut [0; 1000]).unwrap();
+        let mut bytes = Vec::new();
+        frame::encode(&BlockAnswer::Follows { nbytes: 1 << 20 }, &mut bytes).unwrap();
+        bytes.resize(bytes.len() + sent, 1);
+        stream.write_all(&bytes).unwrap();
+        drop(stream);
+        if sent == 1 << 20 {
+            break;
+        }
+        let missing_there = site.hear(|message| match message {
+            FromWorker::FetchFailed { missing_there, .. } => Some(*missing_there),
+            _ => None,
+        });
+        assert!(!missing_there);
+        let left = std::fs::read_dir(site.options.memory_dir.join("tmp")).unwrap().count();
+        assert_eq!(left, 0);
+    }
+    have(&mut site, &block);
+    assert_eq!(checksums(&mut site, 2, std::slice::from_ref(&block)), [block.checksum]);
+    site.shut_down();
 }
 
 #[test]

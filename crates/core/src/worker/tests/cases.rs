@@ -265,13 +265,8 @@ fn a_call_whose_input_was_just_lost_ends_at_once() {
     needs.inputs = vec![Input::Stored(block(1))];
     let path = "/user/file".to_owned();
     let keep = crate::wire::Keep::Task;
-    bench.say(ToWorker::Adopt {
-        block: block(1),
-        path: path.clone(),
-        owned: false,
-        keep,
-        verify: false,
-    });
+    let (owned, verify) = (false, false);
+    bench.say(ToWorker::Adopt { block: block(1), path: path.clone(), owned, keep, verify });
     let stamp = FileStamp { nbytes: 10, modified_ns: 1 };
     let result = Ok(Adopted::External(ExternalFile { path: path.clone(), stamp }));
     bench.event(Event::Adopted { block: block(1), result });
