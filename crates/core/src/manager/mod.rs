@@ -13,6 +13,7 @@ mod failures;
 mod functions;
 mod gathers;
 mod hash;
+mod kinds;
 mod lifetime;
 mod members;
 mod origins;
