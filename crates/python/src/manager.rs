@@ -116,6 +116,7 @@ impl Manager {
             retries: options.retries,
             priority: options.priority,
             worker: options.worker,
+            near: options.near,
         };
         (submission, cells)
     }

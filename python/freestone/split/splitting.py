@@ -82,6 +82,7 @@ def split(
                 Positions.of(one.indexes, first.offsets),
                 worker=None if cluster is None else f"worker-{one.worker}",
                 nbytes=int(nbytes[one.indexes].sum()),
+                sources=collections,
             )
         )
     return partitions
