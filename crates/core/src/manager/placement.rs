@@ -91,7 +91,8 @@ impl Manager {
     /// Where a task has to run, while there is that worker: near a place, or where a group is that
     /// it needs; then at the worker that has least to do, if there are several.
     pub(super) fn bound_to(&self, task: &Task) -> Option<WorkerId> {
-        let active = |id: &WorkerId| self.workers.get(*id).is_some_and(|worker| worker.is_active());
+        let active =
+            |id: &WorkerId| self.workers.get(*id).is_some_and(super::workers::Worker::is_active);
         if task.near.as_ref().is_some_and(active) {
             return task.near;
         }
