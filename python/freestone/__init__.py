@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from freestone.errors import FreestoneError
     from freestone.files import File, file
     from freestone.future import Future
+    from freestone.partitions import Partition, split
     from freestone.reduction import reduce
-    from freestone.split import Partition, split
     from freestone.tasks import Task, task
 
 __all__ = [
@@ -58,13 +58,13 @@ _HOMES = {
     "Frame": "collections",
     "FreestoneError": "errors",
     "Future": "future",
-    "Partition": "split",
+    "Partition": "partitions",
     "Task": "tasks",
     "as_completed": "cluster",
     "current": "cluster",
     "file": "files",
     "reduce": "reduction",
-    "split": "split",
+    "split": "partitions",
     "task": "tasks",
     "wait": "cluster",
 }

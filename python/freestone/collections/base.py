@@ -132,7 +132,7 @@ class Collection:
         return self._pieces
 
     def _described(self) -> list[Meta]:
-        """What is known of each block; asked on the workers, once."""
+        """Return what is known of each block; asked on the workers, once."""
         if self._metas is None:
             pieces = self._live("ask for its sizes")
             cluster = self.cluster
@@ -256,8 +256,9 @@ class Collection:
         """
         from freestone.collections.rechunking import rechunked
 
-        new = cuts_of(len(self), block_rows)
-        new = np.unique(new) if len(self) else new
+        if not len(self):
+            return self
+        new = np.unique(cuts_of(len(self), block_rows))
         pieces = rechunked(self._live("rechunk it"), self.offsets, new, self.cluster)
         return self._alike(pieces, offsets_of(np.diff(new)))
 
@@ -293,7 +294,9 @@ class Collection:
             raise IndexError(f"rows can be taken in order only, not with step {step}")
         stop = max(start, stop)
         offsets = self.offsets
-        first = max(int(np.searchsorted(offsets, start, "right")) - 1, 0)
+        # An empty slice keeps a block, which says what kind of rows there are none of.
+        first = int(np.searchsorted(offsets, start, "right")) - 1
+        first = max(min(first, len(offsets) - 2), 0)
         last = max(int(np.searchsorted(offsets, stop, "left")), first + 1)
         pieces = self._live("slice it")[first:last]
         starts = np.clip(offsets[first:last], start, stop)

@@ -82,7 +82,7 @@ def _frame(spec: Spec, block: Any, index: int) -> Any:
         return pa.Table.from_batches([block])
     if isinstance(block, dict):
         return _columns(spec, block, index)
-    if type(block).__module__.startswith("pandas."):
+    if type(block).__module__.split(".")[0] == "pandas":
         return pa.Table.from_pandas(block, preserve_index=False)
     wanted = "an Arrow table, a pandas frame or a dict of columns"
     raise BlockTypeError(spec.collection, index, wanted=wanted, found=describe_type(block))

@@ -18,6 +18,8 @@ __all__ = ["Overlap", "overlaps", "rechunked"]
 
 Offsets = NDArray[np.int64]
 
+_SMALL = 64 << 10
+
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
@@ -86,9 +88,7 @@ class _Rechunking:
         if len(parts) == 1 and first.whole:
             return self.pieces[first.block]
         if len(parts) == 1:
-            # The block that it is cut from says where.
-            view = cut(self.pieces[first.block], first.start, first.stop)
-            return self.cluster._submit(_take, (view,), {}, {"name": "rechunk"})
+            return self._cut(first)
         target = self._target(parts)
         sources = [self._source(part, target) for part in parts]
         options = {"name": "rechunk", "near": target}
@@ -106,10 +106,16 @@ class _Rechunking:
         piece, place = self.pieces[part.block], self.places[part.block]
         if part.whole and not isinstance(piece, Piece):
             return piece
-        view = cut(piece, part.start, part.stop)
         if place is None or place == target:
-            return view
-        return self.cluster._submit(_take, (view,), {}, {"name": "rechunk", "near": place})
+            return cut(piece, part.start, part.stop)
+        return self._cut(part)
+
+    def _cut(self, part: Overlap) -> Any:
+        piece, place = self.pieces[part.block], self.places[part.block]
+        view = cut(piece, part.start, part.stop)
+        # A small block may as well go to a worker that has time.
+        near = place if (piece.nbytes or _SMALL) >= _SMALL else None
+        return self.cluster._submit(_take, (view,), {}, {"name": "rechunk", "near": near})
 
 
 def _join(*parts: Any) -> _native.Stored:

@@ -75,8 +75,9 @@ def _facts(collection: Collection) -> list[str]:
     dtype = getattr(collection, "_dtype", None)
     facts += [] if dtype is None else [str(dtype)]
     facts.append(f"{len(pieces):,} block{'' if len(pieces) == 1 else 's'}")
-    known = [piece.nbytes for piece in pieces if type(piece) is Future]
-    if known and len(known) == len(pieces) and None not in known:
+    sizes = [piece.nbytes for piece in pieces if type(piece) is Future]
+    known = [nbytes for nbytes in sizes if nbytes is not None]
+    if known and len(known) == len(pieces):
         facts.append(format_nbytes(sum(known)))
     return facts
 
@@ -120,7 +121,7 @@ def _bar(runs: list[tuple[str, int, float]]) -> str:
     step = -(-len(runs) // _MOST_RUNS) or 1
     parts = "".join(
         f'<span title="{escape(place)}: {count:,} blocks" style="flex: {share * 1000:.3f} 0 0; '
-        f'background: {colours[place]}; border-right: 1px solid transparent; '
+        f"background: {colours[place]}; border-right: 1px solid transparent; "
         'background-clip: padding-box"></span>'
         for place, count, share in runs[::step]
     )

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from freestone.collections.base import offsets_of
 from freestone.collections.rows import count_rows, nbytes_of
 from freestone.errors import BlockingError, BlockShapeError, EmptyCollectionError
-from freestone.split.partition import Partition, Positions, arrived
-from freestone.split.planning import Holders, plan
-from freestone.split.splitting import place
+from freestone.partitions.partition import Partition, Positions, arrived
+from freestone.partitions.planning import Holders, plan
+from freestone.partitions.splitting import place
 
 __all__ = ["DaskPartition", "split_dask"]
 
@@ -136,7 +136,7 @@ def _tables(
 
 
 def _blocks(client: Client, collection: Any) -> list[Future]:
-    """The futures of a collection's blocks, in its order; waits until they are made."""
+    """Return the futures of a collection's blocks, in order; waits until they are made."""
     found = {future.key: future for future in futures_of(collection, client=client)}
     keys = list(flatten(collection.__dask_keys__()))
     if not keys:
@@ -180,7 +180,7 @@ def _materialize(partition: Partition) -> Any:
     return partition.materialize()
 
 
-@sizeof.register(Partition)
+@sizeof.register(Partition)  # type: ignore[untyped-decorator]
 def _sizeof(partition: Partition) -> int:
     """Tell Dask what it would send if it sent a partition."""
     values = [block for column in partition._blocks for block in column]

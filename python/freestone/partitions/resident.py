@@ -10,7 +10,7 @@ from freestone.cluster import Cluster
 from freestone.collections.pieces import value_of
 from freestone.collections.rows import concatenate
 from freestone.future import Future
-from freestone.split.partition import Partition, Positions, arrived
+from freestone.partitions.partition import Partition, Positions, arrived
 
 __all__ = ["hold", "materialize"]
 

@@ -155,7 +155,7 @@ class Partition:
         self._require_live("materialize it")
         cluster = self._cluster()
         if self._whole is None and cluster is not None:
-            from freestone.split.resident import materialize
+            from freestone.partitions.resident import materialize
 
             self._whole = materialize(cluster, self)
         elif self._whole is None:
@@ -191,7 +191,7 @@ class Partition:
         return self._hold(cluster).__reduce__()
 
     def _hold(self, cluster: Cluster) -> Future:
-        from freestone.split.resident import hold
+        from freestone.partitions.resident import hold
 
         if self._held is None:
             self._held = hold(cluster, self)

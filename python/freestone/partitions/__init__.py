@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from freestone.split.partition import Partition
-from freestone.split.splitting import split
+from freestone.partitions.partition import Partition
+from freestone.partitions.splitting import split
 
 __all__ = ["Partition", "split"]

@@ -15,8 +15,8 @@ from freestone.collections.base import Collection, require_same_blocking
 from freestone.collections.pieces import future_of
 from freestone.errors import EmptyCollectionError
 from freestone.future import Future
-from freestone.split.partition import Partition, Positions
-from freestone.split.planning import Holders, assign, even_out, plan
+from freestone.partitions.partition import Partition, Positions
+from freestone.partitions.planning import Holders, assign, even_out, plan
 from freestone.units import format_nbytes
 
 __all__ = ["place", "split"]
@@ -73,7 +73,7 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
     np.float64(66.0)
     """
     if _is_dask(collections):
-        from freestone.split.dask import split_dask
+        from freestone.partitions.dask import split_dask
 
         return split_dask(*collections, per=per, balance=balance)
     first = _checked(collections, per)
@@ -111,8 +111,7 @@ def place(
     if moved:
         warnings.warn(
             f"{format_nbytes(moved)} of collections that are split together are not where their "
-            "partners are, and will be sent there; make them in one call, or with map_blocks, to "
-            "have them together",
+            "partners are, and will be sent there; blocks that one call makes are together",
             stacklevel=3,
         )
     return workers, total
