@@ -54,9 +54,6 @@ impl Manager {
     fn feed_own(&mut self, id: WorkerId) {
         while self.workers.get(id).is_some_and(|worker| !worker.queue.is_empty()) {
             let Some((from, task)) = self.best_for(id) else { return };
-            if !self.has_room(&self.workers[id], task) {
-                return;
-            }
             self.take(from, id);
             self.assign(task, id);
         }
@@ -82,9 +79,6 @@ impl Manager {
     fn feed(&mut self, id: WorkerId) {
         let mut idle = self.workers[id].free_slots() > 0;
         while let Some((from, task)) = self.best_for(id) {
-            if !self.has_room(&self.workers[id], task) {
-                return;
-            }
             self.take(from, id);
             self.assign(task, id);
             if std::mem::take(&mut idle) {
@@ -93,14 +87,20 @@ impl Manager {
         }
     }
 
-    /// The first task among a worker's own and those of the classes that it can hold.
+    /// The first task that a worker has room for, among its own and those of the classes that it
+    /// can hold. A long one that has to wait must not stop short ones that need not: who is asked
+    /// for those would be asked for ever.
     fn best_for(&mut self, id: WorkerId) -> Option<(From, TaskSlot)> {
-        let mut best = self.first_of_own(id).map(|task| (From::Own, task));
+        let own = self.first_of_own(id).filter(|task| self.has_room(&self.workers[id], *task));
+        let mut best = own.map(|task| (From::Own, task));
         for class in 0..self.classes.len() {
             if !self.classes.get(class).resources.fit(&self.workers[id].resources) {
                 continue;
             }
             let Some(task) = self.first_of_class(class) else { continue };
+            if !self.has_room(&self.workers[id], task) {
+                continue;
+            }
             let goes_first = |than: TaskSlot| {
                 let (one, other) = (&self.tasks[task], &self.tasks[than]);
                 (one.priority, one.depth) > (other.priority, other.depth)
