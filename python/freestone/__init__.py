@@ -19,23 +19,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from freestone.cluster import Cluster, as_completed, current, wait
+    from freestone.collections import Array, Bag, Frame
     from freestone.errors import FreestoneError
     from freestone.files import File, file
     from freestone.future import Future
+    from freestone.partitions import Partition, split
     from freestone.reduction import reduce
     from freestone.tasks import Task, task
 
 __all__ = [
+    "Array",
+    "Bag",
     "Cluster",
     "File",
+    "Frame",
     "FreestoneError",
     "Future",
+    "Partition",
     "Task",
     "__version__",
     "as_completed",
     "current",
     "file",
     "reduce",
+    "split",
     "task",
     "wait",
 ]
@@ -44,15 +51,20 @@ __version__ = "0.1.0"
 
 # Loaded when they are first used: a command line that only prints a figure starts at once.
 _HOMES = {
+    "Array": "collections",
+    "Bag": "collections",
     "Cluster": "cluster",
     "File": "files",
+    "Frame": "collections",
     "FreestoneError": "errors",
     "Future": "future",
+    "Partition": "partitions",
     "Task": "tasks",
     "as_completed": "cluster",
     "current": "cluster",
     "file": "files",
     "reduce": "reduction",
+    "split": "partitions",
     "task": "tasks",
     "wait": "cluster",
 }

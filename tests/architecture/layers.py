@@ -30,7 +30,7 @@ LAYERS: tuple[frozenset[str], ...] = (
         }
     ),
     frozenset({"collections"}),
-    frozenset({"events", "graph", "lang", "malleable", "split"}),
+    frozenset({"events", "graph", "lang", "malleable", "partitions"}),
     frozenset({"__init__"}),
     frozenset({"cli", "demo", "testing"}),
 )
