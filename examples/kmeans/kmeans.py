@@ -88,7 +88,8 @@ class KMeans:
         centres = self._first_centres(sample)
         least_move = self.tol * float(sample.var(axis=0).mean())
         sums_of = VARIANTS[self.variant](points, self.kernel)
-        for self.n_iter_ in range(1, self.max_iter + 1):
+        for iteration in range(self.max_iter):
+            self.n_iter_ = iteration + 1
             found: Sums = value_of(sums_of(centres))
             before, centres = centres, _means(found, centres)
             if float(((centres - before) ** 2).sum()) <= least_move:
