@@ -19,23 +19,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from freestone.cluster import Cluster, as_completed, current, wait
+    from freestone.collections import Array
     from freestone.errors import FreestoneError
     from freestone.files import File, file
     from freestone.future import Future
     from freestone.reduction import reduce
+    from freestone.split import Partition, split
     from freestone.tasks import Task, task
 
 __all__ = [
+    "Array",
     "Cluster",
     "File",
     "FreestoneError",
     "Future",
+    "Partition",
     "Task",
     "__version__",
     "as_completed",
     "current",
     "file",
     "reduce",
+    "split",
     "task",
     "wait",
 ]
@@ -44,15 +49,18 @@ __version__ = "0.1.0"
 
 # Loaded when they are first used: a command line that only prints a figure starts at once.
 _HOMES = {
+    "Array": "collections",
     "Cluster": "cluster",
     "File": "files",
     "FreestoneError": "errors",
     "Future": "future",
+    "Partition": "split",
     "Task": "tasks",
     "as_completed": "cluster",
     "current": "cluster",
     "file": "files",
     "reduce": "reduction",
+    "split": "split",
     "task": "tasks",
     "wait": "cluster",
 }

@@ -108,6 +108,14 @@ class MappedBuffer:
     def __len__(self) -> int: ...
 
 @final
+class Stored:
+    """A result that becomes a block in its worker's cache, however small it is."""
+
+    def __new__(cls, value: Any) -> Stored: ...
+    @property
+    def value(self) -> Any: ...
+
+@final
 class Hold:
     """Keeps a file block in place while a `freestone.File` lives."""
 

@@ -113,6 +113,22 @@ pub struct Hold {
     _mapped: Arc<Mapped>,
 }
 
+/// A result that becomes a block in its worker's cache, however small it is.
+#[pyclass(frozen, module = "freestone._native")]
+pub struct Stored {
+    /// The result.
+    #[pyo3(get)]
+    pub value: Py<PyAny>,
+}
+
+#[pymethods]
+impl Stored {
+    #[new]
+    fn new(value: Py<PyAny>) -> Self {
+        Self { value }
+    }
+}
+
 fn file_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CELL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CELL.import(py, "freestone.files", "File")

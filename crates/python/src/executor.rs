@@ -4,7 +4,7 @@
 //! revoked it), runs it, and tells results in batches too: at the end of what it was given, or
 //! when some time has passed since it last told.
 
-use crate::blocks::{self, Mapped};
+use crate::blocks::{self, Mapped, Stored};
 use crate::codec::{self, Encoded};
 use freestone_base::{FunctionId, Name};
 use freestone_core::store::Folder;
@@ -295,7 +295,11 @@ impl Executor {
         if let Some(path) = blocks::path_of_file(value)? {
             return Ok(blocks::keep_file(py, &self.folder, &path, name).map(Output::Stored));
         }
-        match codec::encode_value(value, self.inline_nbytes)? {
+        let (value, inline_nbytes) = match value.cast_exact::<Stored>() {
+            Ok(stored) => (stored.get().value.bind(py), 0),
+            Err(_) => (value, self.inline_nbytes),
+        };
+        match codec::encode_value(value, inline_nbytes)? {
             Encoded::Inline(bytes) => Ok(Ok(Output::Inline(bytes.into()))),
             Encoded::Large { pickle, buffers } => {
                 Ok(blocks::keep_value(py, &self.folder, &pickle, &buffers, name)

@@ -16,7 +16,7 @@ mod worker;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::blocks::{Hold, MappedBuffer, name_file};
+    use crate::blocks::{Hold, MappedBuffer, Stored, name_file};
     #[pymodule_export]
     use crate::codec::{encoding_owner, load_input};
     #[pymodule_export]

@@ -8,7 +8,13 @@
     │   ├── CycleError (ValueError)             tasks that wait for each other
     │   ├── ForeignFutureError (ValueError)     a future of another cluster
     │   ├── ClosedError (RuntimeError)          the cluster was closed
-    │   └── NotSerializableError (TypeError)    a value or function can't be sent
+    │   ├── NotSerializableError (TypeError)    a value or function can't be sent
+    │   └── CollectionError                     something is wrong with a collection
+    │       ├── BlockingError (ValueError)          two that are cut into blocks differently
+    │       ├── BlockShapeError (ValueError)        a block is not of the shape that was said
+    │       ├── BlockTypeError (TypeError)          a block of a type that it can't hold
+    │       ├── DroppedError (RuntimeError)         it was dropped before
+    │       └── EmptyCollectionError (ValueError)   it has no blocks
     ├── WaitTimeoutError (TimeoutError)     the wait ended before the task did
     ├── TaskError                           a task failed for good
     │   ├── TaskRaisedError (RuntimeError)      it raised what can't be raised again here
@@ -38,6 +44,14 @@ from freestone.errors.base import (
     FreestoneError,
     attach_remote,
     did_you_mean,
+)
+from freestone.errors.collection import (
+    BlockingError,
+    BlockShapeError,
+    BlockTypeError,
+    CollectionError,
+    DroppedError,
+    EmptyCollectionError,
 )
 from freestone.errors.data import (
     ClusterError,
@@ -71,11 +85,17 @@ from freestone.errors.usage import (
 )
 
 __all__ = [
+    "BlockShapeError",
+    "BlockTypeError",
+    "BlockingError",
     "ClosedError",
     "ClusterError",
     "ClusterStartError",
+    "CollectionError",
     "ConfigurationError",
     "CycleError",
+    "DroppedError",
+    "EmptyCollectionError",
     "FileChangedError",
     "FileError",
     "FileMissingError",
