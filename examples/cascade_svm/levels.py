@@ -83,13 +83,8 @@ def train_partition(
         pairs = list(partition)
         points = np.concatenate([block for block, _ in pairs])
         labels = np.concatenate([block for _, block in pairs])
-    own = Vectors(rows_of(partition), points, labels)
+    own = Vectors(partition.get_item_indexes(), points, labels)
     return train(settings, kernel, own, *([] if fed_back is None else [fed_back]))
-
-
-def rows_of(partition: Any) -> Any:
-    """Return where each row of a partition is in its collection."""
-    return np.concatenate([np.arange(rows.start, rows.stop) for rows in partition.item_indexes])
 
 
 def with_split(
