@@ -115,7 +115,7 @@ def count_tiles(points: Points, grid: Grid) -> Counts:
     """
     total = np.zeros(grid.size, np.int64)
     dimensions = points.shape[1]
-    rows = min(len(points), max(1, TILE_NBYTES // max(1, dimensions * points.itemsize)))
+    rows = min(max(len(points), 1), max(1, TILE_NBYTES // (dimensions * points.itemsize)))
     # Pages of the same memory again and again: new ones would cost more than the counting.
     columns = np.empty((dimensions, rows))
     scratch = np.empty((2, dimensions, rows), np.uint8)

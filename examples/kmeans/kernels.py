@@ -84,7 +84,7 @@ def sum_tiles(points: Matrix, centres: Matrix) -> Sums:
     """
     half = (centres * centres).sum(axis=1, keepdims=True) / 2
     total = Sums.none(centres)
-    rows = min(len(points), TILE_ROWS)
+    rows = min(max(len(points), 1), TILE_ROWS)
     near = np.empty((len(centres), rows))
     for start in range(0, len(points), rows):
         tile = points[start : start + rows]
