@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+FREESTONE = "import sys; from freestone.cli import main; sys.exit(main())"
 ROOT = Path(__file__).parents[2]
 SMALL = {
     "histogram": ["--points", "20000", "--blocks", "9"],
@@ -44,5 +45,5 @@ def test_it_runs_in_one_process(name):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_the_command_line_runs_it(name):
-    words = ["-m", "freestone.cli", "run", "--set", "workers=2", f"examples/{name}/main.py"]
+    words = ["-c", FREESTONE, "run", "--set", "workers=2", f"examples/{name}/main.py"]
     assert AGREES[name] in run(*words, *SMALL[name])
