@@ -1,8 +1,8 @@
-"""Dask: a task per block, `rechunk`, and partitions made by its public API.
+"""Dask: a task per block, `rechunk`, and `fs.split` on a plain Dask cluster.
 
 The tasks are those of `examples`, so that only the engines differ. Blocks are futures, the
-cheapest way to a task per block; partitions are lists of futures, pinned to where `who_has` sees
-them, and results are merged in groups.
+cheapest way to a task per block; partitions are those of `fs.split` on Dask's arrays, and results
+are merged in groups.
 """
 
 from __future__ import annotations
@@ -37,14 +37,6 @@ class Blocks:
         """Return the same rows in one block per core."""
         rows = cases.block_rows(self.array.shape[0], cases.CORES)
         return Blocks(self.client, self.array.rechunk((rows, *self.array.shape[1:])))
-
-    def partitions(self, per_worker: int = 1) -> list[tuple[str, list[int]]]:
-        """Return for each worker the numbers of blocks that it has."""
-        where = self.client.who_has(self.futures)
-        found: dict[str, list[int]] = {}
-        for index, future in enumerate(self.futures):
-            found.setdefault(where[future.key][0], []).append(index)
-        return list(found.items())
 
 
 def _flat(keys: Any) -> Sequence[Any]:

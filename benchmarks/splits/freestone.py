@@ -17,6 +17,7 @@ from examples.histogram.histogram import histogram
 from examples.kmeans.kmeans import KMeans
 from examples.knn.neighbours import NearestNeighbors
 
+VARIANTS = ("blocks", "split", "materialize", "rechunk")
 Run = Callable[[str, str], Any]
 """Runs an application with a kernel in a variant; returns what comes out."""
 
@@ -27,17 +28,11 @@ def measure(application: str, blocks: int, quick: bool) -> dict[str, Any]:
     with fs.Cluster(executors=cases.CORES):
         warm = RUNS[application](cases.WARM_ROWS, cases.WARM_BLOCKS, cases.WARM_SEED)
         run = RUNS[application](cases.rows_of(application, quick), blocks, 0)
-        for variant, kernel in [*((name, case.paper) for name in variants()), ("split", case.best)]:
+        for variant, kernel in [*((name, case.paper) for name in VARIANTS), ("split", case.best)]:
             name = variant if kernel == case.paper else f"{variant}, best kernel"
             warm(variant, kernel)
             found[name] = cases.seconds_of(partial(run, variant, kernel))
     return {"cases": found}
-
-
-def variants() -> list[str]:
-    """Return the variants that there are."""
-    known = ["blocks", "split", "materialize", "rechunk"]
-    return known if hasattr(fs.Array, "rechunk") else known[:-1]
 
 
 def run_histogram(rows: int, blocks: int, seed: int) -> Run:

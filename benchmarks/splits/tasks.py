@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
+import freestone as fs
 from benchmarks.splits import cases
 from examples.cascade_svm.levels import cascade
 from examples.cascade_svm.svm import predict_block
@@ -21,35 +21,34 @@ from examples.kmeans.kernels import KERNELS as SUMMERS
 from examples.kmeans.kernels import Sums
 from examples.knn.trees import Tree, build, look_up, merge
 
+Runs = Sequence[range]
+Blocks = Any
+"""A list of arrays, or a partition."""
 
-def joined(blocks: list[Any], materialize: bool) -> list[Any]:
-    """Return blocks as they are, or as one."""
-    return [np.concatenate(blocks)] if materialize else blocks
 
-
-def count(blocks: list[Any], materialize: bool) -> Any:
+def count(blocks: Blocks) -> Any:
     """Count blocks."""
     kernel = HISTOGRAMS[cases.CASES["histogram"].paper]
-    return sum(kernel(block, cases.GRID) for block in joined(blocks, materialize))
+    return sum(kernel(block, cases.GRID) for block in blocks)
 
 
-def summed(blocks: list[Any], materialize: bool, centres: Any) -> Sums:
+def summed(blocks: Blocks, centres: Any) -> Sums:
     """Sum blocks."""
     kernel = SUMMERS[cases.CASES["kmeans"].paper]
-    return reduce(Sums.add, (kernel(block, centres) for block in joined(blocks, materialize)))
+    return reduce(Sums.add, (kernel(block, centres) for block in blocks))
 
 
-def trained(blocks: list[Any], runs: list[range], fed_back: Any, settings: Any) -> Vectors:
-    """Train on blocks of points and labels, given in turn."""
-    points, labels = np.concatenate(blocks[::2]), np.concatenate(blocks[1::2])
+def trained(blocks: Blocks, runs: Runs, fed_back: Any, settings: Any) -> Vectors:
+    """Train on pairs of blocks, points and labels."""
+    points, labels = (np.concatenate(column) for column in zip(*blocks, strict=True))
     indexes = np.concatenate([np.arange(run.start, run.stop) for run in runs])
     own = Vectors(indexes, points, labels.astype(np.int64))
     return train(settings, "svc", own, *([] if fed_back is None else [fed_back]))
 
 
-def grown(blocks: list[Any], runs: list[range]) -> Tree:
+def grown(blocks: Blocks, runs: Runs) -> Tree:
     """Build one tree of blocks."""
-    return build(np.concatenate(blocks), runs, cases.CASES["knn"].paper)
+    return build(np.concatenate(list(blocks)), runs, cases.CASES["knn"].paper)
 
 
 def asked(tree: Tree, block: Any) -> Any:
@@ -57,17 +56,18 @@ def asked(tree: Tree, block: Any) -> Any:
     return look_up(copy.copy(tree), block, cases.NEIGHBOURS)
 
 
-def on_parts(blocks: Any, variant: str, call: Callable[..., Any]) -> list[Any]:
-    """Submit a call for each block, or for each partition where it is."""
+def parts_of(variant: str, *arrays: Any, per: str = "core") -> list[tuple[Any, Runs]]:
+    """Return what a call takes in a variant, and the rows that this is."""
     if variant == "rechunk":
-        blocks = blocks.rechunked()
-    submit = partial(blocks.client.submit, pure=False)
+        arrays = tuple(array.rechunked() for array in arrays)
     if variant in ("blocks", "rechunk"):
-        return [call(submit, [index], blocks) for index in range(len(blocks.futures))]
-    return [
-        call(partial(submit, workers=[worker], allow_other_workers=True), indexes, blocks)
-        for worker, indexes in blocks.partitions()
-    ]
+        futures = zip(*(array.futures for array in arrays), strict=True)
+        tuples = [[blocks if len(blocks) > 1 else blocks[0]] for blocks in futures]
+        return [(blocks, (run,)) for blocks, run in zip(tuples, arrays[0].runs, strict=True)]
+    partitions = fs.split(*(array.array for array in arrays), per=per)
+    if variant == "materialize":
+        return [([part.materialize()], part.item_indexes) for part in partitions]
+    return [(part, part.item_indexes) for part in partitions]
 
 
 def make_histogram(client: Any, rows: int, blocks: int, seed: int) -> Any:
@@ -77,10 +77,8 @@ def make_histogram(client: Any, rows: int, blocks: int, seed: int) -> Any:
     points = made(client, partial(draw, seed, 5), (rows, 5), blocks)
 
     def run(variant: str) -> Any:
-        def call(submit: Any, indexes: list[int], parts: Any) -> Any:
-            return submit(count, [parts.futures[k] for k in indexes], variant == "materialize")
-
-        return grouped(client, sum, on_parts(points, variant, call))
+        parts = parts_of(variant, points)
+        return grouped(client, sum, [client.submit(count, part, pure=False) for part, _ in parts])
 
     return run
 
@@ -93,16 +91,11 @@ def make_kmeans(client: Any, rows: int, blocks: int, seed: int) -> Any:
     init = draw(seed, 20, 0, cases.CLUSTERS)
 
     def run(variant: str) -> Any:
-        parts = points.rechunked() if variant == "rechunk" else points
-        kind = "blocks" if variant == "rechunk" else variant
+        parts = parts_of(variant, points)
         centres = init
-
-        def call(submit: Any, indexes: list[int], parts: Any) -> Any:
-            found = [parts.futures[k] for k in indexes]
-            return submit(summed, found, variant == "materialize", centres)
-
         for _ in range(cases.PASSES):
-            found = grouped(client, partial(reduce, Sums.add), on_parts(parts, kind, call))
+            sums = [client.submit(summed, part, centres, pure=False) for part, _ in parts]
+            found = grouped(client, partial(reduce, Sums.add), sums)
             centres = found.sums / found.counts[:, None]
         return centres
 
@@ -119,18 +112,12 @@ def make_cascade_svm(client: Any, rows: int, blocks: int, seed: int) -> Any:
     settings = {"gamma": 0.01}
 
     def run(variant: str) -> Any:
-        again = variant == "rechunk"
-        x, y = (points.rechunked(), labels.rechunked()) if again else (points, labels)
+        parts = parts_of(variant, points, labels)
         fed_back, before = None, None
-
-        def call(submit: Any, indexes: list[int], parts: Any) -> Any:
-            pairs = list(chain.from_iterable((parts.futures[k], y.futures[k]) for k in indexes))
-            return submit(trained, pairs, [parts.runs[k] for k in indexes], fed_back, settings)
-
+        submit = partial(client.submit, pure=False)
         for _ in range(cases.ROUNDS):
-            parts = on_parts(x, "blocks" if again else variant, call)
-            step = partial(client.submit, train, pure=False)
-            fed_back = cascade(parts, settings, "svc", cases.ARITY, step)
+            sets = [submit(trained, part, runs, fed_back, settings) for part, runs in parts]
+            fed_back = cascade(sets, settings, "svc", cases.ARITY, partial(submit, train))
             found = fed_back.result()
             if before is not None and np.array_equal(found.indexes, before):
                 break
@@ -150,12 +137,9 @@ def make_knn(client: Any, rows: int, blocks: int, seed: int) -> Any:
     queries = made(client, partial(draw, seed + 1, 3), shape, cases.QUERY_BLOCKS)
 
     def run(variant: str) -> Any:
-        def call(submit: Any, indexes: list[int], parts: Any) -> Any:
-            runs = [parts.runs[k] for k in indexes]
-            return submit(grown, [parts.futures[k] for k in indexes], runs)
-
-        trees = on_parts(points, variant, call)
         submit = partial(client.submit, pure=False)
+        parts = parts_of(variant, points, per="worker")
+        trees = [submit(grown, part, runs) for part, runs in parts]
         found = [
             submit(merge, *(submit(asked, tree, block) for tree in trees))
             for block in queries.futures

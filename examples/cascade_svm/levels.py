@@ -96,7 +96,10 @@ def with_split(
     materialize: bool = False,
 ) -> Round:
     """Train with a call for each partition of points and labels, and merge with calls."""
-    partitions = list(fs.split(points, labels))
+    partitions = fs.split(points, labels)
+    if materialize:
+        for partition in partitions:
+            partition.materialize()
 
     def run(fed_back: Any) -> Any:
         parts = []
@@ -107,9 +110,11 @@ def with_split(
     return run
 
 
-def materialized(points: fs.Array, labels: fs.Array, *rest: Any) -> Round:
+def materialized(
+    points: fs.Array, labels: fs.Array, settings: Settings, kernel: str, arity: int
+) -> Round:
     """Split, with the blocks of a partition joined once for all rounds."""
-    return with_split(points, labels, *rest, materialize=True)
+    return with_split(points, labels, settings, kernel, arity, materialize=True)
 
 
 def rechunked(points: fs.Array, labels: fs.Array, *rest: Any) -> Round:

@@ -48,6 +48,8 @@ def with_split(points: fs.Array, grid: Grid, kernel: str, materialize: bool = Fa
     """Count with a call for each partition."""
     partials = []
     for partition in fs.split(points):
+        if materialize:
+            partition.materialize()
         partials.append(count_partition(partition, grid, kernel, materialize))
     return fs.reduce(add, partials)
 

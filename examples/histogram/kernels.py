@@ -132,8 +132,8 @@ def count_tiles(points: Points, grid: Grid) -> Counts:
 
 def _inside(columns: Points, grid: Grid) -> NDArray[np.bool_]:
     # A NaN among the values makes both extremes NaN, and both comparisons false.
-    inside: NDArray[np.bool_] = columns.min(axis=1) >= grid.low
-    inside &= columns.max(axis=1) <= grid.high
+    reaches = columns.min(axis=1) >= np.array(grid.low), columns.max(axis=1) <= np.array(grid.high)
+    inside: NDArray[np.bool_] = np.logical_and(*reaches)
     return inside
 
 
@@ -151,7 +151,8 @@ def _bins(columns: Points, grid: Grid, scratch: NDArray[np.uint8]) -> NDArray[np
             for values, edges in zip(columns, grid.edges, strict=True)
         ]
         return np.stack(found)
-    bins, reached = scratch
+    bins: NDArray[np.integer] = scratch[0]
+    reached = scratch[1]
     bins[:] = 0
     for edges in grid.inner_edges:
         np.greater_equal(columns, edges, out=reached.view(np.bool_))
@@ -163,7 +164,7 @@ def _cells(bins: NDArray[np.integer], grid: Grid) -> NDArray[np.integer]:
     """Return the flat cell of each point, from its bin along each dimension."""
     # A quarter of the bytes where they are enough.
     dtype = np.uint16 if grid.size <= 1 << 16 else np.int64
-    cells = bins[0].astype(dtype)
+    cells: NDArray[np.integer] = bins[0].astype(dtype)
     for column, count in zip(bins[1:], grid.bins[1:], strict=True):
         np.multiply(cells, dtype(count), out=cells)
         np.add(cells, column, out=cells, casting="unsafe")

@@ -55,7 +55,10 @@ def sum_partition(partition: Any, centres: Matrix, kernel: str, materialize: boo
 
 def with_split(points: fs.Array, kernel: str, materialize: bool = False) -> Pass:
     """Sum with a call for each partition; the partitions are the same in every pass."""
-    partitions = list(fs.split(points))
+    partitions = fs.split(points)
+    if materialize:
+        for partition in partitions:
+            partition.materialize()
 
     def sums(centres: Matrix) -> Any:
         partials = []

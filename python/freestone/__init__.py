@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from freestone.cluster import Cluster, as_completed, current, wait
-    from freestone.collections import Array
+    from freestone.collections import Array, Bag, Frame
     from freestone.errors import FreestoneError
     from freestone.files import File, file
     from freestone.future import Future
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Array",
+    "Bag",
     "Cluster",
     "File",
+    "Frame",
     "FreestoneError",
     "Future",
     "Partition",
@@ -50,8 +52,10 @@ __version__ = "0.1.0"
 # Loaded when they are first used: a command line that only prints a figure starts at once.
 _HOMES = {
     "Array": "collections",
+    "Bag": "collections",
     "Cluster": "cluster",
     "File": "files",
+    "Frame": "collections",
     "FreestoneError": "errors",
     "Future": "future",
     "Partition": "split",

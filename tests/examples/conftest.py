@@ -22,10 +22,3 @@ def place(request: pytest.FixtureRequest) -> Iterator[fs.Cluster | None]:
     opened = fs.Cluster(**settings, memory="256MiB", disk="1GiB") if settings else nullcontext()
     with opened as cluster:
         yield cluster
-
-
-@pytest.fixture(autouse=True)
-def _needs_rechunk(request: pytest.FixtureRequest) -> None:
-    wanted = getattr(request.node, "callspec", None)
-    if wanted and wanted.params.get("variant") == "rechunk" and not hasattr(fs.Array, "rechunk"):
-        pytest.skip("arrays can't be cut anew yet")

@@ -137,7 +137,8 @@ fn file_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 /// The value of a block: arrays in it are views of the mapped file.
 pub fn load(py: Python<'_>, mapped: &Arc<Mapped>) -> PyResult<Py<PyAny>> {
     match mapped.form {
-        Form::Value => load_value(py, mapped),
+        // The value of a group is made by who knows where its members are.
+        Form::Value | Form::Group => load_value(py, mapped),
         Form::File(_) | Form::Folder(_) => {
             let nbytes = std::fs::metadata(&mapped.path).map_err(PyOSError::new_err)?.len();
             let hold = Hold { _mapped: Arc::clone(mapped) };
@@ -210,6 +211,18 @@ pub fn keep_value(
     let pickle = pickle.as_bytes(py);
     let buffers: Vec<&[u8]> = buffers.iter().map(buffer_bytes).collect();
     py.detach(|| folder.put(name, pickle, &buffers)).map_err(|error| failure(&error))
+}
+
+/// Writes an output that is given in bytes into the cache under its name.
+pub fn keep_bytes(
+    py: Python<'_>,
+    folder: &Folder,
+    stream: &[u8],
+    buffers: &[Vec<u8>],
+    name: Name,
+) -> Result<BlockDesc, TaskFailure> {
+    let buffers: Vec<&[u8]> = buffers.iter().map(Vec::as_slice).collect();
+    py.detach(|| folder.put(name, stream, &buffers)).map_err(|error| failure(&error))
 }
 
 fn failure(error: &StoreError) -> TaskFailure {

@@ -17,6 +17,8 @@ pub struct Options {
     pub priority: i32,
     /// Only there.
     pub worker: Option<WorkerId>,
+    /// There while it is there.
+    pub near: Option<WorkerId>,
     /// Whether equal calls have equal results.
     pub pure: bool,
     /// How many outputs the function has.
@@ -51,7 +53,7 @@ pub fn keep_of(text: &str) -> PyResult<Keep> {
 impl Options {
     #[new]
     #[pyo3(signature = (*, cores=1, gpus=0, memory=0, disk=0, isolation="shared", keep="task",
-        timeout_s=None, retries=0, priority=0, worker=None, pure=true, outputs=1))]
+        timeout_s=None, retries=0, priority=0, worker=None, near=None, pure=true, outputs=1))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         cores: u32,
@@ -64,6 +66,7 @@ impl Options {
         retries: u32,
         priority: i32,
         worker: Option<u32>,
+        near: Option<u32>,
         pure: bool,
         outputs: usize,
     ) -> PyResult<Self> {
@@ -83,6 +86,7 @@ impl Options {
             retries,
             priority,
             worker: worker.map(WorkerId),
+            near: near.map(WorkerId),
             pure,
             outputs,
         })

@@ -3,5 +3,7 @@
 from __future__ import annotations
 
 from freestone.collections.array import Array
+from freestone.collections.bag import Bag
+from freestone.collections.frame import Frame
 
-__all__ = ["Array"]
+__all__ = ["Array", "Bag", "Frame"]

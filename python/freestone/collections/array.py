@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
@@ -181,6 +182,53 @@ class Array(Collection):
         label = name or _name_of(read)
         return cls(read_files(Spec(collection=label, kind=cls.kind), files, read), None, name=label)
 
+    @classmethod
+    def from_dask(cls, x: Any, *, name: str = "array") -> Self:
+        """Compute a ``dask.array`` block by block into the open cluster.
+
+        Notes
+        -----
+        Blocks side by side are joined: this is cut by rows only.
+        """
+        from freestone.collections.dask import row_blocks_of
+
+        return cls.from_blocks(row_blocks_of(x), name=name)
+
+    @classmethod
+    def from_zarr(cls, url: str, *, block_rows: BlockRows | None = None) -> Self:
+        """Read a Zarr array, each block on a worker; needs ``freestone[zarr]``.
+
+        Parameters
+        ----------
+        url
+            A path, or a URL that fsspec understands.
+        block_rows
+            Rows per block; those of the store's chunks by default.
+        """
+        from freestone.collections.zarr import open_zarr, read_rows
+
+        store = open_zarr(url)
+        rows = store.chunks[0] if block_rows is None else block_rows
+        read = functools.partial(read_rows, url)
+        return cls.from_function(store.shape, rows, read, dtype=store.dtype, name=url)
+
+    def to_dask(self) -> Any:
+        """Return a ``dask.array`` whose chunks fetch the blocks when they are computed."""
+        from freestone.collections.dask import to_array
+
+        return to_array(self)
+
+    def to_zarr(self, url: str) -> None:
+        """Write it as a Zarr array, each block by a worker; needs ``freestone[zarr]``.
+
+        Notes
+        -----
+        Blocks of uneven lengths are rechunked first: chunks of a store are of one length.
+        """
+        from freestone.collections.zarr import is_even, write_blocks
+
+        write_blocks(self if is_even(self) else self.rechunk(self.block_rows), url)
+
     # -- what it knows ------------------------------------------------------------------------
 
     def _described(self) -> list[Meta]:
@@ -226,6 +274,10 @@ class Array(Collection):
         part = self._slice(rows)
         part._columns, part._dtype = self._columns, self._dtype
         return part
+
+    def _alike(self, pieces: Sequence[Any], offsets: NDArray[np.int64]) -> Self:
+        columns, dtype = self._columns, self._dtype
+        return type(self)(pieces, offsets, name=self.name, columns=columns, dtype=dtype)
 
     # -- what can be done with it -------------------------------------------------------------
 

@@ -240,6 +240,31 @@ class Collection:
             pieces = cluster.map(_same, pieces)
         return reduce(op, pieces, **options)
 
+    def rechunk(self, block_rows: int | Sequence[int] | NDArray[Any]) -> Self:
+        """Cut the same rows into other blocks.
+
+        Parameters
+        ----------
+        block_rows
+            Rows per block, of which the last may have less; or offsets, from 0 to n.
+
+        Notes
+        -----
+        Moves and copies data, between workers and not through this program; `freestone.split` does
+        not, and is as independent of the size of blocks. Each new block is made where most of its
+        rows are, from the rows that it needs.
+        """
+        from freestone.collections.rechunking import rechunked
+
+        new = cuts_of(len(self), block_rows)
+        new = np.unique(new) if len(self) else new
+        pieces = rechunked(self._live("rechunk it"), self.offsets, new, self.cluster)
+        return self._alike(pieces, offsets_of(np.diff(new)))
+
+    def _alike(self, pieces: Sequence[Any], offsets: Offsets) -> Self:
+        """Return a collection of the same kind of rows."""
+        return type(self)(pieces, offsets, name=self.name)
+
     def persist(self) -> Self:
         """Wait until every block is made, and raise the error of the first that can't be."""
         for piece in self._live("persist it"):

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from freestone import _native
 from freestone.collections.pieces import value_of
-from freestone.collections.rows import concatenate, count_rows
+from freestone.collections.rows import concatenate, take_rows
+from freestone.future import Future
+
+if TYPE_CHECKING:
+    from freestone.cluster import Cluster
+    from freestone.collections.base import Collection
 
 __all__ = ["Partition", "Positions"]
 
@@ -25,10 +31,13 @@ class Positions:
         The blocks' places, in order, as runs.
     items : tuple of range
         The rows' places, in the order of the partition, as runs.
+    block_rows : tuple of int
+        How many rows each block has.
     """
 
     indexes: tuple[range, ...]
     items: tuple[range, ...]
+    block_rows: tuple[int, ...]
 
     @classmethod
     def of(cls, indexes: NDArray[np.int64], offsets: NDArray[np.int64]) -> Positions:
@@ -38,7 +47,10 @@ class Positions:
         ends = indexes[np.concatenate((breaks - 1, [len(indexes) - 1]))] + 1
         runs = zip(firsts.tolist(), ends.tolist(), strict=True)
         items = zip(offsets[firsts].tolist(), offsets[ends].tolist(), strict=True)
-        return cls(tuple(range(*run) for run in runs), tuple(range(*run) for run in items))
+        rows = (offsets[indexes + 1] - offsets[indexes]).tolist()
+        return cls(
+            tuple(range(*run) for run in runs), tuple(range(*run) for run in items), tuple(rows)
+        )
 
     def flat(self, runs: Sequence[range]) -> NDArray[np.int64]:
         """Return some runs as one array."""
@@ -67,11 +79,17 @@ class Partition:
         *,
         worker: str | None,
         nbytes: int,
+        sources: Sequence[Collection] = (),
     ) -> None:
         self._blocks = blocks
         self._positions = positions
         self.worker = worker
         self.nbytes = nbytes
+        # The collections, in the program that split them.
+        self._sources = tuple(sources)
+        self._held: Future | None = None
+        # What `materialize` made, by collection: futures in the program, arrays elsewhere.
+        self._whole: tuple[Any, ...] | None = None
 
     @property
     def indexes(self) -> list[int]:
@@ -96,27 +114,88 @@ class Partition:
         """
         return self._positions.flat(self.item_indexes)
 
-    def __len__(self) -> int:
-        """How many blocks it has."""
-        return sum(map(len, self._positions.indexes))
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield the blocks' values in order; tuples if several collections were split."""
-        columns = [map(value_of, column) for column in self._blocks]
-        return columns[0] if len(columns) == 1 else zip(*columns, strict=True)
-
-    def materialize(self) -> Any:
-        """Return its rows as one array; a tuple of arrays if several collections were split."""
-        wholes = tuple(concatenate([value_of(b) for b in column]) for column in self._blocks)
-        return wholes[0] if len(wholes) == 1 else wholes
-
     @property
     def rows(self) -> int:
         """How many rows it has."""
         return sum(map(len, self.item_indexes))
 
+    def __len__(self) -> int:
+        """How many blocks it has."""
+        return sum(map(len, self._positions.indexes))
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the blocks' values in order; tuples if several collections were split.
+
+        Once the partition is materialized they are views of its array.
+        """
+        self._require_live("iterate over it")
+        if self._whole is not None:
+            columns = [self._views(value_of(whole)) for whole in self._whole]
+        else:
+            columns = [map(value_of, column) for column in self._blocks]
+        return iter(columns[0]) if len(columns) == 1 else zip(*columns, strict=True)
+
+    def materialize(self) -> Any:
+        """Make its rows one array, by a copy on its worker, and keep it for later iterations.
+
+        Returns
+        -------
+        Future or array
+            In the program, with a cluster: the future of the array, which the partition stands on
+            from now on. Elsewhere the array. A tuple of them if several collections were split.
+
+        Notes
+        -----
+        Copies every byte once, and takes as many bytes again on the worker.
+
+        References
+        ----------
+        The extension that section 7 of the paper asks for.
+        """
+        self._require_live("materialize it")
+        cluster = self._cluster()
+        if self._whole is None and cluster is not None:
+            from freestone.split.resident import materialize
+
+            self._whole = materialize(cluster, self)
+        elif self._whole is None:
+            columns = ([value_of(block) for block in column] for column in self._blocks)
+            self._whole = tuple(map(concatenate, columns))
+        return self._whole[0] if len(self._whole) == 1 else self._whole
+
+    def _views(self, whole: Any) -> Iterator[Any]:
+        rows = self._positions.block_rows
+        ends = np.cumsum(rows).tolist()
+        for end, count in zip(ends, rows, strict=True):
+            yield take_rows(whole, end - count, end)
+
+    def _cluster(self) -> Cluster | None:
+        return self._sources[0].cluster if self._sources else None
+
+    def _require_live(self, action: str) -> None:
+        for source in self._sources:
+            source._live(action)
+
     def __reduce__(self) -> Any:
-        return _arrived, (self._blocks, self._positions, self.worker, self.nbytes)
+        self._require_live("use a partition of it")
+        plain = (self._blocks, self._positions, self.worker, self.nbytes)
+        owner = _native.encoding_owner()
+        cluster = None if owner is None else owner()
+        if cluster is None or not self._sources:
+            return arrived, plain
+        if self._whole is not None:
+            return arrived_whole, (self._whole, *plain[1:])
+        if self.worker is None or not _native.encoding_place(self.worker):
+            # Another partition of the call is elsewhere: these blocks go there.
+            return arrived, plain
+        return self._hold(cluster).__reduce__()
+
+    def _hold(self, cluster: Cluster) -> Future:
+        from freestone.split.resident import hold
+
+        if self._held is None:
+            self._held = hold(cluster, self)
+        return self._held
 
     def __repr__(self) -> str:
         from freestone.units import format_nbytes
@@ -125,15 +204,17 @@ class Partition:
         return f"<freestone.Partition of {len(self):,} blocks, {format_nbytes(self.nbytes)}{where}>"
 
 
-def _arrived(
+def arrived(
     blocks: Sequence[Sequence[Any]], positions: Positions, worker: str | None, nbytes: int
 ) -> Partition:
+    """Make a partition where a call runs, of blocks that are there."""
     return Partition(blocks, positions, worker=worker, nbytes=nbytes)
 
 
-def in_order(results: Sequence[Any], partitions: Sequence[Partition]) -> Any:
-    """Put results, one row per row of each partition, into the order of the collection."""
-    whole = concatenate(results)
-    order = np.empty(count_rows(whole), np.int64)
-    order[np.concatenate([part.get_item_indexes() for part in partitions])] = np.arange(len(order))
-    return whole[order]
+def arrived_whole(
+    wholes: tuple[Any, ...], positions: Positions, worker: str | None, nbytes: int
+) -> Partition:
+    """Make a partition where a call runs, of rows that are one array."""
+    partition = Partition([], positions, worker=worker, nbytes=nbytes)
+    partition._whole = wholes
+    return partition

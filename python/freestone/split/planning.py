@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Holders", "Plan", "assign", "cut", "plan"]
+__all__ = ["Holders", "Plan", "assign", "cut", "even_out", "plan"]
 
 Ints = NDArray[np.int64]
 
@@ -30,6 +30,14 @@ class Holders:
     starts: Ints
     workers: Ints
 
+    def moved(self, workers: Ints, nbytes: Ints) -> int:
+        """Return the bytes of blocks that are elsewhere than on the workers given for them."""
+        counts = np.diff(self.starts)
+        blocks = np.repeat(np.arange(len(counts)), counts)
+        here = np.zeros(len(counts), bool)
+        here[blocks[self.workers == workers[blocks]]] = True
+        return int(nbytes[~here & (counts > 0)].sum())
+
     @classmethod
     def from_lists(cls, lists: Sequence[Sequence[int]]) -> Holders:
         """Make it from one list per block."""
@@ -47,15 +55,13 @@ class Plan:
     indexes: Ints
 
 
-def plan(
-    holders: Holders, nbytes: Ints, slots: Mapping[int, int], per: str | int = "core"
-) -> list[Plan]:
-    """Group blocks by the worker that holds them, and each group into partitions of like bytes.
+def plan(workers: Ints, nbytes: Ints, slots: Mapping[int, int], per: str | int) -> list[Plan]:
+    """Cut the blocks of each worker into partitions of like bytes.
 
     Parameters
     ----------
-    holders
-        Where each block is; one that is nowhere can be anywhere.
+    workers
+        The worker of each block, as `assign` or `even_out` says.
     nbytes
         Bytes of each block.
     slots
@@ -73,7 +79,6 @@ def plan(
     O(blocks log blocks), in NumPy; blocks are kept in contiguous runs, so that a partition's bytes
     are off the mean by less than the bytes of one block.
     """
-    workers = assign(holders, nbytes, slots)
     order = np.argsort(workers, kind="stable")
     present, firsts = np.unique(workers[order], return_index=True)
     plans = []
@@ -82,6 +87,34 @@ def plan(
         count = {"core": slots.get(worker, 1), "worker": 1}.get(str(per), per)
         plans += [Plan(worker, part) for part in cut(indexes, nbytes, int(count))]
     return plans
+
+
+def even_out(workers: Ints, nbytes: Ints, slots: Mapping[int, int]) -> Ints:
+    """Move blocks from workers that hold more than their share to those that hold less.
+
+    Returns
+    -------
+    ndarray
+        The worker of each block then.
+
+    Notes
+    -----
+    What moves is what a worker has too much, to within half a block: no fewer bytes will do.
+    """
+    workers = workers.copy()
+    total = float(nbytes.sum())
+    share = {worker: total * count / sum(slots.values()) for worker, count in slots.items()}
+    held = {worker: float(nbytes[workers == worker].sum()) for worker in slots}
+    for worker in sorted(slots, key=lambda one: share[one] - held[one]):
+        for block in np.flatnonzero(workers == worker)[::-1].tolist():
+            target = max(slots, key=lambda one: (share[one] - held[one]) / slots[one])
+            size = float(nbytes[block])
+            if held[worker] - size / 2 < share[worker] or held[target] + size / 2 > share[target]:
+                break
+            workers[block] = target
+            held[worker] -= size
+            held[target] += size
+    return workers
 
 
 def assign(holders: Holders, nbytes: Ints, slots: Mapping[int, int]) -> Ints:

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from freestone.cluster import Cluster
 from freestone.collections.base import Collection, require_same_blocking
+from freestone.collections.pieces import future_of
 from freestone.errors import EmptyCollectionError
+from freestone.future import Future
 from freestone.split.partition import Partition, Positions
-from freestone.split.planning import Holders, plan
+from freestone.split.planning import Holders, assign, even_out, plan
+from freestone.units import format_nbytes
 
-__all__ = ["split"]
+__all__ = ["place", "split"]
+
+Ints = NDArray[np.int64]
 
 
-def split(
-    *collections: Collection, per: str | int = "core", balance: bool = False
-) -> list[Partition]:
+def split(*collections: Any, per: str | int = "core", balance: bool = False) -> list[Any]:
     """Group the blocks of a collection by where they are. Nothing moves.
 
     Parameters
     ----------
     *collections
         One, or several of the same blocking, which are split together: then iteration over a
-        partition yields tuples.
+        partition yields tuples. Also persisted collections of Dask's.
     per
         ``"core"``: as many partitions as each worker has executors; ``"worker"``: one for each;
         or how many for each worker.
@@ -37,7 +42,7 @@ def split(
     -------
     list of Partition
         None is empty; each block is in exactly one. Without a cluster there is one partition per
-        core, of blocks that are here.
+        core, of blocks that are here. For Dask's collections futures of partitions.
 
     Raises
     ------
@@ -45,6 +50,11 @@ def split(
         When collections are cut into blocks differently.
     EmptyCollectionError, DroppedError
         When there is nothing to split.
+
+    Warns
+    -----
+    UserWarning
+        When blocks that belong together are on different workers: how many bytes will be sent.
 
     Notes
     -----
@@ -62,29 +72,75 @@ def split(
     >>> sum(block.sum() for part in fs.split(x) for block in part)
     np.float64(66.0)
     """
+    if _is_dask(collections):
+        from freestone.split.dask import split_dask
+
+        return split_dask(*collections, per=per, balance=balance)
     first = _checked(collections, per)
     cluster = first.cluster
-    nbytes = sum((each._block_nbytes() for each in collections), start=np.zeros(1, np.int64))
-    if cluster is None:
-        slots: Mapping[int, int] = {0: len(os.sched_getaffinity(0))}
-        where: list[list[str]] = [[] for _ in nbytes]
-    else:
-        slots = _slots(cluster)
-        where = first.where()
-    holders = Holders.from_lists([[_number(worker) for worker in workers] for workers in where])
+    tables = [_located(each, cluster) for each in collections]
+    slots = _slots(cluster)
+    workers, nbytes = place(tables, slots, balance)
     columns = [each._live("split it") for each in collections]
-    partitions = []
-    for one in plan(holders, nbytes, slots, per):
-        blocks = [[column[index] for index in one.indexes.tolist()] for column in columns]
-        partitions.append(
-            Partition(
-                blocks,
-                Positions.of(one.indexes, first.offsets),
-                worker=None if cluster is None else f"worker-{one.worker}",
-                nbytes=int(nbytes[one.indexes].sum()),
-            )
+    return [
+        Partition(
+            [[column[index] for index in one.indexes.tolist()] for column in columns],
+            Positions.of(one.indexes, first.offsets),
+            worker=None if cluster is None else f"worker-{one.worker}",
+            nbytes=int(nbytes[one.indexes].sum()),
+            sources=collections,
         )
-    return partitions
+        for one in plan(workers, nbytes, slots, per)
+    ]
+
+
+def place(
+    tables: Sequence[tuple[Holders, Ints]], slots: Mapping[int, int], balance: bool
+) -> tuple[Ints, Ints]:
+    """Choose a worker for each block, and warn of what has to move; bytes of all blocks too.
+
+    The largest collection stays where it is; the blocks of the others go along.
+    """
+    main = max(range(len(tables)), key=lambda number: int(tables[number][1].sum()))
+    total = np.sum([nbytes for _, nbytes in tables], axis=0)
+    workers = assign(tables[main][0], total, slots)
+    if balance:
+        workers = even_out(workers, total, slots)
+    others = [table for number, table in enumerate(tables) if number != main]
+    moved = sum(holders.moved(workers, nbytes) for holders, nbytes in others)
+    if moved:
+        warnings.warn(
+            f"{format_nbytes(moved)} of collections that are split together are not where their "
+            "partners are, and will be sent there; make them in one call, or with map_blocks, to "
+            "have them together",
+            stacklevel=3,
+        )
+    return workers, total
+
+
+def _is_dask(collections: Sequence[Any]) -> bool:
+    return any(hasattr(each, "__dask_keys__") for each in collections)
+
+
+def _located(collection: Collection, cluster: Cluster | None) -> tuple[Holders, Ints]:
+    """Where each block is and how large, in one message."""
+    pieces = collection._live("split it")
+    if cluster is None:
+        sizes = collection._block_nbytes()
+        return Holders(np.zeros(len(pieces) + 1, np.int64), np.zeros(0, np.int64)), sizes
+    futures = [future_of(piece) for piece in pieces]
+    starts, workers, nbytes = _ask(cluster, futures)
+    if (nbytes < 0).any():
+        collection.persist()
+        starts, workers, nbytes = _ask(cluster, futures)
+    if any(type(piece) is not Future for piece in pieces):
+        # Pieces of one block share its bytes.
+        nbytes = collection._block_nbytes()
+    return Holders(starts, workers), nbytes
+
+
+def _ask(cluster: Cluster, futures: list[Any]) -> list[Ints]:
+    return [np.frombuffer(flat, np.int64) for flat in cluster._manager.locate(futures)]
 
 
 def _checked(collections: tuple[Collection, ...], per: str | int) -> Collection:
@@ -100,10 +156,8 @@ def _checked(collections: tuple[Collection, ...], per: str | int) -> Collection:
     return first
 
 
-def _slots(cluster: Cluster) -> dict[int, int]:
+def _slots(cluster: Cluster | None) -> dict[int, int]:
+    if cluster is None:
+        return {0: len(os.sched_getaffinity(0))}
     workers = cluster.statistics().workers
-    return {_number(worker.worker): worker.slots for worker in workers}
-
-
-def _number(worker: str) -> int:
-    return int(worker.removeprefix("worker-"))
+    return {int(worker.worker.removeprefix("worker-")): worker.slots for worker in workers}

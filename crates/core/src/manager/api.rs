@@ -172,6 +172,8 @@ pub struct Submission {
     pub priority: i32,
     /// Only there, if given.
     pub worker: Option<WorkerId>,
+    /// There for as long as that worker is there, if given; then anywhere.
+    pub near: Option<WorkerId>,
     /// Settled with the first output; the others settle their own, as many as `outputs`.
     pub tickets: SmallVec<[Ticket; 1]>,
 }

@@ -24,7 +24,7 @@ impl Manager {
         let avoids = record.history.as_ref().is_some_and(|history| !history.avoid.is_empty());
         let by_place =
             avoids || record.inputs.iter().any(|slot| self.blocks[*slot].stored().is_some());
-        let worker = match record.pinned {
+        let worker = match record.pinned.or_else(|| self.bound_to(record)) {
             Some(worker) => Some(worker),
             None if by_place => self.soonest(record),
             None => None,
@@ -88,10 +88,27 @@ impl Manager {
         candidates.into_iter().min_by_key(cost).or_else(|| self.workers.least_loaded(needs))
     }
 
+    /// Where a task has to run, while there is that worker: near a place, or where a group is that
+    /// it needs; then at the worker that has least to do, if there are several.
+    pub(super) fn bound_to(&self, task: &Task) -> Option<WorkerId> {
+        let active =
+            |id: &WorkerId| self.workers.get(*id).is_some_and(super::workers::Worker::is_active);
+        if task.near.as_ref().is_some_and(active) {
+            return task.near;
+        }
+        let mut inputs = task.inputs.iter().take(INPUTS_SEEN);
+        let group = inputs.find(|slot| self.blocks[**slot].is_group())?;
+        let holders = self.blocks[*group].replicas().iter().copied().filter(active);
+        holders.min_by_key(|id| (self.workers[*id].wait_ns(), *id))
+    }
+
     /// How long the inputs that are not at a worker, nor on their way there, take to fetch.
     pub(super) fn fetch_ns(&self, task: &Task, id: WorkerId) -> u64 {
+        let seen = task.inputs.len().min(INPUTS_SEEN) as u64;
         let missing = task.inputs.iter().take(INPUTS_SEEN);
-        missing.map(|slot| self.fetch_block_ns(*slot, id)).sum()
+        let seen_ns: u64 = missing.map(|slot| self.fetch_block_ns(*slot, id)).sum();
+        // Those that were looked at stand for all.
+        seen_ns / seen.max(1) * (task.inputs.len() as u64).max(1)
     }
 
     pub(super) fn fetch_block_ns(&self, slot: BlockSlot, id: WorkerId) -> u64 {

@@ -53,6 +53,7 @@ pub(super) struct Task {
     pub function: FunctionId,
     pub stage: Stage,
     pub pinned: Option<WorkerId>,
+    pub near: Option<WorkerId>,
     pub priority: i32,
     pub depth: u32,
     /// Its resources as a number.

@@ -310,6 +310,12 @@ impl Cache {
         }
     }
 
+    /// Whether memory is over its quota and only what is used is in it.
+    pub fn is_pressed(&self) -> bool {
+        let quota = self.config.memory_quota;
+        self.idle.is_empty() && self.memory + self.memory_promised > quota + self.leaving
+    }
+
     /// A block was moved to disk, or could not be.
     pub fn moved(&mut self, name: Name, is_there: bool, out: &mut Vec<Action>) {
         let Some(block) = self.blocks.get_mut(&name) else { return };

@@ -57,6 +57,9 @@ impl Worker {
             Err(placed) => return placed,
         };
         if let Some(why) = self.wants_room(call) {
+            if self.forget_groups(out) {
+                return Placed::Blocked;
+            }
             self.fail(task, why, now, out);
         } else if let Some(files) = self.files_to_check(call) {
             self.calls.dequeue(task, Stage::Checking);
@@ -86,13 +89,14 @@ impl Worker {
                 let is_alone = executor.exclusive || call.is_exclusive();
                 !has_work && !is_alone && executor.lease.as_ref() == Some(needs)
             };
-            let load = (executor.in_flight.len(), index);
+            // Where its groups are mapped already, among those with as little to do.
+            let load = (executor.in_flight.len(), !self.holds_group(index, &call.inputs), index);
             if fits && best.is_none_or(|best| load < best) {
                 best = Some(load);
             }
         }
         let none = if has_room { Placed::Blocked } else { Placed::NoExecutor };
-        best.map(|(_, index)| index).ok_or(none)
+        best.map(|(_, _, index)| index).ok_or(none)
     }
 
     fn expected_ns(&self, call: &Call) -> u64 {

@@ -62,6 +62,7 @@ impl Worker {
         let keep = call.as_ref().map(|call| call.assignment.options.keep).unwrap_or_default();
         let is_wanted = call.as_ref().is_some_and(|call| !call.cancelled);
         let stored = self.take_outputs(&result, keep, is_wanted, on_disk, out);
+        self.note_groups(executor, &result, out);
         let Some(call) = call else { return };
         self.learn(call.assignment.function, result.duration_ns, stored);
         let ended = if call.cancelled { Err(TaskFailure::Cancelled) } else { result.result };
@@ -136,6 +137,7 @@ impl Worker {
                 self.on_lost_call(sent.task, blame, killed_for, now, out);
             }
         }
+        self.forget_holder(executor);
         for (name, count) in dead.mapped {
             (0..count).for_each(|_| self.cache.release(name, out));
         }

@@ -145,6 +145,7 @@ impl Worker {
             fetch.dropped = true;
         }
         self.cache.doom(name, out);
+        self.forget_group(name, out);
     }
 
     fn on_shutdown(&mut self, now: Now, out: &mut Vec<Action>) {
