@@ -81,14 +81,26 @@ class Blobs:
         normal = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)
         return np.asarray(centres[self.labels(start, stop)] + self.spread * normal)
 
+    def table(self, start: int, stop: int) -> Matrix:
+        """Return rows ``start:stop``, and the class of each as the last column."""
+        return np.column_stack([self.points(start, stop), self.labels(start, stop)])
+
 
 BLOBS = Blobs()
 
 
 def blobs(rows: int, block_rows: int, kind: Blobs = BLOBS) -> tuple[fs.Array, fs.Array]:
-    """Return points and classes, in the same blocks."""
-    points = fs.Array.from_function((rows, kind.columns), block_rows, kind.points)
-    return points, fs.Array.from_function((rows,), block_rows, kind.labels)
+    """Return points and classes in the same blocks, those of a block on one worker."""
+    table = fs.Array.from_function((rows, kind.columns + 1), block_rows, kind.table)
+    return table.map_blocks(_points_of), table.map_blocks(_labels_of)
+
+
+def _points_of(table: Matrix) -> Matrix:
+    return np.ascontiguousarray(table[:, :-1])
+
+
+def _labels_of(table: Matrix) -> NDArray[np.int64]:
+    return table[:, -1].astype(np.int64)
 
 
 def in_blocks(array: NDArray[np.generic], blocks: int) -> fs.Array:

@@ -8,6 +8,7 @@ are merged in groups.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -75,5 +76,5 @@ def measure(application: str, blocks: int, quick: bool) -> dict[str, Any]:
         run = make(client, cases.rows_of(application, quick), blocks, 0)
         for variant in ("blocks", "rechunk", "split", "materialize"):
             warm(variant)
-            found[variant] = cases.seconds_of(lambda variant=variant: run(variant))
+            found[variant] = cases.seconds_of(partial(run, variant))
     return {"cases": found}

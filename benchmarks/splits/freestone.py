@@ -60,7 +60,7 @@ def run_cascade_svm(rows: int, blocks: int, seed: int) -> Run:
     points, labels = points.persist(), labels.persist()
 
     def run(variant: str, kernel: str) -> Any:
-        settings = {"max_iter": cases.ROUNDS, "arity": cases.ARITY, "gamma": 0.01}
+        settings: dict[str, Any] = {"max_iter": cases.ROUNDS, "arity": cases.ARITY, "gamma": 0.01}
         model = CascadeSVC(kernel=kernel, variant=variant, **settings)
         return model.fit(points, labels).score(points[:1000], labels[:1000])
 

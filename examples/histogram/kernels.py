@@ -132,15 +132,13 @@ def count_tiles(points: Points, grid: Grid) -> Counts:
 
 def _inside(columns: Points, grid: Grid) -> NDArray[np.bool_]:
     # A NaN among the values makes both extremes NaN, and both comparisons false.
-    reaches = columns.min(axis=1) >= np.array(grid.low), columns.max(axis=1) <= np.array(grid.high)
-    inside: NDArray[np.bool_] = np.logical_and(*reaches)
-    return inside
+    low, high = np.array(grid.low), np.array(grid.high)
+    return np.asarray((columns.min(axis=1) >= low) & (columns.max(axis=1) <= high))
 
 
 def _inside_each(columns: Points, grid: Grid) -> NDArray[np.bool_]:
     low, high = np.array(grid.low)[:, None], np.array(grid.high)[:, None]
-    inside: NDArray[np.bool_] = ((columns >= low) & (columns <= high)).all(axis=0)
-    return inside
+    return np.asarray(((columns >= low) & (columns <= high)).all(axis=0))
 
 
 def _bins(columns: Points, grid: Grid, scratch: NDArray[np.uint8]) -> NDArray[np.integer]:

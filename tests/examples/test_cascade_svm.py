@@ -7,6 +7,9 @@ from examples.cascade_svm.svm import CascadeSVC
 from examples.cascade_svm.vectors import KERNELS, Vectors, train
 from examples.data import Blobs, blobs, cancer, digits, in_blocks
 
+# Blocks of a few rows are made wherever there is time; their partners follow.
+pytestmark = pytest.mark.filterwarnings("ignore:.*not where their partners are:UserWarning")
+
 HARD = Blobs(centres=2, columns=4, spread=8.0)
 
 
