@@ -41,6 +41,12 @@ def record(report: common.Report, subject: str, label: str, found: dict[str, Any
         report.add(f"{subject} {variant}", label, seconds, "s", figure=figure)
 
 
+def asks_dask(application: str, per_core: int, quick: bool) -> bool:
+    """Whether Dask's turn fits in the time."""
+    most = DASK_AT_MOST.get(application, per_core)
+    return per_core <= most and (not quick or per_core == PER_CORE[quick][-1])
+
+
 def sweep(report: common.Report, system: str, quick: bool) -> None:
     """Take a system's turns: each application at each number of blocks."""
     target = f"benchmarks.splits.{system}:measure"
@@ -50,7 +56,7 @@ def sweep(report: common.Report, system: str, quick: bool) -> None:
             record(report, system, application, found)
             continue
         for per_core in PER_CORE[quick]:
-            if system == "dask" and per_core > DASK_AT_MOST.get(application, per_core):
+            if system == "dask" and not asks_dask(application, per_core, quick):
                 continue
             blocks = per_core * CORES
             found = turns.take(target, application=application, blocks=blocks, quick=quick)
