@@ -141,6 +141,9 @@ def _blocks(client: Client, collection: Any) -> list[Future]:
     keys = list(flatten(collection.__dask_keys__()))
     if not keys:
         raise EmptyCollectionError(_name(collection), "split")
+    if len(found) == len(keys) and not found.keys() & set(keys):
+        # A dataframe's expression has other names than its persisted blocks, in the same order.
+        keys = sorted(found, key=lambda key: key[1:])
     missing = [key for key in keys if key not in found]
     if missing:
         raise ValueError(
