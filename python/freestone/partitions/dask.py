@@ -12,7 +12,7 @@ from dask.sizeof import sizeof
 from distributed import Client, Future, default_client, futures_of, wait
 from numpy.typing import NDArray
 
-from freestone.collections.base import offsets_of
+from freestone.collections.blocking import offsets_of
 from freestone.collections.rows import count_rows, nbytes_of
 from freestone.errors import BlockingError, BlockShapeError, EmptyCollectionError
 from freestone.partitions.partition import Partition, Positions, arrived
