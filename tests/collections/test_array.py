@@ -63,6 +63,7 @@ def test_rechunk_gives_the_same_rows(
     np.testing.assert_array_equal(y.compute(), numbers(0, rows))
 
 
+@settings(deadline=None)
 @given(rows=st.integers(1, 300), old=CUTS, new=CUTS)
 def test_overlaps_cover_each_row_once(rows: int, old: list[int], new: list[int]) -> None:
     before, after = offsets_within(old, rows), offsets_within(new, rows)

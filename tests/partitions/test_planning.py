@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freestone.partitions.partition import Positions
@@ -21,6 +21,7 @@ def tables(draw: st.DrawFn) -> tuple[Holders, np.ndarray, dict[int, int]]:
     return Holders.from_lists(lists), np.array(sizes, np.int64), slots
 
 
+@settings(deadline=None)
 @given(table=tables(), per=st.sampled_from(["core", "worker", 1, 3]), balance=st.booleans())
 def test_each_block_is_in_one_partition_on_a_worker_that_holds_it(
     table: tuple[Holders, np.ndarray, dict[int, int]], per: str | int, balance: bool
@@ -45,6 +46,7 @@ def test_each_block_is_in_one_partition_on_a_worker_that_holds_it(
         assert count <= (slots[worker] if most is None else int(most))
 
 
+@settings(deadline=None)
 @given(sizes=SIZES, count=st.integers(1, 10))
 def test_a_run_is_cut_into_like_bytes(sizes: list[int], count: int) -> None:
     nbytes = np.array(sizes, np.int64)
@@ -74,6 +76,7 @@ def test_blocks_that_are_nowhere_are_dealt_by_slots() -> None:
     assert (np.diff(workers) >= 0).all()
 
 
+@settings(deadline=None)
 @given(table=tables())
 def test_balance_moves_no_more_than_the_surplus(
     table: tuple[Holders, np.ndarray, dict[int, int]],

@@ -190,11 +190,11 @@ pub fn encoding_owner(py: Python<'_>) -> Option<Py<PyAny>> {
 /// Whether the call whose arguments this thread pickles can run at a place: the first to ask
 /// decides.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn encoding_place(place: String) -> bool {
     ENCODING.with_borrow_mut(|encoding| {
-        encoding
-            .as_mut()
-            .is_some_and(|encoding| *encoding.place.get_or_insert(place.clone()) == place)
+        let Some(encoding) = encoding else { return false };
+        *encoding.place.get_or_insert_with(|| place.clone()) == place
     })
 }
 

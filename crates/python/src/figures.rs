@@ -183,7 +183,7 @@ pub fn flat_locations(locations: &[Vec<WorkerId>], nbytes: &[i64]) -> [Vec<u8>; 
     let mut count = 0_i64;
     starts.extend_from_slice(&count.to_ne_bytes());
     for holders in locations {
-        count += holders.len() as i64;
+        count += holders.len().cast_signed() as i64;
         starts.extend_from_slice(&count.to_ne_bytes());
         for worker in holders {
             workers.extend_from_slice(&i64::from(worker.0).to_ne_bytes());

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from freestone.collections.base import (
-    Collection,
-    _name_of,
-    cuts_of,
-    made,
-    offsets_of,
-    put_all,
-    total_rows,
-)
+from freestone.collections.base import Collection
+from freestone.collections.blocking import cuts_of
 from freestone.collections.making import Meta, Spec, check_blocks
 from freestone.collections.rows import take_rows
-from freestone.files import File
+from freestone.collections.sources import made, name_of, put_all
 
 __all__ = ["Array"]
 
@@ -124,7 +117,7 @@ class Array(Collection):
         if len(shape) not in (1, 2):
             raise ValueError(f"shape={shape}: an Array has 1 or 2 dimensions")
         spec = Spec(
-            collection=name or _name_of(function),
+            collection=name or name_of(function),
             kind=cls.kind,
             columns=shape[1:],
             dtype=None if dtype is None else np.dtype(dtype).str,
@@ -132,55 +125,6 @@ class Array(Collection):
         offsets = cuts_of(shape[0], block_rows)
         pieces = made(spec, function, offsets, options)
         return cls(pieces, offsets, name=spec.collection, columns=shape[1:], dtype=dtype)
-
-    @classmethod
-    def from_futures(
-        cls, futures: Iterable[Any], *, rows: Sequence[int] | None = None, name: str = "array"
-    ) -> Self:
-        """Make an array of blocks that are in the cluster, or will be.
-
-        Parameters
-        ----------
-        futures
-            Of arrays with the same columns and dtype, in order.
-        rows
-            How many rows each has; asked of the workers by default, which waits for them.
-        name
-            What messages call it.
-
-        Raises
-        ------
-        BlockShapeError
-            When they don't go together; raised when shape or offsets are first asked for.
-        """
-        return cls(list(futures), None if rows is None else offsets_of(rows), name=name)
-
-    @classmethod
-    def from_blocks(cls, blocks: Iterable[Any], *, name: str = "array") -> Self:
-        """Make an array of arrays that are here, and give them to the open cluster."""
-        spec = Spec(collection=name, kind=cls.kind)
-        checked = [spec.check(block, index, None) for index, block in enumerate(blocks)]
-        return cls(put_all(checked), total_rows(checked), name=name)
-
-    @classmethod
-    def from_files(
-        cls, files: Iterable[File], read: Callable[[Any], Any], *, name: str | None = None
-    ) -> Self:
-        """Make each block by reading a file, on a worker.
-
-        Parameters
-        ----------
-        files
-            Made by `freestone.file`.
-        read
-            Called with each; returns an array.
-        name
-            What messages call it.
-        """
-        from freestone.collections.files import read_files
-
-        label = name or _name_of(read)
-        return cls(read_files(Spec(collection=label, kind=cls.kind), files, read), None, name=label)
 
     @classmethod
     def from_dask(cls, x: Any, *, name: str = "array") -> Self:
@@ -313,7 +257,7 @@ class Array(Collection):
             When an array among `more` is cut into blocks differently.
         """
         spec = Spec(
-            collection=name or _name_of(function),
+            collection=name or name_of(function),
             kind=self.kind,
             columns=None if shape is None else tuple(shape[1:]),
             dtype=None if dtype is None else np.dtype(dtype).str,

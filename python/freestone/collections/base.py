@@ -4,61 +4,26 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from freestone import _native
-from freestone.cluster import Cluster, current
-from freestone.collections.making import Meta, Spec, describe, make_block, map_block
+from freestone.cluster import Cluster
+from freestone.collections.blocking import Offsets, cuts_of, offsets_of
+from freestone.collections.making import Meta, Spec, describe, map_block
 from freestone.collections.pieces import cut, future_of, value_of
-from freestone.collections.rows import concatenate, count_rows
+from freestone.collections.rows import concatenate
+from freestone.collections.sources import Sources, name_of
 from freestone.errors import BlockingError, DroppedError, EmptyCollectionError
 from freestone.future import Future
 from freestone.reduction import reduce
 
-__all__ = ["Collection", "offsets_of", "require_same_blocking"]
-
-Offsets = NDArray[np.int64]
+__all__ = ["Collection", "require_same_blocking"]
 
 
-def offsets_of(rows: Sequence[int] | NDArray[Any]) -> Offsets:
-    """Return where blocks of so many rows begin, and where the last one ends."""
-    offsets = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(rows, out=offsets[1:])
-    offsets.flags.writeable = False
-    return offsets
-
-
-def cuts_of(length: int, block_rows: int | Sequence[int] | NDArray[Any]) -> Offsets:
-    """Return the offsets of blocks of `block_rows` rows, or the offsets that were given.
-
-    Parameters
-    ----------
-    length
-        How many rows there are.
-    block_rows
-        Rows per block, the last one may have less; or offsets, from 0 to `length`.
-    """
-    if isinstance(block_rows, int | np.integer):
-        if block_rows < 1:
-            raise ValueError(f"block_rows={block_rows}: a block has at least one row")
-        starts = np.arange(0, length, block_rows, dtype=np.int64)
-        offsets = np.append(starts, length) if length else np.zeros(2, np.int64)
-    else:
-        offsets = np.array(block_rows, np.int64)
-        right = offsets.ndim == 1 and len(offsets) > 1 and offsets[0] == 0
-        if not right or offsets[-1] != length or (np.diff(offsets) < 0).any():
-            raise ValueError(f"offsets must rise from 0 to {length:,}: {block_rows!r}")
-    offsets.flags.writeable = False
-    return offsets
-
-
-class Collection:
+class Collection(Sources):
     """An ordered sequence of blocks. Use `Array`, `Frame` or `Bag`."""
-
-    kind: ClassVar[str] = ""
 
     def __init__(
         self,
@@ -178,7 +143,7 @@ class Collection:
         One call per block, and nothing moves; to be independent of how many blocks there are,
         call the function with the partitions of `freestone.split`.
         """
-        spec = Spec(collection=name or _name_of(function), kind=self.kind)
+        spec = Spec(collection=name or name_of(function), kind=self.kind)
         pieces = self._map(spec, function, more, [None] * len(self._live("map it")), options)
         return type(self)(pieces, None, name=spec.collection)
 
@@ -326,27 +291,6 @@ class Collection:
         return collection_html(self)
 
 
-def made(
-    spec: Spec, function: Callable[[int, int], Any], offsets: Offsets, options: dict[str, Any]
-) -> list[Any]:
-    """Make blocks by a function of first and last row: futures, or values without a cluster."""
-    call = functools.partial(make_block, spec, function)
-    starts, stops = offsets[:-1].tolist(), offsets[1:].tolist()
-    cluster = current()
-    if cluster is None:
-        return [call(*which).value for which in zip(range(len(starts)), starts, stops, strict=True)]
-    options = {"name": spec.collection, **options}
-    return cluster.map(call, range(len(starts)), starts, stops, **options)
-
-
-def put_all(blocks: Sequence[Any]) -> list[Any]:
-    """Give values to the open cluster; without one they stay as they are."""
-    cluster = current()
-    if cluster is None:
-        return [block.value if isinstance(block, _native.Stored) else block for block in blocks]
-    return [block if isinstance(block, Future) else cluster.put(block) for block in blocks]
-
-
 def require_same_blocking(ours: Collection, theirs: Collection) -> None:
     """Raise `BlockingError` unless two collections are cut at the same rows."""
     if np.array_equal(ours.offsets, theirs.offsets):
@@ -361,13 +305,3 @@ def require_same_blocking(ours: Collection, theirs: Collection) -> None:
 
 def _same(block: Any) -> Any:
     return block
-
-
-def _name_of(function: Any) -> str:
-    name = getattr(function, "__name__", None) or type(function).__name__
-    return str(name)
-
-
-def total_rows(blocks: Sequence[Any]) -> Offsets:
-    """Return the offsets of blocks that are values."""
-    return offsets_of([count_rows(block) for block in blocks])

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
-from freestone.collections.base import (
-    Collection,
-    _name_of,
-    cuts_of,
-    made,
-    offsets_of,
-    put_all,
-    total_rows,
-)
-from freestone.collections.files import read_files
+from freestone.collections.base import Collection
+from freestone.collections.blocking import cuts_of
 from freestone.collections.making import Meta, Spec, check_blocks
 from freestone.collections.rows import take_rows
-from freestone.files import File
 
 if TYPE_CHECKING:
     import pyarrow as pa
+from freestone.collections.sources import made, name_of, put_all
 
 __all__ = ["Frame"]
 
@@ -81,31 +73,9 @@ class Frame(Collection):
         **options
             Those of `Cluster.submit`.
         """
-        spec = Spec(collection=name or _name_of(function), kind=cls.kind)
+        spec = Spec(collection=name or name_of(function), kind=cls.kind)
         offsets = cuts_of(rows, block_rows)
         return cls(made(spec, function, offsets, options), offsets, name=spec.collection)
-
-    @classmethod
-    def from_futures(
-        cls, futures: Iterable[Any], *, rows: Sequence[int] | None = None, name: str = "frame"
-    ) -> Self:
-        """Make a frame of tables that are in the cluster, or will be; see `Array.from_futures`."""
-        return cls(list(futures), None if rows is None else offsets_of(rows), name=name)
-
-    @classmethod
-    def from_blocks(cls, blocks: Iterable[Any], *, name: str = "frame") -> Self:
-        """Make a frame of tables that are here, and give them to the open cluster."""
-        spec = Spec(collection=name, kind=cls.kind)
-        checked = [spec.check(block, index, None) for index, block in enumerate(blocks)]
-        return cls(put_all(checked), total_rows(checked), name=name)
-
-    @classmethod
-    def from_files(
-        cls, files: Iterable[File], read: Callable[[Any], Any], *, name: str | None = None
-    ) -> Self:
-        """Make each block by reading a file, on a worker; see `Array.from_files`."""
-        label = name or _name_of(read)
-        return cls(read_files(Spec(collection=label, kind=cls.kind), files, read), None, name=label)
 
     @classmethod
     def from_dask(cls, frame: Any, *, name: str = "frame") -> Self:

@@ -12,7 +12,7 @@ from dask.sizeof import sizeof
 from distributed import Client, Future, default_client, futures_of, wait
 from numpy.typing import NDArray
 
-from freestone.collections.base import offsets_of
+from freestone.collections.blocking import offsets_of
 from freestone.collections.rows import count_rows, nbytes_of
 from freestone.errors import BlockingError, BlockShapeError, EmptyCollectionError
 from freestone.partitions.partition import Partition, Positions, arrived
@@ -141,6 +141,9 @@ def _blocks(client: Client, collection: Any) -> list[Future]:
     keys = list(flatten(collection.__dask_keys__()))
     if not keys:
         raise EmptyCollectionError(_name(collection), "split")
+    if len(found) == len(keys) and not found.keys() & set(keys):
+        # A dataframe's expression has other names than its persisted blocks, in the same order.
+        keys = sorted(found, key=lambda key: key[1:])
     missing = [key for key in keys if key not in found]
     if missing:
         raise ValueError(
