@@ -141,5 +141,6 @@ def run_worker(
     spin_us: int,
     transfers_in: int,
     transfers_out: int,
+    links: bool,
     executor_command: list[str],
 ) -> None: ...

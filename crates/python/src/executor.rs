@@ -304,6 +304,8 @@ impl Executor {
         call: &Call,
         times: &mut (u64, u64),
     ) -> PyResult<Result<Outputs, TaskFailure>> {
+        // The child maps the inputs, and is gone when this is told.
+        self.unmap(call);
         // Imports are hoisted here, where they stay.
         self.load(py, call.function)?;
         let (mut reader, mut writer) = std::io::pipe().map_err(PyOSError::new_err)?;
