@@ -3,6 +3,24 @@
 from collections.abc import Iterable
 from typing import Any, final
 
+from typing_extensions import disjoint_base
+
+__all__ = [
+    "FutureBase",
+    "Hold",
+    "Manager",
+    "MappedBuffer",
+    "Options",
+    "Watch",
+    "encoding_owner",
+    "fresh_claims",
+    "load_input",
+    "name_file",
+    "run_executor",
+    "run_worker",
+]
+
+@disjoint_base
 class FutureBase:
     """A reference to a block; the block is needed for as long as it lives."""
 
@@ -106,7 +124,6 @@ class Watch:
 class MappedBuffer:
     """Some bytes of a mapped block, read-only."""
 
-    def __buffer__(self, flags: int, /) -> memoryview: ...
     def __len__(self) -> int: ...
 
 @final
@@ -165,5 +182,6 @@ def run_worker(
     spin_us: int,
     transfers_in: int,
     transfers_out: int,
+    links: bool,
     executor_command: list[str],
 ) -> None: ...

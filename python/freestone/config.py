@@ -100,6 +100,7 @@ class Config:
     trace: str | None = _setting(None, _folder, "", "file for the run's trace")
     transfers_in: int = _setting(4, _count(1), "", "transfers to a worker at once")
     transfers_out: int = _setting(4, _count(1), "", "transfers from a worker at once")
+    links: bool = _setting(False, _flag, "", "hand blocks over as links between local workers")
     spin_us: float = _setting(50.0, _positive, "µs", "how long idle threads look before they sleep")
     inline_nbytes: int = _setting(8192, _amount, "bytes", "results up to here travel in messages")
     retries: int = _setting(0, _count(0), "", "how often a task that raises is tried again")

@@ -28,6 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--gpus", type=int, default=0)
     parser.add_argument("--transfers-in", type=int, default=4)
     parser.add_argument("--transfers-out", type=int, default=4)
+    parser.add_argument("--links", type=int, default=0)
     parser.add_argument("--spin-us", type=int, default=50)
     parser.add_argument("--inline-nbytes", type=int, default=8192)
     return parser
@@ -70,6 +71,7 @@ def _run(options: argparse.Namespace, socket: str, key: str) -> None:
         spin_us=options.spin_us,
         transfers_in=options.transfers_in,
         transfers_out=options.transfers_out,
+        links=bool(options.links),
         executor_command=[sys.executable, "-m", "freestone.executor"],
     )
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Runs a worker until its manager ends.
 #[pyfunction]
 #[pyo3(signature = (*, manager, key, folder, memory_dir, disk_dir, cache, executors, ram, memory,
-    disk, gpus, spin_us, transfers_in, transfers_out, executor_command))]
+    disk, gpus, spin_us, transfers_in, transfers_out, links, executor_command))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // as PyO3 extracts them
 pub fn run_worker(
     py: Python<'_>,
@@ -28,6 +28,7 @@ pub fn run_worker(
     spin_us: u64,
     transfers_in: u32,
     transfers_out: u32,
+    links: bool,
     executor_command: Vec<String>,
 ) -> PyResult<()> {
     let options = WorkerOptions {
@@ -46,6 +47,7 @@ pub fn run_worker(
         spin_us,
         transfers_in,
         transfers_out,
+        links,
     };
     py.detach(|| worker::run_worker(options)).map_err(|error| PyOSError::new_err(error.to_string()))
 }

@@ -132,6 +132,7 @@ def worker_words(config: Config, node: Node, socket: str, access: Path, folder: 
         "cache": config.cache,
         "transfers-in": config.transfers_in,
         "transfers-out": config.transfers_out,
+        "links": int(config.links),
         "spin-us": int(config.spin_us),
         "inline-nbytes": config.inline_nbytes,
     }

@@ -49,12 +49,6 @@ pub(super) enum WantStage {
     Active(WorkerId),
 }
 
-impl WantStage {
-    pub fn is_active(self) -> bool {
-        matches!(self, Self::Active(_))
-    }
-}
-
 /// A `Gather` that is not settled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Gather {

@@ -47,27 +47,7 @@ impl Manager {
         let counts = &self.counts;
         assert_eq!((counts.waiting, counts.ready, counts.assigned), (waiting, ready, assigned));
         assert_eq!(counts.inline_nbytes, inline_nbytes);
-        self.check_places();
         self.check_workers();
-    }
-
-    /// What blocks know of workers is what workers know of blocks.
-    fn check_places(&self) {
-        let (mut replicas, mut wants) = (0, 0);
-        for slot in self.blocks.slots() {
-            let block = &self.blocks[slot];
-            replicas += block.replicas().len();
-            wants += block.wants().len();
-            for id in block.replicas() {
-                assert!(self.workers[*id].blocks.contains(&slot));
-            }
-            for want in block.wants() {
-                assert!(self.workers[want.target].wanted.contains(&slot));
-                assert!(!block.is_at(want.target) || want.stage.is_active());
-            }
-        }
-        assert_eq!(replicas, self.workers.iter().map(|worker| worker.blocks.len()).sum());
-        assert_eq!(wants, self.workers.iter().map(|worker| worker.wanted.len()).sum());
     }
 
     fn check_workers(&self) {

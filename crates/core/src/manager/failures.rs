@@ -31,16 +31,15 @@ impl Manager {
     /// Workers joined or left: fails ready tasks that none of those present can hold.
     pub(super) fn refuse_unschedulable(&mut self) {
         for class in 0..self.classes.len() {
-            let ceiling = self.classes.get(class).ceiling;
-            if self.refusal(&ceiling, None).is_none() {
-                continue;
-            }
+            let needs = self.classes.get(class).resources;
+            let Some(why) = self.refusal(&needs, None) else { continue };
             for entry in self.classes.queue(class).drain() {
-                let Some(task) = self.tasks.find_queued(entry, Stage::Ready) else { continue };
-                self.counts.ready -= 1;
-                self.counts.waiting += 1;
-                self.tasks[task].stage = Stage::Waiting { missing: 0 };
-                self.resume(task);
+                if let Some(task) = self.tasks.find_queued(entry, Stage::Ready) {
+                    self.counts.ready -= 1;
+                    self.counts.waiting += 1;
+                    self.tasks[task].stage = Stage::Waiting { missing: 0 };
+                    self.fail_with(task, why.clone());
+                }
             }
         }
     }

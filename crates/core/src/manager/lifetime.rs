@@ -24,7 +24,7 @@ impl Manager {
             // The manager has it: the replica is not needed.
             Data::Inline(_) => return self.drop_at(id, desc.name),
             Data::Stored(stored) => {
-                if self.workers[id].blocks.contains(&slot) {
+                if stored.replicas.contains(&id) {
                     return;
                 }
                 if stored.replicas.is_empty() {

@@ -13,7 +13,6 @@ mod failures;
 mod functions;
 mod gathers;
 mod hash;
-mod kinds;
 mod lifetime;
 mod members;
 mod origins;

@@ -24,7 +24,7 @@ impl Manager {
         let avoids = record.history.as_ref().is_some_and(|history| !history.avoid.is_empty());
         let by_place =
             avoids || record.inputs.iter().any(|slot| self.blocks[*slot].stored().is_some());
-        let worker = match record.pinned.or_else(|| self.bound_to(record)) {
+        let worker = match record.pinned.or_else(|| self.tied_to(record)) {
             Some(worker) => Some(worker),
             None if by_place => self.soonest(record),
             None => None,
@@ -108,7 +108,7 @@ impl Manager {
 
     /// Where a task has to run, while there is that worker: near a place, or where a group is that
     /// it needs; then at the worker that has least to do, if there are several.
-    pub(super) fn bound_to(&self, task: &Task) -> Option<WorkerId> {
+    pub(super) fn tied_to(&self, task: &Task) -> Option<WorkerId> {
         let active =
             |id: &WorkerId| self.workers.get(*id).is_some_and(super::workers::Worker::is_active);
         if task.near.as_ref().is_some_and(active) {
@@ -132,8 +132,7 @@ impl Manager {
     pub(super) fn fetch_block_ns(&self, slot: BlockSlot, id: WorkerId) -> u64 {
         let block = &self.blocks[slot];
         let Some(stored) = block.stored() else { return 0 };
-        let worker = &self.workers[id];
-        if worker.blocks.contains(&slot) || worker.wanted.contains(&slot) {
+        if block.is_at(id) || block.wants().iter().any(|want| want.target == id) {
             return 0;
         }
         FETCH_NS + (stored.nbytes as f64 * 1e9 / self.bandwidth) as u64

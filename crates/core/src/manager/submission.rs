@@ -216,29 +216,13 @@ impl Manager {
             }
         }
         for index in 0..self.tasks[task].inputs.len() {
-            let slot = self.tasks[task].inputs[index];
-            self.forget_consumers(slot);
-            let block = &mut self.blocks[slot];
+            let block = &mut self.blocks[self.tasks[task].inputs[index]];
             block.unfinished += 1;
             block.consumers.push(id);
             missing += u32::from(!block.is_available());
         }
         self.tasks[task].stage = Stage::Waiting { missing };
         missing
-    }
-
-    /// A block that is used all the time forgets tasks that have ended, now and then.
-    fn forget_consumers(&mut self, slot: BlockSlot) {
-        let block = &mut self.blocks[slot];
-        if block.consumers.len() < 2 * block.unfinished as usize + 64 {
-            return;
-        }
-        let mut consumers = std::mem::take(&mut block.consumers);
-        consumers.retain(|id| {
-            let found = self.tasks.find(*id);
-            found.is_some_and(|task| !self.tasks[task].stage.is_done())
-        });
-        self.blocks[slot].consumers = consumers;
     }
 
     pub(super) fn demand_inputs(&mut self, task: TaskSlot) {

@@ -12,28 +12,25 @@ use std::cmp::Reverse;
 /// How often a block may fail to come before the last holder asked counts as having lost it.
 const MOST_FAILURES: u32 = 10;
 
-/// How many holders of a block are compared.
-const HOLDERS_ASKED: usize = 16;
-
 /// How often it is asked for again at once; then, when time has passed.
 const HASTY_FAILURES: u32 = 3;
 
 impl Manager {
     /// Something at `target` needs the block there.
     pub(super) fn want(&mut self, slot: BlockSlot, target: WorkerId) {
-        let Some(worker) = self.workers.get_mut(target) else { return };
-        if worker.blocks.contains(&slot) {
+        let block = &mut self.blocks[slot];
+        if block.is_at(target) {
             return;
         }
-        let block = &mut self.blocks[slot];
-        if !worker.wanted.insert(slot) {
-            if let Some(want) = block.want_mut(target) {
-                want.users += 1;
-            }
+        if let Some(want) = block.want_mut(target) {
+            want.users += 1;
             return;
         }
         let want = Want { target, stage: WantStage::Lacking, users: 1, failures: 0 };
         block.extra().wants.push(want);
+        if let Some(worker) = self.workers.get_mut(target) {
+            worker.wanted.insert(slot);
+        }
         if self.blocks[slot].is_available() {
             self.enqueue(slot, target);
             self.fill_target(target);
@@ -138,8 +135,8 @@ impl Manager {
         let failures =
             self.blocks[slot].wants().iter().find(|want| want.target == target)?.failures;
         let replicas = self.blocks[slot].replicas();
-        let skip = (target.0 as usize + failures as usize) % replicas.len().max(1);
-        let holders = replicas.iter().cycle().skip(skip).take(replicas.len().min(HOLDERS_ASKED));
+        let skip = failures as usize % replicas.len().max(1);
+        let holders = replicas.iter().cycle().skip(skip).take(replicas.len());
         let holders = holders.filter_map(|id| self.workers.get(*id));
         let source = holders
             .enumerate()

@@ -2,7 +2,6 @@
 
 use super::api::Now;
 use super::hash::SetOf;
-use super::kinds::{Kind, larger};
 use super::ready::Queue;
 use super::table::BlockSlot;
 use crate::wire::{Address, Assignment, ToWorker, WorkerStatus};
@@ -170,6 +169,13 @@ impl Worker {
     }
 }
 
+/// Workers with the same resources, the least loaded first.
+struct Kind {
+    resources: Resources,
+    slots: u32,
+    order: BTreeSet<(u32, WorkerId)>,
+}
+
 /// The workers, by id.
 #[derive(Default)]
 pub(super) struct Workers {
@@ -232,12 +238,12 @@ impl Workers {
 
     pub fn insert(&mut self, mut worker: Worker) {
         let (id, index) = (worker.id, worker.id.0 as usize);
-        worker.kind = self.kinds.iter().position(|kind| kind.is_of(&worker)).unwrap_or_else(|| {
-            self.kinds.push(Kind::new(&worker));
+        let same = |kind: &Kind| kind.resources == worker.resources && kind.slots == worker.slots;
+        worker.kind = self.kinds.iter().position(same).unwrap_or_else(|| {
+            let (resources, slots) = (worker.resources, worker.slots);
+            self.kinds.push(Kind { resources, slots, order: BTreeSet::new() });
             self.kinds.len() - 1
         });
-        let kind = &mut self.kinds[worker.kind];
-        kind.ceiling = larger(&kind.ceiling, &worker.resources);
         worker.load = worker.current_load();
         self.kinds[worker.kind].order.insert((worker.load, id));
         self.slots += u64::from(worker.slots);
@@ -281,10 +287,8 @@ impl Workers {
 
     /// The least loaded worker that could ever hold a call that asks for `needs`.
     pub fn least_loaded(&self, needs: &Resources) -> Option<WorkerId> {
-        let each = self.kinds.iter();
-        let each =
-            each.filter_map(|kind| kind.least_loaded(needs, |id| self[id].resources, |_| true));
-        each.min().map(|(_, id)| id)
+        let kinds = self.kinds.iter().filter(|kind| needs.fit(&kind.resources));
+        kinds.filter_map(|kind| kind.order.first()).min().map(|(_, id)| *id)
     }
 
     /// The least loaded of each kind that could ever hold a call that asks for `needs`, passing
@@ -294,11 +298,8 @@ impl Workers {
         needs: &'a Resources,
         avoid: &'a [WorkerId],
     ) -> impl Iterator<Item = WorkerId> + 'a {
-        let passes = |id| !avoid.contains(&id);
-        let each = self.kinds.iter();
-        let each =
-            each.filter_map(move |kind| kind.least_loaded(needs, |id| self[id].resources, passes));
-        each.map(|(_, id)| id)
+        let kinds = self.kinds.iter().filter(|kind| needs.fit(&kind.resources));
+        kinds.filter_map(|kind| kind.order.iter().map(|(_, id)| *id).find(|id| !avoid.contains(id)))
     }
 
     /// The most loaded few of each kind.
@@ -323,13 +324,18 @@ impl Workers {
 
     /// Whether some worker that takes work could hold a call that asks for `needs`.
     pub fn can_hold(&self, needs: &Resources) -> bool {
-        self.least_loaded(needs).is_some()
+        self.kinds.iter().any(|kind| !kind.order.is_empty() && needs.fit(&kind.resources))
     }
 
-    /// The most that any worker has, each resource for itself, to within a quarter.
+    /// The most that any worker has, each resource for itself.
     pub fn largest(&self) -> Resources {
         let kinds = self.kinds.iter().filter(|kind| !kind.order.is_empty());
-        kinds.fold(Resources::default(), |most, kind| larger(&most, &kind.ceiling))
+        kinds.fold(Resources::default(), |most, kind| Resources {
+            cores: most.cores.max(kind.resources.cores),
+            gpus: most.gpus.max(kind.resources.gpus),
+            memory: most.memory.max(kind.resources.memory),
+            disk: most.disk.max(kind.resources.disk),
+        })
     }
 }
 

@@ -341,7 +341,7 @@ fn executor_options(options: &WorkerOptions) -> ExecutorOptions {
 
 fn receiving(folder: &Folder, options: &WorkerOptions, stop: &Arc<AtomicBool>) -> Receiving {
     let (folder, key) = (folder.clone(), options.key.clone());
-    Receiving { folder, key, links: true, stop: Arc::clone(stop) }
+    Receiving { folder, key, links: options.links, stop: Arc::clone(stop) }
 }
 
 /// Nanoseconds of the machine's monotonic clock, which its executors use as well.

@@ -39,6 +39,8 @@ pub struct WorkerOptions {
     pub transfers_in: u32,
     /// The most blocks sent at once.
     pub transfers_out: u32,
+    /// Whether peers on this machine hand blocks over as hard links instead of bytes.
+    pub links: bool,
 }
 
 /// Why a worker could not be started, or ended early.

@@ -58,6 +58,7 @@ pub fn options(root: &Path, slots: u32) -> WorkerOptions {
         spin_us: 50,
         transfers_in: 2,
         transfers_out: 2,
+        links: true,
     }
 }
 
