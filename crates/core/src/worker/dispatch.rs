@@ -149,7 +149,10 @@ impl Worker {
             there.deadline = options.timeout_ns.map(|timeout| now.saturating_add(timeout));
             there.moved_at = now;
         }
-        let sequence = there.push(task, call.assignment.attempt, expected_ns, &call.held);
+        let sequence = there.push(call, expected_ns);
+        for name in &call.assignment.outputs {
+            self.cache.expect(*name);
+        }
         let message = self.placed(call, sequence);
         self.executors[executor as usize].outbox.push(message);
         self.calls.dequeue(task, Stage::Sent { executor, sequence });

@@ -335,3 +335,83 @@ fn figures_are_told_while_they_change_and_as_a_sign_of_life() {
     assert!(told(&mut bench));
     assert_eq!(bench.worker.told.running, 1);
 }
+
+/// A result that a call left in the cache.
+fn stored(call: &Call) -> CallResult {
+    let block = BlockDesc { name: call.outputs[0], ..block(0) };
+    let result = Ok(smallvec![Output::Stored(block)]);
+    CallResult { sequence: call.sequence, start_ns: 1, duration_ns: 1000, result }
+}
+
+fn removed(bench: &Bench) -> Vec<Name> {
+    let name = |action: &Action| match action {
+        Action::Remove { name, .. } => Some(*name),
+        _ => None,
+    };
+    bench.done.iter().filter_map(name).collect()
+}
+
+fn results(executor: u32, results: Vec<CallResult>, unmapped: Vec<Name>) -> Event {
+    Event::Results { executor, results, unmapped, on_disk: Vec::new() }
+}
+
+/// Calls 1 and 2 make one block in two executors; nobody wants the first any more.
+fn made_twice() -> (Bench, Vec<(u32, Vec<Call>)>, Name) {
+    let mut bench = Bench::new(2);
+    let unknown = |number| Assignment { expected_ns: None, ..call(number) };
+    let outputs = unknown(1).outputs;
+    let name = outputs[0];
+    bench.run(vec![unknown(1), Assignment { outputs, ..unknown(2) }]);
+    let sent = bench.sent();
+    assert_eq!(sent.len(), 2);
+    bench.say(ToWorker::Cancel(vec![TaskId(1)]));
+    (bench, sent, name)
+}
+
+#[test]
+fn what_a_cancelled_call_left_is_not_removed_while_another_call_makes_it() {
+    let (mut bench, sent, name) = made_twice();
+    // The second has put its file in place by now, and is about to say so.
+    bench.event(results(sent[0].0, vec![stored(&sent[0].1[0])], Vec::new()));
+    assert_eq!(removed(&bench), []);
+    bench.event(results(sent[1].0, vec![stored(&sent[1].1[0])], Vec::new()));
+    bench.say(ToWorker::Pin(name));
+    assert_eq!(removed(&bench), []);
+    let pinned =
+        |action: &Action| matches!(action, Action::Tell(FromWorker::Pinned { path: Some(_), .. }));
+    assert!(bench.done.iter().any(pinned));
+}
+
+#[test]
+fn what_nobody_wants_is_removed_when_no_call_makes_it_any_more() {
+    let (mut bench, sent, name) = made_twice();
+    bench.event(results(sent[0].0, vec![stored(&sent[0].1[0])], Vec::new()));
+    let failed = Err(TaskFailure::Cancelled);
+    let second = CallResult { result: failed, ..stored(&sent[1].1[0]) };
+    bench.event(results(sent[1].0, vec![second], Vec::new()));
+    assert_eq!(removed(&bench), [name]);
+}
+
+#[test]
+fn a_dropped_block_stays_while_it_is_made_anew() {
+    let mut bench = Bench::new(2);
+    bench.run(vec![call(1)]);
+    let first = bench.sent().remove(0);
+    bench.event(results(first.0, vec![stored(&first.1[0])], Vec::new()));
+    let name = first.1[0].outputs[0];
+    let reader =
+        Assignment { inputs: vec![Input::Stored(BlockDesc { name, ..block(0) })], ..call(2) };
+    bench.run(vec![reader]);
+    let reader = bench.sent().remove(0);
+    bench.event(results(reader.0, vec![stored(&reader.1[0])], Vec::new()));
+    // It is dropped while an executor still maps it, made again, and only then let go.
+    bench.say(ToWorker::Drop(vec![name]));
+    bench.run(vec![Assignment { outputs: smallvec![name], ..call(3) }]);
+    let again = bench.sent().remove(0);
+    bench.event(results(reader.0, Vec::new(), vec![name]));
+    assert_eq!(removed(&bench), []);
+    bench.event(results(again.0, vec![stored(&again.1[0])], Vec::new()));
+    assert_eq!(removed(&bench), []);
+    bench.say(ToWorker::Drop(vec![name]));
+    assert_eq!(removed(&bench), [name]);
+}
