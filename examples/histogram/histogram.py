@@ -40,7 +40,7 @@ def per_block(points: fs.Array, grid: Grid, kernel: str) -> Any:
 @fs.task
 def count_partition(partition: Any, grid: Grid, kernel: str, materialize: bool) -> Counts:
     """Count the blocks of a partition, where they are: the sequential code."""
-    blocks = [partition.materialize()] if materialize else partition
+    blocks = [partition.materialize()] if materialize else partition.tiles()
     return sequential(blocks, grid, kernel)
 
 

@@ -49,7 +49,7 @@ def per_block(points: fs.Array, kernel: str) -> Pass:
 @fs.task
 def sum_partition(partition: Any, centres: Matrix, kernel: str, materialize: bool) -> Sums:
     """Sum the blocks of a partition, where they are: the sequential code."""
-    blocks = [partition.materialize()] if materialize else partition
+    blocks = [partition.materialize()] if materialize else partition.tiles()
     return sum_blocks(blocks, centres, kernel)
 
 

@@ -1,7 +1,7 @@
 """The native half: manager, worker and executor. Not for users; see `freestone.Cluster`."""
 
 from collections.abc import Iterable
-from typing import Any, final
+from typing import Any, Literal, final
 
 from typing_extensions import disjoint_base
 
@@ -57,7 +57,7 @@ class Options:
         retries: int = 0,
         priority: int = 0,
         worker: int | None = None,
-        near: int | None = None,
+        near: int | Literal["input"] | None = None,
         pure: bool = True,
         outputs: int = 1,
     ) -> Options: ...

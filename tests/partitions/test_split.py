@@ -191,3 +191,26 @@ def test_two_partitions_of_different_workers_in_one_call(two_workers: fs.Cluster
     assert one.worker != other.worker
     both = two_workers.submit(lambda p, q: int(rows_of(p).sum() + rows_of(q).sum()), one, other)
     assert both.result() == 4950
+
+
+def test_made_blocks_are_dealt_in_runs_and_partners_lie_together(two_workers: fs.Cluster) -> None:
+    x = fs.Array.from_function(1000, 10, numbers).persist()
+    homes = [home for (home,) in x.where()]
+    assert homes == sorted(homes)
+    assert homes.count(homes[0]) == 50
+    y = fs.Array.from_function(1000, 10, lambda start, stop: -np.arange(start, stop)).persist()
+    assert y.where() == x.where()
+
+
+def test_what_map_blocks_makes_lies_beside_its_blocks(two_workers: fs.Cluster) -> None:
+    futures = [two_workers.submit(make, at, at + 5, worker=at % 3 % 2) for at in range(300)]
+    x = fs.Array.from_futures(futures, rows=[5] * 300).persist()
+    before = transferred(two_workers)
+    y = x.map_blocks(np.negative).persist()
+    assert y.where() == x.where()
+    assert transferred(two_workers) == before
+
+
+def test_near_is_a_worker_or_input(two_workers: fs.Cluster) -> None:
+    with pytest.raises(ValueError, match="near is the number of a worker or 'input', not 'there'"):
+        two_workers.map(abs, [1], near="there")

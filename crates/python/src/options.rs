@@ -1,6 +1,7 @@
 //! How a call is to be run, checked once and shared by all calls of a function.
 
 use freestone_base::{Resources, WorkerId};
+use freestone_core::manager::Near;
 use freestone_core::wire::{CallOptions, Isolation, Keep};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,8 +18,8 @@ pub struct Options {
     pub priority: i32,
     /// Only there.
     pub worker: Option<WorkerId>,
-    /// There while it is there.
-    pub near: Option<WorkerId>,
+    /// There if that can be.
+    pub near: Option<Near>,
     /// Whether equal calls have equal results.
     pub pure: bool,
     /// How many outputs the function has.
@@ -49,6 +50,18 @@ pub fn keep_of(text: &str) -> PyResult<Keep> {
     }
 }
 
+fn near_of(near: &Bound<'_, PyAny>) -> PyResult<Near> {
+    if let Ok(worker) = near.extract() {
+        return Ok(Near::Worker(WorkerId(worker)));
+    }
+    match near.extract::<String>().as_deref() {
+        Ok("input") => Ok(Near::Input),
+        _ => Err(PyValueError::new_err(format!(
+            "near is the number of a worker or 'input', not {near}"
+        ))),
+    }
+}
+
 #[pymethods]
 impl Options {
     #[new]
@@ -66,7 +79,7 @@ impl Options {
         retries: u32,
         priority: i32,
         worker: Option<u32>,
-        near: Option<u32>,
+        near: Option<Bound<'_, PyAny>>,
         pure: bool,
         outputs: usize,
     ) -> PyResult<Self> {
@@ -86,7 +99,7 @@ impl Options {
             retries,
             priority,
             worker: worker.map(WorkerId),
-            near: near.map(WorkerId),
+            near: near.as_ref().map(near_of).transpose()?,
             pure,
             outputs,
         })

@@ -140,8 +140,10 @@ class Collection(Sources):
 
         Notes
         -----
-        One call per block, and nothing moves; to be independent of how many blocks there are,
-        call the function with the partitions of `freestone.split`.
+        One call per block, each where its block is, so that nothing moves unless a partner in
+        `more` is elsewhere; what they return lies beside the blocks they come from. To be
+        independent of how many blocks there are, call the function with the partitions of
+        `freestone.split`.
         """
         spec = Spec(collection=name or name_of(function), kind=self.kind)
         pieces = self._map(spec, function, more, [None] * len(self._live("map it")), options)
@@ -164,7 +166,8 @@ class Collection(Sources):
             else:
                 columns.append([other] * len(pieces))
         call = functools.partial(map_block, spec, function)
-        options = {"name": spec.collection, **options}
+        near = {} if "worker" in options else {"near": "input"}
+        options = {"name": spec.collection, **near, **options}
         cluster = self.cluster
         if cluster is None:
             return [call(*values).value for values in zip(*columns, strict=True)]

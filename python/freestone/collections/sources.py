@@ -6,8 +6,10 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from freestone import _native
-from freestone.cluster import current
+from freestone.cluster import Cluster, current
 from freestone.collections.blocking import Offsets, offsets_of, total_rows
 from freestone.collections.files import read_files
 from freestone.collections.making import Spec, make_block
@@ -89,7 +91,31 @@ def made(
     if cluster is None:
         return [call(*which).value for which in zip(range(len(starts)), starts, stops, strict=True)]
     options = {"name": spec.collection, **options}
-    return cluster.map(call, range(len(starts)), starts, stops, **options)
+    futures = []
+    for worker, first, last in dealt(cluster, offsets):
+        near = {} if "worker" in options else {"near": worker}
+        run = slice(first, last)
+        columns = (range(first, last), starts[run], stops[run])
+        futures += cluster.map(call, *columns, **near, **options)
+    return futures
+
+
+def dealt(cluster: Cluster, offsets: Offsets) -> list[tuple[int, int, int]]:
+    """Give each worker a run of blocks, with rows in proportion to its executors.
+
+    Returns
+    -------
+    list of tuple
+        Worker, first block, and the one behind the last. The same for the same rows, so that
+        collections of one blocking lie together.
+    """
+    workers = cluster.statistics().workers
+    numbers = [int(worker.worker.removeprefix("worker-")) for worker in workers]
+    ends = np.cumsum([worker.slots for worker in workers]) * (offsets[-1] / sum(worker.slots for worker in workers))
+    middles = (offsets[:-1] + offsets[1:]) / 2
+    cuts = [0, *np.searchsorted(middles, ends[:-1]).tolist(), len(middles)]
+    runs = zip(numbers, cuts[:-1], cuts[1:], strict=True)
+    return [run for run in runs if run[1] < run[2]]
 
 
 def put_all(blocks: Sequence[Any]) -> list[Any]:

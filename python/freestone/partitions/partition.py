@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from freestone import _native
 from freestone.collections.pieces import value_of
 from freestone.collections.rows import concatenate, take_rows
+from freestone.collections.tiles import TILE_NBYTES, joined
 from freestone.future import Future
 
 if TYPE_CHECKING:
@@ -128,12 +129,48 @@ class Partition:
 
         Once the partition is materialized they are views of its array.
         """
+        tuples = self._tuples()
+        return (blocks[0] for blocks in tuples) if self._width == 1 else tuples
+
+    @property
+    def _width(self) -> int:
+        """How many collections were split together."""
+        return len(self._blocks if self._whole is None else self._whole)
+
+    def _tuples(self) -> Iterator[tuple[Any, ...]]:
         self._require_live("iterate over it")
         if self._whole is not None:
             columns = [self._views(value_of(whole)) for whole in self._whole]
         else:
             columns = [map(value_of, column) for column in self._blocks]
-        return iter(columns[0]) if len(columns) == 1 else zip(*columns, strict=True)
+        return zip(*columns, strict=True)
+
+    def tiles(self, nbytes: int = TILE_NBYTES) -> Iterator[Any]:
+        """Yield the rows in order, in arrays of about `nbytes`, however large the blocks are.
+
+        Parameters
+        ----------
+        nbytes
+            Bytes of an array, those of all collections that were split together taken together.
+
+        Yields
+        ------
+        array, or tuple of arrays
+            Views of blocks, or of parts of them; copies where small blocks are joined.
+
+        Notes
+        -----
+        What a call of a kernel costs besides its data is then spent once per tile, and not once
+        per block. Copies each row of a block that is smaller than half a tile, and keeps none.
+        """
+        rows = max(1, nbytes * self.rows // max(self.nbytes, 1))
+        if self._whole is None:
+            blocks = self._tuples()
+        else:
+            self._require_live("iterate over it")
+            blocks = iter([tuple(map(value_of, self._whole))])
+        for tile in joined(blocks, rows):
+            yield tile[0] if len(tile) == 1 else tile
 
     def materialize(self) -> Any:
         """Make its rows one array, by a copy on its worker, and keep it for later iterations.

@@ -15,6 +15,8 @@ mod gathers;
 mod hash;
 mod lifetime;
 mod members;
+#[cfg(test)]
+mod near_tests;
 mod origins;
 mod placement;
 mod ready;

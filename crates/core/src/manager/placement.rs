@@ -1,10 +1,13 @@
 //! Where a ready task goes.
 
 use super::Manager;
+use super::api::Near;
+use super::blocks::Block;
 use super::functions::UNMEASURED_NS;
 use super::ready::rank;
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::{Stage, Task};
+use super::workers::Worker;
 use freestone_base::{TaskId, WorkerId};
 use smallvec::SmallVec;
 
@@ -106,17 +109,26 @@ impl Manager {
         candidates.into_iter().min_by_key(cost).or_else(|| self.workers.least_loaded(needs))
     }
 
-    /// Where a task has to run, while there is that worker: near a place, or where a group is that
-    /// it needs; then at the worker that has least to do, if there are several.
+    /// Where a task has to run, while there is that worker: near a place or an input, or where a
+    /// group is that it needs; at the worker that has least to do, if there are several.
     pub(super) fn tied_to(&self, task: &Task) -> Option<WorkerId> {
-        let active =
-            |id: &WorkerId| self.workers.get(*id).is_some_and(super::workers::Worker::is_active);
-        if task.near.as_ref().is_some_and(active) {
-            return task.near;
+        let needs = &task.options.resources;
+        let active = |id: &WorkerId| {
+            let avoids = task.history.as_ref().is_some_and(|history| history.avoid.contains(id));
+            let holds = |worker: &Worker| worker.is_active() && needs.fit(&worker.resources);
+            !avoids && self.workers.get(*id).is_some_and(holds)
+        };
+        if let Some(Near::Worker(id)) = task.near
+            && active(&id)
+        {
+            return Some(id);
         }
-        let mut inputs = task.inputs.iter().take(INPUTS_SEEN);
-        let group = inputs.find(|slot| self.blocks[**slot].is_group())?;
-        let holders = self.blocks[*group].replicas().iter().copied().filter(active);
+        let ties = |block: &Block| match task.near {
+            Some(Near::Input) => block.stored().is_some(),
+            _ => block.is_group(),
+        };
+        let mut inputs = task.inputs.iter().take(INPUTS_SEEN).map(|slot| &self.blocks[*slot]);
+        let holders = inputs.find(|block| ties(block))?.replicas().iter().copied().filter(active);
         holders.min_by_key(|id| (self.workers[*id].wait_ns(), *id))
     }
 
