@@ -69,8 +69,8 @@ def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
         "block-shape block-type blocking closed cluster cluster-start collection "
-        "configuration cycle demo dropped empty-collection error file file-changed file- "
-        "missing file-unreadable foreign-future function-load input-lost input-unknown "
+        "configuration cycle demo dropped empty-collection error file file-changed "
+        "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
         "irreproducible not-serializable packages-missing samples-missing storage-full task "
         "task-cancelled task-killed task-raised task-timeout unschedulable usage wait-timeout "
         "worker-lost"

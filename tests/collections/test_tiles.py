@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,16 +26,14 @@ def test_all_rows_in_order_and_none_too_long(sizes: list[int], rows: int) -> Non
 
 
 @given(sizes=st.lists(st.integers(1, 50), min_size=1, max_size=30), rows=st.integers(1, 40))
-def test_small_blocks_are_joined_and_large_ones_are_not_copied(
-    sizes: list[int], rows: int
-) -> None:
+def test_small_blocks_are_joined_and_large_ones_are_not_copied(sizes: list[int], rows: int) -> None:
     blocks = [np.zeros(size) for size in sizes]
     tiles = [tile for (tile,) in joined(((block,) for block in blocks), rows)]
     # No two that stand side by side would fit in one tile.
     lengths = list(map(len, tiles))
     large = [size for size in sizes if 2 * size >= rows]
     if not large:
-        assert all(a + b > rows / 2 for a, b in zip(lengths, lengths[1:], strict=False))
+        assert all(a + b > rows for a, b in pairwise(lengths))
     shared = [tile for tile in tiles if any(np.shares_memory(tile, block) for block in blocks)]
     assert sum(map(len, shared)) >= sum(large)
 

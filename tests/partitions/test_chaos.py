@@ -105,12 +105,12 @@ def test_blocks_go_when_their_partition_does() -> None:
         assert sums(cluster, parts, 1) == EXACT
         x.drop()
         del x, parts
-        for _ in range(200):
+        folder = cluster.statistics().workers[0].folder
+        for _ in range(1000):
             # Each answer tells what executors let go of.
             cluster.submit(os.getpid, pure=False).result()
-            if cluster.statistics().workers[0].blocks == 0:
+            left = [name for name in os.listdir(folder) if len(name) == 32]
+            if not left:
                 break
+        assert left == []
         assert cluster.statistics().workers[0].blocks == 0
-        folder = cluster.statistics().workers[0].folder
-        left = [name for name in os.listdir(folder) if len(name) == 32]
-        assert len(left) == 0

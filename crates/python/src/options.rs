@@ -57,7 +57,8 @@ fn near_of(near: &Bound<'_, PyAny>) -> PyResult<Near> {
     match near.extract::<String>().as_deref() {
         Ok("input") => Ok(Near::Input),
         _ => Err(PyValueError::new_err(format!(
-            "near is the number of a worker or 'input', not {near}"
+            "near is the number of a worker or 'input', not {}",
+            near.repr()?
         ))),
     }
 }

@@ -111,7 +111,9 @@ def dealt(cluster: Cluster, offsets: Offsets) -> list[tuple[int, int, int]]:
     """
     workers = cluster.statistics().workers
     numbers = [int(worker.worker.removeprefix("worker-")) for worker in workers]
-    ends = np.cumsum([worker.slots for worker in workers]) * (offsets[-1] / sum(worker.slots for worker in workers))
+    ends = np.cumsum([worker.slots for worker in workers]) * (
+        offsets[-1] / sum(worker.slots for worker in workers)
+    )
     middles = (offsets[:-1] + offsets[1:]) / 2
     cuts = [0, *np.searchsorted(middles, ends[:-1]).tolist(), len(middles)]
     runs = zip(numbers, cuts[:-1], cuts[1:], strict=True)
