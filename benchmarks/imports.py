@@ -8,8 +8,12 @@ calls as fit in some seconds; `count` tells how many.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
+
+# As a script, too: python benchmarks/NAME.py
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import common, plots, turns
 from benchmarks.hoisting import EXECUTORS
