@@ -42,6 +42,7 @@ impl Manager {
             worker.blocks.insert(slot);
             worker.nbytes += nbytes;
         }
+        self.arrived_otherwise(slot, id);
         if !was_available {
             self.on_available(slot);
         } else if self.blocks[slot].extra.is_some() {

@@ -216,6 +216,15 @@ impl Manager {
         }
     }
 
+    /// A worker has a block of its own making: it need not come, unless it is on its way.
+    pub(super) fn arrived_otherwise(&mut self, slot: BlockSlot, target: WorkerId) {
+        let Some(stage) = self.blocks[slot].want_mut(target).map(|want| want.stage) else { return };
+        if !stage.is_active() {
+            self.dequeue(slot, target, stage);
+            self.remove_want(slot, target);
+        }
+    }
+
     /// What was wanted at a worker is there; gives the source if it came by a transfer.
     fn finish_want(&mut self, slot: BlockSlot, target: WorkerId) -> Option<WorkerId> {
         let stage = self.blocks[slot].want_mut(target)?.stage;
