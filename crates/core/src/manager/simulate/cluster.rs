@@ -1,9 +1,9 @@
 //! A manager, simulated workers and a network, driven by one seeded scheduler.
 
 use super::faults::{Faults, Injected};
-use super::meter::Meter;
 use super::queue::{Happening, Queue};
 use super::random::Random;
+use super::recording::Recording;
 use super::worker::{HeldBlock, SimulatedWorker};
 use crate::manager::{Action, Config, Event, Manager, Outcome, Request};
 use crate::wire::{FromWorker, ToWorker};
@@ -86,8 +86,8 @@ pub struct Cluster {
     pub violations: Vec<String>,
     /// What was injected so far.
     pub injected: Injected,
-    /// What the manager cost.
-    pub meter: Meter,
+    /// All events, if they are recorded.
+    pub record: Option<Recording>,
     /// The last events, if they are remembered.
     pub log: VecDeque<String>,
     /// Where chance comes from.
@@ -111,7 +111,7 @@ impl Cluster {
             settled: Vec::new(),
             violations: Vec::new(),
             injected: Injected::default(),
-            meter: Meter::default(),
+            record: None,
             log: VecDeque::new(),
             random: Random::new(options.seed),
             manager: Manager::new(options.config.clone()),
@@ -170,8 +170,10 @@ impl Cluster {
             self.note(&format!("{event:?}"));
         }
         let mut actions = std::mem::take(&mut self.actions);
-        let (manager, now) = (&mut self.manager, self.now);
-        self.meter.measure(|| manager.handle(event, now, &mut actions));
+        if let Some(record) = &mut self.record {
+            record.keep(self.now, &event);
+        }
+        self.manager.handle(event, self.now, &mut actions);
         if self.options.checked {
             self.manager.check();
         }

@@ -87,13 +87,13 @@ impl Faults {
     /// Decides how a call that begins will end.
     pub fn fate(&self, call: &Assignment, random: &mut Random, injected: &mut Injected) -> Fate {
         let script = Script::decode(call.arguments.as_slice()).unwrap_or_default();
-        let blows = injected.at(call.outputs.first().copied().unwrap_or_default());
+        let name = call.outputs.first().copied().unwrap_or_default();
         let slow = if random.chance(self.slow) { 10 } else { 1 };
         let whole_ns = script.duration_ns * slow;
-        let failure = self.failure(&script, random, blows);
+        let failure = self.failure(&script, random, name, injected);
         let after_ns = if failure.is_some() { random.between(0, whole_ns) } else { whole_ns };
         if let Some(timeout_ns) = call.options.timeout_ns.filter(|limit| after_ns > *limit) {
-            blows.timed_out += 1;
+            injected.at(name).timed_out += 1;
             let failure = Some(TaskFailure::TimedOut { timeout_ns });
             return Fate { after_ns: timeout_ns, failure };
         }
@@ -104,22 +104,23 @@ impl Faults {
         &self,
         script: &Script,
         random: &mut Random,
-        blows: &mut Blows,
+        name: Name,
+        injected: &mut Injected,
     ) -> Option<TaskFailure> {
         if script.raises || random.chance(self.raise) {
-            blows.raised += 1;
+            injected.at(name).raised += 1;
             return Some(raised(false));
         }
         if random.chance(self.encoding) {
-            blows.encoding += 1;
+            injected.at(name).encoding += 1;
             return Some(raised(true));
         }
         if random.chance(self.kill) {
-            blows.killed += 1;
+            injected.at(name).killed += 1;
             return Some(TaskFailure::Killed { signal: Some(9), status: None });
         }
         if random.chance(self.full) {
-            blows.full += 1;
+            injected.at(name).full += 1;
             return Some(TaskFailure::StorageFull {
                 needed: script.nbytes,
                 free: 0,

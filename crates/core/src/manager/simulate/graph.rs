@@ -169,7 +169,7 @@ pub enum Lister {
 
 impl Graph {
     /// How many levels of tasks come after each task at least, itself counted.
-    pub fn levels(&self) -> Vec<u32> {
+    pub fn levels(&self) -> Vec<i32> {
         let mut levels = vec![1; self.len()];
         for task in (0..self.len()).rev() {
             let whole = levels[task] + 1;
@@ -184,7 +184,7 @@ impl Graph {
     /// The makespan of a list scheduler.
     pub fn listed_ns(&self, cores: u64, lister: Lister) -> u64 {
         let ranks: Vec<u64> = match lister {
-            Lister::Blind => self.levels().into_iter().map(u64::from).collect(),
+            Lister::Blind => self.levels().into_iter().map(|levels| levels as u64).collect(),
             Lister::Clairvoyant => {
                 let tails_ns = self.tails_ns();
                 self.duration_ns.iter().zip(tails_ns).map(|(own, tail)| own + tail).collect()

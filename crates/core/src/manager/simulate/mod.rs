@@ -8,6 +8,7 @@ mod graph;
 mod meter;
 mod queue;
 pub mod random;
+mod recording;
 mod report;
 pub mod script;
 mod step;
@@ -17,8 +18,8 @@ pub use calls::{HeldCall, Stage};
 pub use cluster::{Cluster, Options};
 pub use faults::{Blows, Faults, Injected};
 pub use graph::{Graph, Lister};
-pub use meter::Meter;
 pub use random::Random;
+pub use recording::Recording;
 pub use report::{
     SimulationConfig, SimulationReport, arguments_of, definitions, simulate, submission_of,
 };

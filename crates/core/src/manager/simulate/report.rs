@@ -3,6 +3,7 @@
 use super::cluster::{Cluster, Options};
 use super::graph::{Graph, Lister};
 use super::random::{Random, mix};
+use super::recording::Recording;
 use super::script::Script;
 use crate::manager::{Config, Outcome, Request, Statistics, Submission};
 use crate::wire::{CallOptions, Payload};
@@ -76,7 +77,7 @@ pub struct SimulationReport {
     pub critical_path_ns: u64,
     /// Core time for which workers were missing.
     pub missing_core_ns: u64,
-    /// Processor time inside the manager.
+    /// Processor time inside the manager, when it is given the events of the run once more.
     pub cpu_ns: u64,
     /// Events that the manager handled.
     pub events: u64,
@@ -108,7 +109,9 @@ pub fn simulate(config: &SimulationConfig) -> SimulationReport {
     run.submit();
     run.go_on();
     run.ask_statistics();
-    let (cpu, events) = (run.cluster.meter.cpu(), run.cluster.meter.events());
+    let record = run.cluster.record.take().unwrap_or_default();
+    let events = record.len() as u64;
+    let cpu = record.replay(manager_config());
     let cores = u64::from(config.workers) * u64::from(config.cores);
     SimulationReport {
         tasks: config.graph.len() as u64,
@@ -171,19 +174,26 @@ pub fn definitions() -> [Request; 2] {
     })
 }
 
+/// No worker says anything but results.
+fn manager_config() -> Config {
+    Config { silence_ns: u64::MAX, ..Config::default() }
+}
+
 impl<'a> Run<'a> {
     fn new(config: &'a SimulationConfig) -> Self {
         let options = Options {
-            config: Config { silence_ns: u64::MAX, ..Config::default() },
+            config: manager_config(),
             seed: config.seed,
             latency_ns: (config.latency_ns, config.latency_ns),
             bandwidth: config.bandwidth,
             inline_nbytes: config.inline_nbytes,
             ..Options::default()
         };
+        let mut cluster = Cluster::new(options);
+        cluster.record = Some(Recording::default());
         Self {
             config,
-            cluster: Cluster::new(options),
+            cluster,
             done: 0,
             failed: 0,
             finished_ns: 0,
@@ -205,7 +215,6 @@ impl<'a> Run<'a> {
         while !self.cluster.is_quiet() {
             self.cluster.step();
         }
-        self.cluster.meter = super::Meter::default();
     }
 
     /// Plans which workers are lost when, and gives the core time that is missing then.
@@ -239,7 +248,7 @@ impl<'a> Run<'a> {
             let tasks = begin..(begin + BATCH).min(graph.len());
             let calls = tasks.map(|task| {
                 let arguments = arguments_of(graph, task);
-                let priority = levels.get(task).map_or(0, |levels| *levels as i32);
+                let priority = levels.get(task).map_or(0, |levels| *levels);
                 Submission { priority, ..submission_of(graph, task, arguments, &options) }
             });
             self.cluster.ask(Request::Submit(calls.collect()));
