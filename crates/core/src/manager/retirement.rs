@@ -103,8 +103,8 @@ impl Manager {
 
     /// Has a block copied to another worker; whether there is one.
     fn hand_over(&mut self, slot: BlockSlot, id: WorkerId) -> bool {
-        let wants = self.blocks[slot].wants().iter().map(|want| want.target);
-        if wants.into_iter().any(|target| target != id) {
+        let mut targets = self.blocks[slot].wants().iter().map(|want| want.target);
+        if targets.any(|target| self.workers.get(target).is_some_and(Worker::is_active)) {
             return true;
         }
         let Some(target) = self.workers.least_filled(8) else { return false };
@@ -117,6 +117,8 @@ impl Manager {
         self.workers.retiring -= 1;
         self.send(id, ToWorker::Shutdown);
         self.unbind_all(id);
+        let wanted = self.workers[id].wanted.clone();
+        self.abandon_all(&wanted, id, false);
         let blocks = self.workers[id].blocks.iter().copied().collect();
         self.remove_replicas(blocks, id);
     }

@@ -3,6 +3,7 @@
 use super::Manager;
 use super::api::{Action, Record};
 use super::blocks::{Data, Want, WantStage};
+use super::hash::SetOf;
 use super::table::{BlockSlot, TaskSlot};
 use super::workers::Worker;
 use crate::wire::{BlockDesc, ToWorker};
@@ -349,11 +350,7 @@ impl Manager {
     /// that receive from it notice and say so.
     pub(super) fn end_transfers_of(&mut self, worker: &Worker) {
         let id = worker.id;
-        let mut wanted: Vec<BlockSlot> = worker.wanted.iter().copied().collect();
-        wanted.sort_unstable();
-        for slot in wanted {
-            self.abandon(slot, id);
-        }
+        self.abandon_all(&worker.wanted, id, true);
         for (_, slot, target) in &worker.outbox {
             self.set_stage(*slot, *target, WantStage::Lacking);
         }
@@ -362,10 +359,22 @@ impl Manager {
         }
     }
 
-    /// A worker is lost: what it wanted, it wants no more.
-    pub(super) fn abandon(&mut self, slot: BlockSlot, target: WorkerId) {
+    /// A worker ends: what it wanted, it wants no more; what is under way to it, only if `active`.
+    pub(super) fn abandon_all(&mut self, wanted: &SetOf<BlockSlot>, id: WorkerId, active: bool) {
+        let mut wanted: Vec<BlockSlot> = wanted.iter().copied().collect();
+        wanted.sort_unstable();
+        for slot in wanted {
+            self.abandon(slot, id, active);
+        }
+    }
+
+    /// A worker ends: what it wanted, it wants no more.
+    fn abandon(&mut self, slot: BlockSlot, target: WorkerId, active: bool) {
         let Some(block) = self.blocks.get_mut(slot) else { return };
         let Some(stage) = block.want_mut(target).map(|want| want.stage) else { return };
+        if stage.is_active() && !active {
+            return;
+        }
         self.dequeue(slot, target, stage);
         self.remove_want(slot, target);
         for index in 0..self.blocks.get(slot).map_or(0, |block| block.replicas().len()) {
