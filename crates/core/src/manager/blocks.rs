@@ -35,6 +35,9 @@ pub(super) struct Want {
     /// How many assigned tasks, gathers and hand-overs ask for it.
     pub users: u32,
     pub failures: u32,
+    /// Whether the source has lost the block since the transfer began: what is there now is another
+    /// replica, and says nothing about why this transfer fails.
+    pub stale: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

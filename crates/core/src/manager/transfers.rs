@@ -33,7 +33,7 @@ impl Manager {
             }
             return;
         }
-        let want = Want { target, stage: WantStage::Lacking, users: 1, failures: 0 };
+        let want = Want { target, stage: WantStage::Lacking, users: 1, failures: 0, stale: false };
         block.extra().wants.push(want);
         if self.blocks[slot].is_available() {
             self.enqueue(slot, target);
@@ -285,9 +285,10 @@ impl Manager {
         let WantStage::Active(sender) = want.stage else { return };
         want.failures += 1;
         want.stage = WantStage::Lacking;
+        let stale = std::mem::take(&mut want.stale);
         let (users, failures) = (want.users, want.failures);
         self.end(slot, sender, target);
-        if missing_there || failures >= MOST_FAILURES {
+        if (missing_there && !stale) || failures >= MOST_FAILURES {
             self.remove_replica(slot, source);
         }
         if users == 0 && self.blocks.get(slot).is_some() {
@@ -337,6 +338,10 @@ impl Manager {
 
     /// A worker lost a block: those that waited for it there wait elsewhere.
     pub(super) fn redirect_wants(&mut self, slot: BlockSlot, source: WorkerId) {
+        let wants = self.blocks[slot].extra.iter_mut().flat_map(|extra| &mut extra.wants);
+        for want in wants.filter(|want| want.stage == WantStage::Active(source)) {
+            want.stale = true;
+        }
         let waiting = self.blocks[slot].wants().iter();
         let waiting = waiting.filter(|want| want.stage == WantStage::Outbox(source));
         let targets: Vec<WorkerId> = waiting.map(|want| want.target).collect();
