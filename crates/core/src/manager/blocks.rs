@@ -90,6 +90,8 @@ pub(super) struct Extra {
     pub reductions: Vec<(ReductionSlot, u32)>,
     /// The reduction that will make it.
     pub reducing: Option<ReductionSlot>,
+    /// Why it can't be made again, if it is lost: its task failed over another output.
+    pub doomed: Option<Arc<Failure>>,
     /// Other names of it.
     pub aliases: Vec<Name>,
 }
@@ -102,6 +104,7 @@ impl Extra {
             && self.pins.is_empty()
             && self.reductions.is_empty()
             && self.reducing.is_none()
+            && self.doomed.is_none()
             && self.aliases.is_empty()
     }
 }

@@ -171,11 +171,16 @@ impl Manager {
     /// Blocks will never be there: fails them, the tasks that need them, and so on.
     fn fail_blocks(&mut self, mut slots: Vec<BlockSlot>, failure: &Arc<Failure>) {
         while let Some(slot) = slots.pop() {
-            let Some(block) = self.blocks.get(slot) else { continue };
-            if block.is_available() || block.failure().is_some() || block.producer.is_some() {
+            let Some(block) = self.blocks.get_mut(slot) else { continue };
+            if block.failure().is_some() || block.producer.is_some() {
                 continue;
             }
-            let block = &mut self.blocks[slot];
+            if block.is_available() {
+                if block.stored().is_some() {
+                    block.extra().doomed = Some(Arc::clone(failure));
+                }
+                continue;
+            }
             block.data = Data::Failed(Arc::clone(failure));
             let tickets = std::mem::take(&mut block.tickets);
             let consumers = std::mem::take(&mut block.consumers);

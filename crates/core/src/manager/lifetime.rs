@@ -124,7 +124,9 @@ impl Manager {
             Some(_) => {}
             None if block.is_coming() => {}
             None => {
-                let failure = Self::block_failure(block.name, Why::InputLost(block.name));
+                let doomed = block.extra.as_ref().and_then(|extra| extra.doomed.clone());
+                let lost = || Self::block_failure(block.name, Why::InputLost(block.name));
+                let failure = doomed.unwrap_or_else(lost);
                 self.fail_block(slot, &failure);
             }
         }

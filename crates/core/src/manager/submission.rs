@@ -209,6 +209,9 @@ impl Manager {
         for index in 0..self.tasks[task].outputs.len() {
             let block = &mut self.blocks[self.tasks[task].outputs[index]];
             block.producer = Some(task);
+            if let Some(extra) = &mut block.extra {
+                extra.doomed = None;
+            }
             if block.failure().is_some() {
                 block.data = Data::Absent;
             }

@@ -152,7 +152,10 @@ impl Manager {
     fn start(&mut self, slot: BlockSlot, source: WorkerId, target: WorkerId) {
         let Some(block) = self.blocks[slot].desc() else { return };
         let keep = self.blocks[slot].keep;
-        self.set_stage(slot, target, WantStage::Active(source));
+        if let Some(want) = self.blocks[slot].want_mut(target) {
+            want.stage = WantStage::Active(source);
+            want.stale = false;
+        }
         let sender = &mut self.workers[source];
         sender.sending.push((slot, target));
         let address = sender.address.clone();
