@@ -35,7 +35,10 @@ impl Manager {
             data => {
                 let mut stored = Stored::new(desc);
                 stored.replicas.push(id);
-                *data = Data::Stored(Box::new(stored));
+                let former = std::mem::replace(data, Data::Stored(Box::new(stored)));
+                if let Data::Failed(failure) = former {
+                    self.blocks[slot].extra().doomed = Some(failure);
+                }
             }
         }
         if let Some(worker) = self.workers.get_mut(id) {
