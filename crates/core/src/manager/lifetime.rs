@@ -246,7 +246,9 @@ impl Manager {
                     }
                 }
             }
-            Data::Failed(_) if block.producer.is_none() => block.data = Data::Absent,
+            Data::Failed(_) if block.producer.is_none() && block.lineage == 0 => {
+                block.data = Data::Absent;
+            }
             _ => {}
         }
     }
