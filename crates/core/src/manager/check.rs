@@ -10,7 +10,7 @@ impl Manager {
     /// # Panics
     /// If one does not hold.
     pub fn check(&self) {
-        let (mut waiting, mut ready, mut assigned, mut inline_nbytes) = (0, 0, 0, 0);
+        let (mut waiting, mut ready, mut assigned) = (0, 0, 0);
         for slot in self.tasks.slots() {
             let task = &self.tasks[slot];
             let inputs = task.inputs.iter().map(|input| &self.blocks[*input]);
@@ -32,6 +32,17 @@ impl Manager {
                 Stage::Done(_) => assert!(self.is_lineage_needed(slot)),
             }
         }
+        let inline_nbytes = self.check_blocks();
+        let counts = &self.counts;
+        assert_eq!((counts.waiting, counts.ready, counts.assigned), (waiting, ready, assigned));
+        assert_eq!(counts.inline_nbytes, inline_nbytes);
+        self.check_places();
+        self.check_workers();
+    }
+
+    /// Gives the bytes of small values.
+    fn check_blocks(&self) -> u64 {
+        let mut inline_nbytes = 0;
         for slot in self.blocks.slots() {
             let block = &self.blocks[slot];
             if let Data::Inline(bytes) = &block.data {
@@ -44,11 +55,7 @@ impl Manager {
             assert!(entry, "{} is kept for nothing", block.name);
             assert!(block.tickets.is_empty() || !block.is_available());
         }
-        let counts = &self.counts;
-        assert_eq!((counts.waiting, counts.ready, counts.assigned), (waiting, ready, assigned));
-        assert_eq!(counts.inline_nbytes, inline_nbytes);
-        self.check_places();
-        self.check_workers();
+        inline_nbytes
     }
 
     /// What blocks know of workers is what workers know of blocks.

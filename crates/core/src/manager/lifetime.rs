@@ -5,46 +5,32 @@ use super::api::{Outcome, Why};
 use super::blocks::{Block, Data, Extra, Stored};
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::Stage;
-use super::workers::WorkerStage;
 use crate::wire::{BlockDesc, Output};
 use freestone_base::WorkerId;
 
 impl Manager {
     /// A worker has a block.
     pub(super) fn add_replica(&mut self, desc: BlockDesc, id: WorkerId) {
-        let Some(slot) = self.blocks.find(&desc.name) else {
-            return self.drop_at(id, desc.name);
+        match self.blocks.find(&desc.name) {
+            Some(slot) => self.add_replica_of(slot, desc, id),
+            None => self.drop_at(id, desc.name),
+        }
+    }
+
+    pub(super) fn add_replica_of(&mut self, slot: BlockSlot, desc: BlockDesc, id: WorkerId) {
+        let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.is_closing()) else {
+            return;
         };
-        if self.workers.get(id).is_none_or(|worker| worker.stage == WorkerStage::Closing) {
+        if let Data::Inline(_) = self.blocks[slot].data {
+            // The manager has it: the replica is not needed.
+            return self.drop_at(id, desc.name);
+        }
+        if !worker.blocks.insert(slot) {
             return;
         }
+        worker.nbytes += desc.nbytes;
         let was_available = self.blocks[slot].is_available();
-        let nbytes = desc.nbytes;
-        match &mut self.blocks[slot].data {
-            // The manager has it: the replica is not needed.
-            Data::Inline(_) => return self.drop_at(id, desc.name),
-            Data::Stored(stored) => {
-                if self.workers[id].blocks.contains(&slot) {
-                    return;
-                }
-                if stored.replicas.is_empty() {
-                    **stored = Stored::new(desc);
-                }
-                stored.replicas.push(id);
-            }
-            data => {
-                let mut stored = Stored::new(desc);
-                stored.replicas.push(id);
-                let former = std::mem::replace(data, Data::Stored(Box::new(stored)));
-                if let Data::Failed(failure) = former {
-                    self.blocks[slot].extra().doomed = Some(failure);
-                }
-            }
-        }
-        if let Some(worker) = self.workers.get_mut(id) {
-            worker.blocks.insert(slot);
-            worker.nbytes += nbytes;
-        }
+        self.note_replica(slot, desc, id);
         self.arrived_otherwise(slot, id);
         if !was_available {
             self.on_available(slot);
@@ -53,6 +39,22 @@ impl Manager {
         }
         if !self.blocks[slot].is_wanted() {
             self.loose.push(slot);
+        }
+    }
+
+    fn note_replica(&mut self, slot: BlockSlot, desc: BlockDesc, id: WorkerId) {
+        let block = &mut self.blocks[slot];
+        if let Data::Stored(stored) = &mut block.data {
+            if stored.replicas.is_empty() {
+                **stored = Stored::new(desc);
+            }
+            return stored.replicas.push(id);
+        }
+        let mut stored = Stored::new(desc);
+        stored.replicas.push(id);
+        let former = std::mem::replace(&mut block.data, Data::Stored(Box::new(stored)));
+        if let Data::Failed(failure) = former {
+            block.extra().doomed = Some(failure);
         }
     }
 

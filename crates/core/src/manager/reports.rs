@@ -73,7 +73,7 @@ impl Manager {
         for (index, output) in outputs.into_iter().enumerate() {
             let Some(slot) = self.tasks[task].outputs.get(index).copied() else { break };
             match output {
-                Output::Stored(desc) => self.add_replica(desc, id),
+                Output::Stored(desc) => self.add_replica_of(slot, desc, id),
                 Output::Inline(_) => {
                     self.set_inline(slot, output);
                 }

@@ -89,6 +89,45 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// A worker that has just joined.
+    pub fn new(id: WorkerId, resources: Resources, slots: u32, address: Address) -> Self {
+        Self {
+            id,
+            stage: WorkerStage::Active,
+            resources,
+            slots,
+            address,
+            pid: 0,
+            host: String::new(),
+            folder: String::new(),
+            status: WorkerStatus::default(),
+            seen_ns: 0,
+            done: 0,
+            kind: 0,
+            load: 0,
+            free: resources,
+            running: Vec::new(),
+            ahead: VecDeque::new(),
+            ahead_len: 0,
+            held_ns: 0,
+            backlog_ns: 0,
+            queue: Queue::default(),
+            returning: None,
+            asked_all: false,
+            handing: None,
+            defined: Vec::new(),
+            blocks: SetOf::default(),
+            nbytes: 0,
+            receiving: Vec::new(),
+            sending: Vec::new(),
+            wanted: SetOf::default(),
+            inbox: BTreeSet::new(),
+            outbox: BTreeSet::new(),
+            touched: false,
+            post: Outbox::default(),
+        }
+    }
+
     pub fn held(&self) -> u32 {
         self.running.len() as u32 + self.ahead_len
     }
