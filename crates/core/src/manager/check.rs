@@ -27,7 +27,9 @@ impl Manager {
                 Stage::Assigned { worker, .. } => {
                     assigned += 1;
                     assert!(self.workers.get(worker).is_some());
-                    assert_eq!(absent, 0);
+                    let inputs = task.inputs.iter();
+                    let vanished = inputs.filter(|slot| self.vanished.get(slot) == Some(&worker));
+                    assert_eq!(absent, vanished.count() as u32);
                 }
                 Stage::Done(_) => assert!(self.is_lineage_needed(slot)),
             }

@@ -63,7 +63,7 @@ impl Manager {
             }
             TaskFailure::InputLost { name } => return self.on_input_lost(task, id, *name),
             TaskFailure::StorageFull { .. } => self.has_room_elsewhere(task, id),
-            TaskFailure::FileChanged { .. } => false,
+            TaskFailure::FileChanged { .. } => return self.on_file_changed(task, why),
             TaskFailure::Cancelled => return self.fail_with(task, Why::Cancelled),
         };
         if !again {
@@ -71,6 +71,19 @@ impl Manager {
         }
         self.counts.retried += 1;
         self.resume(task);
+    }
+
+    /// A file of the user's is not what it was: so say all that need it.
+    fn on_file_changed(&mut self, task: TaskSlot, why: TaskFailure) {
+        let inputs = self.tasks[task].inputs.clone();
+        let failure = self.failure_with(task, Why::Attempt(why));
+        self.fail_task(task, &failure);
+        for slot in inputs {
+            if self.vanished.remove(&slot).is_some() {
+                self.take_back_consumers(slot, None);
+                self.fail_block(slot, &failure);
+            }
+        }
     }
 
     fn may_retry(&mut self, task: TaskSlot) -> bool {
@@ -88,6 +101,9 @@ impl Manager {
         self.counts.retried += 1;
         if let Some(slot) = self.blocks.find(&name) {
             self.remove_replica(slot, id);
+            if self.vanished.remove(&slot).is_some() {
+                self.on_gone(slot);
+            }
         }
         if self.tasks.get(task).is_some() {
             self.resume(task);
@@ -144,9 +160,14 @@ impl Manager {
 
     /// Fails a task for good.
     pub(super) fn fail_with(&mut self, task: TaskSlot, why: Why) {
+        let failure = self.failure_with(task, why);
+        self.fail_task(task, &failure);
+    }
+
+    fn failure_with(&self, task: TaskSlot, why: Why) -> Arc<Failure> {
         let record = &self.tasks[task];
         let last = record.history.as_ref().and_then(|history| history.attempts.last());
-        let failure = Arc::new(Failure {
+        Arc::new(Failure {
             label: self.functions.label(record.function),
             name: self.blocks[record.outputs[0]].name,
             worker: match record.stage {
@@ -155,8 +176,7 @@ impl Manager {
             },
             attempts: record.attempts(),
             why,
-        });
-        self.fail_task(task, &failure);
+        })
     }
 
     pub(super) fn fail_task(&mut self, task: TaskSlot, failure: &Arc<Failure>) {

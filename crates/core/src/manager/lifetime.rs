@@ -28,9 +28,9 @@ impl Manager {
         if !worker.blocks.insert(slot) {
             return;
         }
-        worker.nbytes += desc.nbytes;
         let was_available = self.blocks[slot].is_available();
         self.note_replica(slot, desc, id);
+        self.workers[id].nbytes += self.blocks[slot].nbytes();
         self.arrived_otherwise(slot, id);
         if !was_available {
             self.on_available(slot);
@@ -86,6 +86,9 @@ impl Manager {
             self.restart_wants(slot);
             self.feed_reductions(slot);
         }
+        if let Some(id) = self.vanished.remove(&slot) {
+            self.want_again(slot, id);
+        }
         self.wake_consumers(slot);
         if !self.blocks[slot].is_wanted() {
             self.loose.push(slot);
@@ -127,7 +130,7 @@ impl Manager {
         match block.producer {
             Some(task) if self.tasks[task].stage.is_done() => self.revive(task),
             Some(_) => {}
-            None if block.is_coming() => {}
+            None if block.is_coming() || self.vanished.contains_key(&slot) => {}
             None => {
                 let doomed = block.extra.as_ref().and_then(|extra| extra.doomed.clone());
                 let lost = || Self::block_failure(block.name, Why::InputLost(block.name));
@@ -224,6 +227,7 @@ impl Manager {
             }
             None => {
                 if !needed && is_forgettable(&self.blocks[slot]) {
+                    self.vanished.remove(&slot);
                     self.blocks.remove(slot);
                 }
             }
@@ -315,7 +319,7 @@ impl Manager {
     }
 
     /// Forgets a replica; whether it was the last.
-    fn detach_replica(&mut self, slot: BlockSlot, id: WorkerId) -> bool {
+    pub(super) fn detach_replica(&mut self, slot: BlockSlot, id: WorkerId) -> bool {
         let block = &mut self.blocks[slot];
         let Data::Stored(stored) = &mut block.data else { return false };
         let Some(index) = stored.replicas.iter().position(|replica| *replica == id) else {

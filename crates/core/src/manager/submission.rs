@@ -47,6 +47,7 @@ impl Manager {
             && !block.is_available()
             && block.failure().is_none()
             && !block.is_coming()
+            && !self.vanished.contains_key(&slot)
     }
 
     /// Whether the outputs are known and come, or are there, without a new task; then the
