@@ -75,6 +75,13 @@ impl Manager {
                 assert!(!block.is_at(want.target) || want.stage.is_active());
             }
         }
+        for worker in self.workers.iter() {
+            let inbox = worker.inbox.iter().map(|(nbytes, slot)| (nbytes.0, *slot));
+            let outbox = worker.outbox.iter().map(|(nbytes, slot, _)| (nbytes.0, *slot));
+            for (nbytes, slot) in inbox.chain(outbox) {
+                assert_eq!(self.blocks[slot].nbytes(), nbytes, "queued under another size");
+            }
+        }
         assert_eq!(replicas, self.workers.iter().map(|worker| worker.blocks.len()).sum());
         assert_eq!(wants, self.workers.iter().map(|worker| worker.wanted.len()).sum());
     }

@@ -332,7 +332,9 @@ impl Manager {
             worker.nbytes -= nbytes;
         }
         self.redirect_wants(slot, id);
-        if !gone {
+        if gone {
+            self.lack_all(slot);
+        } else {
             self.want_again(slot, id);
         }
         gone

@@ -142,7 +142,6 @@ impl Manager {
     pub(super) fn take_back_consumers(&mut self, slot: BlockSlot, but_at: Option<WorkerId>) {
         self.rewind_gathers(slot);
         self.rewind_reductions(slot);
-        self.lack_all(slot);
         let consumers = self.blocks[slot].consumers.clone();
         for id in consumers {
             let Some(task) = self.tasks.find(id) else { continue };
