@@ -1,1 +1,72 @@
-"""One runtime for data-intensive Python, from a laptop to a cluster."""
+"""One runtime for data-intensive Python, from a laptop to a cluster.
+
+Data lives in the cluster as immutable named blocks; work moves to where the blocks are. ::
+
+    import freestone as fs
+
+    @fs.task
+    def mass(block): ...
+
+    with fs.Cluster() as cluster:
+        parts = [mass(fs.file(path)) for path in paths]
+        print(fs.reduce(add, parts).result())
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from freestone.cluster import Cluster, as_completed, current, wait
+    from freestone.errors import FreestoneError
+    from freestone.files import File, file
+    from freestone.future import Future
+    from freestone.reduction import reduce
+    from freestone.tasks import Task, task
+
+__all__ = [
+    "Cluster",
+    "File",
+    "FreestoneError",
+    "Future",
+    "Task",
+    "__version__",
+    "as_completed",
+    "current",
+    "file",
+    "reduce",
+    "task",
+    "wait",
+]
+
+__version__ = "0.1.0"
+
+# Loaded when they are first used: a command line that only prints a figure starts at once.
+_HOMES = {
+    "Cluster": "cluster",
+    "File": "files",
+    "FreestoneError": "errors",
+    "Future": "future",
+    "Task": "tasks",
+    "as_completed": "cluster",
+    "current": "cluster",
+    "file": "files",
+    "reduce": "reduction",
+    "task": "tasks",
+    "wait": "cluster",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'freestone' has no attribute {name!r}")
+    home = import_module(f"freestone.{_HOMES[name]}")
+    for public, module in _HOMES.items():
+        if module == _HOMES[name]:
+            globals()[public] = getattr(home, public)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,5 +2,33 @@
 
 use pyo3::prelude::*;
 
+mod blocks;
+mod codec;
+mod executor;
+mod figures;
+mod future;
+mod link;
+mod manager;
+mod options;
+mod watch;
+mod worker;
+
 #[pymodule]
-mod _native {}
+mod _native {
+    #[pymodule_export]
+    use crate::blocks::{Hold, MappedBuffer, name_file};
+    #[pymodule_export]
+    use crate::codec::{encoding_owner, load_input};
+    #[pymodule_export]
+    use crate::executor::{fresh_claims, run_executor};
+    #[pymodule_export]
+    use crate::future::FutureBase;
+    #[pymodule_export]
+    use crate::manager::Manager;
+    #[pymodule_export]
+    use crate::options::Options;
+    #[pymodule_export]
+    use crate::watch::Watch;
+    #[pymodule_export]
+    use crate::worker::run_worker;
+}

@@ -83,7 +83,7 @@ pub(super) struct Extra {
     pub wants: Vec<Want>,
     pub gathers: Vec<Gather>,
     /// Workers that were sent `Adopt` and have not answered.
-    pub adopting: Vec<(WorkerId, Ticket)>,
+    pub adopting: Vec<(WorkerId, Option<Ticket>)>,
     /// Where clients map it, once per `Gather`: it must not be dropped.
     pub pins: Vec<WorkerId>,
     /// Reductions (and the positions in them) that wait for it.

@@ -20,7 +20,7 @@ impl Manager {
         let block = &self.blocks[slot];
         let mut explanation = match block.producer {
             Some(task) => self.explain_task(task, block),
-            None => explain_block(block),
+            None => self.explain_block(block),
         };
         explanation.replicas = block.replicas().to_vec();
         let known = matches!(block.data, Data::Inline(_) | Data::Stored(_));
@@ -58,6 +58,20 @@ impl Manager {
         }
     }
 
+    /// A block whose task is not known any more, or that was put.
+    fn explain_block(&self, block: &Block) -> Explanation {
+        if let Some(failure) = block.failure() {
+            let label = failure.label.clone();
+            return Explanation { stage: "failed", label, ..Explanation::default() };
+        }
+        match self.recent.find(&block.name) {
+            Some((function, explanation)) => {
+                Explanation { label: self.functions.label(function), ..explanation }
+            }
+            None => Explanation { stage: "block", ..Explanation::default() },
+        }
+    }
+
     /// How many tasks run before a ready one.
     fn ahead_of(&self, task: &Task) -> u64 {
         match task.stage {
@@ -71,13 +85,6 @@ impl Manager {
             _ => 0,
         }
     }
-}
-
-fn explain_block(block: &Block) -> Explanation {
-    let Some(failure) = block.failure() else {
-        return Explanation { stage: "block", ..Explanation::default() };
-    };
-    Explanation { stage: "failed", label: failure.label.clone(), ..Explanation::default() }
 }
 
 fn last_attempt(task: &Task) -> Option<Attempt> {

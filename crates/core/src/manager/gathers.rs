@@ -182,6 +182,9 @@ impl Manager {
         keep: Keep,
         ticket: Ticket,
     ) {
+        if !owned {
+            self.note_origin(id, &desc, &path, keep);
+        }
         let slot = self.blocks.find_or_insert(desc.name);
         let block = &mut self.blocks[slot];
         block.references += 1;
@@ -199,10 +202,10 @@ impl Manager {
             self.promise(slot, ticket);
             return self.demand(slot);
         } else {
-            block.extra().adopting.push((id, ticket));
+            block.extra().adopting.push((id, Some(ticket)));
             self.bound.insert((id, slot));
         }
-        let adopt = ToWorker::Adopt { block: desc, path, owned, keep };
+        let adopt = ToWorker::Adopt { block: desc, path, owned, keep, verify: false };
         if self.workers.is_yet_to_join(id) {
             return self.absent.entry(id).or_default().adopt.push(adopt);
         }
@@ -227,7 +230,7 @@ impl Manager {
         }
         block.tidy();
         self.unbind(slot, id);
-        for ticket in tickets {
+        for ticket in tickets.into_iter().flatten() {
             self.promise(slot, ticket);
         }
         self.demand(slot);

@@ -74,11 +74,11 @@ impl Manager {
     pub(super) fn on_available(&mut self, slot: BlockSlot) {
         let block = &mut self.blocks[slot];
         let tickets = std::mem::take(&mut block.tickets);
-        if !tickets.is_empty() {
-            if let Some(output) = block.as_output() {
-                for ticket in tickets {
-                    self.settle(ticket, Outcome::Ready(output.clone()));
-                }
+        if !tickets.is_empty()
+            && let Some(output) = block.as_output()
+        {
+            for ticket in tickets {
+                self.settle(ticket, Outcome::Ready(output.clone()));
             }
         }
         if self.blocks[slot].extra.is_some() {
@@ -131,6 +131,7 @@ impl Manager {
             Some(task) if self.tasks[task].stage.is_done() => self.revive(task),
             Some(_) => {}
             None if block.is_coming() || self.vanished.contains_key(&slot) => {}
+            None if self.has_origin(&block.name) => self.adopt_again(slot),
             None => {
                 let doomed = block.extra.as_ref().and_then(|extra| extra.doomed.clone());
                 let lost = || Self::block_failure(block.name, Why::InputLost(block.name));
@@ -226,11 +227,28 @@ impl Manager {
                 }
             }
             None => {
+                if !needed && !self.blocks[slot].is_coming() {
+                    self.give_up(slot);
+                }
                 if !needed && is_forgettable(&self.blocks[slot]) {
                     self.vanished.remove(&slot);
+                    self.origins.remove(&self.blocks[slot].name);
                     self.blocks.remove(slot);
                 }
             }
+        }
+    }
+
+    /// Nothing needs a block that waits for a worker to adopt its file: whoever put it is told.
+    fn give_up(&mut self, slot: BlockSlot) {
+        let tickets = std::mem::take(&mut self.blocks[slot].tickets);
+        if tickets.is_empty() {
+            return;
+        }
+        let name = self.blocks[slot].name;
+        let failure = Self::block_failure(name, Why::InputLost(name));
+        for ticket in tickets {
+            self.settle(ticket, Outcome::Failed(std::sync::Arc::clone(&failure)));
         }
     }
 
@@ -281,6 +299,9 @@ impl Manager {
     /// Removes the record of a done task.
     pub(super) fn remove_lineage(&mut self, task: TaskSlot) {
         let Some(record) = self.tasks.remove(task) else { return };
+        if let Some(first) = record.outputs.first() {
+            self.recent.remember(self.blocks[*first].name, &record);
+        }
         for slot in record.inputs {
             let block = &mut self.blocks[slot];
             block.lineage -= 1;

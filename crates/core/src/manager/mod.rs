@@ -16,8 +16,10 @@ mod hash;
 mod kinds;
 mod lifetime;
 mod members;
+mod origins;
 mod placement;
 mod ready;
+mod recent;
 mod recovery;
 mod reduction;
 mod reports;
@@ -54,6 +56,9 @@ pub struct Manager {
     now: Now,
     out: Vec<Action>,
     functions: Functions,
+    recent: recent::Recent,
+    /// Files of the user's, by the names of their blocks.
+    origins: hash::ByName<origins::Origin>,
     tasks: Tasks,
     blocks: Blocks,
     classes: Classes,
@@ -117,6 +122,8 @@ impl Manager {
             now: 0,
             out: Vec::new(),
             functions: Functions::default(),
+            recent: recent::Recent::default(),
+            origins: hash::ByName::default(),
             tasks: Tasks::new(),
             blocks: Blocks::new(),
             classes: Classes::default(),
@@ -166,11 +173,11 @@ impl Manager {
 
     /// Looks at a worker when the event has been handled.
     fn touch(&mut self, id: WorkerId) {
-        if let Some(worker) = self.workers.get_mut(id) {
-            if !worker.touched {
-                worker.touched = true;
-                self.touched.push(id);
-            }
+        if let Some(worker) = self.workers.get_mut(id)
+            && !worker.touched
+        {
+            worker.touched = true;
+            self.touched.push(id);
         }
     }
 

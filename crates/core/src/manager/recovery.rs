@@ -99,6 +99,10 @@ impl Manager {
     pub(super) fn on_lost(&mut self, id: WorkerId, names: &[Name]) {
         for name in names {
             let Some(slot) = self.blocks.find(name) else { continue };
+            if self.blocks[slot].replicas().iter().all(|replica| *replica == id) {
+                // The worker looked at the file: it is not what it was, and never will be.
+                self.origins.remove(name);
+            }
             if self.detach_replica(slot, id) {
                 if self.blocks[slot].producer.is_none() && self.has_calls_with(slot, id) {
                     self.vanished.insert(slot, id);

@@ -76,7 +76,7 @@ impl Manager {
         let name = block.name;
         let mut tickets = std::mem::take(&mut block.tickets).into_vec();
         if let Some(extra) = &mut block.extra {
-            tickets.extend(extra.adopting.drain(..).map(|(_, ticket)| ticket));
+            tickets.extend(extra.adopting.drain(..).filter_map(|(_, ticket)| ticket));
             extra.reducing = None;
             extra.reductions.clear();
             tickets.extend(extra.gathers.drain(..).map(|gather| gather.ticket));

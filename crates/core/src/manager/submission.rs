@@ -48,6 +48,7 @@ impl Manager {
             && block.failure().is_none()
             && !block.is_coming()
             && !self.vanished.contains_key(&slot)
+            && !self.has_origin(&block.name)
     }
 
     /// Whether the outputs are known and come, or are there, without a new task; then the

@@ -229,6 +229,9 @@ pub enum ToWorker {
         owned: bool,
         /// How long to keep it.
         keep: Keep,
+        /// Whether its bytes are compared with the checksum first: time has passed since it was
+        /// named.
+        verify: bool,
     },
     /// Keep a block where it is mapped by the client, until as many `Unpin`s.
     Pin(Name),
@@ -504,6 +507,9 @@ pub struct BlockRequest {
     pub key: String,
     /// Which block.
     pub name: Name,
+    /// If the asker may be on the same machine: the folder into which the block's file can be
+    /// linked instead of being sent.
+    pub link_into: Option<String>,
 }
 
 /// The answer; if the block is there, its bytes follow the frame as they are.
@@ -513,6 +519,13 @@ pub enum BlockAnswer {
     Follows {
         /// Bytes.
         nbytes: u64,
+    },
+    /// The file was linked into the asker's folder, and nothing follows.
+    Linked {
+        /// Where.
+        path: String,
+        /// Its checksum, which was verified when it came here.
+        checksum: u64,
     },
     /// There is no such block here.
     Missing,

@@ -262,10 +262,10 @@ impl Client {
     }
 
     fn retire(&mut self) {
-        if self.cluster.usable().count() > 1 {
-            if let Some(worker) = self.any_worker() {
-                self.ask(Request::Retire(worker));
-            }
+        if self.cluster.usable().count() > 1
+            && let Some(worker) = self.any_worker()
+        {
+            self.ask(Request::Retire(worker));
         }
     }
 

@@ -1,0 +1,119 @@
+# Every target sets up what it needs in .venv, from the lock files in requirements/.
+# Needed beforehand: Python 3.11 or later with venv, cargo, a C compiler.
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+NATIVE := python/freestone/_native.abi3.so
+NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
+	$(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
+SUITABLE = import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for python in $(CANDIDATES); do \
+	"$$python" -c '$(SUITABLE)' 2>/dev/null && echo "$$python" && break; done)
+
+# Words given to the tools: make test PYTEST="-k store", make bench FULL=1.
+PYTEST ?=
+FULL ?=
+
+# rustup's folder, where a login shell has not put it on the path.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# pip must not install into one .venv twice at the same time.
+.NOTPARALLEL:
+
+.PHONY: help
+help:
+	@sed -n 's/^## //p' Makefile
+
+## make demo    build, then find the Z boson in real collisions
+.PHONY: demo
+demo: $(NATIVE) $(STAMPS)/demo
+	$(BIN)/freestone demo
+
+## make test    the Rust tests, then the Python ones
+.PHONY: test test-rust test-python
+test: test-rust test-python
+
+test-rust:
+	cargo test --locked --workspace --exclude freestone-python
+
+test-python: $(NATIVE) $(STAMPS)/test
+	$(BIN)/python -m pytest $(PYTEST)
+
+## make check   format, lints, types, stubs and import directions
+.PHONY: check check-python check-types check-rust check-architecture
+check: check-python check-types check-rust check-architecture
+
+check-python: $(STAMPS)/check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+check-types: $(NATIVE) $(STAMPS)/check $(STAMPS)/test
+	$(BIN)/mypy
+	$(BIN)/stubtest --mypy-config-file pyproject.toml freestone._native
+
+check-rust: $(STAMPS)/venv
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+check-architecture: $(NATIVE) $(STAMPS)/test
+	$(BIN)/python -m pytest -q tests/architecture
+
+## make bench   every benchmark, a minute each; with FULL=1 as long as it takes
+.PHONY: bench
+bench: $(NATIVE) $(STAMPS)/bench
+	$(BIN)/python -m benchmarks $(if $(FULL),,--quick)
+
+## make docs    the documentation, into site/
+.PHONY: docs
+docs: $(NATIVE) $(STAMPS)/docs
+	$(BIN)/mkdocs build --strict
+
+## make dev     .venv with every extra and the benchmarks' peers
+.PHONY: dev
+dev: $(NATIVE) $(STAMPS)/dev
+
+## make lock    the lock files anew; with UPGRADE=1 at the newest versions
+UPGRADE ?=
+COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+	--no-annotate --no-emit-index-url --no-emit-find-links --no-emit-package freestone \
+	$(if $(UPGRADE),--upgrade) pyproject.toml
+CONSTRAINED = $(COMPILE) --constraints requirements/dev.txt
+.PHONY: lock
+lock: $(STAMPS)/lock
+	$(COMPILE) --all-extras --group build --group check --group lock -o requirements/dev.txt
+	$(CONSTRAINED) --group build -o requirements/build.txt
+	$(CONSTRAINED) --extra demo -o requirements/demo.txt
+	$(CONSTRAINED) --extra test -o requirements/test.txt
+	$(CONSTRAINED) --group check -o requirements/check.txt
+	$(CONSTRAINED) --extra docs -o requirements/docs.txt
+	$(CONSTRAINED) --extra bench -o requirements/bench.txt
+	$(CONSTRAINED) --group lock -o requirements/lock.txt
+
+## make clean   remove what the other targets made
+.PHONY: clean
+clean:
+	rm -rf $(VENV) $(NATIVE) target site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(NATIVE): $(NATIVE_SOURCES) $(STAMPS)/build
+	$(BIN)/maturin develop --release --locked
+	touch $@
+
+$(STAMPS)/venv:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later with venv was not found" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	mkdir -p $(STAMPS)
+	touch $@
+
+$(STAMPS)/%: requirements/%.txt $(STAMPS)/venv
+	$(BIN)/python -m pip install --quiet --require-hashes -r $<
+	touch $@

@@ -1,0 +1,1 @@
+"""Benchmarks: one file per question asked, the peers in the same run."""

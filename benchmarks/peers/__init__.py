@@ -1,0 +1,1 @@
+"""The systems that are compared: freestone and its peers, one file each."""

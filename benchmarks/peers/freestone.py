@@ -1,0 +1,47 @@
+"""Freestone: one worker with two executors."""
+
+from __future__ import annotations
+
+import freestone as fs
+from benchmarks.functions import add, increment, linger, noop
+from benchmarks.peers.base import WORKERS, Peer, pairwise
+
+
+class Freestone(Peer):
+    """Calls of a cluster on this machine."""
+
+    def start(self) -> None:
+        """Open the cluster and wait until every executor has run a call."""
+        self.cluster = fs.Cluster(workers=1, executors=WORKERS)
+        busy = [self.cluster.submit(linger, 0.1, pure=False) for _ in range(2 * WORKERS)]
+        self.cluster.gather(busy)
+
+    def stop(self) -> None:
+        """Close the cluster."""
+        self.cluster.close()
+
+    def map(self, count: int) -> None:
+        """Map over numbers and gather."""
+        self.cluster.gather(self.cluster.map(noop, self.fresh(count)))
+
+    def submit(self, count: int) -> None:
+        """Submit in a loop and gather."""
+        submit = self.cluster.submit
+        self.cluster.gather([submit(noop, number) for number in self.fresh(count)])
+
+    def chain(self, count: int) -> int:
+        """Submit calls on futures; wait for the last."""
+        future = self.cluster.submit(increment, self.fresh(2 * count)[0])
+        for _ in range(count - 1):
+            future = self.cluster.submit(increment, future)
+        return int(future.result())
+
+    def tree(self, leaves: int) -> int:
+        """Submit leaves and sums; wait for the root."""
+        submit = self.cluster.submit
+        level = [submit(increment, number) for number in self.fresh(leaves)]
+        return int(pairwise(level, lambda left, right: submit(add, left, right)).result())
+
+    def round_trip(self) -> None:
+        """Submit and wait."""
+        self.cluster.submit(noop, self.fresh(1)[0]).result()

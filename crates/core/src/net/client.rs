@@ -1,0 +1,134 @@
+//! The client's side of the manager's thread: requests go down a queue, outcomes come back into
+//! cells. Nothing here waits for the manager but [`Cell::wait`].
+
+use super::cell::Cell;
+use super::poller::Waker;
+use super::tickets::Tickets;
+use crate::manager::{Failure, Outcome, Request, Why};
+use freestone_base::{Name, Ticket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many released references are told to the manager in one go.
+const RELEASE_BATCH: usize = 256;
+
+/// What the client's threads and the manager's thread share.
+struct Shared {
+    tickets: Mutex<Tickets>,
+    released: Mutex<Vec<Name>>,
+    closed: AtomicBool,
+    waker: Waker,
+}
+
+/// Makes requests of the manager.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    requests: Sender<Request>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn closed(name: Name) -> Outcome {
+    Outcome::Failed(Arc::new(Failure {
+        label: String::new(),
+        name,
+        worker: None,
+        attempts: 0,
+        why: Why::Closed,
+    }))
+}
+
+impl Client {
+    /// A client, and the manager's end of its queue.
+    pub fn new(waker: Waker) -> (Self, Receiver<Request>) {
+        let (requests, receiver) = channel();
+        let shared = Arc::new(Shared {
+            tickets: Mutex::default(),
+            released: Mutex::default(),
+            closed: AtomicBool::new(false),
+            waker,
+        });
+        (Self { shared, requests }, receiver)
+    }
+
+    /// Whether the manager has ended.
+    pub fn is_closed(&self) -> bool {
+        self.shared.closed.load(Ordering::Acquire)
+    }
+
+    /// A ticket whose outcome goes into `cell`.
+    pub fn ticket(&self, cell: &Arc<Cell>) -> Ticket {
+        lock(&self.shared.tickets).give(Arc::clone(cell))
+    }
+
+    /// Tickets for many cells at once.
+    pub fn tickets(&self, cells: &[Arc<Cell>]) -> Vec<Ticket> {
+        let mut tickets = lock(&self.shared.tickets);
+        cells.iter().map(|cell| tickets.give(Arc::clone(cell))).collect()
+    }
+
+    /// Asks for something. After the manager has ended, whatever waits is settled as closed.
+    pub fn request(&self, request: Request) {
+        if self.requests.send(request).is_err() || self.is_closed() {
+            self.close();
+            return;
+        }
+        // It fails only when the poller is gone, and then nobody sleeps.
+        let _ = self.shared.waker.wake();
+    }
+
+    /// Asks for something whose outcome is a single cell's.
+    pub fn ask(&self, request: impl FnOnce(Ticket) -> Request) -> Arc<Cell> {
+        let cell = Arc::default();
+        self.request(request(self.ticket(&cell)));
+        cell
+    }
+
+    /// Gives up one reference to a block. Collected, and told to the manager at its next tick or
+    /// when there are many.
+    pub fn release(&self, name: Name) {
+        let mut released = lock(&self.shared.released);
+        released.push(name);
+        if released.len() >= RELEASE_BATCH {
+            self.request(Request::Release(std::mem::take(&mut *released)));
+        }
+    }
+
+    /// Tells the manager of references given up since the last time. They go through the queue,
+    /// behind the submissions that were made before they were given up.
+    pub fn flush_released(&self) {
+        let mut released = lock(&self.shared.released);
+        if !released.is_empty() {
+            self.request(Request::Release(std::mem::take(&mut *released)));
+        }
+    }
+
+    /// Hands outcomes to their cells.
+    pub fn settle(&self, outcomes: &mut Vec<(Ticket, Outcome)>) {
+        if outcomes.is_empty() {
+            return;
+        }
+        let mut tickets = lock(&self.shared.tickets);
+        let settled: Vec<_> = outcomes
+            .drain(..)
+            .filter_map(|(ticket, outcome)| Some((tickets.take(ticket)?, outcome)))
+            .collect();
+        drop(tickets);
+        for (cell, outcome) in settled {
+            cell.settle(outcome);
+        }
+    }
+
+    /// The manager has ended: whatever still waits is told so.
+    pub fn close(&self) {
+        self.shared.closed.store(true, Ordering::Release);
+        let cells: Vec<_> = lock(&self.shared.tickets).drain().collect();
+        for cell in cells {
+            cell.settle(closed(Name::default()));
+        }
+    }
+}

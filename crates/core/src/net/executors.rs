@@ -1,0 +1,227 @@
+//! The processes of a worker's executors.
+
+use super::connection::{Connection, Stream};
+use crate::worker::claim::{Claims, INITIAL};
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::AtomicU64;
+
+/// How executors are started.
+#[derive(Clone, Debug)]
+pub struct ExecutorOptions {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Variables set for it, besides those of the worker.
+    pub environment: Vec<(String, String)>,
+    /// The folder of the blocks in memory.
+    pub memory_dir: PathBuf,
+    /// The folder of the blocks on disk.
+    pub disk_dir: PathBuf,
+}
+
+/// A page of memory that a worker shares with an executor.
+#[derive(Debug)]
+struct Page {
+    address: *mut AtomicU64,
+    file: OwnedFd,
+}
+
+/// Bytes of a page that is shared; the system rounds it up.
+const PAGE: u16 = size_of::<AtomicU64>() as u16;
+
+impl Page {
+    fn new() -> io::Result<Self> {
+        // SAFETY: a name that ends with zero.
+        let file = unsafe { libc::memfd_create(c"freestone-claims".as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: just opened, and nobody else has it.
+        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        // SAFETY: an open file.
+        if unsafe { libc::ftruncate(file.as_raw_fd(), libc::off_t::from(PAGE)) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let fd = file.as_raw_fd();
+        // SAFETY: a fresh mapping at an address that the system chooses, of an open file.
+        let address = unsafe {
+            libc::mmap(std::ptr::null_mut(), PAGE.into(), access, libc::MAP_SHARED, fd, 0)
+        };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let page = Self { address: address.cast(), file };
+        // SAFETY: page-aligned, mapped, and nobody else has it yet.
+        unsafe { page.address.write(AtomicU64::new(INITIAL)) };
+        Ok(page)
+    }
+
+    fn claims(&self) -> Claims<'_> {
+        // SAFETY: mapped as long as `self` lives, and only used as an atomic on both sides.
+        Claims::new(unsafe { &*self.address })
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new` with this length, and unmapped only here.
+        unsafe { libc::munmap(self.address.cast(), PAGE.into()) };
+    }
+}
+
+/// A running executor. Dropped, it is killed with all that it has started, and reaped.
+#[derive(Debug)]
+pub struct Process {
+    child: Reaped,
+    /// Becomes readable when the process ends, whoever still has its socket.
+    pidfd: OwnedFd,
+    page: Page,
+    /// The connection to it.
+    pub connection: Connection,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ended {
+    /// The call that it claimed last; 0 for none.
+    pub claimed: u32,
+    /// The signal that ended it, or
+    pub signal: Option<i32>,
+    /// the status that it exited with.
+    pub status: Option<i32>,
+}
+
+impl Process {
+    /// Starts an executor and registers its connection and its end.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn spawn(
+        options: &ExecutorOptions,
+        registry: &Registry,
+        said: Token,
+        ended: Token,
+    ) -> io::Result<Self> {
+        let page = Page::new()?;
+        let (ours, theirs) = UnixStream::pair()?;
+        let child = spawn(options, &theirs, &page)?;
+        drop(theirs);
+        // Killed and reaped from here on, whatever fails.
+        let child = Reaped(Some(child));
+        let pidfd = pidfd_open(child.id())?;
+        registry.register(&mut SourceFd(&pidfd.as_raw_fd()), ended, Interest::READABLE)?;
+        let connection = Connection::new(Stream::try_from(ours)?, registry, said)?;
+        Ok(Self { child, pidfd, page, connection })
+    }
+
+    /// The calls that it claimed.
+    pub fn claims(&self) -> Claims<'_> {
+        self.page.claims()
+    }
+
+    /// Kills it and all that it has started.
+    pub fn kill(&self) {
+        if let Some(child) = &self.child.0 {
+            kill_group(child);
+        }
+    }
+
+    /// Ends it, unless it has ended, and says how it did.
+    pub fn end(mut self, registry: &Registry) -> Ended {
+        // It can only fail if it is not registered, and then nothing is to be done.
+        let _ = registry.deregister(&mut SourceFd(&self.pidfd.as_raw_fd()));
+        self.connection.deregister(registry);
+        let ended = self.child.0.take().and_then(reap);
+        Ended {
+            claimed: self.claims().claimed(),
+            signal: ended.and_then(|ended| ended.signal()),
+            status: ended.and_then(|ended| ended.code()),
+        }
+    }
+}
+
+/// A child that is killed and reaped if it is not taken out.
+#[derive(Debug)]
+struct Reaped(Option<Child>);
+
+impl Reaped {
+    fn id(&self) -> u32 {
+        self.0.as_ref().map_or(0, Child::id)
+    }
+}
+
+impl Drop for Reaped {
+    fn drop(&mut self) {
+        self.0.take().and_then(reap);
+    }
+}
+
+/// Kills a child and its group, and says how it ended: if it had before, that.
+fn reap(mut child: Child) -> Option<ExitStatus> {
+    kill_group(&child);
+    child.wait().ok()
+}
+
+fn kill_group(child: &Child) {
+    // SAFETY: the group of a child of ours that has not been reaped, so that its number is not
+    // given to others.
+    unsafe { libc::killpg(child.id().cast_signed(), libc::SIGKILL) };
+}
+
+fn spawn(options: &ExecutorOptions, socket: &UnixStream, page: &Page) -> io::Result<Child> {
+    let Some((program, arguments)) = options.command.split_first() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no command for executors"));
+    };
+    let inherited = [socket.as_raw_fd(), page.file.as_raw_fd()];
+    let worker = std::process::id();
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .envs(options.environment.iter().map(|(name, value)| (name, value)))
+        .env("FREESTONE__EXECUTOR_SOCKET", inherited[0].to_string())
+        .env("FREESTONE__EXECUTOR_PAGE", inherited[1].to_string())
+        .env("FREESTONE__MEMORY_DIR", &options.memory_dir)
+        .env("FREESTONE__DISK_DIR", &options.disk_dir)
+        .stdin(Stdio::null())
+        .process_group(0);
+    // SAFETY: between fork and exec, only system calls that may be made there.
+    unsafe { command.pre_exec(move || prepare(inherited, worker)) };
+    command.spawn()
+}
+
+/// In the child: dies with its worker, and keeps what it inherits.
+fn prepare(inherited: [RawFd; 2], worker: u32) -> io::Result<()> {
+    // SAFETY: plain system calls on numbers.
+    unsafe {
+        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if libc::getppid() as u32 != worker {
+            // The worker died before we asked to die with it.
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        for fd in inherited {
+            if libc::fcntl(fd, libc::F_SETFD, 0) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn pidfd_open(pid: u32) -> io::Result<OwnedFd> {
+    // SAFETY: a system call on numbers.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.cast_signed(), 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just opened, and nobody else has it; it is closed on exec.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}

@@ -1,0 +1,276 @@
+//! The manager's thread: carries out what the manager's state machine decides.
+
+use super::client::Client;
+use super::clock::monotonic_ns;
+use super::connection::{Connection, Stream};
+use super::poller::{Poller, WAKER};
+use crate::manager::{Action, Config, Event, Manager, Now, Outcome, Record, Request};
+use crate::wire::{FromWorker, ToWorker};
+use freestone_base::{Ticket, WorkerId};
+use mio::net::UnixListener;
+use mio::{Interest, Token};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+const LISTENER: Token = Token(usize::MAX - 1);
+/// How often the manager looks at its clock when nothing else happens.
+const TICK: Duration = Duration::from_millis(100);
+/// The most requests taken before workers are listened to again.
+const REQUESTS_PER_TURN: usize = 1024;
+/// How long workers may take to leave once they were told to.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// How to start a manager.
+#[derive(Debug)]
+pub struct ManagerOptions {
+    /// The unix socket that workers connect to; made here, removed at the end.
+    pub socket: PathBuf,
+    /// Settings of the state machine.
+    pub config: Config,
+    /// How long to look for work before sleeping, in microseconds.
+    pub spin_us: u64,
+}
+
+/// Why a manager could not be started, or ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ManagerError {
+    /// The socket can't be made.
+    #[error("the manager can't listen at {}: {source}", path.display())]
+    Listen {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The operating system refuses a poller or a thread.
+    #[error("the manager can't start: {0}")]
+    Start(#[from] io::Error),
+}
+
+/// A manager's thread as its program sees it.
+pub struct ManagerThread {
+    /// For requests.
+    pub client: Client,
+    /// Records for the trace, if the configuration asks for one.
+    pub records: Arc<Mutex<Vec<Record>>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl ManagerThread {
+    /// Starts a manager.
+    ///
+    /// # Errors
+    /// When the socket can't be made or the thread not be started.
+    pub fn start(options: ManagerOptions) -> Result<Self, ManagerError> {
+        let poller = Poller::new(options.spin_us)?;
+        let mut listener = UnixListener::bind(&options.socket)
+            .map_err(|source| ManagerError::Listen { path: options.socket.clone(), source })?;
+        poller.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        let (client, requests) = Client::new(poller.waker());
+        let records = Arc::default();
+        let shell = Shell {
+            manager: Manager::new(options.config),
+            poller,
+            listener,
+            requests,
+            client: client.clone(),
+            connections: BTreeMap::new(),
+            joined: 0,
+            actions: Vec::new(),
+            outcomes: Vec::new(),
+            records: Arc::clone(&records),
+            stash: None,
+            ending: None,
+            socket: options.socket,
+        };
+        let thread =
+            std::thread::Builder::new().name("freestone-manager".into()).spawn(|| shell.run())?;
+        Ok(Self { client, records, thread: Some(thread) })
+    }
+
+    /// Ends the run: workers are told to leave, what waits is settled as closed. Waits for the
+    /// thread, which takes two seconds at most.
+    pub fn close(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.client.request(Request::Shutdown);
+            // A panic of the thread has closed the cells already, and was printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for ManagerThread {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+struct Shell {
+    manager: Manager,
+    poller: Poller,
+    listener: UnixListener,
+    requests: Receiver<Request>,
+    client: Client,
+    connections: BTreeMap<WorkerId, Connection>,
+    joined: u32,
+    actions: Vec<Action>,
+    outcomes: Vec<(Ticket, Outcome)>,
+    records: Arc<Mutex<Vec<Record>>>,
+    /// A request that was taken while looking for work.
+    stash: Option<Request>,
+    ending: Option<Instant>,
+    socket: PathBuf,
+}
+
+impl Drop for Shell {
+    // Also when the thread panics: whoever waits is told.
+    fn drop(&mut self) {
+        self.client.close();
+        // It may be gone with its folder already.
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+impl Shell {
+    fn run(mut self) {
+        let mut ticked = Instant::now();
+        loop {
+            self.take_requests();
+            if ticked.elapsed() >= TICK {
+                ticked = Instant::now();
+                self.client.flush_released();
+                self.handle(Event::Tick);
+            }
+            self.carry_out();
+            if self.is_over() {
+                return;
+            }
+            for event in self.wait() {
+                self.on_event(&event);
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        // The clock that executors tell their times in.
+        let now: Now = monotonic_ns();
+        self.manager.handle(event, now, &mut self.actions);
+    }
+
+    fn is_over(&self) -> bool {
+        self.ending.is_some_and(|since| self.connections.is_empty() || since.elapsed() > FAREWELL)
+    }
+
+    fn take_requests(&mut self) {
+        for _ in 0..REQUESTS_PER_TURN {
+            let request = match self.stash.take().map_or_else(|| self.requests.try_recv(), Ok) {
+                Ok(request) => request,
+                Err(TryRecvError::Empty) => return,
+                // It has a client itself; were that gone, there would be nobody to serve.
+                Err(TryRecvError::Disconnected) => Request::Shutdown,
+            };
+            if matches!(request, Request::Shutdown) {
+                if self.ending.is_some() {
+                    return;
+                }
+                self.ending = Some(Instant::now());
+            }
+            self.handle(Event::Client(request));
+        }
+    }
+
+    fn wait(&mut self) -> Vec<mio::event::Event> {
+        let (requests, stash) = (&self.requests, &mut self.stash);
+        let ready = || {
+            if stash.is_none() {
+                *stash = requests.try_recv().ok();
+            }
+            stash.is_some()
+        };
+        match self.poller.wait(Some(TICK), ready) {
+            Ok(events) => events.iter().cloned().collect(),
+            // Nothing a poller says can be mended here; the next tick looks again.
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn on_event(&mut self, event: &mio::event::Event) {
+        match event.token() {
+            LISTENER => self.accept(),
+            WAKER => {}
+            token => self.on_worker(WorkerId(token.0 as u32), event),
+        }
+    }
+
+    fn accept(&mut self) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let worker = WorkerId(self.joined);
+            let token = Token(self.joined as usize);
+            self.joined += 1;
+            if let Ok(connection) =
+                Connection::new(Stream::Unix(stream), self.poller.registry(), token)
+            {
+                self.connections.insert(worker, connection);
+            }
+        }
+    }
+
+    fn on_worker(&mut self, worker: WorkerId, event: &mio::event::Event) {
+        let now: Now = monotonic_ns();
+        let Some(connection) = self.connections.get_mut(&worker) else { return };
+        connection.note(event);
+        let (manager, actions) = (&mut self.manager, &mut self.actions);
+        let received = connection.receive(|message: FromWorker| {
+            manager.handle(Event::Worker(worker, message), now, actions);
+        });
+        let flushed = received.and_then(|_| connection.flush(self.poller.registry()));
+        if flushed.is_err() {
+            self.on_left(worker);
+        }
+    }
+
+    fn on_left(&mut self, worker: WorkerId) {
+        if let Some(mut connection) = self.connections.remove(&worker) {
+            connection.deregister(self.poller.registry());
+            self.handle(Event::Left(worker));
+        }
+    }
+
+    /// Carries all actions out, also those that come up meanwhile, and writes once per worker.
+    fn carry_out(&mut self) {
+        let mut touched = Vec::new();
+        while !self.actions.is_empty() {
+            for action in std::mem::take(&mut self.actions) {
+                match action {
+                    Action::Send(worker, message) => self.send(worker, &message, &mut touched),
+                    Action::Settle(ticket, outcome) => self.outcomes.push((ticket, outcome)),
+                    Action::Disconnect(worker, _) => self.on_left(worker),
+                    Action::Trace(record) => {
+                        self.records.lock().unwrap_or_else(PoisonError::into_inner).push(record);
+                    }
+                }
+            }
+            for worker in touched.drain(..) {
+                let connection = self.connections.get_mut(&worker);
+                if connection.is_some_and(|to| to.flush(self.poller.registry()).is_err()) {
+                    self.on_left(worker);
+                }
+            }
+        }
+        self.client.settle(&mut self.outcomes);
+    }
+
+    fn send(&mut self, worker: WorkerId, message: &ToWorker, touched: &mut Vec<WorkerId>) {
+        let Some(connection) = self.connections.get_mut(&worker) else { return };
+        if !connection.wants_write() {
+            touched.push(worker);
+        }
+        if connection.send(message).is_err() {
+            self.on_left(worker);
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The process of a worker: carries out what the worker's state machine decides.
+
+pub use super::worker_options::{WorkerError, WorkerOptions};
+
+use super::connection::{Connection, ConnectionError, Stream};
+use super::executors::{ExecutorOptions, Process};
+use super::poller::{Poller, WAKER, Waker};
+use super::pool::Pool;
+use super::signals::Signals;
+use super::transfer::Receiving;
+use super::worker_site::Site;
+use crate::store::forever::Forever;
+use crate::store::{Folder, Tier};
+use crate::wire::{
+    Address, CallResult, FromExecutor, FromWorker, Output, PROTOCOL, Report, ToWorker,
+};
+use crate::worker::{Action, Event, Now, Worker};
+use freestone_base::Name;
+use mio::net::UnixListener;
+use mio::unix::SourceFd;
+use mio::{Interest, Token};
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// Who has a token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    Manager,
+    Listener,
+    Signals,
+    /// What an executor says.
+    Said(u32),
+    /// That an executor ended.
+    Ended(u32),
+    Peer,
+}
+
+/// Runs a worker until its manager ends it or goes away, or SIGTERM comes. Afterwards neither a
+/// process nor a socket nor a folder of it is left, except for the blocks that are kept.
+///
+/// # Errors
+/// [`WorkerError`].
+pub fn run_worker(options: WorkerOptions) -> Result<(), WorkerError> {
+    Shell::new(options)?.run()
+}
+
+pub(super) struct Shell {
+    pub(super) worker: Worker,
+    pub(super) key: String,
+    pub(super) poller: Poller,
+    pub(super) roles: HashMap<Token, Role>,
+    next_token: usize,
+    pub(super) manager: Connection,
+    pub(super) listener: UnixListener,
+    pub(super) executor_options: ExecutorOptions,
+    pub(super) executors: Vec<Option<Process>>,
+    /// Executors with output that is to be written in this turn.
+    pub(super) touched: Vec<u32>,
+    pub(super) peers: HashMap<Token, Connection>,
+    /// Where peers that asked want links.
+    pub(super) links: HashMap<Token, PathBuf>,
+    /// Reports that go to the manager in one message.
+    pub(super) reports: Vec<Report>,
+    pub(super) actions: VecDeque<Action>,
+    pub(super) end: Option<Result<(), String>>,
+    pub(super) done: Sender<Event>,
+    finished: Receiver<Event>,
+    /// Something finished that was found while looking for work.
+    stash: Option<Event>,
+    pub(super) waker: Waker,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) receiving: Receiving,
+    pub(super) folder: Folder,
+    pub(super) forever: Option<Forever>,
+    // Dropped in this order: threads before the folders that they use.
+    pub(super) incoming: Pool,
+    pub(super) outgoing: Pool,
+    pub(super) mover: Pool,
+    site: Site,
+    signals: Signals,
+}
+
+impl Shell {
+    fn new(options: WorkerOptions) -> Result<Self, WorkerError> {
+        let signals = Signals::install()?;
+        let site = Site::open(&options)?;
+        let poller = Poller::new(options.spin_us)?;
+        let (listener, site) = site.listen(&options)?;
+        let manager = Stream::connect(&options.manager)
+            .map_err(|source| WorkerError::Manager { address: options.manager.clone(), source })?;
+        let manager = Connection::new(manager, poller.registry(), Token(0))?;
+        let (done, finished) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut shell = Self {
+            worker: Worker::new(site.config(&options), site.kept.clone()),
+            key: options.key.clone(),
+            waker: poller.waker(),
+            roles: HashMap::new(),
+            next_token: 1,
+            manager,
+            listener,
+            signals,
+            executors: (0..options.slots).map(|_| None).collect(),
+            executor_options: executor_options(&options),
+            touched: Vec::new(),
+            peers: HashMap::new(),
+            links: HashMap::new(),
+            reports: Vec::new(),
+            actions: VecDeque::new(),
+            end: None,
+            done,
+            finished,
+            stash: None,
+            receiving: receiving(&site.folder, &options, &stop),
+            stop,
+            folder: site.folder.clone(),
+            forever: site.forever.clone(),
+            incoming: Pool::new("freestone-in", options.transfers_in)?,
+            outgoing: Pool::new("freestone-out", options.transfers_out)?,
+            mover: Pool::new("freestone-disk", 1)?,
+            poller,
+            site,
+        };
+        shell.register()?;
+        shell.greet(options);
+        Ok(shell)
+    }
+
+    fn register(&mut self) -> Result<(), WorkerError> {
+        self.roles.insert(self.manager.token(), Role::Manager);
+        let token = self.token(Role::Listener);
+        self.poller.registry().register(&mut self.listener, token, Interest::READABLE)?;
+        let token = self.token(Role::Signals);
+        let signals = self.signals.as_raw_fd();
+        self.poller.registry().register(&mut SourceFd(&signals), token, Interest::READABLE)?;
+        Ok(())
+    }
+
+    fn greet(&mut self, options: WorkerOptions) {
+        let hello = FromWorker::Hello {
+            protocol: PROTOCOL,
+            key: options.key,
+            resources: options.resources,
+            slots: options.slots,
+            address: Address::Unix(options.socket.display().to_string()),
+            pid: std::process::id(),
+            host: hostname(),
+            folder: options.memory_dir.display().to_string(),
+            blocks: self.site.kept.clone(),
+        };
+        self.tell(&hello);
+    }
+
+    pub(super) fn token(&mut self, role: Role) -> Token {
+        // Never given twice, so a late event about a former holder is told apart.
+        let token = Token(self.next_token);
+        self.next_token += 1;
+        self.roles.insert(token, role);
+        token
+    }
+
+    fn run(mut self) -> Result<(), WorkerError> {
+        let ended = self.turn_until_end();
+        self.stop.store(true, Ordering::Relaxed);
+        self.executors.clear();
+        self.send_reports();
+        // The manager may be gone, and may be why we end.
+        let _ = self.manager.flush(self.poller.registry());
+        ended
+    }
+
+    fn turn_until_end(&mut self) -> Result<(), WorkerError> {
+        loop {
+            self.advance();
+            if let Some(end) = self.end.take() {
+                return end.map_err(|reason| WorkerError::Ended { reason });
+            }
+            if !self.flush() {
+                return Ok(());
+            }
+            for event in self.wait()? {
+                if !self.on_event(&event) {
+                    return Ok(());
+                }
+            }
+            while let Some(event) = self.stash.take().or_else(|| self.finished.try_recv().ok()) {
+                self.handle(event);
+            }
+        }
+    }
+
+    fn wait(&mut self) -> io::Result<Vec<mio::event::Event>> {
+        let timeout = self.worker.wakeup().saturating_sub(now());
+        let (finished, stash) = (&self.finished, &mut self.stash);
+        let ready = || {
+            if stash.is_none() {
+                *stash = finished.try_recv().ok();
+            }
+            stash.is_some()
+        };
+        let events = self.poller.wait(Some(Duration::from_nanos(timeout)), ready)?;
+        Ok(events.iter().cloned().collect())
+    }
+
+    /// Hands an event to the state machine and carries out what it decides.
+    pub(super) fn handle(&mut self, event: Event) {
+        let mut out = Vec::new();
+        self.worker.handle(event, now(), &mut out);
+        self.actions.extend(out);
+        self.carry_out();
+    }
+
+    fn advance(&mut self) {
+        // Answers that come at once may make more possible.
+        loop {
+            let mut out = Vec::new();
+            self.worker.advance(now(), &mut out);
+            if out.is_empty() {
+                return;
+            }
+            self.actions.extend(out);
+            self.carry_out();
+        }
+    }
+
+    /// Writes what was collected in this turn. False: the manager is gone.
+    fn flush(&mut self) -> bool {
+        self.send_reports();
+        for executor in std::mem::take(&mut self.touched) {
+            if let Some(Some(process)) = self.executors.get_mut(executor as usize) {
+                // If it is dead, its end is told as an event of its own.
+                let _ = process.connection.flush(self.poller.registry());
+            }
+        }
+        self.manager.flush(self.poller.registry()).is_ok()
+    }
+
+    /// False: the worker ends.
+    fn on_event(&mut self, event: &mio::event::Event) -> bool {
+        let token = event.token();
+        if token == WAKER {
+            return true;
+        }
+        match self.roles.get(&token) {
+            Some(Role::Manager) => return self.on_manager(event),
+            Some(Role::Listener) => self.accept(),
+            Some(Role::Signals) => return !self.signals.take(),
+            Some(Role::Said(executor)) => self.on_executor(*executor, event),
+            Some(Role::Ended(executor)) => self.on_executor_ended(*executor),
+            Some(Role::Peer) => self.on_peer(token, event),
+            None => {}
+        }
+        true
+    }
+
+    fn on_manager(&mut self, event: &mio::event::Event) -> bool {
+        self.manager.note(event);
+        let mut messages = Vec::new();
+        let received = self.manager.receive(|message: ToWorker| messages.push(message));
+        for message in messages {
+            self.handle(Event::Manager(message));
+        }
+        received.is_ok()
+    }
+
+    fn on_executor(&mut self, executor: u32, event: &mio::event::Event) {
+        if let Some(Some(process)) = self.executors.get_mut(executor as usize) {
+            process.connection.note(event);
+            if self.hear(executor).is_err() {
+                // Its end is told as an event of its own; this makes sure that it ends.
+                if let Some(Some(process)) = self.executors.get(executor as usize) {
+                    process.kill();
+                }
+            } else if event.is_writable() {
+                self.touched.push(executor);
+            }
+        }
+    }
+
+    /// Takes what an executor says.
+    fn hear(&mut self, executor: u32) -> Result<(), ConnectionError> {
+        let Some(Some(process)) = self.executors.get_mut(executor as usize) else { return Ok(()) };
+        let mut messages = Vec::new();
+        let received = process.connection.receive(|message| messages.push(message));
+        for message in messages {
+            match message {
+                FromExecutor::Ready { .. } => self.handle(Event::Ready { executor }),
+                FromExecutor::Results { results, unmapped } => {
+                    let on_disk = self.outputs_on_disk(&results);
+                    self.handle(Event::Results { executor, results, unmapped, on_disk });
+                }
+                FromExecutor::Stored(_) => {}
+            }
+        }
+        received.map(|_| ())
+    }
+
+    fn outputs_on_disk(&self, results: &[CallResult]) -> Vec<Name> {
+        let outputs = results.iter().flat_map(|result| result.result.iter().flatten());
+        outputs
+            .filter_map(|output| match output {
+                Output::Inline(_) => None,
+                Output::Stored(block) => {
+                    let (_, tier) = self.folder.path(block.name, &block.form)?;
+                    (tier == Tier::Disk).then_some(block.name)
+                }
+            })
+            .collect()
+    }
+
+    fn on_executor_ended(&mut self, executor: u32) {
+        // What it said before counts; that it said no more is no news.
+        let _ = self.hear(executor);
+        let process = self.executors.get_mut(executor as usize).and_then(Option::take);
+        if let Some(process) = process {
+            self.roles
+                .retain(|_, role| *role != Role::Said(executor) && *role != Role::Ended(executor));
+            let ended = process.end(self.poller.registry());
+            let (claimed, signal, status) = (ended.claimed, ended.signal, ended.status);
+            self.handle(Event::Died { executor, claimed, signal, status });
+        }
+    }
+}
+
+fn executor_options(options: &WorkerOptions) -> ExecutorOptions {
+    ExecutorOptions {
+        command: options.executor_command.clone(),
+        environment: options.environment.clone(),
+        memory_dir: options.memory_dir.clone(),
+        disk_dir: options.disk_dir.clone(),
+    }
+}
+
+fn receiving(folder: &Folder, options: &WorkerOptions, stop: &Arc<AtomicBool>) -> Receiving {
+    let (folder, key) = (folder.clone(), options.key.clone());
+    Receiving { folder, key, links: options.links, stop: Arc::clone(stop) }
+}
+
+/// Nanoseconds of the machine's monotonic clock, which its executors use as well.
+pub(super) fn now() -> Now {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a clock that every Linux has, and room for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+fn hostname() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned())
+}

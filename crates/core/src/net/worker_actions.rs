@@ -1,0 +1,273 @@
+//! What a worker does when its state machine says so.
+
+use super::executors::Process;
+use super::transfer;
+use super::worker::{Role, Shell, now};
+use crate::store::{Tier, folder};
+use crate::wire::{Address, BlockAnswer, BlockDesc, Form, FromWorker, Report, ToExecutor};
+use crate::worker::{Action, Adopted, Event, ExternalFile, FileStamp};
+use freestone_base::{Name, TaskId};
+use mio::Token;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// One message to the manager has about this many bytes of outputs at most.
+const MESSAGE_NBYTES: usize = 8 << 20;
+
+impl Shell {
+    /// Carries all actions out, also those that come up meanwhile.
+    pub(super) fn carry_out(&mut self) {
+        while let Some(action) = self.actions.pop_front() {
+            self.carry_out_one(action);
+        }
+    }
+
+    fn carry_out_one(&mut self, action: Action) {
+        match action {
+            Action::Tell(message) => {
+                self.send_reports();
+                self.tell(&message);
+            }
+            Action::Report(report) => self.reports.push(report),
+            Action::Send(executor, message) => self.send(executor, &message),
+            Action::Spawn(executor) => self.spawn(executor),
+            Action::Kill(executor) => {
+                if let Some(Some(process)) = self.executors.get(executor as usize) {
+                    process.kill();
+                }
+            }
+            Action::Revoke { executor, from } => self.revoke(executor, from),
+            Action::Check { task, files } => self.check(task, &files),
+            Action::Adopt { block, path, owned, verify } => self.adopt(block, path, owned, verify),
+            // If it is gone already, nothing is to be done.
+            Action::Discard { path } => drop(std::fs::remove_file(path)),
+            Action::Transfer { block, address, tier } => self.transfer(block, address, tier),
+            Action::MoveToDisk { name, form } => self.move_to_disk(name, form),
+            Action::Verify { block, path } => self.in_background(move || Event::Verified {
+                name: block.name,
+                intact: transfer::is_intact(&path, &block),
+            }),
+            Action::Preserve { block, path } => self.preserve(block, path),
+            Action::Serve { question, block, path, stamp } => {
+                self.serve(question, &block, path, stamp);
+            }
+            Action::Refuse { question } => {
+                self.answer(Token(question as usize), &BlockAnswer::Missing);
+            }
+            Action::Remove { name, form, tier } => self.remove(name, &form, tier),
+            Action::Forget(block) => {
+                // What can't be removed is found damaged again by the next run.
+                let _ = self.forever.as_ref().map(|forever| forever.remove(&block));
+            }
+            Action::End(reason) => self.end = Some(reason.map_or(Ok(()), Err)),
+        }
+    }
+
+    /// Appends a message to the manager's connection.
+    pub(super) fn tell(&mut self, message: &FromWorker) {
+        if let Err(error) = self.manager.send(message) {
+            // Only a frame can be too large, and nothing that is told has a size of its own.
+            self.end = Some(Err(error.to_string()));
+        }
+    }
+
+    /// Reports go together, but not so many that they do not fit into one frame.
+    pub(super) fn send_reports(&mut self) {
+        let mut nbytes = 0;
+        let mut together = Vec::new();
+        for report in std::mem::take(&mut self.reports) {
+            nbytes += report_nbytes(&report);
+            together.push(report);
+            if nbytes > MESSAGE_NBYTES {
+                self.tell(&FromWorker::Done(std::mem::take(&mut together)));
+                nbytes = 0;
+            }
+        }
+        if !together.is_empty() {
+            self.tell(&FromWorker::Done(together));
+        }
+    }
+
+    fn send(&mut self, executor: u32, message: &ToExecutor) {
+        let Some(Some(process)) = self.executors.get_mut(executor as usize) else { return };
+        if process.connection.send(message).is_err() {
+            // A call that no frame can carry: its executor can't be told about it.
+            process.kill();
+        }
+        if !self.touched.contains(&executor) {
+            self.touched.push(executor);
+        }
+    }
+
+    fn spawn(&mut self, executor: u32) {
+        let said = self.token(Role::Said(executor));
+        let ended = self.token(Role::Ended(executor));
+        let registry = self.poller.registry();
+        match Process::spawn(&self.executor_options, registry, said, ended) {
+            Ok(process) => self.executors[executor as usize] = Some(process),
+            Err(error) => {
+                eprintln!("freestone: an executor can't be started: {error}");
+                self.roles.remove(&said);
+                self.roles.remove(&ended);
+                self.handle(Event::Died { executor, claimed: 0, signal: None, status: None });
+            }
+        }
+    }
+
+    fn revoke(&mut self, executor: u32, from: u32) {
+        let Some(Some(process)) = self.executors.get(executor as usize) else { return };
+        let first = process.claims().revoke_from(from);
+        let claimed = process.claims().claimed();
+        self.handle(Event::Revoked { executor, first, claimed });
+    }
+
+    fn check(&mut self, task: TaskId, files: &[ExternalFile]) {
+        let changed = files.iter().find_map(|file| {
+            let reason = transfer::check(Path::new(&file.path), &file.stamp).err()?;
+            Some((file.path.clone(), reason))
+        });
+        self.handle(Event::Checked { task, result: changed.map_or(Ok(()), Err) });
+    }
+
+    fn adopt(&mut self, block: BlockDesc, path: String, owned: bool, verify: bool) {
+        if verify {
+            return self.in_background(move || {
+                // Looked at before it is read, so that what changes meanwhile is seen when it is used.
+                let looked = look_at(&block, path.clone());
+                let result = if looked.is_err() || transfer::is_intact(Path::new(&path), &block) {
+                    looked
+                } else {
+                    Err(format!("{path} is not what it was when it was named"))
+                };
+                Event::Adopted { block, result }
+            });
+        }
+        if !owned {
+            let result = look_at(&block, path);
+            return self.handle(Event::Adopted { block, result });
+        }
+        let folder = self.folder.clone();
+        let is_here = folder.contains(Path::new(&path));
+        let adopt = move || {
+            let adopted = folder.adopt(Path::new(&path), &block);
+            let result = adopted.map(Adopted::Owned).map_err(|error| error.to_string());
+            Event::Adopted { block, result }
+        };
+        if is_here {
+            // A rename need not wait behind copies.
+            let event = adopt();
+            self.handle(event);
+        } else {
+            self.in_background(adopt);
+        }
+    }
+
+    fn transfer(&mut self, block: BlockDesc, address: Address, tier: Tier) {
+        let (receiving, done, waker) =
+            (self.receiving.clone(), self.done.clone(), self.waker.clone());
+        self.incoming.run(move || {
+            let start = now();
+            let result = receiving.receive(&block, &address, tier);
+            let duration_ns = now() - start;
+            // If the worker has ended, nobody waits for this.
+            let _ = done.send(Event::Arrived { name: block.name, result, duration_ns });
+            let _ = waker.wake();
+        });
+    }
+
+    fn move_to_disk(&mut self, name: Name, form: Form) {
+        let folder = self.folder.clone();
+        self.in_background(move || {
+            let result = folder.to_disk(name, &form).map_err(|error| error.to_string());
+            Event::Moved { name, result }
+        });
+    }
+
+    fn preserve(&mut self, block: BlockDesc, path: PathBuf) {
+        let forever = self.forever.clone();
+        self.in_background_to_the_end(move || {
+            let kept = forever.map(|forever| forever.keep(&block, &path));
+            let result = kept.unwrap_or(Ok(())).map_err(|error| error.to_string());
+            Event::Preserved { name: block.name, result }
+        });
+    }
+
+    /// Does what is of no use once the worker has ended.
+    fn in_background(&mut self, job: impl FnOnce() -> Event + Send + 'static) {
+        let stop = Arc::clone(&self.stop);
+        let job = move || (!stop.load(Ordering::Relaxed)).then(job);
+        self.run_in_background(job);
+    }
+
+    fn in_background_to_the_end(&mut self, job: impl FnOnce() -> Event + Send + 'static) {
+        self.run_in_background(move || Some(job()));
+    }
+
+    fn run_in_background(&mut self, job: impl FnOnce() -> Option<Event> + Send + 'static) {
+        let (done, waker) = (self.done.clone(), self.waker.clone());
+        self.mover.run(move || {
+            if let Some(event) = job() {
+                // If the worker has ended, nobody waits for this.
+                let _ = done.send(event);
+                let _ = waker.wake();
+            }
+        });
+    }
+
+    fn serve(&mut self, question: u64, block: &BlockDesc, path: PathBuf, stamp: Option<FileStamp>) {
+        let name = block.name;
+        let token = Token(question as usize);
+        let into = self.links.remove(&token).filter(|_| stamp.is_none());
+        if let Some(linked) = into.and_then(|into| folder::link(&path, &into)) {
+            let (nbytes, checksum) = (block.nbytes, block.checksum);
+            let path = linked.display().to_string();
+            self.answer(token, &BlockAnswer::Linked { path, checksum });
+            return self.handle(Event::Served { name, nbytes, changed: None });
+        }
+        self.roles.remove(&token);
+        let peer = self.peers.remove(&token);
+        let stream = peer.and_then(|peer| peer.into_stream(self.poller.registry()).ok());
+        let Some((stream, _)) = stream else {
+            return self.handle(Event::Served { name, nbytes: 0, changed: None });
+        };
+        let (done, waker, stop) = (self.done.clone(), self.waker.clone(), Arc::clone(&self.stop));
+        self.outgoing.run(move || {
+            let sent = transfer::send(stream, &path, stamp, stop);
+            // If the worker has ended, nobody waits for this.
+            let _ = done.send(Event::Served { name, nbytes: sent.nbytes, changed: sent.changed });
+            let _ = waker.wake();
+        });
+    }
+
+    fn remove(&mut self, name: Name, form: &Form, tier: Tier) {
+        // What is gone already need not be removed.
+        let _ = match tier {
+            Tier::Memory => self.folder.recycle(name, form),
+            Tier::Disk => self.folder.remove_from(tier, name, form),
+        };
+    }
+}
+
+fn look_at(block: &BlockDesc, path: String) -> Result<Adopted, String> {
+    let stamp = transfer::stamp_of(Path::new(&path)).map_err(|error| format!("{path}: {error}"))?;
+    if stamp.nbytes != block.nbytes {
+        return Err(format!("{path} has {} bytes, not {}", stamp.nbytes, block.nbytes));
+    }
+    Ok(Adopted::External(ExternalFile { path, stamp }))
+}
+
+fn report_nbytes(report: &Report) -> usize {
+    use crate::wire::{Output, TaskFailure};
+    match &report.result {
+        Ok(outputs) => outputs
+            .iter()
+            .map(|output| match output {
+                Output::Inline(bytes) => bytes.len(),
+                Output::Stored(_) => 64,
+            })
+            .sum(),
+        Err(TaskFailure::Raised(raised)) => raised.pickled.len() + raised.traceback.len(),
+        Err(_) => 64,
+    }
+}

@@ -1,0 +1,311 @@
+//! A block's file while it is written.
+//!
+//! Measured on a two-core virtual machine, 64 MiB to 512 MiB, in GB/s: into fresh pages `pwrite`
+//! 2.5 to 3.0, a populated mapping 1.2 to 1.7, a mapping after `fallocate` 1.2 to 1.5, a plain
+//! mapping 1.1 to 1.7; into recycled pages `pwrite` 3.5 to 4.1, a mapping 1.4 to 2.8, since each
+//! of its pages costs a fault. So bytes are written, and a mapping is there only for whoever
+//! produces them in place.
+
+use super::error::{At, StoreError};
+use super::folder::Tier;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Bytes that are hashed and written at a time: they stay in the processor's cache in between.
+pub const CHUNK: usize = 256 << 10;
+
+/// A file of the cache that has no name yet. It is removed when dropped without being committed.
+///
+/// The checksum of its bytes is computed as they pass. If memory turns out to be full, it goes on
+/// disk, whatever was written so far.
+pub struct Segment {
+    file: File,
+    path: PathBuf,
+    tier: Tier,
+    /// Where it goes on when its folder is full.
+    disk: Option<PathBuf>,
+    nbytes: u64,
+    /// Small pieces on their way to the file.
+    staged: Vec<u8>,
+    written: u64,
+    hash: Box<Xxh3>,
+    mapped: Option<NonNull<u8>>,
+    committed: bool,
+}
+
+// SAFETY: the mapping, if any, belongs to the segment alone and is reached only through `&mut`.
+unsafe impl Send for Segment {}
+
+impl Segment {
+    pub(super) fn new(file: File, path: PathBuf, tier: Tier, nbytes: u64) -> Self {
+        Self {
+            file,
+            path,
+            tier,
+            disk: None,
+            nbytes,
+            staged: Vec::new(),
+            written: 0,
+            hash: Box::default(),
+            mapped: None,
+            committed: false,
+        }
+    }
+
+    pub(super) fn with_fallback(mut self, disk: PathBuf) -> Self {
+        self.disk = Some(disk);
+        self
+    }
+
+    /// Where it lies until it is committed.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where it lies: may change from memory to disk while it is written.
+    pub fn tier(&self) -> Tier {
+        self.tier
+    }
+
+    /// Bytes that it shall have.
+    pub fn nbytes(&self) -> u64 {
+        self.nbytes
+    }
+
+    /// Bytes that were appended.
+    pub fn filled(&self) -> u64 {
+        self.written + self.staged.len() as u64
+    }
+
+    /// Adds bytes at the end.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`] if neither memory nor disk has room, [`StoreError::Io`].
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        if self.staged.len() + bytes.len() <= CHUNK {
+            self.staged.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.write_staged()?;
+        bytes.chunks(CHUNK).try_for_each(|chunk| self.write(chunk))
+    }
+
+    /// Adds what `source` gives until the segment is full.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); [`StoreError::Io`] also if `source` ends early.
+    pub fn append_from(&mut self, source: &mut impl Read) -> Result<(), StoreError> {
+        self.write_staged()?;
+        let mut buffer = vec![0; CHUNK.min(self.nbytes as usize).max(1)];
+        while self.written < self.nbytes {
+            let wanted = (self.nbytes - self.written).min(buffer.len() as u64) as usize;
+            let nbytes = read_some(source, &mut buffer[..wanted]).at(&self.path)?;
+            self.write(&buffer[..nbytes])?;
+        }
+        Ok(())
+    }
+
+    /// All bytes of the segment, to be written in place; instead of [`append`](Self::append).
+    ///
+    /// # Errors
+    /// As [`append`](Self::append): room is made sure of first.
+    pub fn map(&mut self) -> Result<&mut [u8], StoreError> {
+        let address = match self.mapped {
+            Some(address) => address,
+            None if self.nbytes == 0 => NonNull::dangling(),
+            None => self.map_now()?,
+        };
+        // SAFETY: mapped with this length until `self` is dropped, and reached only through
+        // `&mut self`; or no bytes at all.
+        Ok(unsafe { std::slice::from_raw_parts_mut(address.as_ptr(), self.nbytes as usize) })
+    }
+
+    /// Writes what is still staged.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); [`StoreError::WrongSize`] if bytes are missing.
+    pub fn finish(&mut self) -> Result<(), StoreError> {
+        if self.mapped.is_some() && self.written < self.nbytes {
+            let bytes: &[u8] = self.map()?;
+            let (bytes, nbytes) = (bytes.as_ptr(), bytes.len());
+            // SAFETY: the mapping lives as long as `self`, and nobody writes to it meanwhile.
+            self.hash.update(unsafe { std::slice::from_raw_parts(bytes, nbytes) });
+            self.written = self.nbytes;
+        }
+        self.write_staged()?;
+        if self.written != self.nbytes {
+            let path = self.path.clone();
+            return Err(StoreError::WrongSize { path, expected: self.nbytes, found: self.written });
+        }
+        Ok(())
+    }
+
+    /// XXH3 (64 bits) of the bytes; of all of them after [`finish`](Self::finish).
+    pub fn checksum(&self) -> u64 {
+        self.hash.digest()
+    }
+
+    /// The file has its name now and is no longer this segment's to remove.
+    pub(super) fn set_committed(&mut self) {
+        self.committed = true;
+    }
+
+    fn write_staged(&mut self) -> Result<(), StoreError> {
+        let staged = std::mem::take(&mut self.staged);
+        if staged.is_empty() { Ok(()) } else { self.write(&staged) }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.hash.update(bytes);
+        match self.file.write_all_at(bytes, self.written) {
+            Err(error) if is_full(&error) => {
+                self.go_on_disk()?;
+                let written = self.file.write_all_at(bytes, self.written);
+                written.map_err(|error| self.full_or(error))?;
+            }
+            other => other.at(&self.path)?,
+        }
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn map_now(&mut self) -> Result<NonNull<u8>, StoreError> {
+        // A page that can't be had would end the process when it is written to.
+        if let Err(error) = reserve(&self.file, self.nbytes) {
+            if !is_full(&error) {
+                return Err(error).at(&self.path);
+            }
+            self.go_on_disk()?;
+            reserve(&self.file, self.nbytes).map_err(|error| self.full_or(error))?;
+        }
+        // SAFETY: a fresh mapping at an address that the system chooses, of an open file.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                self.nbytes as usize,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                self.file.as_raw_fd(),
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error()).at(&self.path);
+        }
+        let address = NonNull::new(address.cast()).ok_or_else(io::Error::last_os_error);
+        let address = address.at(&self.path)?;
+        self.mapped = Some(address);
+        Ok(address)
+    }
+
+    /// Continues in a file on disk, with what was written so far.
+    fn go_on_disk(&mut self) -> Result<(), StoreError> {
+        let Some(disk) = self.disk.take() else {
+            return Err(self.full_or(io::Error::from_raw_os_error(libc::ENOSPC)));
+        };
+        let (file, path) = create_unique(&disk)?;
+        let mut source =
+            OpenOptions::new().read(true).open(&self.path).at(&self.path)?.take(self.written);
+        let copied = io::copy(&mut source, &mut &file);
+        let memory = std::mem::replace(&mut self.path, path);
+        self.file = file;
+        self.tier = Tier::Disk;
+        std::fs::remove_file(&memory).at(&memory)?;
+        copied.map(|_| ()).map_err(|error| self.full_or(error))
+    }
+
+    fn full_or(&self, source: io::Error) -> StoreError {
+        let path = self.path.clone();
+        if !is_full(&source) {
+            return StoreError::Io { path, source };
+        }
+        let folder = path.parent().unwrap_or(&path).to_path_buf();
+        StoreError::Full { needed: self.nbytes, free: free_nbytes(&folder), folder }
+    }
+}
+
+impl std::fmt::Debug for Segment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Segment({}, {} of {} bytes)", self.path.display(), self.filled(), self.nbytes)
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        if let Some(address) = self.mapped {
+            // SAFETY: mapped in `map_now` with this length, and unmapped only here.
+            unsafe { libc::munmap(address.as_ptr().cast(), self.nbytes as usize) };
+        }
+        if !self.committed {
+            // If it can't be removed, whoever sweeps the folder removes it.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Creates a file that nobody else has, in a folder for such.
+pub(super) fn create_unique(folder: &Path) -> Result<(File, PathBuf), StoreError> {
+    loop {
+        let path = folder.join(unique());
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o600);
+        match options.open(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            other => return Ok((other.at(&path)?, path)),
+        }
+    }
+}
+
+/// A file name that no other thread or process has made.
+pub(super) fn unique() -> String {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    // Only told apart from its own earlier values; pairs with nothing.
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Whether an error is for want of room.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
+}
+
+/// Bytes that the file system of a folder has left for us.
+pub(super) fn free_nbytes(folder: &Path) -> u64 {
+    use std::os::unix::ffi::OsStrExt;
+    let Ok(path) = std::ffi::CString::new(folder.as_os_str().as_bytes()) else { return 0 };
+    // SAFETY: all zeros are a value of this plain structure.
+    let mut figures: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: a path that ends with zero, and room for the answer.
+    match unsafe { libc::statvfs(path.as_ptr(), &raw mut figures) } {
+        0 => figures.f_bavail * figures.f_frsize,
+        _ => 0,
+    }
+}
+
+fn reserve(file: &File, nbytes: u64) -> io::Result<()> {
+    let nbytes = libc::off_t::try_from(nbytes).map_err(io::Error::other)?;
+    // SAFETY: an open file; the system checks the number.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, nbytes) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Fills as much of `buffer` as comes without an end in between, at least one byte.
+fn read_some(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match source.read(&mut buffer[filled..]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(nbytes) => filled += nbytes,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,446 @@
+//! Which blocks are here, where they lie, and who uses them.
+//!
+//! A block that is used is neither moved nor removed. Uses are counted: one per call that has it
+//! as an input (from the moment when both are here until the executor no longer maps it), per
+//! pin, per peer that is being sent it, and while it is copied.
+
+use super::api::{Action, ExternalFile, FileStamp, WorkerConfig};
+use crate::store::{Tier, folder};
+use crate::wire::{BlockDesc, Keep};
+use freestone_base::Name;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+/// Where a block lies.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Place {
+    /// In a tier of the cache.
+    Tier(Tier),
+    /// Among those that are kept for later runs, and nowhere else.
+    Forever,
+    /// A file of the user's.
+    External(ExternalFile),
+}
+
+/// Whether a block can be used at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Presence {
+    /// It is not here.
+    Absent,
+    /// It is here, but was not verified yet.
+    Unverified,
+    /// It is being moved or verified.
+    Busy,
+    /// It can be used.
+    Usable,
+}
+
+/// What is being done to a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Nothing.
+    Settled,
+    /// Nothing yet: it must be verified before it is used.
+    Unverified,
+    /// It is read, and its checksum compared.
+    Verifying,
+    /// It is moved from memory to disk.
+    Leaving,
+}
+
+/// A block that is here.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub desc: BlockDesc,
+    pub place: Place,
+    pub keep: Keep,
+    pub uses: u32,
+    /// To be removed when the last use ends.
+    pub doomed: bool,
+    pub state: State,
+    /// There is a copy among those that are kept.
+    pub preserved: bool,
+    /// Its key in `Cache::idle`, and when it was last used.
+    used_at: u64,
+}
+
+/// Where a block that is to come can go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Room {
+    /// There is room now.
+    In(Tier),
+    /// There will be, when blocks that are being moved are gone.
+    Later,
+    /// Nowhere: so many bytes are free.
+    Nowhere { free: u64 },
+}
+
+/// The blocks of a worker.
+#[derive(Debug)]
+pub(super) struct Cache {
+    config: WorkerConfig,
+    blocks: HashMap<Name, Block>,
+    /// Blocks in memory that may go to disk, by last use.
+    idle: BTreeMap<u64, Name>,
+    clock: u64,
+    /// Bytes of blocks in memory, and bytes promised to blocks on their way there.
+    memory: u64,
+    memory_promised: u64,
+    /// The part of `memory` that is on its way to disk.
+    leaving: u64,
+    disk: u64,
+    disk_promised: u64,
+    /// Bytes that no quota counts.
+    elsewhere: u64,
+    /// The disk turned out to be full although its quota is not used up.
+    disk_blocked: bool,
+}
+
+impl Cache {
+    pub fn new(config: WorkerConfig) -> Self {
+        Self {
+            config,
+            blocks: HashMap::new(),
+            idle: BTreeMap::new(),
+            clock: 0,
+            memory: 0,
+            memory_promised: 0,
+            leaving: 0,
+            disk: 0,
+            disk_promised: 0,
+            elsewhere: 0,
+            disk_blocked: false,
+        }
+    }
+
+    pub fn get(&self, name: Name) -> Option<&Block> {
+        self.blocks.get(&name)
+    }
+
+    pub fn memory_nbytes(&self) -> u64 {
+        self.memory
+    }
+
+    pub fn disk_nbytes(&self) -> u64 {
+        self.disk
+    }
+
+    pub fn presence(&self, name: Name) -> Presence {
+        match self.blocks.get(&name) {
+            None => Presence::Absent,
+            Some(block) => match block.state {
+                State::Settled => Presence::Usable,
+                State::Unverified => Presence::Unverified,
+                State::Verifying | State::Leaving => Presence::Busy,
+            },
+        }
+    }
+
+    /// The file of a block that is here.
+    pub fn path(&self, name: Name) -> Option<PathBuf> {
+        let block = self.blocks.get(&name)?;
+        let folder = match &block.place {
+            Place::Tier(Tier::Memory) => &self.config.memory_folder,
+            Place::Tier(Tier::Disk) => &self.config.disk_folder,
+            Place::Forever => self.config.forever_folder.as_ref()?,
+            Place::External(file) => return Some(PathBuf::from(&file.path)),
+        };
+        folder::place(folder, name, &block.desc.form).ok()
+    }
+
+    /// What a file of the user's must look like.
+    pub fn stamp(&self, name: Name) -> Option<FileStamp> {
+        match &self.blocks.get(&name)?.place {
+            Place::External(file) => Some(file.stamp),
+            _ => None,
+        }
+    }
+
+    /// Takes a block in, whose file is in its place.
+    pub fn insert(&mut self, desc: BlockDesc, place: Place, keep: Keep, out: &mut Vec<Action>) {
+        let name = desc.name;
+        if self.blocks.contains_key(&name) {
+            self.insert_again(desc, &place, keep, out);
+        } else {
+            let is_kept = place == Place::Forever;
+            let state = if is_kept { State::Unverified } else { State::Settled };
+            *self.bytes_in(&place) += desc.nbytes;
+            let block = Block {
+                desc,
+                place,
+                keep,
+                uses: 0,
+                doomed: false,
+                state,
+                preserved: is_kept,
+                used_at: 0,
+            };
+            self.blocks.insert(name, block);
+        }
+        self.settle(name, out);
+    }
+
+    /// A block that is here came a second time.
+    fn insert_again(&mut self, desc: BlockDesc, place: &Place, keep: Keep, out: &mut Vec<Action>) {
+        let Some(old) = self.blocks.get(&desc.name) else { return };
+        let (name, form) = (desc.name, desc.form.clone());
+        let is_in_use = old.uses > 0 || old.state == State::Leaving;
+        match (&old.place, place) {
+            // The file was replaced, and whatever is being done to it goes on with the new one.
+            (old, new) if old == new => self.replace_file(desc),
+            (Place::Tier(_), Place::Tier(tier)) if is_in_use => {
+                out.push(Action::Remove { name, form, tier: *tier });
+            }
+            (Place::Tier(tier), Place::Tier(_)) => {
+                let tier = *tier;
+                self.replace_place(desc, place);
+                out.push(Action::Remove { name, form, tier });
+            }
+            (Place::External(_) | Place::Forever, Place::Tier(_)) => {
+                self.replace_place(desc, place);
+            }
+            // Ours is as good as the user's.
+            _ => {}
+        }
+        self.revive(name, keep);
+    }
+
+    fn replace_file(&mut self, desc: BlockDesc) {
+        let Some(block) = self.blocks.get_mut(&desc.name) else { return };
+        let (new, old) = (desc.nbytes, block.desc.nbytes);
+        block.desc = desc;
+        if block.state == State::Leaving {
+            self.leaving = self.leaving + new - old;
+            self.disk_promised = self.disk_promised + new - old;
+        }
+        let place = block.place.clone();
+        let bytes = self.bytes_in(&place);
+        *bytes = *bytes + new - old;
+    }
+
+    fn replace_place(&mut self, desc: BlockDesc, place: &Place) {
+        let Some(block) = self.blocks.get_mut(&desc.name) else { return };
+        let (new, old) = (desc.nbytes, block.desc.nbytes);
+        block.desc = desc;
+        block.state = State::Settled;
+        let old_place = std::mem::replace(&mut block.place, place.clone());
+        *self.bytes_in(&old_place) -= old;
+        *self.bytes_in(place) += new;
+    }
+
+    /// One use more. The block must be usable.
+    pub fn hold(&mut self, name: Name) {
+        if let Some(block) = self.blocks.get_mut(&name) {
+            block.uses += 1;
+            self.idle.remove(&block.used_at);
+        }
+    }
+
+    /// One use less.
+    pub fn release(&mut self, name: Name, out: &mut Vec<Action>) {
+        if let Some(block) = self.blocks.get_mut(&name) {
+            block.uses = block.uses.saturating_sub(1);
+            self.settle(name, out);
+        }
+    }
+
+    /// Nothing needs the block any more, unless it is kept.
+    pub fn doom(&mut self, name: Name, out: &mut Vec<Action>) {
+        if let Some(block) = self.blocks.get_mut(&name) {
+            block.doomed = block.keep == Keep::Task;
+            self.settle(name, out);
+        }
+    }
+
+    /// Something needs it again, for as long as `keep` says.
+    pub fn revive(&mut self, name: Name, keep: Keep) {
+        if let Some(block) = self.blocks.get_mut(&name) {
+            block.doomed = false;
+            block.keep = block.keep.max(keep);
+        }
+    }
+
+    /// It is being verified.
+    pub fn set_verifying(&mut self, name: Name) {
+        if let Some(block) = self.blocks.get_mut(&name) {
+            block.state = State::Verifying;
+        }
+    }
+
+    /// It was verified, and is what it should be.
+    pub fn set_verified(&mut self, name: Name, out: &mut Vec<Action>) {
+        if let Some(block) = self.blocks.get_mut(&name) {
+            block.state = State::Settled;
+            self.settle(name, out);
+        }
+    }
+
+    /// There is a copy of it among those that are kept.
+    pub fn set_preserved(&mut self, name: Name) {
+        if let Some(block) = self.blocks.get_mut(&name) {
+            block.preserved = true;
+        }
+    }
+
+    /// Removes a block from the books, used or not.
+    pub fn take_out(&mut self, name: Name) -> Option<Block> {
+        let block = self.blocks.remove(&name)?;
+        self.idle.remove(&block.used_at);
+        if block.state == State::Leaving {
+            self.leaving -= block.desc.nbytes;
+            self.disk_promised -= block.desc.nbytes;
+        }
+        *self.bytes_in(&block.place) -= block.desc.nbytes;
+        if block.place == Place::Tier(Tier::Disk) {
+            self.disk_blocked = false;
+        }
+        Some(block)
+    }
+
+    /// Where `nbytes` more can go.
+    pub fn room(&self, nbytes: u64) -> Room {
+        let free_memory =
+            self.config.memory_quota.saturating_sub(self.memory + self.memory_promised);
+        if nbytes <= free_memory {
+            return Room::In(Tier::Memory);
+        }
+        let free_disk = self.free_disk();
+        if nbytes <= free_memory + self.leaving {
+            return Room::Later;
+        }
+        if nbytes <= free_disk {
+            return Room::In(Tier::Disk);
+        }
+        // What is on its way to disk may fail to get there and what is used may be let go, but
+        // nobody knows when: it is better to say so.
+        Room::Nowhere { free: free_memory.max(free_disk) }
+    }
+
+    /// Whether blocks can still be moved out of memory.
+    pub fn can_make_room(&self) -> bool {
+        let oldest = self.idle.first_key_value().and_then(|(_, name)| self.blocks.get(name));
+        let can_leave = |block: &Block| block.preserved || block.desc.nbytes <= self.free_disk();
+        self.leaving > 0 || oldest.is_some_and(can_leave)
+    }
+
+    /// Whether memory is over its quota for want of blocks that can be moved and room to move
+    /// them to.
+    #[cfg(test)]
+    pub fn is_overfull_rightly(&self) -> bool {
+        let leaving = self.leaving > 0;
+        let oldest = self.idle.first_key_value().and_then(|(_, name)| self.blocks.get(name));
+        leaving
+            || oldest.is_none_or(|block| !block.preserved && block.desc.nbytes > self.free_disk())
+    }
+
+    /// Sets bytes aside for a block on its way.
+    pub fn promise(&mut self, tier: Tier, nbytes: u64) {
+        *self.promised_in(tier) += nbytes;
+    }
+
+    /// The block on its way has come, or never will.
+    pub fn end_promise(&mut self, tier: Tier, nbytes: u64) {
+        *self.promised_in(tier) -= nbytes;
+    }
+
+    /// Sends the least recently used blocks to disk until memory is within its quota, with
+    /// `needed` bytes to spare.
+    pub fn enforce(&mut self, needed: u64, out: &mut Vec<Action>) {
+        let quota = self.config.memory_quota;
+        while self.memory + self.memory_promised + needed > quota + self.leaving {
+            let Some((_, &name)) = self.idle.first_key_value() else { return };
+            if !self.send_away(name, out) {
+                return;
+            }
+        }
+    }
+
+    /// A block was moved to disk, or could not be.
+    pub fn moved(&mut self, name: Name, is_there: bool, out: &mut Vec<Action>) {
+        let Some(block) = self.blocks.get_mut(&name) else { return };
+        if block.state != State::Leaving {
+            return;
+        }
+        block.state = State::Settled;
+        let nbytes = block.desc.nbytes;
+        self.leaving -= nbytes;
+        self.disk_promised -= nbytes;
+        if is_there {
+            block.place = Place::Tier(Tier::Disk);
+            self.memory -= nbytes;
+            self.disk += nbytes;
+        } else {
+            self.disk_blocked = true;
+        }
+        self.settle(name, out);
+    }
+
+    /// After a while, a disk that was full may no longer be.
+    pub fn unblock_disk(&mut self) {
+        self.disk_blocked = false;
+    }
+
+    fn free_disk(&self) -> u64 {
+        if self.disk_blocked {
+            return 0;
+        }
+        self.config.disk_quota.saturating_sub(self.disk + self.disk_promised)
+    }
+
+    fn send_away(&mut self, name: Name, out: &mut Vec<Action>) -> bool {
+        let free_disk = self.free_disk();
+        let Some(block) = self.blocks.get_mut(&name) else { return false };
+        let nbytes = block.desc.nbytes;
+        let form = block.desc.form.clone();
+        if block.preserved {
+            // The kept copy stands in for it.
+            block.place = Place::Forever;
+            self.memory -= nbytes;
+            out.push(Action::Remove { name, form, tier: Tier::Memory });
+        } else if nbytes <= free_disk {
+            block.state = State::Leaving;
+            self.leaving += nbytes;
+            self.disk_promised += nbytes;
+            out.push(Action::MoveToDisk { name, form });
+        } else {
+            return false;
+        }
+        self.idle.pop_first();
+        true
+    }
+
+    /// After a change: removes a doomed block that is no longer used, or notes that it may be
+    /// moved.
+    fn settle(&mut self, name: Name, out: &mut Vec<Action>) {
+        let Some(block) = self.blocks.get_mut(&name) else { return };
+        self.idle.remove(&block.used_at);
+        if block.uses > 0 || matches!(block.state, State::Verifying | State::Leaving) {
+            return;
+        }
+        if block.doomed {
+            if let Some(Block { desc, place: Place::Tier(tier), .. }) = self.take_out(name) {
+                out.push(Action::Remove { name, form: desc.form, tier });
+            }
+        } else if block.place == Place::Tier(Tier::Memory) {
+            // Those last used are the last to go.
+            self.clock += 1;
+            block.used_at = self.clock;
+            self.idle.insert(self.clock, name);
+        }
+    }
+
+    fn bytes_in(&mut self, place: &Place) -> &mut u64 {
+        match place {
+            Place::Tier(Tier::Memory) => &mut self.memory,
+            Place::Tier(Tier::Disk) => &mut self.disk,
+            Place::Forever | Place::External(_) => &mut self.elsewhere,
+        }
+    }
+
+    fn promised_in(&mut self, tier: Tier) -> &mut u64 {
+        match tier {
+            Tier::Memory => &mut self.memory_promised,
+            Tier::Disk => &mut self.disk_promised,
+        }
+    }
+}

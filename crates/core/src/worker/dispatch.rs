@@ -1,0 +1,226 @@
+//! Which call goes to which executor, and when.
+
+use super::api::{Action, ExternalFile, Now};
+use super::cache::{Place, Room};
+use super::executors::{Executor, Health, UNKNOWN_NS};
+use super::{Call, Stage, Worker};
+use crate::wire::{Call as SentCall, Input, PlacedInput, TaskFailure, ToExecutor};
+use freestone_base::sizing::{AHEAD_NS, calls_ahead};
+use freestone_base::{FunctionId, Resources, TaskId};
+
+/// How long the first call may be overtaken by others since it does not fit; then everything
+/// behind it waits until it does.
+const PATIENCE_NS: Now = 50_000_000;
+/// How many calls that do not fit are looked past in one turn.
+const MOST_PASSED: u32 = 32;
+/// One message to an executor has about this many bytes of arguments at most.
+const MESSAGE_NBYTES: usize = 8 << 20;
+
+/// What came of trying to start a call.
+enum Placed {
+    /// It is gone from the queue.
+    Away,
+    /// It does not fit beside what runs.
+    Blocked,
+    /// No executor takes calls.
+    NoExecutor,
+}
+
+impl Worker {
+    /// Starts what can be started, in order of priority and arrival.
+    pub(super) fn dispatch(&mut self, now: Now, out: &mut Vec<Action>) {
+        let mut behind = None;
+        let mut passed = 0;
+        while let Some((key, task)) = self.calls.next(behind) {
+            match self.place(task, now, out) {
+                Placed::Away => {}
+                Placed::NoExecutor => break,
+                Placed::Blocked => {
+                    let Some(call) = self.calls.get_mut(task) else { break };
+                    let since = *call.blocked_since.get_or_insert(now);
+                    passed += 1;
+                    if passed > MOST_PASSED || now.saturating_sub(since) >= PATIENCE_NS {
+                        break;
+                    }
+                    behind = Some(key);
+                }
+            }
+        }
+        self.flush(out);
+    }
+
+    fn place(&mut self, task: TaskId, now: Now, out: &mut Vec<Action>) -> Placed {
+        let Some(call) = self.calls.get(task) else { return Placed::Blocked };
+        let needs = call.needs(&self.config.resources);
+        let executor = match self.choose(call, &needs) {
+            Ok(executor) => executor,
+            Err(placed) => return placed,
+        };
+        if let Some(why) = self.wants_room(call) {
+            self.fail(task, why, now, out);
+        } else if let Some(files) = self.files_to_check(call) {
+            self.calls.dequeue(task, Stage::Checking);
+            out.push(Action::Check { task, files });
+        } else {
+            self.send(task, executor, needs, now, out);
+        }
+        Placed::Away
+    }
+
+    /// The executor that has least to do, among those that may take the call.
+    fn choose(&self, call: &Call, needs: &Resources) -> Result<u32, Placed> {
+        let expected_ns = self.expected_ns(call);
+        let slots = u64::from(self.config.slots);
+        let ahead = calls_ahead(Some(expected_ns), self.calls.queued() as u64, slots) as usize;
+        let mut best = None;
+        let mut has_room = false;
+        for (index, executor) in (0..).zip(&self.executors) {
+            if !executor.accepts() {
+                continue;
+            }
+            let fits = if executor.in_flight.is_empty() {
+                has_room = true;
+                needs.fit(&self.free)
+            } else {
+                let has_work = executor.work_ns >= AHEAD_NS || executor.in_flight.len() > ahead;
+                let is_alone = executor.exclusive || call.is_exclusive();
+                !has_work && !is_alone && executor.lease.as_ref() == Some(needs)
+            };
+            let load = (executor.in_flight.len(), index);
+            if fits && best.is_none_or(|best| load < best) {
+                best = Some(load);
+            }
+        }
+        let none = if has_room { Placed::Blocked } else { Placed::NoExecutor };
+        best.map(|(_, index)| index).ok_or(none)
+    }
+
+    fn expected_ns(&self, call: &Call) -> u64 {
+        let seen = self.functions.get(&call.assignment.function).and_then(|seen| seen.mean_ns);
+        seen.or(call.assignment.expected_ns).unwrap_or(UNKNOWN_NS)
+    }
+
+    /// Why the outputs of a call would find no room, judged by those of its function before.
+    fn wants_room(&self, call: &Call) -> Option<TaskFailure> {
+        let function = self.functions.get(&call.assignment.function)?;
+        let needed = function.mean_nbytes.filter(|nbytes| *nbytes > 0)?;
+        match self.cache.room(needed) {
+            Room::Nowhere { free } if !self.cache.can_make_room() => {
+                let folder = self.config.disk_folder.display().to_string();
+                Some(TaskFailure::StorageFull { needed, free, folder })
+            }
+            _ => None,
+        }
+    }
+
+    fn files_to_check(&self, call: &Call) -> Option<Vec<ExternalFile>> {
+        if call.checked || call.held.is_empty() {
+            return None;
+        }
+        let files = call.held.iter().filter_map(|name| match &self.cache.get(*name)?.place {
+            Place::External(file) => Some(file.clone()),
+            _ => None,
+        });
+        let files: Vec<ExternalFile> = files.collect();
+        (!files.is_empty()).then_some(files)
+    }
+
+    fn send(
+        &mut self,
+        task: TaskId,
+        executor: u32,
+        needs: Resources,
+        now: Now,
+        out: &mut Vec<Action>,
+    ) {
+        self.define(executor, task, out);
+        let Some(call) = self.calls.get(task) else { return };
+        let expected_ns = self.expected_ns(call);
+        let options = &call.assignment.options;
+        let there = &mut self.executors[executor as usize];
+        if there.in_flight.is_empty() {
+            self.free = self.free.checked_sub(&needs).unwrap_or_default();
+            there.lease = Some(needs);
+            there.exclusive = call.is_exclusive();
+            there.deadline = options.timeout_ns.map(|timeout| now.saturating_add(timeout));
+            there.moved_at = now;
+        }
+        let sequence = there.push(task, call.assignment.attempt, expected_ns, &call.held);
+        let message = self.placed(call, sequence);
+        self.executors[executor as usize].outbox.push(message);
+        self.calls.dequeue(task, Stage::Sent { executor, sequence });
+    }
+
+    fn placed(&self, call: &Call, sequence: u32) -> SentCall {
+        let Call { assignment, .. } = call;
+        let placed = |input: &Input| match input {
+            Input::Inline(bytes) => PlacedInput::Inline(bytes.clone()),
+            Input::Stored(block) => {
+                let path = self.cache.path(block.name).unwrap_or_default();
+                let path = path.display().to_string();
+                PlacedInput::Mapped { name: block.name, path, form: block.form.clone() }
+            }
+        };
+        SentCall {
+            sequence,
+            function: assignment.function,
+            arguments: assignment.arguments.clone(),
+            inputs: assignment.inputs.iter().map(placed).collect(),
+            outputs: assignment.outputs.clone(),
+            isolation: assignment.options.isolation,
+            keep: assignment.options.keep,
+            cores: assignment.options.resources.cores,
+        }
+    }
+
+    fn flush(&mut self, out: &mut Vec<Action>) {
+        for (index, executor) in (0..).zip(&mut self.executors) {
+            let mut message = Vec::new();
+            let mut nbytes = 0;
+            for call in executor.outbox.drain(..) {
+                nbytes += call_nbytes(&call);
+                message.push(call);
+                if nbytes > MESSAGE_NBYTES {
+                    out.push(Action::Send(index, ToExecutor::Calls(std::mem::take(&mut message))));
+                    nbytes = 0;
+                }
+            }
+            if !message.is_empty() {
+                out.push(Action::Send(index, ToExecutor::Calls(message)));
+            }
+        }
+    }
+
+    /// What was seen of a function counts for its next calls.
+    pub(super) fn learn(&mut self, function: FunctionId, duration_ns: u64, stored: u64) {
+        let Some(known) = self.functions.get_mut(&function) else { return };
+        let mix = |mean: Option<u64>, new: u64| {
+            // One part in eight, so that a change shows after some calls and an outlier fades.
+            Some(mean.map_or(new, |mean| mean - mean / 8 + new / 8))
+        };
+        known.mean_ns = mix(known.mean_ns, duration_ns);
+        known.mean_nbytes = mix(known.mean_nbytes, stored);
+    }
+
+    /// When something is due at an executor.
+    pub(super) fn executor_wakeup(&self, executor: &Executor) -> Option<Now> {
+        match executor.health {
+            Health::Dead { again_at } => Some(again_at),
+            Health::Ready if executor.in_flight.len() > 1 && executor.ask_again_at.is_none() => {
+                let stuck = executor.moved_at + super::take_back::STUCK_NS;
+                let is_due = self.calls.queued() == 0 && self.has_idle_executor();
+                (is_due && !executor.on_hold).then_some(stuck)
+            }
+            Health::Ready => executor.deadline.into_iter().chain(executor.ask_again_at).min(),
+            Health::Starting | Health::Dying => None,
+        }
+    }
+}
+
+fn call_nbytes(call: &SentCall) -> usize {
+    let inline = call.inputs.iter().map(|input| match input {
+        PlacedInput::Inline(bytes) => bytes.len(),
+        PlacedInput::Mapped { path, .. } => path.len(),
+    });
+    call.arguments.len() + inline.sum::<usize>()
+}

@@ -1,0 +1,114 @@
+//! What the disk and peers say.
+
+use super::api::{Action, Now};
+use super::cache::{Place, Presence};
+use super::{Stage, Waiter, Worker};
+use crate::wire::TaskFailure;
+use freestone_base::{Name, TaskId};
+
+impl Worker {
+    pub(super) fn on_moved(&mut self, name: Name, is_there: bool, now: Now, out: &mut Vec<Action>) {
+        self.cache.moved(name, is_there, out);
+        if self.cache.presence(name) == Presence::Absent {
+            self.disappoint_others(name, out);
+        }
+        self.on_usable(name, out);
+        self.start_fetches(now, out);
+    }
+
+    pub(super) fn on_verified(
+        &mut self,
+        name: Name,
+        intact: bool,
+        now: Now,
+        out: &mut Vec<Action>,
+    ) {
+        if intact {
+            self.cache.set_verified(name, out);
+            return self.on_usable(name, out);
+        }
+        let Some(block) = self.cache.get(name) else { return };
+        out.push(Action::Forget(block.desc.clone()));
+        if block.place != Place::Forever {
+            // It came in another way meanwhile, and is whole.
+            return;
+        }
+        let reason = "its file is damaged".to_owned();
+        self.lose(name, reason, &TaskFailure::InputLost { name }, now, out);
+    }
+
+    pub(super) fn on_preserved(&mut self, name: Name, is_there: bool, out: &mut Vec<Action>) {
+        self.preserving -= 1;
+        if is_there {
+            self.cache.set_preserved(name);
+        }
+        self.cache.release(name, out);
+    }
+
+    pub(super) fn on_asked(&mut self, question: u64, name: Name, out: &mut Vec<Action>) {
+        match self.cache.presence(name) {
+            Presence::Absent => out.push(Action::Refuse { question }),
+            Presence::Usable => self.serve(question, name, out),
+            Presence::Busy | Presence::Unverified => {
+                self.wait_for(name, Waiter::Question(question), out);
+            }
+        }
+    }
+
+    pub(super) fn serve(&mut self, question: u64, name: Name, out: &mut Vec<Action>) {
+        if let (Some(block), Some(path)) = (self.cache.get(name), self.cache.path(name)) {
+            let block = block.desc.clone();
+            let stamp = self.cache.stamp(name);
+            self.cache.hold(name);
+            out.push(Action::Serve { question, block, path, stamp });
+        }
+    }
+
+    pub(super) fn on_served(
+        &mut self,
+        name: Name,
+        nbytes: u64,
+        changed: Option<String>,
+        now: Now,
+        out: &mut Vec<Action>,
+    ) {
+        self.status.sent_nbytes += nbytes;
+        self.cache.release(name, out);
+        if let Some(reason) = changed {
+            self.lose_file(name, reason, now, out);
+        }
+    }
+
+    pub(super) fn on_checked(
+        &mut self,
+        task: TaskId,
+        result: Result<(), (String, String)>,
+        now: Now,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(call) = self.calls.get_mut(task) else { return };
+        if call.stage != Stage::Checking {
+            return;
+        }
+        let Err((path, reason)) = result else {
+            call.checked = true;
+            return self.calls.enqueue(task);
+        };
+        let changed = call.held.iter().copied().find(|name| {
+            self.cache.path(*name).is_some_and(|found| found.display().to_string() == path)
+        });
+        match changed {
+            Some(name) => self.lose_file(name, reason, now, out),
+            None => self.fail(task, TaskFailure::FileChanged { path, reason }, now, out),
+        }
+    }
+
+    /// A file of the user's is no longer what it was.
+    fn lose_file(&mut self, name: Name, reason: String, now: Now, out: &mut Vec<Action>) {
+        if let Some(path) = self.cache.path(name) {
+            let path = path.display().to_string();
+            let why = TaskFailure::FileChanged { path, reason: reason.clone() };
+            self.lose(name, reason, &why, now, out);
+        }
+    }
+}

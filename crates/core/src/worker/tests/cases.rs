@@ -1,0 +1,337 @@
+//! Single rules, each by itself.
+
+use super::world::config;
+use crate::store::Tier;
+use crate::wire::{
+    Assignment, BlockDesc, Call, CallOptions, CallResult, Form, FromWorker, Input, Output, Report,
+    TaskFailure, ToExecutor, ToWorker, WorkerStatus,
+};
+use crate::worker::{Action, Adopted, Event, ExternalFile, FileStamp, Now, Worker};
+use freestone_base::{FunctionId, Name, Resources, TaskId};
+use smallvec::smallvec;
+use std::sync::Arc;
+
+const MS: Now = 1_000_000;
+
+struct Bench {
+    worker: Worker,
+    now: Now,
+    /// How long its calls take.
+    duration_ns: u64,
+    done: Vec<Action>,
+}
+
+impl Bench {
+    fn new(slots: u32) -> Self {
+        let worker = Worker::new(config(slots), Vec::new());
+        let mut bench = Self { worker, now: 1, duration_ns: 1000, done: Vec::new() };
+        bench.advance();
+        for executor in 0..slots {
+            bench.event(Event::Ready { executor });
+        }
+        let (label, definition) = (String::new(), Vec::new().into());
+        bench.say(ToWorker::Define { function: FunctionId(0), label, definition });
+        bench.done.clear();
+        bench
+    }
+
+    fn event(&mut self, event: Event) {
+        self.worker.handle(event, self.now, &mut self.done);
+    }
+
+    fn say(&mut self, message: ToWorker) {
+        self.event(Event::Manager(message));
+    }
+
+    fn advance(&mut self) {
+        self.worker.advance(self.now, &mut self.done);
+    }
+
+    fn run(&mut self, calls: Vec<Assignment>) {
+        self.say(ToWorker::Run(calls));
+        self.advance();
+    }
+
+    /// Calls that were sent since the last question, with their executors.
+    fn sent(&mut self) -> Vec<(u32, Vec<Call>)> {
+        let mut sent = Vec::new();
+        self.done.retain(|action| match action {
+            Action::Send(executor, ToExecutor::Calls(calls)) => {
+                sent.push((*executor, calls.clone()));
+                false
+            }
+            _ => true,
+        });
+        sent
+    }
+
+    fn end(&mut self, executor: u32, calls: &[Call]) {
+        let end = |call: &Call| CallResult {
+            sequence: call.sequence,
+            start_ns: 1,
+            duration_ns: self.duration_ns,
+            result: Ok(smallvec![Output::Inline(Vec::new().into())]),
+        };
+        let results = calls.iter().map(end).collect();
+        let (unmapped, on_disk) = (Vec::new(), Vec::new());
+        self.event(Event::Results { executor, results, unmapped, on_disk });
+        self.advance();
+    }
+
+    fn reports(&mut self) -> Vec<Report> {
+        let mut reports = Vec::new();
+        self.done.retain(|action| match action {
+            Action::Report(report) => {
+                reports.push(report.clone());
+                false
+            }
+            _ => true,
+        });
+        reports
+    }
+}
+
+fn call(number: u64) -> Assignment {
+    Assignment {
+        task: TaskId(number),
+        attempt: 1,
+        function: FunctionId(0),
+        arguments: Vec::new().into(),
+        inputs: Vec::new(),
+        outputs: smallvec![Name::of(&number.to_le_bytes())],
+        options: Arc::new(CallOptions::default()),
+        priority: 0,
+        expected_ns: Some(1000),
+    }
+}
+
+fn with_cores(number: u64, cores: u32) -> Assignment {
+    let mut call = call(number);
+    Arc::make_mut(&mut call.options).resources = Resources { cores, ..Resources::default() };
+    call
+}
+
+fn block(number: u8) -> BlockDesc {
+    BlockDesc { name: Name([number; 16]), nbytes: 10, checksum: 1, form: Form::Value }
+}
+
+fn tasks(sent: &[(u32, Vec<Call>)], calls: &[Assignment]) -> Vec<TaskId> {
+    let of = |sent: &Call| calls.iter().find(|call| call.outputs == sent.outputs).unwrap().task;
+    sent.iter().flat_map(|(_, calls)| calls).map(of).collect()
+}
+
+#[test]
+fn tiny_calls_travel_together_and_are_shared_out() {
+    let mut bench = Bench::new(2);
+    bench.run((0..1000).map(call).collect());
+    let sent = bench.sent();
+    assert_eq!(sent.len(), 2);
+    let counts = [sent[0].1.len(), sent[1].1.len()];
+    assert!(counts[0] > 100 && counts[0].abs_diff(counts[1]) <= 1, "{counts:?}");
+}
+
+#[test]
+fn long_and_unknown_calls_travel_alone() {
+    for expected_ns in [None, Some(10 * MS)] {
+        let mut bench = Bench::new(2);
+        bench.run((0..10).map(|number| Assignment { expected_ns, ..call(number) }).collect());
+        let counts: Vec<usize> = bench.sent().iter().map(|(_, calls)| calls.len()).collect();
+        assert_eq!(counts, [1, 1]);
+    }
+}
+
+#[test]
+fn what_comes_first_or_matters_more_goes_first() {
+    let mut bench = Bench::new(1);
+    let mut calls: Vec<Assignment> = (0..6).map(call).collect();
+    calls[4].priority = 5;
+    calls[5].priority = -1;
+    bench.run(calls.clone());
+    let mut order = Vec::new();
+    loop {
+        let sent = bench.sent();
+        order.extend(tasks(&sent, &calls));
+        let Some((executor, sent)) = sent.first() else { break };
+        bench.end(*executor, sent);
+    }
+    assert_eq!(order, [4, 0, 1, 2, 3, 5].map(TaskId));
+}
+
+#[test]
+fn a_call_for_the_whole_node_does_not_starve() {
+    let mut bench = Bench::new(2);
+    let mut calls: Vec<Assignment> = (0..2000).map(|number| with_cores(number, 1)).collect();
+    calls[1] = with_cores(1, 2);
+    for call in &mut calls {
+        call.expected_ns = Some(2 * MS);
+    }
+    bench.duration_ns = 2 * MS;
+    bench.run(calls.clone());
+    let mut running: Vec<(u32, Vec<Call>)> = Vec::new();
+    let mut before = 0;
+    loop {
+        running.extend(bench.sent());
+        let (executor, ended) = running.remove(0);
+        if tasks(&[(executor, ended.clone())], &calls).contains(&TaskId(1)) {
+            break;
+        }
+        before += ended.len();
+        assert!(before < 100, "it starves");
+        bench.now += MS;
+        bench.end(executor, &ended);
+    }
+    assert!(running.is_empty(), "it is not alone");
+}
+
+/// Ends what was sent to other executors than `stuck`, and how many calls that were.
+fn end_all_but(bench: &mut Bench, stuck: u32) -> usize {
+    let mut ended = 0;
+    loop {
+        let sent = bench.sent();
+        if sent.is_empty() {
+            return ended;
+        }
+        for (executor, calls) in sent {
+            assert_ne!(executor, stuck);
+            ended += calls.len();
+            bench.end(executor, &calls);
+        }
+    }
+}
+
+#[test]
+fn what_waits_behind_a_call_that_got_stuck_goes_to_an_idle_executor() {
+    let mut bench = Bench::new(2);
+    bench.run((0..8).map(call).collect());
+    let mut sent = bench.sent();
+    let (idle, calls) = sent.remove(1);
+    let (stuck, held) = sent.remove(0);
+    assert!(held.len() > 1);
+    bench.end(idle, &calls);
+    let before = calls.len() + end_all_but(&mut bench, stuck);
+    assert!(bench.worker.wakeup() > bench.now);
+    bench.now += 6 * MS;
+    assert!(bench.worker.wakeup() <= bench.now);
+    bench.advance();
+    let second = held[1].sequence;
+    assert!(bench.done.contains(&Action::Revoke { executor: stuck, from: second }));
+    let claimed = held[0].sequence;
+    bench.event(Event::Revoked { executor: stuck, first: Some(second), claimed });
+    bench.advance();
+    assert!(bench.done.contains(&Action::Send(stuck, ToExecutor::Resume)));
+    assert_eq!(before + end_all_but(&mut bench, stuck), 7);
+    assert_eq!(bench.reports().len(), 7);
+}
+
+#[test]
+fn a_call_with_a_limit_is_alone_and_is_ended_when_it_is_over() {
+    let mut bench = Bench::new(1);
+    let mut limited = call(0);
+    Arc::make_mut(&mut limited.options).timeout_ns = Some(10 * MS);
+    bench.run(vec![limited, call(1), call(2)]);
+    let sent = bench.sent();
+    assert_eq!((sent.len(), sent[0].1.len()), (1, 1));
+    assert_eq!(bench.worker.wakeup(), bench.now + 10 * MS);
+    bench.now += 10 * MS;
+    bench.advance();
+    assert!(bench.done.contains(&Action::Kill(0)));
+    let claimed = sent[0].1[0].sequence;
+    bench.event(Event::Died { executor: 0, claimed, signal: Some(9), status: None });
+    let failure = &bench.reports()[0].result;
+    assert_eq!(*failure, Err(TaskFailure::TimedOut { timeout_ns: 10 * MS }));
+    bench.advance();
+    bench.event(Event::Ready { executor: 0 });
+    bench.advance();
+    assert_eq!(bench.sent()[0].1.len(), 2);
+}
+
+#[test]
+fn only_the_call_that_was_claimed_is_blamed() {
+    let mut bench = Bench::new(1);
+    bench.run((0..20).map(call).collect());
+    let calls = bench.sent().remove(0).1;
+    let claimed = calls[2].sequence;
+    bench.event(Event::Died { executor: 0, claimed, signal: Some(11), status: None });
+    let reports = bench.reports();
+    assert_eq!(reports.len(), 1);
+    assert_eq!(reports[0].task, TaskId(2));
+    assert_eq!(reports[0].result, Err(TaskFailure::Killed { signal: Some(11), status: None }));
+}
+
+#[test]
+fn a_call_whose_input_was_just_lost_ends_at_once() {
+    let mut bench = Bench::new(1);
+    let mut needs = call(0);
+    needs.inputs = vec![Input::Stored(block(1))];
+    let path = "/user/file".to_owned();
+    let keep = crate::wire::Keep::Task;
+    let (owned, verify) = (false, false);
+    bench.say(ToWorker::Adopt { block: block(1), path: path.clone(), owned, keep, verify });
+    let stamp = FileStamp { nbytes: 10, modified_ns: 1 };
+    let result = Ok(Adopted::External(ExternalFile { path: path.clone(), stamp }));
+    bench.event(Event::Adopted { block: block(1), result });
+    bench.run(vec![needs.clone()]);
+    let result = Err((path.clone(), "changed".to_owned()));
+    bench.event(Event::Checked { task: TaskId(0), result });
+    let reason = "changed".to_owned();
+    let changed = TaskFailure::FileChanged { path, reason };
+    assert_eq!(bench.reports()[0].result, Err(changed));
+    needs.task = TaskId(1);
+    bench.run(vec![needs]);
+    let lost = TaskFailure::InputLost { name: block(1).name };
+    assert_eq!(bench.reports()[0].result, Err(lost));
+}
+
+#[test]
+fn a_block_that_fits_nowhere_ends_the_calls_that_wait_for_it() {
+    let mut bench = Bench::new(1);
+    let large = BlockDesc { nbytes: 5000, ..block(1) };
+    let mut needs = call(0);
+    needs.inputs = vec![Input::Stored(large.clone())];
+    bench.run(vec![needs]);
+    let address = crate::wire::Address::Unix(String::new());
+    let (source, keep) = (freestone_base::WorkerId(1), crate::wire::Keep::Task);
+    bench.say(ToWorker::Fetch { block: large, source, address, keep });
+    bench.advance();
+    let folder = "/disk".to_owned();
+    let full = TaskFailure::StorageFull { needed: 5000, free: 2000, folder };
+    assert_eq!(bench.reports()[0].result, Err(full));
+}
+
+#[test]
+fn an_output_that_lies_on_disk_counts_there() {
+    let mut bench = Bench::new(1);
+    bench.run(vec![call(0)]);
+    let sequence = bench.sent()[0].1[0].sequence;
+    let result = Ok(smallvec![Output::Stored(block(1))]);
+    let results = vec![CallResult { sequence, start_ns: 1, duration_ns: 1, result }];
+    let (unmapped, on_disk) = (Vec::new(), vec![block(1).name]);
+    bench.event(Event::Results { executor: 0, results, unmapped, on_disk });
+    assert_eq!((bench.worker.cache.memory_nbytes(), bench.worker.cache.disk_nbytes()), (0, 10));
+    bench.say(ToWorker::Drop(vec![block(1).name]));
+    let removed = Action::Remove { name: block(1).name, form: Form::Value, tier: Tier::Disk };
+    assert!(bench.done.contains(&removed));
+}
+
+#[test]
+fn figures_are_told_while_they_change_and_as_a_sign_of_life() {
+    let mut bench = Bench::new(1);
+    let told = |bench: &mut Bench| {
+        bench.advance();
+        let is_status = |action: &Action| matches!(action, Action::Tell(FromWorker::Status(_)));
+        let told = bench.done.iter().any(is_status);
+        bench.done.clear();
+        told
+    };
+    bench.now = 9000 * MS;
+    assert!(!told(&mut bench));
+    bench.now = 10_001 * MS;
+    assert!(told(&mut bench));
+    assert_eq!(bench.worker.told, WorkerStatus::default());
+    bench.run(vec![call(0)]);
+    bench.now += 1000 * MS;
+    assert!(!told(&mut bench));
+    bench.now += 1001 * MS;
+    assert!(told(&mut bench));
+    assert_eq!(bench.worker.told.running, 1);
+}

@@ -1,0 +1,6 @@
+//! The worker against executors, peers, a disk and a clock that are made up, with faults.
+
+mod cases;
+mod executors;
+mod histories;
+mod world;

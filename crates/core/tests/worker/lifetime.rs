@@ -1,0 +1,93 @@
+//! A worker leaves nothing behind, however it ends.
+
+use crate::executor::Order;
+use crate::manager::{start, start_in, start_process, value, wait_until};
+use crate::running::is_gone;
+use freestone_core::net::WorkerError;
+use std::net::Shutdown;
+
+#[test]
+fn a_worker_ends_with_its_manager() {
+    let mut site = start(2, |_| {});
+    site.run(0, &Order::Who);
+    let pid: u32 = value(&site.report());
+    site.run(1, &Order::Hang(site.file("begun").display().to_string()));
+    site.run(2, &Order::Store(1 << 20, 1));
+    site.report();
+    site.stream.shutdown(Shutdown::Both).unwrap();
+    let (ended, _root) = site.join();
+    ended.unwrap();
+    wait_until("executors end", || is_gone(pid.cast_signed()));
+}
+
+#[test]
+fn a_worker_whose_executors_do_not_start_says_so() {
+    let site = start(1, |options| options.executor_command = vec!["false".to_owned()]);
+    let (ended, _root) = site.join();
+    assert!(matches!(ended, Err(WorkerError::Ended { .. })));
+}
+
+#[test]
+fn a_worker_that_can_not_start_leaves_nothing() {
+    let root = tempfile::tempdir_in("/dev/shm").unwrap();
+    let options = crate::manager::options(root.path(), 1);
+    let refused = freestone_core::net::run_worker(options.clone());
+    assert!(matches!(refused, Err(WorkerError::Manager { .. })));
+    for path in [&options.memory_dir, &options.disk_dir, &options.socket] {
+        assert!(!path.exists());
+    }
+}
+
+/// Not a test, but a worker's process, if a test started it.
+#[test]
+fn runs_as_a_process() {
+    if let Some(root) = std::env::var_os("FREESTONE_TEST_WORKER") {
+        let options = crate::manager::options(std::path::Path::new(&root), 1);
+        freestone_core::net::run_worker(options).unwrap();
+        std::process::exit(0);
+    }
+}
+
+#[test]
+fn a_worker_ends_in_good_order_on_sigterm_and_not_on_sigint() {
+    let (mut site, mut process) = start_process();
+    site.run(0, &Order::Who);
+    let executor: u32 = value(&site.report());
+    let pid = process.id().cast_signed();
+    // SAFETY: a child of ours that has not been reaped.
+    unsafe { libc::kill(pid, libc::SIGINT) };
+    site.run(1, &Order::Echo(1));
+    assert_eq!(value::<u64>(&site.report()), 1);
+    // SAFETY: as above.
+    unsafe { libc::kill(pid, libc::SIGTERM) };
+    assert!(process.wait().unwrap().success());
+    for name in ["memory", "disk", "socket"] {
+        assert!(!site.file(name).exists());
+    }
+    assert!(is_gone(executor.cast_signed()));
+}
+
+#[test]
+fn a_worker_that_was_killed_takes_its_executors_along_and_its_folders_can_be_swept() {
+    let (mut site, mut process) = start_process();
+    site.run(0, &Order::Who);
+    let executor: u32 = value(&site.report());
+    site.run(1, &Order::Hang(site.file("begun").display().to_string()));
+    wait_until("the call begins", || site.file("begun").exists());
+    assert_eq!(freestone_core::store::lock::sweep(site.root.path()).unwrap(), 0);
+    process.kill().unwrap();
+    process.wait().unwrap();
+    wait_until("the executor ends", || is_gone(executor.cast_signed()));
+    assert_eq!(freestone_core::store::lock::sweep(site.root.path()).unwrap(), 2);
+    assert!(!site.file("memory").exists());
+}
+
+#[test]
+fn a_second_worker_does_not_take_the_folder_of_the_first() {
+    let site = start(1, |_| {});
+    let mut second = site.options.clone();
+    second.socket = site.file("second");
+    assert!(matches!(freestone_core::net::run_worker(second), Err(WorkerError::Store(_))));
+    let root = site.shut_down();
+    start_in(root, 1, |_| {}).shut_down();
+}

@@ -1,0 +1,342 @@
+//! Between Python values and bytes: pickle protocol 5, with futures as positions of inputs.
+
+use freestone_base::Name;
+use pyo3::IntoPyObjectExt;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use std::cell::RefCell;
+
+const PROTOCOL: u8 = 5;
+/// The first byte of pickled arguments: positional ones alone, or with keywords.
+const POSITIONAL: u8 = 0;
+const WITH_KEYWORDS: u8 = 1;
+/// The first byte of an inline value: a pickle alone, or buffers and a pickle.
+const PLAIN: u8 = 0;
+const BUFFERED: u8 = 1;
+
+struct Encoding {
+    owner: Py<PyAny>,
+    inputs: Vec<Name>,
+}
+
+thread_local! {
+    static ENCODING: RefCell<Option<Encoding>> = const { RefCell::new(None) };
+    static INPUTS: RefCell<Vec<Vec<Py<PyAny>>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn cached<'py>(
+    py: Python<'py>,
+    cell: &'static PyOnceLock<Py<PyAny>>,
+    module: &str,
+    attribute: &str,
+) -> PyResult<&'py Bound<'py, PyAny>> {
+    let value = cell
+        .get_or_try_init(py, || Ok::<_, PyErr>(py.import(module)?.getattr(attribute)?.unbind()))?;
+    Ok(value.bind(py))
+}
+
+fn dumps(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    cached(py, &CELL, "pickle", "dumps")
+}
+
+fn cloud_dumps(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    cached(py, &CELL, "cloudpickle", "dumps")
+}
+
+fn loads(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    cached(py, &CELL, "pickle", "loads")
+}
+
+fn load_input_function(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    cached(py, &CELL, "freestone._native", "load_input")
+}
+
+/// Whether a pickle refers to the main module: then plain pickle took by reference what the other
+/// side can't import, and cloudpickle has to take it by value.
+fn mentions_main(pickle: &[u8]) -> bool {
+    memchr::memmem::find(pickle, b"__main__").is_some()
+}
+
+fn as_bytes<'py>(pickle: &'py Bound<'py, PyAny>) -> PyResult<&'py [u8]> {
+    Ok(pickle.cast::<PyBytes>()?.as_bytes())
+}
+
+/// Pickles `value`; large buffers go to `buffers` if it is given.
+fn pickle<'py>(
+    value: &Bound<'py, PyAny>,
+    buffers: Option<&Bound<'py, PyList>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
+    let keywords = PyDict::new(py);
+    if let Some(buffers) = buffers {
+        keywords.set_item("buffer_callback", buffers.getattr("append")?)?;
+    }
+    let plain = if buffers.is_some() {
+        dumps(py)?.call((value, PROTOCOL), Some(&keywords))
+    } else {
+        dumps(py)?.call1((value, PROTOCOL))
+    };
+    match plain {
+        Ok(pickle) if !mentions_main(as_bytes(&pickle)?) => Ok(pickle),
+        Err(error) if is_ours(&error, py) => Err(error),
+        _ => {
+            if let Some(buffers) = buffers {
+                buffers.call_method0("clear")?;
+            }
+            ENCODING.with_borrow_mut(|encoding| {
+                if let Some(encoding) = encoding {
+                    encoding.inputs.clear();
+                }
+            });
+            cloud_dumps(py)?.call((value, PROTOCOL), Some(&keywords))
+        }
+    }
+}
+
+/// The error for a value that can't be pickled, which says which part of it can't.
+pub fn refusal<'py>(
+    py: Python<'py>,
+    what: &str,
+    value: impl IntoPyObject<'py>,
+    label: &str,
+    error: &PyErr,
+) -> PyErr {
+    let explain = || {
+        let maker = py.import("freestone.serializing")?.getattr("not_serializable")?;
+        maker.call1((what, value.into_bound_py_any(py)?, label, error.value(py)))
+    };
+    explain().map_or_else(|second| second, PyErr::from_value)
+}
+
+/// Whether an error comes from a future or file inside the value; cloudpickle can't help then.
+fn is_ours(error: &PyErr, py: Python<'_>) -> bool {
+    error.value(py).hasattr("slug").unwrap_or(false)
+}
+
+/// Whether a value says of itself that it has more than `limit` bytes.
+pub fn is_large(value: &Bound<'_, PyAny>, limit: usize) -> bool {
+    let small = value.is_none()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyString>();
+    if small {
+        return false;
+    }
+    if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        return bytes.as_bytes().len() > limit;
+    }
+    let nbytes = value.getattr("nbytes").and_then(|nbytes| nbytes.extract::<usize>());
+    nbytes.is_ok_and(|nbytes| nbytes > limit)
+}
+
+/// Pickled arguments and the blocks that they stand on.
+pub struct Arguments {
+    /// What travels.
+    pub payload: Vec<u8>,
+    /// The blocks, in the positions that the payload names.
+    pub inputs: Vec<Name>,
+}
+
+/// Pickles a call's arguments for `owner`'s cluster.
+pub fn encode_arguments(
+    owner: &Bound<'_, PyAny>,
+    arguments: &Bound<'_, PyTuple>,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Arguments> {
+    let py = owner.py();
+    let outer = ENCODING.replace(Some(Encoding { owner: owner.clone().unbind(), inputs: vec![] }));
+    let (tag, pickled) = match keywords.filter(|keywords| !keywords.is_empty()) {
+        None => (POSITIONAL, pickle(arguments, None)),
+        Some(keywords) => (
+            WITH_KEYWORDS,
+            pickle(PyTuple::new(py, [arguments.as_any(), keywords])?.as_any(), None),
+        ),
+    };
+    let encoding = ENCODING.replace(outer);
+    let pickled = pickled?;
+    let body = as_bytes(&pickled)?;
+    let mut payload = Vec::with_capacity(body.len() + 1);
+    payload.push(tag);
+    payload.extend_from_slice(body);
+    Ok(Arguments { payload, inputs: encoding.map(|encoding| encoding.inputs).unwrap_or_default() })
+}
+
+/// The cluster whose call's arguments this thread pickles now, if any.
+#[pyfunction]
+pub fn encoding_owner(py: Python<'_>) -> Option<Py<PyAny>> {
+    ENCODING.with_borrow(|encoding| Some(encoding.as_ref()?.owner.clone_ref(py)))
+}
+
+/// What a future pickles as inside a call's arguments.
+pub fn reference(py: Python<'_>, name: Name) -> PyResult<Py<PyAny>> {
+    let position = ENCODING.with_borrow_mut(|encoding| {
+        let inputs = &mut encoding.as_mut()?.inputs;
+        Some(inputs.iter().position(|input| *input == name).unwrap_or_else(|| {
+            inputs.push(name);
+            inputs.len() - 1
+        }))
+    });
+    let Some(position) = position else {
+        return Err(PyRuntimeError::new_err("no call's arguments are being encoded"));
+    };
+    let arguments = (position,).into_pyobject(py)?;
+    Ok((load_input_function(py)?, arguments).into_pyobject(py)?.into_any().unbind())
+}
+
+/// The value of an input, while a call's arguments are unpickled.
+#[pyfunction]
+pub fn load_input(py: Python<'_>, position: usize) -> PyResult<Py<PyAny>> {
+    INPUTS
+        .with_borrow(|stack| Some(stack.last()?.get(position)?.clone_ref(py)))
+        .ok_or_else(|| PyRuntimeError::new_err(format!("there is no input {position}")))
+}
+
+/// Unpickles a call's arguments with `inputs` in their places.
+pub fn decode_arguments<'py>(
+    py: Python<'py>,
+    payload: &[u8],
+    inputs: Vec<Py<PyAny>>,
+) -> PyResult<(Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>)> {
+    let Some((tag, body)) = payload.split_first() else {
+        return Err(PyValueError::new_err("a call's arguments are empty"));
+    };
+    let body = PyBytes::new(py, body);
+    INPUTS.with_borrow_mut(|stack| stack.push(inputs));
+    let value = loads(py)?.call1((body,));
+    INPUTS.with_borrow_mut(Vec::pop);
+    let value = value?;
+    match *tag {
+        POSITIONAL => Ok((value.cast_into::<PyTuple>()?, None)),
+        WITH_KEYWORDS => {
+            let (arguments, keywords): (Bound<'py, PyTuple>, Bound<'py, PyDict>) =
+                value.extract()?;
+            Ok((arguments, Some(keywords)))
+        }
+        tag => Err(PyValueError::new_err(format!("unknown form {tag} of arguments"))),
+    }
+}
+
+/// A pickled value.
+pub enum Encoded {
+    /// Small: it travels in messages.
+    Inline(Vec<u8>),
+    /// Large: it becomes a block.
+    Large {
+        /// The pickle stream.
+        pickle: Py<PyBytes>,
+        /// Its out-of-band buffers.
+        buffers: Vec<PyBuffer<u8>>,
+    },
+}
+
+/// Pickles a value; whatever is larger than `inline_nbytes` is [`Encoded::Large`].
+pub fn encode_value(value: &Bound<'_, PyAny>, inline_nbytes: usize) -> PyResult<Encoded> {
+    let py = value.py();
+    if value.is_none() {
+        // The most frequent result of all: PROTO 5, NONE, STOP.
+        return Ok(Encoded::Inline(vec![PLAIN, 0x80, PROTOCOL, b'N', b'.']));
+    }
+    let list = PyList::empty(py);
+    let pickled = pickle(value, Some(&list))?;
+    let body = as_bytes(&pickled)?;
+    let buffers = list
+        .iter()
+        .map(|buffer| PyBuffer::get(&buffer.call_method0("raw")?))
+        .collect::<PyResult<Vec<PyBuffer<u8>>>>()?;
+    let nbytes = body.len() + buffers.iter().map(|buffer| buffer.len_bytes()).sum::<usize>();
+    if nbytes > inline_nbytes {
+        return Ok(Encoded::Large { pickle: pickled.cast_into::<PyBytes>()?.unbind(), buffers });
+    }
+    let mut inline = Vec::with_capacity(nbytes + 16 + 8 * buffers.len());
+    if buffers.is_empty() {
+        inline.push(PLAIN);
+    } else {
+        inline.push(BUFFERED);
+        inline.extend_from_slice(&(buffers.len() as u32).to_le_bytes());
+        for buffer in &buffers {
+            inline.extend_from_slice(&(buffer.len_bytes() as u64).to_le_bytes());
+        }
+        for buffer in &buffers {
+            inline.extend_from_slice(buffer_bytes(buffer));
+        }
+    }
+    inline.extend_from_slice(body);
+    Ok(Encoded::Inline(inline))
+}
+
+/// The bytes of a contiguous buffer.
+pub fn buffer_bytes(buffer: &PyBuffer<u8>) -> &[u8] {
+    // SAFETY: `PickleBuffer.raw` gives contiguous bytes, and the exporter keeps them alive and in
+    // place for as long as `buffer` lives. Nobody else runs Python code while they are read, except
+    // when the caller has detached; a user who changes an argument meanwhile gets mixed values.
+    unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) }
+}
+
+/// Unpickles what [`encode_value`] made inline.
+pub fn decode_inline<'py>(py: Python<'py>, inline: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let malformed = || PyValueError::new_err("an inline value is cut short");
+    let (tag, mut rest) = inline.split_first().ok_or_else(malformed)?;
+    if *tag == PLAIN {
+        if rest == [0x80, PROTOCOL, b'N', b'.'] {
+            return Ok(py.None().into_bound(py));
+        }
+        return loads(py)?.call1((PyBytes::new(py, rest),));
+    }
+    let mut take = |nbytes: usize| {
+        let (taken, left) = rest.split_at_checked(nbytes).ok_or_else(malformed)?;
+        rest = left;
+        Ok::<_, PyErr>(taken)
+    };
+    let number =
+        |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+    let count = number(take(4)?);
+    let sizes = take(count.checked_mul(8).ok_or_else(malformed)?)?;
+    let buffers = PyList::empty(py);
+    for size in sizes.chunks_exact(8) {
+        buffers.append(PyBytes::new(py, take(number(size))?))?;
+    }
+    load_with_buffers(py, PyBytes::new(py, rest).as_any(), &buffers)
+}
+
+/// Unpickles `stream` with its out-of-band buffers.
+pub fn load_with_buffers<'py>(
+    py: Python<'py>,
+    stream: &Bound<'py, PyAny>,
+    buffers: &Bound<'py, PyList>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let keywords = PyDict::new(py);
+    keywords.set_item("buffers", buffers)?;
+    loads(py)?.call((stream,), Some(&keywords))
+}
+
+/// Pickled arguments of a call whose only arguments are its first `count` inputs.
+pub fn positions(py: Python<'_>, count: usize) -> PyResult<Vec<u8>> {
+    let slots = (0..count)
+        .map(|position| Py::new(py, InputSlot { position }))
+        .collect::<PyResult<Vec<_>>>()?;
+    let pickled = pickle(PyTuple::new(py, slots)?.as_any(), None)?;
+    let mut payload = vec![POSITIONAL];
+    payload.extend_from_slice(as_bytes(&pickled)?);
+    Ok(payload)
+}
+
+/// Stands for an input in the arguments of a reduction's calls.
+#[pyclass(frozen)]
+struct InputSlot {
+    position: usize,
+}
+
+#[pymethods]
+impl InputSlot {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let arguments = (self.position,).into_pyobject(py)?;
+        (load_input_function(py)?, arguments).into_pyobject(py)
+    }
+}

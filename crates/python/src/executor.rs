@@ -1,0 +1,466 @@
+//! The loop of an executor: a resident Python process that runs calls for its worker.
+//!
+//! It reads batches of calls from its socket, claims each before it begins (the worker may have
+//! revoked it), runs it, and tells results in batches too: at the end of what it was given, or
+//! when some time has passed since it last told.
+
+use crate::blocks::{self, Mapped};
+use crate::codec::{self, Encoded};
+use freestone_base::{FunctionId, Name};
+use freestone_core::net::monotonic_ns;
+use freestone_core::store::Folder;
+use freestone_core::wire::{
+    Call, CallResult, Frames, FromExecutor, Isolation, Output, PlacedInput, RaisedException,
+    TaskFailure, ToExecutor, frame,
+};
+use freestone_core::worker::claim::{Claims, INITIAL};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use smallvec::{SmallVec, smallvec};
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{FromRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Results are told at the latest when this has passed since they were last told.
+const TELL_EVERY: Duration = Duration::from_micros(200);
+
+type Outputs = SmallVec<[Output; 1]>;
+
+struct Function {
+    label: String,
+    definition: Vec<u8>,
+    loaded: Option<Py<PyAny>>,
+}
+
+/// Names of blocks that calls brought and that nobody maps any more.
+type Unmapped = Arc<Mutex<Vec<Name>>>;
+
+struct Executor {
+    socket: UnixStream,
+    frames: Frames,
+    claims: Claims<'static>,
+    folder: Folder,
+    inline_nbytes: usize,
+    spin: Duration,
+    hooks: Py<PyAny>,
+    functions: HashMap<FunctionId, Function>,
+    results: Vec<CallResult>,
+    unmapped: Unmapped,
+    told: Instant,
+}
+
+/// What the shared page holds before an executor's first call.
+#[pyfunction]
+pub fn fresh_claims(py: Python<'_>) -> Bound<'_, PyBytes> {
+    PyBytes::new(py, &INITIAL.to_ne_bytes())
+}
+
+/// Maps the word that this executor shares with its worker, for good.
+fn map_claims(page: RawFd) -> std::io::Result<Claims<'static>> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let nbytes = size_of::<AtomicU64>();
+    // SAFETY: a fresh mapping at an address that the system chooses.
+    let address =
+        unsafe { libc::mmap(std::ptr::null_mut(), nbytes, access, libc::MAP_SHARED, page, 0) };
+    if address == libc::MAP_FAILED {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: page-aligned, at least eight bytes, never unmapped, and only used as an atomic, on
+    // both sides.
+    Ok(Claims::new(unsafe { &*address.cast::<AtomicU64>() }))
+}
+
+/// Runs calls until the worker ends the connection.
+#[pyfunction]
+#[pyo3(signature = (*, socket, page, memory, disk, inline_nbytes, spin_us, hooks))]
+#[allow(clippy::too_many_arguments)]
+pub fn run_executor(
+    py: Python<'_>,
+    socket: RawFd,
+    page: RawFd,
+    memory: (&str, u64),
+    disk: (&str, u64),
+    inline_nbytes: usize,
+    spin_us: u64,
+    hooks: Py<PyAny>,
+) -> PyResult<()> {
+    // SAFETY: the worker opened this descriptor for us and nobody else in this process uses it.
+    let socket = unsafe { UnixStream::from_raw_fd(socket) };
+    let claims = map_claims(page).map_err(PyOSError::new_err)?;
+    let folder = blocks::open_folder([memory, disk])?;
+    let mut executor = Executor {
+        socket,
+        frames: Frames::default(),
+        claims,
+        folder,
+        inline_nbytes,
+        spin: Duration::from_micros(spin_us),
+        hooks,
+        functions: HashMap::new(),
+        results: Vec::new(),
+        unmapped: Arc::default(),
+        told: Instant::now(),
+    };
+    executor.send(py, &FromExecutor::Ready { pid: std::process::id() })?;
+    executor.serve(py)
+}
+
+impl Executor {
+    fn serve(&mut self, py: Python<'_>) -> PyResult<()> {
+        loop {
+            let message =
+                self.frames.next().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+            match message {
+                Some(ToExecutor::Define { function, label, definition }) => {
+                    let definition = definition.as_slice().to_vec();
+                    self.functions.insert(function, Function { label, definition, loaded: None });
+                }
+                Some(ToExecutor::Calls(calls)) => self.run_all(py, calls)?,
+                Some(ToExecutor::Resume) => self.claims.resume(),
+                Some(ToExecutor::Shutdown) => return self.tell(py),
+                None => {
+                    self.tell(py)?;
+                    if !self.receive(py)? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    fn run_all(&mut self, py: Python<'_>, calls: Vec<Call>) -> PyResult<()> {
+        for call in calls {
+            if !self.claims.try_claim(call.sequence) {
+                continue;
+            }
+            let result = self.run(py, call);
+            self.results.push(result);
+            if self.told.elapsed() >= TELL_EVERY {
+                self.tell(py)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the worker what has ended since it was last told.
+    fn tell(&mut self, py: Python<'_>) -> PyResult<()> {
+        let unmapped =
+            std::mem::take(&mut *self.unmapped.lock().unwrap_or_else(PoisonError::into_inner));
+        self.told = Instant::now();
+        if self.results.is_empty() && unmapped.is_empty() {
+            return Ok(());
+        }
+        let results = std::mem::take(&mut self.results);
+        self.send(py, &FromExecutor::Results { results, unmapped })
+    }
+
+    fn send(&mut self, py: Python<'_>, message: &FromExecutor) -> PyResult<()> {
+        let mut bytes = Vec::with_capacity(256);
+        frame::encode(message, &mut bytes)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let socket = &mut self.socket;
+        py.detach(|| socket.write_all(&bytes)).map_err(PyOSError::new_err)
+    }
+
+    /// Reads what there is, after waiting for it; false at the end of the connection.
+    fn receive(&mut self, py: Python<'_>) -> PyResult<bool> {
+        let (socket, frames, spin) = (&mut self.socket, &mut self.frames, self.spin);
+        let received = py.detach(|| receive(socket, frames, spin));
+        match received {
+            Ok(nbytes) => Ok(nbytes > 0),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(false),
+            Err(error) => Err(PyOSError::new_err(error)),
+        }
+    }
+
+    fn run(&mut self, py: Python<'_>, call: Call) -> CallResult {
+        let sequence = call.sequence;
+        let mut times = (monotonic_ns(), 0);
+        let result = match call.isolation {
+            Isolation::Shared => self.run_here(py, &call, &mut times),
+            Isolation::Fork => self.run_forked(py, &call, &mut times),
+            Isolation::Process => self.run_apart(py, call, &mut times),
+        };
+        let result = result.unwrap_or_else(|error| Err(describe(py, &self.hooks, &error, true)));
+        CallResult { sequence, start_ns: times.0, duration_ns: times.1, result }
+    }
+
+    /// Runs a call in this process. `times` becomes when the function began and how long it ran.
+    fn run_here(
+        &mut self,
+        py: Python<'_>,
+        call: &Call,
+        times: &mut (u64, u64),
+    ) -> PyResult<Result<Outputs, TaskFailure>> {
+        let inputs = self.inputs(py, call)?;
+        let function = self.load(py, call.function)?;
+        let (arguments, keywords) = codec::decode_arguments(py, call.arguments.as_slice(), inputs)?;
+        times.0 = monotonic_ns();
+        let value = function.bind(py).call(arguments, keywords.as_ref());
+        times.1 = monotonic_ns() - times.0;
+        match value {
+            Ok(value) => self.outputs(&value, call).map_err(|error| {
+                let label = self.functions.get(&call.function).map_or("", |known| &known.label);
+                codec::refusal(py, "result", &value, label, &error)
+            }),
+            Err(error) => Ok(Err(describe(py, &self.hooks, &error, false))),
+        }
+    }
+
+    fn load(&mut self, py: Python<'_>, id: FunctionId) -> PyResult<Py<PyAny>> {
+        let function = self
+            .functions
+            .get_mut(&id)
+            .ok_or_else(|| PyRuntimeError::new_err(format!("{id} was not defined")))?;
+        if function.loaded.is_none() {
+            let definition = PyBytes::new(py, &function.definition);
+            let loaded = self.hooks.call_method1(py, "load", (definition, &function.label))?;
+            function.loaded = Some(loaded);
+        }
+        match &function.loaded {
+            Some(loaded) => Ok(loaded.clone_ref(py)),
+            None => Err(PyRuntimeError::new_err(format!("{id} was not loaded"))),
+        }
+    }
+
+    /// The values of a call's inputs. Each mapped one is told as unmapped once its value, and all
+    /// that shares its memory, is gone.
+    fn inputs(&self, py: Python<'_>, call: &Call) -> PyResult<Vec<Py<PyAny>>> {
+        let placed: Vec<_> = call
+            .inputs
+            .iter()
+            .map(|input| match input {
+                PlacedInput::Inline(bytes) => Err(bytes),
+                PlacedInput::Mapped { name, path, form } => {
+                    let (unmapped, name) = (Arc::clone(&self.unmapped), *name);
+                    let tell = move || {
+                        unmapped.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+                    };
+                    Ok(Mapped::new(path.clone(), form.clone(), name, Box::new(tell)))
+                }
+            })
+            .collect();
+        placed
+            .iter()
+            .map(|input| match input {
+                Err(bytes) => Ok(codec::decode_inline(py, bytes.as_slice())?.unbind()),
+                Ok(mapped) => blocks::load(py, mapped),
+            })
+            .collect()
+    }
+
+    fn outputs(
+        &self,
+        value: &Bound<'_, PyAny>,
+        call: &Call,
+    ) -> PyResult<Result<Outputs, TaskFailure>> {
+        if call.outputs.len() == 1 {
+            return Ok(self.output(value, call.outputs[0])?.map(|output| smallvec![output]));
+        }
+        let values = value.cast::<PyTuple>().ok().filter(|some| some.len() == call.outputs.len());
+        let Some(values) = values else {
+            return Err(PyValueError::new_err(format!(
+                "the function returned no tuple of {} values",
+                call.outputs.len()
+            )));
+        };
+        let mut outputs = Outputs::new();
+        for (value, name) in values.iter().zip(&call.outputs) {
+            match self.output(&value, *name)? {
+                Ok(output) => outputs.push(output),
+                Err(failure) => return Ok(Err(failure)),
+            }
+        }
+        Ok(Ok(outputs))
+    }
+
+    fn output(
+        &self,
+        value: &Bound<'_, PyAny>,
+        name: Name,
+    ) -> PyResult<Result<Output, TaskFailure>> {
+        let py = value.py();
+        if let Some(path) = blocks::path_of_file(value)? {
+            return Ok(blocks::keep_file(py, &self.folder, &path, name).map(Output::Stored));
+        }
+        match codec::encode_value(value, self.inline_nbytes)? {
+            Encoded::Inline(bytes) => Ok(Ok(Output::Inline(bytes.into()))),
+            Encoded::Large { pickle, buffers } => {
+                Ok(blocks::keep_value(py, &self.folder, &pickle, &buffers, name)
+                    .map(Output::Stored))
+            }
+        }
+    }
+
+    /// Runs a call in a child of this process, which ends with it.
+    fn run_forked(
+        &mut self,
+        py: Python<'_>,
+        call: &Call,
+        times: &mut (u64, u64),
+    ) -> PyResult<Result<Outputs, TaskFailure>> {
+        // The child maps the inputs, and is gone when this is told.
+        self.unmap(call);
+        // Imports are hoisted here, where they stay.
+        self.load(py, call.function)?;
+        let (mut reader, mut writer) = std::io::pipe().map_err(PyOSError::new_err)?;
+        self.hooks.call_method0(py, "before_fork")?;
+        let child: i32 = py.import("os")?.getattr("fork")?.call0()?.extract()?;
+        if child == 0 {
+            drop(reader);
+            let result = self.run_here(py, call, times);
+            let result =
+                result.unwrap_or_else(|error| Err(describe(py, &self.hooks, &error, true)));
+            let report = CallResult {
+                sequence: call.sequence,
+                start_ns: times.0,
+                duration_ns: times.1,
+                result,
+            };
+            let mut bytes = Vec::new();
+            let told =
+                frame::encode(&report, &mut bytes).is_ok() && writer.write_all(&bytes).is_ok();
+            let _ = self.hooks.call_method0(py, "after_fork");
+            // SAFETY: ends the process at once; nothing of the parent's is torn down twice.
+            unsafe { libc::_exit(i32::from(!told)) }
+        }
+        drop(writer);
+        let mut bytes = Vec::new();
+        py.detach(|| reader.read_to_end(&mut bytes)).map_err(PyOSError::new_err)?;
+        let status = py.detach(|| wait_for(child));
+        answer_of_child(&bytes, status, times)
+    }
+
+    /// Runs a call in a new interpreter: an executor of this executor's.
+    fn run_apart(
+        &mut self,
+        py: Python<'_>,
+        mut call: Call,
+        times: &mut (u64, u64),
+    ) -> PyResult<Result<Outputs, TaskFailure>> {
+        let function = self
+            .functions
+            .get(&call.function)
+            .ok_or_else(|| PyRuntimeError::new_err(format!("{} was not defined", call.function)))?;
+        let define = ToExecutor::Define {
+            function: call.function,
+            label: function.label.clone(),
+            definition: function.definition.clone().into(),
+        };
+        call.isolation = Isolation::Shared;
+        call.sequence = 1;
+        let mut bytes = Vec::new();
+        for message in [&define, &ToExecutor::Calls(vec![call.clone()]), &ToExecutor::Shutdown] {
+            frame::encode(message, &mut bytes)
+                .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        }
+        let (answer, signal, status): (Vec<u8>, Option<i32>, Option<i32>) =
+            self.hooks.call_method1(py, "run_apart", (PyBytes::new(py, &bytes),))?.extract(py)?;
+        self.unmap(&call);
+        let mut frames = Frames::default();
+        frames.extend(&answer);
+        while let Ok(Some(message)) = frames.next::<FromExecutor>() {
+            if let FromExecutor::Results { results, .. } = message
+                && let Some(report) = results.into_iter().next()
+            {
+                *times = (report.start_ns, report.duration_ns);
+                return Ok(report.result);
+            }
+        }
+        Ok(Err(TaskFailure::Killed { signal, status }))
+    }
+
+    /// Tells the blocks of a call as unmapped that another process mapped.
+    fn unmap(&self, call: &Call) {
+        let mut unmapped = self.unmapped.lock().unwrap_or_else(PoisonError::into_inner);
+        unmapped.extend(call.inputs.iter().filter_map(|input| match input {
+            PlacedInput::Mapped { name, .. } => Some(*name),
+            PlacedInput::Inline(_) => None,
+        }));
+    }
+}
+
+/// What a child wrote before it ended; how it ended, if it wrote nothing.
+fn answer_of_child(
+    bytes: &[u8],
+    status: TaskFailure,
+    times: &mut (u64, u64),
+) -> PyResult<Result<Outputs, TaskFailure>> {
+    let mut frames = Frames::default();
+    frames.extend(bytes);
+    match frames.next::<CallResult>() {
+        Ok(Some(report)) => {
+            *times = (report.start_ns, report.duration_ns);
+            Ok(report.result)
+        }
+        Ok(None) => Ok(Err(status)),
+        Err(error) => Err(PyRuntimeError::new_err(error.to_string())),
+    }
+}
+
+fn wait_for(child: i32) -> TaskFailure {
+    let mut status = 0;
+    // SAFETY: `status` is valid for writes; `child` is ours and was not waited for before.
+    while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0
+        && std::io::Error::last_os_error().kind() == ErrorKind::Interrupted
+    {}
+    if libc::WIFSIGNALED(status) {
+        TaskFailure::Killed { signal: Some(libc::WTERMSIG(status)), status: None }
+    } else {
+        TaskFailure::Killed { signal: None, status: Some(libc::WEXITSTATUS(status)) }
+    }
+}
+
+/// An exception as it travels.
+fn describe(py: Python<'_>, hooks: &Py<PyAny>, error: &PyErr, in_encoding: bool) -> TaskFailure {
+    let value = error.value(py);
+    // An error that never was caught by Python code has its traceback apart.
+    let _ = value.setattr("__traceback__", error.traceback(py));
+    let described = hooks
+        .call_method1(py, "describe", (value, in_encoding))
+        .and_then(|described| described.extract::<(Vec<u8>, String, String, String)>(py));
+    let raised = match described {
+        Ok((pickled, kind, message, traceback)) => {
+            RaisedException { pickled: pickled.into(), kind, message, traceback, in_encoding }
+        }
+        Err(second) => RaisedException {
+            pickled: Vec::new().into(),
+            kind: "Exception".into(),
+            message: format!("{error}, and describing it raised {second}"),
+            traceback: String::new(),
+            in_encoding,
+        },
+    };
+    TaskFailure::Raised(Box::new(raised))
+}
+
+/// Reads once, first by looking again and again for `spin`, then asleep. Zero: the end.
+fn receive(socket: &mut UnixStream, frames: &mut Frames, spin: Duration) -> std::io::Result<usize> {
+    let start = Instant::now();
+    socket.set_nonblocking(true)?;
+    let mut received = frames.read_from(socket);
+    while would_block(&received) && start.elapsed() < spin {
+        std::thread::yield_now();
+        received = frames.read_from(socket);
+    }
+    socket.set_nonblocking(false)?;
+    while would_block(&received) || interrupted(&received) {
+        received = frames.read_from(socket);
+    }
+    received.map(|(nbytes, _)| nbytes)
+}
+
+type Received = std::io::Result<(usize, usize)>;
+
+fn would_block(received: &Received) -> bool {
+    received.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+}
+
+fn interrupted(received: &Received) -> bool {
+    received.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted)
+}

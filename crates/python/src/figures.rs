@@ -1,0 +1,257 @@
+//! What the manager tells, as Python dicts; the classes around them are Python's.
+
+use freestone_base::{Resources, WorkerId};
+use freestone_core::manager::{
+    Attempt, Explanation, Failure, Record, Statistics, Why, WorkerFigures,
+};
+use freestone_core::wire::{Address, TaskFailure, WorkerStatus};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+/// A dict of the named values.
+macro_rules! dict {
+    ($py:expr, { $($key:literal: $value:expr),* $(,)? }) => {{
+        let dict = PyDict::new($py);
+        $(dict.set_item($key, $value)?;)*
+        dict
+    }};
+}
+
+/// A failure as `freestone.failures.error_of` takes it.
+pub fn failure(py: Python<'_>, failure: &Failure) -> PyResult<Py<PyAny>> {
+    let dict = dict!(py, {
+        "label": &failure.label,
+        "name": failure.name.to_string(),
+        "worker": failure.worker.map(|worker| worker.to_string()),
+        "attempts": failure.attempts,
+    });
+    match &failure.why {
+        Why::Attempt(last) => attempt_failure(&dict, last)?,
+        Why::Killed { kills, last } => {
+            attempt_failure(&dict, last)?;
+            dict.set_item("kind", "killed")?;
+            dict.set_item("kills", kills)?;
+        }
+        Why::Unschedulable { needs, largest } => {
+            dict.set_item("kind", "unschedulable")?;
+            dict.set_item("needs", resources(py, needs)?)?;
+            dict.set_item("largest", resources(py, largest)?)?;
+        }
+        Why::UnknownInput(name) => {
+            dict.set_item("kind", "unknown_input")?;
+            dict.set_item("input", name.to_string())?;
+        }
+        Why::InputLost(name) => {
+            dict.set_item("kind", "input_lost")?;
+            dict.set_item("input", name.to_string())?;
+        }
+        Why::Cancelled => dict.set_item("kind", "cancelled")?,
+        Why::Closed => dict.set_item("kind", "closed")?,
+    }
+    Ok(dict.into_any().unbind())
+}
+
+fn attempt_failure(dict: &Bound<'_, PyDict>, failure: &TaskFailure) -> PyResult<()> {
+    let py = dict.py();
+    let fields = match failure {
+        TaskFailure::Raised(raised) => dict!(py, {
+            "kind": "raised",
+            "pickled": PyBytes::new(py, raised.pickled.as_slice()),
+            "type": &raised.kind,
+            "message": &raised.message,
+            "traceback": &raised.traceback,
+            "in_encoding": raised.in_encoding,
+        }),
+        TaskFailure::Killed { signal, status } => {
+            dict!(py, { "kind": "killed", "signal": signal, "status": status, "kills": 1 })
+        }
+        TaskFailure::TimedOut { timeout_ns } => {
+            dict!(py, { "kind": "timed_out", "timeout_s": *timeout_ns as f64 / 1e9 })
+        }
+        TaskFailure::Cancelled => dict!(py, { "kind": "cancelled" }),
+        TaskFailure::InputLost { name } => {
+            dict!(py, { "kind": "input_lost", "input": name.to_string() })
+        }
+        TaskFailure::StorageFull { needed, free, folder } => dict!(py, {
+            "kind": "storage_full", "needed": needed, "free": free, "folder": folder,
+        }),
+        TaskFailure::FileChanged { path, reason } => {
+            dict!(py, { "kind": "file_changed", "path": path, "reason": reason })
+        }
+    };
+    dict.update(fields.as_mapping())
+}
+
+fn resources<'py>(py: Python<'py>, resources: &Resources) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py, {
+        "cores": resources.cores,
+        "gpus": resources.gpus,
+        "memory": resources.memory,
+        "disk": resources.disk,
+    }))
+}
+
+fn address(address: &Address) -> String {
+    match address {
+        Address::Unix(path) => format!("unix:{path}"),
+        Address::Tcp(host) => format!("tcp:{host}"),
+    }
+}
+
+fn status<'py>(py: Python<'py>, status: &WorkerStatus) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py, {
+        "memory_nbytes": status.memory_nbytes,
+        "disk_nbytes": status.disk_nbytes,
+        "waiting": status.waiting,
+        "running": status.running,
+        "executors_restarted": status.executors_restarted,
+        "sent_nbytes": status.sent_nbytes,
+        "received_nbytes": status.received_nbytes,
+    }))
+}
+
+fn worker<'py>(py: Python<'py>, figures: &WorkerFigures) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py, {
+        "worker": figures.worker.to_string(),
+        "pid": figures.pid,
+        "host": &figures.host,
+        "folder": &figures.folder,
+        "address": address(&figures.address),
+        "resources": resources(py, &figures.resources)?,
+        "slots": figures.slots,
+        "assigned": figures.assigned,
+        "done": figures.done,
+        "blocks": figures.blocks,
+        "nbytes": figures.nbytes,
+        "status": status(py, &figures.status)?,
+    }))
+}
+
+/// The figures of a run.
+pub fn statistics(py: Python<'_>, figures: &Statistics) -> PyResult<Py<PyAny>> {
+    let workers = PyList::empty(py);
+    for figures in &figures.workers {
+        workers.append(worker(py, figures)?)?;
+    }
+    Ok(dict!(py, {
+        "done": figures.done,
+        "failed": figures.failed,
+        "answered": figures.answered,
+        "retried": figures.retried,
+        "recovered": figures.recovered,
+        "waiting": figures.waiting,
+        "ready": figures.ready,
+        "assigned": figures.assigned,
+        "stolen": figures.stolen,
+        "transfers": figures.transfers,
+        "transferred_nbytes": figures.transferred_nbytes,
+        "inline_nbytes": figures.inline_nbytes,
+        "tasks": figures.tasks,
+        "blocks": figures.blocks,
+        "busy_ns": figures.busy_ns,
+        "workers": workers,
+    })
+    .into_any()
+    .unbind())
+}
+
+fn attempt<'py>(py: Python<'py>, attempt: &Attempt) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py, {
+        "worker": attempt.worker.to_string(),
+        "sent_ns": attempt.sent_ns,
+        "start_ns": attempt.start_ns,
+        "duration_ns": attempt.duration_ns,
+        "ended": &attempt.ended,
+    }))
+}
+
+fn labels(workers: &[WorkerId]) -> Vec<String> {
+    workers.iter().map(ToString::to_string).collect()
+}
+
+/// Where blocks are.
+pub fn locations(py: Python<'_>, locations: &[Vec<WorkerId>]) -> PyResult<Py<PyAny>> {
+    let lists: Vec<_> = locations.iter().map(|workers| labels(workers)).collect();
+    Ok(lists.into_pyobject(py)?.unbind())
+}
+
+/// A task's life.
+pub fn explanation(py: Python<'_>, explanation: &Explanation) -> PyResult<Py<PyAny>> {
+    let attempts = PyList::empty(py);
+    for one in &explanation.attempts {
+        attempts.append(attempt(py, one)?)?;
+    }
+    let waits_for: Vec<_> = explanation.waits_for.iter().map(ToString::to_string).collect();
+    Ok(dict!(py, {
+        "stage": explanation.stage,
+        "label": &explanation.label,
+        "waits_for": waits_for,
+        "ahead": explanation.ahead,
+        "resources": resources(py, &explanation.resources)?,
+        "attempts": attempts,
+        "replicas": labels(&explanation.replicas),
+        "nbytes": explanation.nbytes,
+    })
+    .into_any()
+    .unbind())
+}
+
+/// A record of the trace.
+pub fn record<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyDict>> {
+    Ok(match record {
+        Record::Task {
+            label,
+            name,
+            task,
+            attempt,
+            worker,
+            ready_ns,
+            sent_ns,
+            start_ns,
+            duration_ns,
+            nbytes,
+            ended,
+        } => dict!(py, {
+            "kind": "task",
+            "label": label,
+            "name": name.to_string(),
+            "task": task.0,
+            "attempt": attempt,
+            "worker": worker.to_string(),
+            "ready_ns": ready_ns,
+            "sent_ns": sent_ns,
+            "start_ns": start_ns,
+            "duration_ns": duration_ns,
+            "nbytes": nbytes,
+            "ended": ended,
+        }),
+        Record::Transfer { name, source, target, nbytes, end_ns, duration_ns } => dict!(py, {
+            "kind": "transfer",
+            "name": name.to_string(),
+            "source": source.to_string(),
+            "target": target.to_string(),
+            "nbytes": nbytes,
+            "end_ns": end_ns,
+            "duration_ns": duration_ns,
+        }),
+        Record::Joined { worker, at_ns, slots } => dict!(py, {
+            "kind": "joined", "worker": worker.to_string(), "at_ns": at_ns, "slots": slots,
+        }),
+        Record::Left { worker, at_ns } => {
+            dict!(py, { "kind": "left", "worker": worker.to_string(), "at_ns": at_ns })
+        }
+        Record::Cache { worker, at_ns, status: figures } => {
+            let dict = status(py, figures)?;
+            dict.set_item("kind", "cache")?;
+            dict.set_item("worker", worker.to_string())?;
+            dict.set_item("at_ns", at_ns)?;
+            dict
+        }
+    })
+}
+
+/// The error for a future that was put into another cluster's call, or pickled outside any call.
+pub fn foreign(py: Python<'_>, label: &str, name: &str, in_call: bool) -> PyResult<PyErr> {
+    let maker = py.import("freestone.failures")?.getattr("foreign_future")?;
+    Ok(PyErr::from_value(maker.call1((label, name, in_call))?))
+}

@@ -1,0 +1,194 @@
+//! The base of `freestone.Future`: a reference to a block and the cell that says how it fares.
+
+use crate::link::Link;
+use crate::{codec, figures};
+use freestone_base::Name;
+use freestone_core::manager::{Failure, Outcome, Why};
+use freestone_core::net::Cell;
+use freestone_core::wire::{Output, Payload, TaskFailure};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+use smallvec::SmallVec;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How often a wait looks for Ctrl-C.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+/// A reference to a block; the block is needed for as long as it lives.
+pub struct Reference {
+    /// The block.
+    pub name: Name,
+    /// The function that makes it, for people.
+    pub label: Arc<str>,
+    /// Where its outcome comes.
+    pub cell: Arc<Cell>,
+    /// The call that makes it, if one does.
+    pub made_by: Option<Call>,
+    /// The cluster that it belongs to.
+    pub link: Arc<Link>,
+}
+
+/// A call as it was submitted, so that it can be made again.
+#[derive(Clone)]
+pub struct Call {
+    /// The function's number.
+    pub function: u32,
+    /// The pickled arguments.
+    pub arguments: Payload,
+    /// The blocks that they stand on.
+    pub inputs: SmallVec<[Name; 2]>,
+}
+
+impl Drop for Reference {
+    fn drop(&mut self) {
+        self.link.client.release(self.name);
+    }
+}
+
+/// What `freestone.Future` stands on. Made by a cluster only.
+#[pyclass(subclass, frozen, weakref, module = "freestone._native")]
+#[derive(Default)]
+pub struct FutureBase {
+    reference: OnceLock<Reference>,
+}
+
+impl FutureBase {
+    /// A new object of `class`, which derives this one.
+    pub fn create<'py>(
+        class: &Bound<'py, PyType>,
+        reference: Reference,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let future = class.call0()?;
+        let base = future.cast::<Self>()?;
+        // It was made by the line above and can't have a reference yet.
+        let _ = base.get().reference.set(reference);
+        Ok(future)
+    }
+
+    /// What it refers to.
+    pub fn reference(&self) -> PyResult<&Reference> {
+        self.reference
+            .get()
+            .ok_or_else(|| PyRuntimeError::new_err("a Future is made by a cluster, not by hand"))
+    }
+}
+
+/// Waits for a cell with the interpreter released, looking for Ctrl-C. False on timeout.
+pub fn wait(py: Python<'_>, cell: &Cell, spin: Duration, timeout_s: Option<f64>) -> PyResult<bool> {
+    if cell.is_settled() {
+        return Ok(true);
+    }
+    let end = timeout_s.map(|timeout_s| {
+        Instant::now() + Duration::try_from_secs_f64(timeout_s.clamp(0.0, 1e9)).unwrap_or_default()
+    });
+    loop {
+        let left =
+            end.map_or(SIGNALS, |end| end.saturating_duration_since(Instant::now()).min(SIGNALS));
+        if py.detach(|| cell.wait(spin, left)) {
+            return Ok(true);
+        }
+        py.check_signals()?;
+        if end.is_some_and(|end| Instant::now() >= end) {
+            return Ok(false);
+        }
+    }
+}
+
+fn was_cancelled(failure: &Failure) -> bool {
+    matches!(failure.why, Why::Cancelled | Why::Attempt(TaskFailure::Cancelled))
+}
+
+#[pymethods]
+impl FutureBase {
+    #[new]
+    #[pyo3(signature = ())]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// The name of the block: 32 hex digits.
+    #[getter]
+    fn name(&self) -> PyResult<String> {
+        Ok(self.reference()?.name.to_string())
+    }
+
+    /// The name of the function that makes the block, for people.
+    #[getter]
+    fn label(&self) -> PyResult<&str> {
+        Ok(&self.reference()?.label)
+    }
+
+    /// `pending`, `done`, `failed` or `cancelled`.
+    #[getter]
+    fn status(&self) -> PyResult<&'static str> {
+        let status = self.reference()?.cell.inspect(|outcome| match outcome {
+            Outcome::Failed(failure) if was_cancelled(failure) => "cancelled",
+            Outcome::Failed(_) => "failed",
+            _ => "done",
+        });
+        Ok(status.unwrap_or("pending"))
+    }
+
+    /// Bytes of the block; None while they are not known.
+    #[getter]
+    fn nbytes(&self) -> PyResult<Option<u64>> {
+        let nbytes = self.reference()?.cell.inspect(|outcome| match outcome {
+            Outcome::Ready(Output::Inline(bytes)) => Some(bytes.len() as u64),
+            Outcome::Ready(Output::Stored(block)) => Some(block.nbytes),
+            _ => None,
+        });
+        Ok(nbytes.flatten())
+    }
+
+    /// Whether there is a result or an error.
+    fn done(&self) -> PyResult<bool> {
+        Ok(self.reference()?.cell.is_settled())
+    }
+
+    /// Waits for the block; False when `timeout_s` ends first.
+    #[pyo3(signature = (timeout_s=None))]
+    fn _wait(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<bool> {
+        let reference = self.reference()?;
+        wait(py, &reference.cell, reference.link.spin, timeout_s)
+    }
+
+    /// The failure as a dict, or None if there is none (yet).
+    fn _failure(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        match self.reference()?.cell.outcome() {
+            Some(Outcome::Failed(failure)) => Ok(Some(figures::failure(py, &failure)?)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The value of a block that is there; to gather it first may take until `timeout_s`.
+    #[pyo3(signature = (timeout_s=None))]
+    fn _value(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Py<PyAny>> {
+        let reference = self.reference()?;
+        let inline = reference.cell.inspect(|outcome| match outcome {
+            Outcome::Ready(Output::Inline(bytes)) => Some(bytes.clone()),
+            _ => None,
+        });
+        match inline.flatten() {
+            Some(bytes) => Ok(codec::decode_inline(py, bytes.as_slice())?.unbind()),
+            None => reference.link.gather(py, reference.name, timeout_s),
+        }
+    }
+
+    /// A weak reference to its cluster.
+    fn _owner(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        Ok(self.reference()?.link.owner.clone_ref(py))
+    }
+
+    /// Inside the arguments of a call: the position of the block among its inputs.
+    fn __reduce__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let reference = self.reference()?;
+        let owner = codec::encoding_owner(py);
+        if owner.is_some_and(|owner| owner.is(&reference.link.owner)) {
+            return codec::reference(py, reference.name);
+        }
+        let in_call = codec::encoding_owner(py).is_some();
+        Err(figures::foreign(py, &reference.label, &reference.name.to_string(), in_call)?)
+    }
+}

@@ -1,0 +1,540 @@
+//! A cluster's manager as Python sees it: calls, blocks and questions.
+
+use crate::blocks::{self, Home};
+use crate::codec::{self, Arguments, Encoded};
+use crate::figures;
+use crate::future::{Call, FutureBase, Reference, wait};
+use crate::link::Link;
+use crate::options::{Options, keep_of};
+use freestone_base::{FunctionId, Name, WorkerId};
+use freestone_core::manager::{Config, Outcome, Reduction, Request, Submission};
+use freestone_core::net::Cell;
+use freestone_core::net::manager::{ManagerOptions, ManagerThread};
+use freestone_core::wire::{BlockDesc, Form, Output, Payload};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+/// Arguments that are larger become blocks, which are sent once and not with each call.
+const HOIST_NBYTES: usize = 64 << 10;
+/// The first batch of a map is small, so that workers begin at once, and each next one larger.
+const FIRST_BATCH: usize = 16;
+const LARGEST_BATCH: usize = 512;
+
+/// A function's definition, positional arguments and keywords.
+type DecodedCall<'py> = (Bound<'py, PyBytes>, Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>);
+
+struct Function {
+    name: Name,
+    label: Arc<str>,
+    definition: Payload,
+}
+
+/// A cluster's manager, as Python sees it.
+#[pyclass(frozen, module = "freestone._native")]
+pub struct Manager {
+    link: Arc<Link>,
+    future: Py<PyType>,
+    thread: Mutex<Option<ManagerThread>>,
+    functions: Mutex<Vec<Function>>,
+    /// Names of calls that are not pure: no two alike, in this run or another.
+    salt: Name,
+    impure: AtomicU64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Manager {
+    fn future<'py>(
+        &self,
+        py: Python<'py>,
+        name: Name,
+        label: Arc<str>,
+        cell: Arc<Cell>,
+        made_by: Option<Call>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let link = Arc::clone(&self.link);
+        FutureBase::create(self.future.bind(py), Reference { name, label, cell, made_by, link })
+    }
+
+    fn function(&self, function: u32) -> PyResult<(Name, Arc<str>)> {
+        let functions = lock(&self.functions);
+        let known = functions
+            .get(function as usize)
+            .ok_or_else(|| PyValueError::new_err(format!("there is no function {function}")))?;
+        Ok((known.name, Arc::clone(&known.label)))
+    }
+
+    fn output_names(
+        &self,
+        function: Name,
+        arguments: &Arguments,
+        options: &Options,
+    ) -> SmallVec<[Name; 1]> {
+        let mut bytes = Vec::with_capacity(arguments.payload.len() + 64);
+        if options.pure {
+            bytes.extend_from_slice(b"call");
+            bytes.extend_from_slice(&function.0);
+            bytes.extend_from_slice(&(arguments.payload.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(&arguments.payload);
+            arguments.inputs.iter().for_each(|input| bytes.extend_from_slice(&input.0));
+        } else {
+            bytes.extend_from_slice(b"once");
+            bytes.extend_from_slice(&self.salt.0);
+            let number = self.impure.fetch_add(1, Ordering::Relaxed);
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        (0..options.outputs)
+            .map(|index| {
+                bytes.push(index as u8);
+                Name::of(&bytes)
+            })
+            .collect()
+    }
+
+    fn submission(
+        &self,
+        function: (u32, Name),
+        arguments: Arguments,
+        options: &Options,
+    ) -> (Submission, SmallVec<[Arc<Cell>; 1]>) {
+        let outputs = self.output_names(function.1, &arguments, options);
+        let cells: SmallVec<[Arc<Cell>; 1]> = outputs.iter().map(|_| Arc::default()).collect();
+        let submission = Submission {
+            tickets: cells.iter().map(|cell| self.link.client.ticket(cell)).collect(),
+            outputs,
+            function: FunctionId(function.0),
+            arguments: arguments.payload.into(),
+            inputs: arguments.inputs.into(),
+            options: Arc::clone(&options.call),
+            retries: options.retries,
+            priority: options.priority,
+            worker: options.worker,
+        };
+        (submission, cells)
+    }
+
+    /// Pickles a call's arguments. Large ones become blocks first; their futures must be held
+    /// until the call is submitted.
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<(Arguments, Vec<Bound<'py, PyAny>>)> {
+        let owner = self.link.owner.bind(py);
+        let is_large = arguments.iter().any(|argument| codec::is_large(&argument, HOIST_NBYTES));
+        if !is_large {
+            let encoded = codec::encode_arguments(owner, arguments, keywords)?;
+            if encoded.payload.len() <= HOIST_NBYTES {
+                return Ok((encoded, Vec::new()));
+            }
+        }
+        let mut held = Vec::new();
+        let arguments = arguments
+            .iter()
+            .map(|argument| self.hoist(py, argument, &mut held))
+            .collect::<PyResult<Vec<_>>>()?;
+        let arguments = PyTuple::new(py, arguments)?;
+        let hoisted = PyDict::new(py);
+        for (key, value) in keywords.into_iter().flat_map(PyDictMethods::iter) {
+            hoisted.set_item(key, self.hoist(py, value, &mut held)?)?;
+        }
+        Ok((codec::encode_arguments(owner, &arguments, Some(&hoisted))?, held))
+    }
+
+    /// The argument, or the future of the block that it became because it is large.
+    fn hoist<'py>(
+        &self,
+        py: Python<'py>,
+        argument: Bound<'py, PyAny>,
+        held: &mut Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // Futures inside it belong to the call, so it can't be a block of its own.
+        let plain = codec::encode_arguments(
+            self.link.owner.bind(py),
+            &PyTuple::new(py, [&argument])?,
+            None,
+        )?;
+        if plain.payload.len() <= HOIST_NBYTES || !plain.inputs.is_empty() {
+            return Ok(argument);
+        }
+        let block = self.put(py, &argument, "task")?;
+        held.push(block.clone());
+        Ok(block)
+    }
+
+    fn ask(
+        &self,
+        py: Python<'_>,
+        question: impl FnOnce(freestone_base::Ticket) -> Request,
+    ) -> PyResult<Outcome> {
+        let cell = self.link.client.ask(question);
+        wait(py, &cell, self.link.spin, None)?;
+        cell.outcome().ok_or_else(|| PyRuntimeError::new_err("a question was not answered"))
+    }
+}
+
+fn ready(output: Output) -> Arc<Cell> {
+    Arc::new(Cell::settled(Outcome::Ready(output)))
+}
+
+fn call_of(submission: &Submission) -> Call {
+    Call {
+        function: submission.function.0,
+        arguments: submission.arguments.clone(),
+        inputs: submission.inputs.clone(),
+    }
+}
+
+fn names_of(futures: &Bound<'_, PyList>) -> PyResult<Vec<Name>> {
+    futures.iter().map(|future| Ok(future.cast::<FutureBase>()?.get().reference()?.name)).collect()
+}
+
+fn random_name() -> PyResult<Name> {
+    let mut bytes = [0; 16];
+    let mut file = std::fs::File::open("/dev/urandom").map_err(PyOSError::new_err)?;
+    std::io::Read::read_exact(&mut file, &mut bytes).map_err(PyOSError::new_err)?;
+    Ok(Name(bytes))
+}
+
+#[pymethods]
+impl Manager {
+    #[new]
+    #[pyo3(signature = (*, socket, key, owner, future, spin_us, inline_nbytes, transfers_in,
+        transfers_out, trace))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        socket: std::path::PathBuf,
+        key: String,
+        owner: Py<PyAny>,
+        future: Py<PyType>,
+        spin_us: u64,
+        inline_nbytes: usize,
+        transfers_in: u32,
+        transfers_out: u32,
+        trace: bool,
+    ) -> PyResult<Self> {
+        let config = Config { key, transfers_in, transfers_out, trace, ..Config::default() };
+        let thread = ManagerThread::start(ManagerOptions { socket, config, spin_us })
+            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        let link = Link {
+            client: thread.client.clone(),
+            owner,
+            spin: Duration::from_micros(spin_us),
+            inline_nbytes,
+            home: RwLock::default(),
+        };
+        Ok(Self {
+            link: Arc::new(link),
+            future,
+            thread: Mutex::new(Some(thread)),
+            functions: Mutex::default(),
+            salt: random_name()?,
+            impure: AtomicU64::new(0),
+        })
+    }
+
+    /// Says which worker shares this machine with the program, and where its cache is.
+    fn set_home(&self, worker: u32, memory: (&str, u64), disk: (&str, u64)) -> PyResult<()> {
+        let home = Home::open(WorkerId(worker), [memory, disk])?;
+        let mut current = self.link.home.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Some(Arc::new(home));
+        Ok(())
+    }
+
+    /// Tells the manager of a function and gives its number.
+    fn define(&self, label: &str, name: [u8; 16], definition: &[u8]) -> u32 {
+        let mut functions = lock(&self.functions);
+        let function = functions.len() as u32;
+        let definition = Payload::from(definition);
+        functions.push(Function {
+            name: Name(name),
+            label: label.into(),
+            definition: definition.clone(),
+        });
+        self.link.client.request(Request::Define {
+            function: FunctionId(function),
+            label: label.to_owned(),
+            definition,
+        });
+        function
+    }
+
+    /// Submits a call; the futures of its outputs.
+    fn submit<'py>(
+        &self,
+        py: Python<'py>,
+        function: u32,
+        arguments: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+        options: &Options,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (name, label) = self.function(function)?;
+        let (encoded, _held) = self.encode(py, arguments, keywords).map_err(|error| {
+            codec::refusal(py, "argument", (arguments, keywords), &label, &error)
+        })?;
+        let (submission, cells) = self.submission((function, name), encoded, options);
+        let names = submission.outputs.clone();
+        let call = call_of(&submission);
+        self.link.client.request(Request::Submit(vec![submission]));
+        let mut futures = names.into_iter().zip(cells).map(|(name, cell)| {
+            self.future(py, name, Arc::clone(&label), cell, Some(call.clone()))
+        });
+        if options.outputs == 1 {
+            return futures.next().expect("a call has an output");
+        }
+        Ok(PyTuple::new(py, futures.collect::<PyResult<Vec<_>>>()?)?.into_any())
+    }
+
+    /// Submits a call for each tuple of arguments; their futures.
+    fn map<'py>(
+        &self,
+        py: Python<'py>,
+        function: u32,
+        arguments: &Bound<'py, PyAny>,
+        options: &Options,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (name, label) = self.function(function)?;
+        let futures = PyList::empty(py);
+        let mut held = Vec::new();
+        let mut batch = Vec::with_capacity(FIRST_BATCH);
+        let mut full = FIRST_BATCH;
+        let mut first_error = None;
+        for item in arguments.try_iter()? {
+            let encoded = item.and_then(|item| {
+                let arguments = item.cast_into::<PyTuple>()?;
+                self.encode(py, &arguments, None).map_err(|error| {
+                    codec::refusal(py, "argument", (&arguments, py.None()), &label, &error)
+                })
+            });
+            let encoded = match encoded {
+                Ok((encoded, blocks)) => {
+                    held.extend(blocks);
+                    encoded
+                }
+                Err(error) => {
+                    first_error = Some(error);
+                    break;
+                }
+            };
+            let (submission, cells) = self.submission((function, name), encoded, options);
+            let cell = cells.into_iter().next().expect("a mapped call has one output");
+            let (output, made_by) = (submission.outputs[0], Some(call_of(&submission)));
+            futures.append(self.future(py, output, Arc::clone(&label), cell, made_by)?)?;
+            batch.push(submission);
+            if batch.len() >= full {
+                full = (2 * full).min(LARGEST_BATCH);
+                let batch = std::mem::replace(&mut batch, Vec::with_capacity(full));
+                self.link.client.request(Request::Submit(batch));
+            }
+        }
+        self.link.client.request(Request::Submit(batch));
+        first_error.map_or(Ok(futures), Err)
+    }
+
+    /// Makes a value a block.
+    #[pyo3(signature = (value, keep="task"))]
+    fn put<'py>(
+        &self,
+        py: Python<'py>,
+        value: &Bound<'py, PyAny>,
+        keep: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let label: Arc<str> = "put".into();
+        match codec::encode_value(value, self.link.inline_nbytes)? {
+            Encoded::Inline(bytes) => {
+                let name = blocks::name_of_inline(&bytes);
+                let bytes = Payload::from(bytes);
+                self.link.client.request(Request::PutInline { name, bytes: bytes.clone() });
+                self.future(py, name, label, ready(Output::Inline(bytes)), None)
+            }
+            Encoded::Large { pickle, buffers } => {
+                let home = self.link.home()?;
+                let (block, path) = blocks::put_value(py, &home.folder, &pickle, &buffers)?;
+                self.adopted(py, block, path, true, keep, label)
+            }
+        }
+    }
+
+    /// Makes a file of the user's a block that is used where it lies.
+    fn adopt<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        name: [u8; 16],
+        nbytes: u64,
+        checksum: u64,
+        basename: String,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let form = Form::File(basename);
+        let block = BlockDesc { name: Name(name), nbytes, checksum, form };
+        self.adopted(py, block, path, false, "session", "file".into())
+    }
+
+    /// Combines blocks by `function` until one is left.
+    #[allow(clippy::too_many_arguments)]
+    fn reduce<'py>(
+        &self,
+        py: Python<'py>,
+        function: u32,
+        futures: &Bound<'py, PyList>,
+        arity: u32,
+        commutes: bool,
+        options: &Options,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (name, label) = self.function(function)?;
+        let inputs = names_of(futures)?;
+        if inputs.is_empty() || arity < 2 {
+            return Err(PyValueError::new_err(
+                "a reduction takes inputs, and two at a time at least",
+            ));
+        }
+        let output = blocks::name_of_reduction(name, &inputs, commutes);
+        let arguments = (2..=arity as usize)
+            .map(|count| Ok(codec::positions(py, count)?.into()))
+            .collect::<PyResult<Vec<Payload>>>()?;
+        let cell = self.link.client.ask(|ticket| {
+            Request::Reduce(Reduction {
+                output,
+                function: FunctionId(function),
+                arguments,
+                inputs,
+                arity,
+                commutes,
+                options: Arc::clone(&options.call),
+                retries: options.retries,
+                priority: options.priority,
+                ticket,
+            })
+        });
+        self.future(py, output, label, cell, None)
+    }
+
+    /// The call that makes a block: its function's definition, its arguments and keywords.
+    fn call_of<'py>(&self, py: Python<'py>, future: &FutureBase) -> PyResult<DecodedCall<'py>> {
+        let call = future
+            .reference()?
+            .made_by
+            .as_ref()
+            .ok_or_else(|| PyValueError::new_err("this block was not made by a call"))?;
+        let values = call
+            .inputs
+            .iter()
+            .map(|name| self.link.gather(py, *name, None))
+            .collect::<PyResult<Vec<_>>>()?;
+        let definition = lock(&self.functions)
+            .get(call.function as usize)
+            .map(|function| function.definition.clone())
+            .ok_or_else(|| PyValueError::new_err("the function is unknown"))?;
+        let (arguments, keywords) = codec::decode_arguments(py, call.arguments.as_slice(), values)?;
+        Ok((PyBytes::new(py, definition.as_slice()), arguments, keywords))
+    }
+
+    /// Cancels what makes these blocks.
+    fn cancel(&self, futures: &Bound<'_, PyList>) -> PyResult<()> {
+        self.link.client.request(Request::Cancel(names_of(futures)?));
+        Ok(())
+    }
+
+    /// Numbers of the workers that hold each of the blocks.
+    fn who_has(&self, py: Python<'_>, futures: &Bound<'_, PyList>) -> PyResult<Py<PyAny>> {
+        let names = names_of(futures)?;
+        match self.ask(py, |ticket| Request::WhoHas { names, ticket })? {
+            Outcome::Locations(locations) => figures::locations(py, &locations),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// A task's life, as a dict.
+    fn explain(&self, py: Python<'_>, future: &FutureBase) -> PyResult<Py<PyAny>> {
+        let name = future.reference()?.name;
+        match self.ask(py, |ticket| Request::Explain { name, ticket })? {
+            Outcome::Explained(explanation) => figures::explanation(py, &explanation),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The run's figures, as a dict.
+    fn statistics(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match self.ask(py, |ticket| Request::Statistics { ticket })? {
+            Outcome::Statistics(statistics) => figures::statistics(py, &statistics),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Lets a worker go.
+    fn retire(&self, worker: u32) {
+        self.link.client.request(Request::Retire(WorkerId(worker)));
+    }
+
+    /// Records of the trace since the last call, as dicts.
+    fn take_records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let records = match lock(&self.thread).as_ref() {
+            Some(thread) => std::mem::take(&mut *lock(&thread.records)),
+            None => Vec::new(),
+        };
+        let list = PyList::empty(py);
+        for record in &records {
+            list.append(figures::record(py, record)?)?;
+        }
+        Ok(list)
+    }
+
+    /// Ends the run. Settles what waits. May be called twice.
+    fn close(&self, py: Python<'_>) {
+        let thread = lock(&self.thread).take();
+        if let Some(mut thread) = thread {
+            py.detach(|| thread.close());
+        }
+    }
+
+    /// In a child of the program, which has no manager's thread: there the run has ended.
+    fn forget(&self) {
+        std::mem::forget(lock(&self.thread).take());
+        self.link.client.close();
+    }
+
+    /// Whether the run has ended.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.link.client.is_closed()
+    }
+}
+
+impl Manager {
+    fn adopted<'py>(
+        &self,
+        py: Python<'py>,
+        block: BlockDesc,
+        path: String,
+        owned: bool,
+        keep: &str,
+        label: Arc<str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (worker, keep) = (self.link.home()?.worker, keep_of(keep)?);
+        let name = block.name;
+        let cell = self.link.client.ask(|ticket| Request::Put {
+            block,
+            path,
+            owned,
+            worker,
+            keep,
+            ticket,
+        });
+        self.future(py, name, label, cell, None)
+    }
+}
+
+fn unexpected(outcome: &Outcome) -> PyErr {
+    match outcome {
+        Outcome::Failed(_) => PyRuntimeError::new_err("the cluster is closed"),
+        other => PyRuntimeError::new_err(format!("the manager answered {other:?}")),
+    }
+}

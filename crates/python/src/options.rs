@@ -1,0 +1,90 @@
+//! How a call is to be run, checked once and shared by all calls of a function.
+
+use freestone_base::{Resources, WorkerId};
+use freestone_core::wire::{CallOptions, Isolation, Keep};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// The options of a call, in the form in which they travel.
+#[pyclass(frozen, module = "freestone._native")]
+pub struct Options {
+    /// What goes to the worker.
+    pub call: Arc<CallOptions>,
+    /// How often it may fail before it fails for good.
+    pub retries: u32,
+    /// Larger runs first.
+    pub priority: i32,
+    /// Only there.
+    pub worker: Option<WorkerId>,
+    /// Whether equal calls have equal results.
+    pub pure: bool,
+    /// How many outputs the function has.
+    pub outputs: usize,
+}
+
+fn isolation_of(text: &str) -> PyResult<Isolation> {
+    match text {
+        "shared" => Ok(Isolation::Shared),
+        "fork" => Ok(Isolation::Fork),
+        "process" => Ok(Isolation::Process),
+        _ => Err(PyValueError::new_err(format!(
+            "isolation is 'shared', 'fork' or 'process', not {text:?}"
+        ))),
+    }
+}
+
+/// How long a block stays, by its word.
+pub fn keep_of(text: &str) -> PyResult<Keep> {
+    match text {
+        "task" => Ok(Keep::Task),
+        "session" => Ok(Keep::Session),
+        "worker" => Ok(Keep::Worker),
+        "forever" => Ok(Keep::Forever),
+        _ => Err(PyValueError::new_err(format!(
+            "keep is 'task', 'session', 'worker' or 'forever', not {text:?}"
+        ))),
+    }
+}
+
+#[pymethods]
+impl Options {
+    #[new]
+    #[pyo3(signature = (*, cores=1, gpus=0, memory=0, disk=0, isolation="shared", keep="task",
+        timeout_s=None, retries=0, priority=0, worker=None, pure=true, outputs=1))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        cores: u32,
+        gpus: u32,
+        memory: u64,
+        disk: u64,
+        isolation: &str,
+        keep: &str,
+        timeout_s: Option<f64>,
+        retries: u32,
+        priority: i32,
+        worker: Option<u32>,
+        pure: bool,
+        outputs: usize,
+    ) -> PyResult<Self> {
+        if timeout_s.is_some_and(|timeout_s| !(timeout_s > 0.0 && timeout_s < 1e9)) {
+            return Err(PyValueError::new_err("timeout_s must be a positive number of seconds"));
+        }
+        if outputs == 0 {
+            return Err(PyValueError::new_err("a call has at least one output"));
+        }
+        Ok(Self {
+            call: Arc::new(CallOptions {
+                resources: Resources { cores, gpus, memory, disk },
+                isolation: isolation_of(isolation)?,
+                keep: keep_of(keep)?,
+                timeout_ns: timeout_s.map(|timeout_s| (timeout_s * 1e9) as u64),
+            }),
+            retries,
+            priority,
+            worker: worker.map(WorkerId),
+            pure,
+            outputs,
+        })
+    }
+}

@@ -1,0 +1,53 @@
+//! The process of a worker.
+
+use freestone_base::Resources;
+use freestone_core::net::worker::{self, WorkerOptions};
+use freestone_core::wire::Address;
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// Runs a worker until its manager ends.
+#[pyfunction]
+#[pyo3(signature = (*, manager, key, folder, memory_dir, disk_dir, cache, executors, ram, memory,
+    disk, gpus, spin_us, transfers_in, transfers_out, links, executor_command))]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // as PyO3 extracts them
+pub fn run_worker(
+    py: Python<'_>,
+    manager: String,
+    key: String,
+    folder: PathBuf,
+    memory_dir: PathBuf,
+    disk_dir: PathBuf,
+    cache: Option<PathBuf>,
+    executors: u32,
+    ram: u64,
+    memory: u64,
+    disk: u64,
+    gpus: u32,
+    spin_us: u64,
+    transfers_in: u32,
+    transfers_out: u32,
+    links: bool,
+    executor_command: Vec<String>,
+) -> PyResult<()> {
+    let options = WorkerOptions {
+        manager: Address::Unix(manager),
+        key,
+        socket: folder.join(format!("worker-{}.sock", std::process::id())),
+        resources: Resources { cores: executors, gpus, memory: ram, disk },
+        slots: executors,
+        memory_dir,
+        disk_dir,
+        forever_dir: cache,
+        memory_quota: memory,
+        disk_quota: disk,
+        executor_command,
+        environment: Vec::new(),
+        spin_us,
+        transfers_in,
+        transfers_out,
+        links,
+    };
+    py.detach(|| worker::run_worker(options)).map_err(|error| PyOSError::new_err(error.to_string()))
+}

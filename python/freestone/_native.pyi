@@ -1,0 +1,163 @@
+"""The native half: manager, worker and executor. Not for users; see `freestone.Cluster`."""
+
+from collections.abc import Iterable
+from typing import Any, final
+
+from typing_extensions import disjoint_base
+
+__all__ = [
+    "FutureBase",
+    "Hold",
+    "Manager",
+    "MappedBuffer",
+    "Options",
+    "Watch",
+    "encoding_owner",
+    "fresh_claims",
+    "load_input",
+    "name_file",
+    "run_executor",
+    "run_worker",
+]
+
+@disjoint_base
+class FutureBase:
+    """A reference to a block; the block is needed for as long as it lives."""
+
+    def __new__(cls) -> FutureBase: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def nbytes(self) -> int | None: ...
+    def done(self) -> bool: ...
+    def _wait(self, timeout_s: float | None = None) -> bool: ...
+    def _failure(self) -> dict[str, Any] | None: ...
+    def _value(self, timeout_s: float | None = None) -> Any: ...
+    def _owner(self) -> Any: ...
+    def __reduce__(self) -> Any: ...
+
+@final
+class Options:
+    """How a call is to be run, in the form in which it travels."""
+
+    def __new__(
+        cls,
+        *,
+        cores: int = 1,
+        gpus: int = 0,
+        memory: int = 0,
+        disk: int = 0,
+        isolation: str = "shared",
+        keep: str = "task",
+        timeout_s: float | None = None,
+        retries: int = 0,
+        priority: int = 0,
+        worker: int | None = None,
+        pure: bool = True,
+        outputs: int = 1,
+    ) -> Options: ...
+
+@final
+class Manager:
+    """A cluster's manager: a thread that never holds the interpreter."""
+
+    def __new__(
+        cls,
+        *,
+        socket: str,
+        key: str,
+        owner: Any,
+        future: type[FutureBase],
+        spin_us: int,
+        inline_nbytes: int,
+        transfers_in: int,
+        transfers_out: int,
+        trace: bool,
+    ) -> Manager: ...
+    @property
+    def closed(self) -> bool: ...
+    def set_home(self, worker: int, memory: tuple[str, int], disk: tuple[str, int]) -> None: ...
+    def define(self, label: str, name: bytes, definition: bytes) -> int: ...
+    def submit(
+        self,
+        function: int,
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any] | None,
+        options: Options,
+    ) -> Any: ...
+    def map(
+        self, function: int, arguments: Iterable[tuple[Any, ...]], options: Options
+    ) -> list[Any]: ...
+    def put(self, value: Any, keep: str = "task") -> Any: ...
+    def adopt(self, path: str, name: bytes, nbytes: int, checksum: int, basename: str) -> Any: ...
+    def reduce(
+        self, function: int, futures: list[Any], arity: int, commutes: bool, options: Options
+    ) -> Any: ...
+    def call_of(
+        self, future: FutureBase
+    ) -> tuple[bytes, tuple[Any, ...], dict[str, Any] | None]: ...
+    def cancel(self, futures: list[Any]) -> None: ...
+    def who_has(self, futures: list[Any]) -> list[list[str]]: ...
+    def explain(self, future: FutureBase) -> dict[str, Any]: ...
+    def statistics(self) -> dict[str, Any]: ...
+    def retire(self, worker: int) -> None: ...
+    def take_records(self) -> list[dict[str, Any]]: ...
+    def close(self) -> None: ...
+    def forget(self) -> None: ...
+
+@final
+class Watch:
+    """Tells which futures are settled, in the order in which they are."""
+
+    def __new__(cls) -> Watch: ...
+    def add(self, future: FutureBase, key: int) -> None: ...
+    def push(self, key: int) -> None: ...
+    def take(self, timeout_s: float) -> list[int]: ...
+
+@final
+class MappedBuffer:
+    """Some bytes of a mapped block, read-only."""
+
+    def __len__(self) -> int: ...
+
+@final
+class Hold:
+    """Keeps a file block in place while a `freestone.File` lives."""
+
+def encoding_owner() -> Any: ...
+def load_input(position: int) -> Any: ...
+def name_file(path: str) -> tuple[str, int]: ...
+def fresh_claims() -> bytes: ...
+def run_executor(
+    *,
+    socket: int,
+    page: int,
+    memory: tuple[str, int],
+    disk: tuple[str, int],
+    inline_nbytes: int,
+    spin_us: int,
+    hooks: Any,
+) -> None: ...
+def run_worker(
+    *,
+    manager: str,
+    key: str,
+    folder: str,
+    memory_dir: str,
+    disk_dir: str,
+    cache: str | None,
+    executors: int,
+    ram: int,
+    memory: int,
+    disk: int,
+    gpus: int,
+    spin_us: int,
+    transfers_in: int,
+    transfers_out: int,
+    links: bool,
+    executor_command: list[str],
+) -> None: ...

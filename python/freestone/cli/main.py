@@ -1,0 +1,77 @@
+"""From the words of a command line to an exit status."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from freestone import __version__
+from freestone.cli import demo, info, run, status, worker
+from freestone.cli.output import Output
+from freestone.errors import FreestoneError
+
+__all__ = ["main"]
+
+COMMANDS: dict[str, ModuleType] = {
+    "run": run,
+    "demo": demo,
+    "status": status,
+    "info": info,
+    "worker": worker,
+}
+REFUSED, UNEXPECTED, INTERRUPTED = 2, 1, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The words after ``freestone``; by default those of this process.
+
+    Returns
+    -------
+    int
+        0; 2 for an error of freestone's, which is told in a line; 1 for any other, told with its
+        traceback; 130 after Ctrl-C; or what a script exits with.
+    """
+    arguments = _parser().parse_args(argv)
+    output = Output("json" if arguments.json else "quiet" if arguments.quiet else "table")
+    try:
+        status: int = COMMANDS[arguments.command].execute(arguments, output)
+        sys.stdout.flush()
+    except FreestoneError as error:
+        output.fail(error.slug, str(error), getattr(error, "__notes__", ()))
+        return REFUSED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read has gone; Python would complain again when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNEXPECTED
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        return UNEXPECTED
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="freestone", description="One runtime for data-intensive Python."
+    )
+    parser.add_argument("--version", action="version", version=f"freestone {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, command in COMMANDS.items():
+        summary = (command.__doc__ or "").splitlines()[0]
+        below = commands.add_parser(name, help=summary, description=command.__doc__)
+        form = below.add_mutually_exclusive_group()
+        form.add_argument("--json", action="store_true", help="say it as JSON")
+        form.add_argument("--quiet", action="store_true", help="say nothing")
+        command.configure(below)
+    return parser

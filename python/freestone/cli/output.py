@@ -1,0 +1,78 @@
+"""What commands say: a table for people, JSON for programs, or nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TextIO
+
+__all__ = ["Form", "Output", "pairs", "table"]
+
+Form = Literal["table", "json", "quiet"]
+
+
+class Output:
+    """Says what a command found, in the form that was asked for.
+
+    Parameters
+    ----------
+    form : {"table", "json", "quiet"}
+        Which.
+    stream : file, optional
+        Where; standard output by default.
+    """
+
+    def __init__(self, form: Form, stream: TextIO | None = None) -> None:
+        self.form: Form = form
+        self._stream = stream
+
+    def show(self, data: Mapping[str, Any] | Sequence[Any], text: Callable[[], str]) -> None:
+        """Show data as JSON, or as the text made from them."""
+        if self.form == "json":
+            self._print(json.dumps(data, indent=2, default=str))
+        elif self.form == "table":
+            self._print(text())
+
+    def fail(self, slug: str, message: str, notes: Iterable[str] = ()) -> None:
+        """Tell an error: to people on standard error, to programs as JSON as well."""
+        print(f"{slug}: {message}", *notes, sep="\n", file=sys.stderr)
+        if self.form == "json":
+            self._print(json.dumps({"error": slug, "message": message}, indent=2))
+
+    def _print(self, text: str) -> None:
+        if text:
+            print(text, file=self._stream or sys.stdout, flush=True)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Lay out rows under their heads; columns of numbers stand to the right.
+
+    Examples
+    --------
+    >>> print(table(["name", "calls"], [["mass", 12], ["add", 3]]))
+    name  calls
+    mass     12
+    add       3
+    """
+    texts = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *texts, strict=True)]
+    numeric = [
+        bool(texts) and all(text[:1].isdigit() or text == "-" for text in column)
+        for column in zip(*texts, strict=True)
+    ] or [False] * len(head)
+    lines = [
+        "  ".join(
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(row, widths, numeric, strict=True)
+        ).rstrip()
+        for row in [head, *texts]
+    ]
+    return "\n".join(lines)
+
+
+def pairs(items: Iterable[tuple[str, object]]) -> str:
+    """Lay out names and values in two columns."""
+    items = list(items)
+    width = max((len(name) for name, _ in items), default=0)
+    return "\n".join(f"{name.ljust(width)}  {value}".rstrip() for name, value in items)

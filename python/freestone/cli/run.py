@@ -1,0 +1,78 @@
+"""Run a script, with settings for the clusters that it opens."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterable
+
+from freestone.cli.output import Output
+from freestone.errors import ConfigurationError, FileMissingError
+
+__all__ = ["configure", "execute"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Describe the words of this command."""
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        dest="settings",
+        help="a setting of freestone, such as executors=4 or trace=run.jsonl",
+    )
+    parser.add_argument("script", metavar="SCRIPT", help="a Python file")
+    parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="for the script")
+
+
+def execute(arguments: argparse.Namespace, output: Output) -> int:
+    """Run the script as ``__main__``, with its own ``sys.argv`` and folder.
+
+    Returns
+    -------
+    int
+        What it exits with.
+    """
+    if not os.path.isfile(arguments.script):
+        raise FileMissingError(arguments.script)
+    _apply(arguments.settings)
+    begin = time.perf_counter()
+    status = _run(arguments.script, arguments.args)
+    seconds = time.perf_counter() - begin
+    data = {"script": arguments.script, "status": status, "seconds": round(seconds, 6)}
+    output.show(data, str)
+    return status
+
+
+def _apply(settings: Iterable[str]) -> None:
+    from freestone.config import PREFIX, Config
+
+    for text in settings:
+        name, sign, value = text.partition("=")
+        if not sign:
+            problem = f"--set {text} has no value; write --set NAME=VALUE"
+            raise ConfigurationError(problem, key=name, origin="the command line")
+        os.environ[f"{PREFIX}{name.upper()}"] = value
+    Config.load()
+
+
+def _run(script: str, words: list[str]) -> int:
+    import runpy
+
+    sys.argv = [script, *words]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        return _status_of(end)
+    return 0
+
+
+def _status_of(end: SystemExit) -> int:
+    if end.code is None or isinstance(end.code, int):
+        return end.code or 0
+    print(end.code, file=sys.stderr)
+    return 1

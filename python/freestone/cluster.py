@@ -1,0 +1,520 @@
+"""Clusters: where calls go."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Self
+
+from freestone import _native, functions, hosts
+from freestone.commands import Command, run_command
+from freestone.compat import offer_joblib
+from freestone.config import Config, parse_nbytes
+from freestone.errors import ClosedError, ConfigurationError
+from freestone.files import File, fetch
+from freestone.future import Future
+from freestone.observe.figures import Explanation, Statistics
+from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
+
+if TYPE_CHECKING:
+    import concurrent.futures
+
+    from freestone.observe.progress import Progress
+
+__all__ = ["Cluster", "as_completed", "current", "wait"]
+
+_open: list[Cluster] = []
+
+
+def _forget_all() -> None:
+    """In a child of this process, which has no manager: its clusters are closed there."""
+    while _open:
+        _open.pop()._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+
+
+def current() -> Cluster | None:
+    """Return the cluster that was opened last and is still open, or None."""
+    return _open[-1] if _open else None
+
+
+class Cluster:
+    """Workers that run calls and hold blocks, and the manager that leads them.
+
+    Parameters
+    ----------
+    workers
+        How many workers to start on this machine; one by default. Workers share nothing but
+        sockets, as if each were a node.
+    executors
+        Processes per worker that run calls; by default the machine's cores are shared out.
+    memory, disk
+        What each worker may hold in memory and on disk: bytes, or a text such as ``"2GiB"``.
+    **settings
+        All other settings of `freestone.config.Config`.
+
+    Raises
+    ------
+    ConfigurationError
+        For an unknown or wrong setting.
+    ClusterStartError
+        When the workers don't start.
+
+    Examples
+    --------
+    >>> import freestone as fs
+    >>> with fs.Cluster(executors=2) as cluster:
+    ...     cluster.submit(pow, 2, 10).result()
+    1024
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        self.config = Config.load(settings)
+        self._functions: dict[tuple[bytes, str], int] = {}
+        self._files: dict[str, Future] = {}
+        self._callbacks = Callbacks()
+        self._site = hosts.local.Site.create(self.config)
+        self.started = time.time()
+        self._manager = _native.Manager(
+            socket=self._site.socket,
+            key=self._site.key,
+            owner=weakref.ref(self),
+            future=Future,
+            spin_us=int(self.config.spin_us),
+            inline_nbytes=self.config.inline_nbytes,
+            transfers_in=self.config.transfers_in,
+            transfers_out=self.config.transfers_out,
+            trace=self.config.trace is not None,
+        )
+        try:
+            self._site.start(self._joined, self._settle_at)
+            self._settle_at(self._site.home)
+            self._site.serve(self._answer)
+        except BaseException:
+            self._abandon()
+            raise
+        _open.append(self)
+        atexit.register(self.close)
+        offer_joblib()
+        self._progress = self._show_progress() if self.config.progress else None
+
+    def _joined(self) -> list[str]:
+        return [worker["folder"] for worker in self._manager.statistics()["workers"]]
+
+    def _settle_at(self, node: hosts.local.Node) -> None:
+        """Make the worker of a node the home of the program's own blocks, if it is the first."""
+        if node is not self._site.home:
+            return
+        for worker in self._manager.statistics()["workers"]:
+            if worker["folder"] == node.memory_dir:
+                number = int(worker["worker"].removeprefix("worker-"))
+                memory, disk = (node.memory_dir, node.memory), (node.disk_dir, node.disk)
+                self._manager.set_home(number, memory, disk)
+
+    # -- calls ------------------------------------------------------------------------------
+
+    def submit(
+        self,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        name: str | None = None,
+        priority: int = 0,
+        resources: Mapping[str, int | str] | None = None,
+        retries: int | None = None,
+        timeout_s: float | None = None,
+        isolation: str = "shared",
+        keep: str = "task",
+        pure: bool = True,
+        hoist: bool = True,
+        worker: int | None = None,
+        **kwargs: Any,
+    ) -> Future:
+        """Submit a call; its future comes back at once.
+
+        Parameters
+        ----------
+        function
+            Any callable. Its code goes to each worker once.
+        *args, **kwargs
+            Its arguments. Futures and files in them, however deep, become their values.
+        name
+            What people see; the function's name by default.
+        priority
+            Calls of larger priority run first.
+        resources
+            What it takes while it runs: ``cores`` (1 by default), ``gpus``, ``memory``, ``disk``
+            (bytes, or a text such as ``"1GiB"``).
+        retries
+            How often it may raise or time out before it fails for good.
+        timeout_s
+            The longest that one attempt may run, in seconds.
+        isolation
+            ``"shared"``: in a resident executor. ``"fork"``: in a child of it, so that nothing
+            it does to its process outlasts the call. ``"process"``: in a new interpreter.
+        keep
+            How long the result stays when no future and no task needs it any more: ``"task"``
+            (not at all), ``"session"``, ``"worker"``, or ``"forever"`` (on disk, for later runs, in
+            the folder that the setting `cache` names).
+        pure
+            Whether equal calls have equal results, so that one that was made before is not made
+            again while its result is there.
+        hoist
+            Whether modules that the function imports are imported before its first call.
+        worker
+            The number of the worker to run it on; by default where it can start soonest.
+
+        Returns
+        -------
+        Future
+
+        Notes
+        -----
+        Costs some microseconds. A large argument becomes a block, which is sent only once.
+        """
+        options = {
+            "name": name,
+            "priority": priority,
+            "resources": resources,
+            "retries": retries,
+            "timeout_s": timeout_s,
+            "isolation": isolation,
+            "keep": keep,
+            "pure": pure,
+            "hoist": hoist,
+            "worker": worker,
+        }
+        future: Future = self._submit(function, args, kwargs, options)
+        return future
+
+    def map(
+        self, function: Callable[..., Any], /, *iterables: Iterable[Any], **options: Any
+    ) -> list[Future]:
+        """Submit a call for each element, as the builtin `map` does.
+
+        Parameters
+        ----------
+        function
+            Any callable.
+        *iterables
+            The arguments; the shortest decides how many calls there are.
+        **options
+            Those of `submit`.
+        """
+        number, native = self._prepare(function, options)
+        futures: list[Future] = self._manager.map(number, zip(*iterables, strict=False), native)
+        return futures
+
+    def _submit(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        options: Mapping[str, Any],
+        outputs: int = 1,
+    ) -> Any:
+        number, native = self._prepare(function, options, outputs)
+        return self._manager.submit(number, args, kwargs, native)
+
+    def _prepare(
+        self, function: Callable[..., Any], options: Mapping[str, Any], outputs: int = 1
+    ) -> tuple[int, _native.Options]:
+        self._require_open("submit a call")
+        options = dict(options)
+        self._require_cache(options.get("keep"))
+        resources = options.pop("resources", None)
+        if options.get("retries") is None:
+            options["retries"] = self.config.retries
+        name, hoist = options.pop("name", None), options.pop("hoist", True)
+        number = self._define(function, name, hoist)
+        amounts = tuple(resources.items()) if resources else ()
+        return number, _options(amounts, outputs, tuple(options.items()))
+
+    def _define(self, function: Callable[..., Any], name: str | None, hoist: bool) -> int:
+        encoded = functions.encode(function, hoist=hoist)
+        label = name or encoded.label
+        key = (encoded.name, label)
+        number = self._functions.get(key)
+        if number is None:
+            number = self._manager.define(label, encoded.name, encoded.definition)
+            self._functions[key] = number
+        return number
+
+    def _reduce(
+        self,
+        function: Callable[..., Any],
+        blocks: Sequence[Any],
+        arity: int,
+        commutes: bool,
+        options: Mapping[str, Any],
+    ) -> Future:
+        number, native = self._prepare(function, options)
+        futures = [block if isinstance(block, Future) else self.put(block) for block in blocks]
+        result: Future = self._manager.reduce(number, futures, arity, commutes, native)
+        return result
+
+    def command(
+        self,
+        command: str | Sequence[str],
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        outputs: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Command:
+        """Run a command line in a folder of its own, with files in and out.
+
+        Parameters
+        ----------
+        command
+            A text for the shell, or a list of words that is run as it is.
+        inputs
+            What each name in the folder holds: a file, a future of one, bytes or text.
+        outputs
+            Names of files that it must leave there; each becomes a block.
+        env
+            Environment variables besides the worker's.
+        **options
+            Those of `submit`.
+
+        Returns
+        -------
+        Command
+            Has `outputs`, futures by name, and `stdout`, the future of what it printed.
+
+        Raises
+        ------
+        subprocess.CalledProcessError
+            At `result()`, when it ends with another status than 0.
+        """
+        args = (command, dict(inputs or {}), tuple(outputs), dict(env or {}))
+        options.setdefault("name", command if isinstance(command, str) else " ".join(command))
+        futures = self._submit(run_command, args, {}, options, outputs=1 + len(outputs))
+        if not outputs:
+            futures = (futures,)
+        return Command(futures[0], dict(zip(outputs, futures[1:], strict=True)))
+
+    # -- blocks -----------------------------------------------------------------------------
+
+    def put(self, value: Any, *, keep: str = "task") -> Future:
+        """Make a value a block, named by its content.
+
+        Notes
+        -----
+        A large value is copied once, into the cache of the worker on this machine.
+        """
+        self._require_open("put a value")
+        self._require_cache(keep)
+        if isinstance(value, File):
+            return self._block_of(value)
+        future: Future = self._manager.put(value, keep)
+        return future
+
+    def scatter(self, values: Iterable[Any], *, keep: str = "task") -> list[Future]:
+        """Make each of some values a block; see `put`."""
+        return [self.put(value, keep=keep) for value in values]
+
+    def gather(self, futures: Any, *, errors: str = "raise") -> Any:
+        """Return the values of futures, in the shape in which they are given.
+
+        Parameters
+        ----------
+        futures
+            A future, or lists, tuples, sets and dicts of them.
+        errors
+            ``"raise"`` the first error, or ``"skip"`` failed futures in lists, tuples and sets.
+        """
+        if errors not in ("raise", "skip"):
+            raise ValueError(f"errors={errors!r}: give 'raise' or 'skip'")
+        if isinstance(futures, Future):
+            return futures.result()
+        if isinstance(futures, Mapping):
+            return {key: self.gather(value, errors=errors) for key, value in futures.items()}
+        if not isinstance(futures, list | tuple | set | frozenset):
+            return futures
+        values = []
+        for future in futures:
+            try:
+                values.append(self.gather(future, errors=errors))
+            except Exception:
+                if errors == "raise":
+                    raise
+        return type(futures)(values)
+
+    def who_has(self, futures: Iterable[Future] | Future) -> dict[str, list[str]]:
+        """Return for each block, by name, the workers that hold it.
+
+        A small value lies with the manager and stands with no worker.
+        """
+        futures = [futures] if isinstance(futures, Future) else list(futures)
+        workers = self._manager.who_has(futures)
+        return dict(zip((future.name for future in futures), workers, strict=True))
+
+    def cancel(self, futures: Iterable[Future] | Future) -> None:
+        """Cancel tasks, also those that run, and all that depends on them."""
+        self._manager.cancel([futures] if isinstance(futures, Future) else list(futures))
+
+    def wait(
+        self,
+        futures: Iterable[Future],
+        timeout_s: float | None = None,
+        return_when: str = "ALL_COMPLETED",
+    ) -> DoneAndNotDone:
+        """Wait for futures; see `freestone.wait`."""
+        return wait(futures, timeout_s, return_when)
+
+    def as_completed(
+        self, futures: Iterable[Future], timeout_s: float | None = None
+    ) -> Iterable[Future]:
+        """Yield futures as they are done; see `freestone.as_completed`."""
+        return as_completed(futures, timeout_s)
+
+    def _block_of(self, file: File) -> Future:
+        file.check()
+        known = self._files.get(file.name)
+        if known is not None:
+            return known
+        future: Future
+        if file.is_remote:
+            future = self._submit(fetch_block, (file.path, file.name), {}, {"keep": "session"})
+        else:
+            future = self._manager.adopt(
+                file.path, bytes.fromhex(file.name), file.nbytes, file.checksum, file.basename
+            )
+        self._files[file.name] = future
+        return future
+
+    # -- questions --------------------------------------------------------------------------
+
+    def statistics(self) -> Statistics:
+        """Return the run's figures so far."""
+        return Statistics.from_dict(self._manager.statistics())
+
+    def explain(self, future: Future) -> Explanation:
+        """Tell why a task waits, or where and when it ran; print it to read it."""
+        return Explanation.from_dict(self._manager.explain(future))
+
+    @property
+    def slots(self) -> int:
+        """How many calls run at once."""
+        return sum(worker["slots"] for worker in self._manager.statistics()["workers"])
+
+    @property
+    def folder(self) -> str:
+        """Where the cluster keeps its sockets and logs while it runs."""
+        return str(self._site.folder)
+
+    @property
+    def address(self) -> str:
+        """Where workers join."""
+        return f"unix:{self._site.socket}"
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended."""
+        return bool(self._manager.closed)
+
+    def executor(self) -> concurrent.futures.Executor:
+        """Return a `concurrent.futures.Executor` whose calls run here."""
+        from freestone.compat.concurrent import Executor
+
+        return Executor(self)
+
+    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        return {"statistics": self._manager.statistics(), "started": self.started}
+
+    def _replay(self, future: Future) -> Any:
+        definition, args, kwargs = self._manager.call_of(future)
+        return functions.load(definition)(*args, **(kwargs or {}))
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def retire(self, worker: int) -> None:
+        """Let a worker go: its calls end, and what only it holds is handed over first."""
+        for entry in self._manager.statistics()["workers"]:
+            if entry["worker"] == f"worker-{worker}":
+                self._site.let_go(entry["folder"])
+        self._manager.retire(worker)
+
+    def close(self) -> None:
+        """End the run: workers end, blocks go, pending futures fail with `ClosedError`."""
+        if self in _open:
+            _open.remove(self)
+        atexit.unregister(self.close)
+        if self._progress is not None:
+            self._progress.stop()
+        self._write_trace()
+        self._abandon()
+
+    def _abandon(self) -> None:
+        self._manager.close()
+        self._callbacks.close()
+        self._site.close()
+
+    def _forget(self) -> None:
+        atexit.unregister(self.close)
+        self._manager.forget()
+        self._site.forget()
+
+    def _show_progress(self) -> Progress[Future]:
+        from freestone.observe.progress import progress
+
+        return progress(self).start()
+
+    def _write_trace(self) -> None:
+        if self.config.trace is None or self.closed:
+            return
+        from freestone.observe import trace
+
+        trace.write(self.config.trace, self._manager.take_records())
+
+    def _require_open(self, action: str) -> None:
+        if self.closed:
+            raise ClosedError(action)
+
+    def _require_cache(self, keep: str | None) -> None:
+        if keep == "forever" and self.config.cache is None:
+            problem = "keep='forever' needs a folder: open the cluster with cache=..., a path"
+            raise ConfigurationError(problem, key="cache", origin="default")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        from freestone.observe.reprs import cluster_text
+
+        return cluster_text(self)
+
+    def _repr_html_(self) -> str:
+        from freestone.observe.reprs import cluster_html
+
+        return cluster_html(self)
+
+
+def fetch_block(url: str, name: str) -> File:
+    """Fetch a remote file to the worker where this runs."""
+    return fetch(File(url, name, 0))
+
+
+@lru_cache(maxsize=1024)
+def _options(
+    amounts: tuple[tuple[str, int | str], ...], outputs: int, options: tuple[tuple[str, Any], ...]
+) -> _native.Options:
+    known = {"cores", "gpus", "memory", "disk"}
+    unknown = [key for key, _ in amounts if key not in known]
+    if unknown:
+        raise ValueError(f"unknown resources {unknown}: there are {sorted(known)}")
+    parsed: dict[str, Any] = {
+        key: parse_nbytes(amount) if key in ("memory", "disk") else int(amount)
+        for key, amount in amounts
+    }
+    return _native.Options(**parsed, outputs=outputs, **dict(options))

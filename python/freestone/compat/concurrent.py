@@ -1,0 +1,198 @@
+"""A cluster as an executor of ``concurrent.futures``."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import inspect
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeVar
+
+__all__ = ["Executor"]
+
+T = TypeVar("T")
+
+
+class _Inner(Protocol):
+    def add_done_callback(self, callback: Callable[[Any], object]) -> None: ...
+    def result(self) -> Any: ...
+    def cancel(self) -> bool: ...
+    def cancelled(self) -> bool: ...
+
+
+class _Submits(Protocol):
+    @property
+    def submit(self) -> Callable[..., Any]: ...
+
+
+class _Future(concurrent.futures.Future[T]):
+    """A future of ``concurrent.futures`` that follows one of the cluster's."""
+
+    _inner: _Inner
+
+    def follow(self, inner: _Inner) -> None:
+        """Settle when the cluster's future does."""
+        self._inner = inner
+        inner.add_done_callback(self._settle)
+
+    def cancel(self) -> bool:
+        """Cancel the call, also while it runs."""
+        if self.done():
+            return self.cancelled()
+        self._inner.cancel()
+        return self._cancel_here()
+
+    def _cancel_here(self) -> bool:
+        with self._condition:
+            was_cancelled = self.cancelled()
+            now_cancelled = super().cancel()
+        if now_cancelled and not was_cancelled:
+            self.set_running_or_notify_cancel()
+        return now_cancelled
+
+    def _settle(self, inner: _Inner) -> None:
+        try:
+            if inner.cancelled():
+                self._cancel_here()
+                return
+            value = inner.result()
+        except BaseException as error:
+            self._finish(self.set_exception, error)
+        else:
+            self._finish(self.set_result, value)
+
+    def _finish(self, settle: Callable[[Any], None], outcome: Any) -> None:
+        try:
+            settle(outcome)
+        except concurrent.futures.InvalidStateError:
+            # It was cancelled while its call ended.
+            if not self.cancelled():
+                raise
+
+
+class Executor(concurrent.futures.Executor):
+    """Runs calls on a cluster.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Where calls go. It stays open when the executor is shut down.
+    **options
+        Options of ``Cluster.submit`` for every call. ``pure`` is False by default, so that every
+        call runs, as with any other executor.
+
+    Notes
+    -----
+    Futures are those of ``concurrent.futures``, so that its ``wait`` and ``as_completed`` and
+    ``asyncio.wrap_future`` take them. Unlike the standard library's, ``cancel`` also ends a call
+    that runs, and arguments are sent to other processes.
+
+    Examples
+    --------
+    >>> with cluster.executor() as executor:  # doctest: +SKIP
+    ...     list(executor.map(pow, [2, 3], [4, 5]))
+    [16, 243]
+    """
+
+    def __init__(self, cluster: _Submits, **options: Any) -> None:
+        self._submit = functools.partial(cluster.submit, **{"pure": False, **options})
+        known = inspect.signature(cluster.submit).parameters.values()
+        self._options = {entry.name for entry in known if entry.kind is entry.KEYWORD_ONLY}
+        self._lock = threading.Lock()
+        self._open = True
+        self._pending: set[_Future[Any]] = set()
+
+    def submit(
+        self, fn: Callable[..., T], /, *args: Any, **kwargs: Any
+    ) -> concurrent.futures.Future[T]:
+        """Submit a call.
+
+        Raises
+        ------
+        RuntimeError
+            After `shutdown`.
+        """
+        future: _Future[T] = _Future()
+        with self._lock:
+            if not self._open:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            if not self._options.isdisjoint(kwargs):
+                # What the call takes by the name of an option must not be taken for one.
+                fn, kwargs = functools.partial(fn, **kwargs), {}
+            inner = self._submit(fn, *args, **kwargs)
+            self._pending.add(future)
+        future.follow(inner)
+        future.add_done_callback(self._forget)
+        return future
+
+    def _forget(self, future: concurrent.futures.Future[Any]) -> None:
+        with self._lock:
+            self._pending.discard(future)
+
+    def map(
+        self,
+        fn: Callable[..., T],
+        *iterables: Iterable[Any],
+        timeout: float | None = None,
+        chunksize: int = 1,
+        **more: Any,
+    ) -> Iterator[T]:
+        """Run a call for each element; give the results in order.
+
+        Parameters
+        ----------
+        fn : callable
+            What to call.
+        *iterables : iterable
+            The arguments; the shortest decides how many calls there are.
+        timeout : float, optional
+            Seconds from now until which all results must be there.
+        chunksize : int
+            How many elements one call of the cluster takes; 1 keeps them apart.
+        **more
+            What later versions of Python know, such as ``buffersize``.
+
+        Raises
+        ------
+        TimeoutError
+            From the iterator, when the time is over.
+        """
+        if chunksize < 1:
+            raise ValueError("chunksize must be >= 1.")
+        if chunksize == 1:
+            return super().map(fn, *iterables, timeout=timeout, **more)
+        chunks = _chunks(zip(*iterables, strict=False), chunksize)
+        call = functools.partial(_run_chunk, fn)
+        results = super().map(call, chunks, timeout=timeout, **more)
+        return itertools.chain.from_iterable(results)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls.
+
+        Parameters
+        ----------
+        wait : bool
+            Whether to wait for those that were submitted.
+        cancel_futures : bool
+            Whether to cancel them, also those that run.
+        """
+        with self._lock:
+            self._open = False
+            pending = list(self._pending)
+        if cancel_futures:
+            for future in pending:
+                future.cancel()
+        if wait:
+            concurrent.futures.wait(pending)
+
+
+def _chunks(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
+    iterator = iter(items)
+    while chunk := tuple(itertools.islice(iterator, size)):
+        yield chunk
+
+
+def _run_chunk(function: Callable[..., T], chunk: Iterable[tuple[Any, ...]]) -> list[T]:
+    return [function(*arguments) for arguments in chunk]

@@ -1,0 +1,215 @@
+"""Settings: by keyword, environment, file, or default, in this order.
+
+Every setting can be given as a keyword of ``Cluster(...)``, as ``FREESTONE_<NAME>`` in the
+environment, and in a TOML file: the one that ``FREESTONE_CONFIG`` names, or else ``freestone.toml``
+in the current folder before ``~/.config/freestone/config.toml``. What is unknown is refused, and a
+wrong value is named with where it came from. Names that begin with ``FREESTONE__`` (two
+underscores) belong to the machinery and are passed over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from freestone.errors import ConfigurationError, did_you_mean
+from freestone.units import format_nbytes, format_seconds, parse_nbytes
+
+__all__ = ["Config", "Setting", "format_nbytes", "format_seconds", "parse_nbytes"]
+
+PREFIX = "FREESTONE_"
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+class Setting(NamedTuple):
+    """One setting, for people."""
+
+    key: str
+    value: Any
+    text: str
+    origin: str
+    help: str
+
+
+class _Given(NamedTuple):
+    value: Any
+    origin: str
+    folder: Path
+
+
+def _count(least: int) -> Callable[[_Given], int]:
+    def parse(given: _Given) -> int:
+        value = given.value
+        if isinstance(value, str) and value.strip().isdigit():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ValueError(f"a whole number of at least {least}")
+        return value
+
+    return parse
+
+
+def _amount(given: _Given) -> int:
+    try:
+        return parse_nbytes(given.value)
+    except ValueError:
+        raise ValueError("an amount of bytes, such as '2GiB'") from None
+
+
+def _positive(given: _Given) -> float:
+    try:
+        value = float(given.value)
+    except (TypeError, ValueError):
+        value = -1.0
+    if isinstance(given.value, bool) or not 0 <= value < float("inf"):
+        raise ValueError("a number of at least 0")
+    return value
+
+
+def _flag(given: _Given) -> bool:
+    text = str(given.value).strip().lower()
+    if text not in _TRUE + _FALSE:
+        raise ValueError("true or false")
+    return text in _TRUE
+
+
+def _folder(given: _Given) -> str:
+    if not isinstance(given.value, str | os.PathLike) or not str(given.value):
+        raise ValueError("a path")
+    return str(given.folder / Path(given.value).expanduser())
+
+
+def _setting(default: Any, parse: Callable[[_Given], Any], unit: str, text: str) -> Any:
+    return field(default=default, metadata={"parse": parse, "unit": unit, "help": text})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The settings of a cluster; make one with :meth:`load`."""
+
+    workers: int | None = _setting(None, _count(1), "", "workers on this machine")
+    executors: int | None = _setting(None, _count(1), "", "executors of each worker")
+    memory: int | None = _setting(None, _amount, "bytes", "memory tier of each worker")
+    disk: int | None = _setting(None, _amount, "bytes", "disk tier of each worker")
+    gpus: int | None = _setting(None, _count(0), "", "graphics processors of each worker")
+    cache: str | None = _setting(None, _folder, "", "folder of blocks that are kept forever")
+    folder: str | None = _setting(None, _folder, "", "folder of sockets and logs")
+    trace: str | None = _setting(None, _folder, "", "file for the run's trace")
+    transfers_in: int = _setting(4, _count(1), "", "transfers to a worker at once")
+    transfers_out: int = _setting(4, _count(1), "", "transfers from a worker at once")
+    links: bool = _setting(False, _flag, "", "hand blocks over as links between local workers")
+    spin_us: float = _setting(50.0, _positive, "µs", "how long idle threads look before they sleep")
+    inline_nbytes: int = _setting(8192, _amount, "bytes", "results up to here travel in messages")
+    retries: int = _setting(0, _count(0), "", "how often a task that raises is tried again")
+    start_timeout_s: float = _setting(60.0, _positive, "s", "how long workers may take to start")
+    progress: bool = _setting(False, _flag, "", "whether to show a bar of all tasks")
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def load(
+        cls, keywords: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
+    ) -> Config:
+        """Merge keywords, environment, files and defaults.
+
+        Parameters
+        ----------
+        keywords : mapping, optional
+            As given to ``Cluster``; ``None`` stands for 'not given'.
+        environment : mapping of str to str, optional
+            By default that of this process.
+
+        Returns
+        -------
+        Config
+            All settings, amounts in bytes.
+
+        Raises
+        ------
+        ConfigurationError
+            If a setting is unknown, has a wrong value, or a file can't be read.
+        """
+        environment = os.environ if environment is None else environment
+        given: dict[str, _Given] = {}
+        for path in reversed(list(_files(environment))):
+            given |= _from_file(path)
+        given |= _from_environment(environment)
+        here = Path.cwd()
+        given |= {
+            key: _Given(value, "keyword", here)
+            for key, value in (keywords or {}).items()
+            if value is not None or key not in KEYS
+        }
+        values = {key: _parse(key, value) for key, value in given.items()}
+        return cls(**values, origins={key: value.origin for key, value in given.items()})
+
+    def describe(self) -> list[Setting]:
+        """Tell each setting, its value and where it came from."""
+        return [self._describe(key) for key in KEYS]
+
+    def _describe(self, key: str) -> Setting:
+        metadata = KEYS[key]
+        value = getattr(self, key)
+        if value is None:
+            text = "automatic" if metadata["parse"] is not _folder else "none"
+        elif metadata["unit"] == "bytes":
+            text = format_nbytes(value)
+        else:
+            text = f"{value:g}" if isinstance(value, float) else str(value)
+            text = f"{text} {metadata['unit']}".rstrip()
+        origin = self.origins.get(key, "default")
+        return Setting(key, value, text, origin, metadata["help"])
+
+
+KEYS: dict[str, Mapping[str, Any]] = {
+    entry.name: entry.metadata for entry in fields(Config) if entry.metadata
+}
+
+
+def _parse(key: str, given: _Given) -> Any:
+    if key not in KEYS:
+        hint = did_you_mean(key, KEYS) or f"; there are {', '.join(KEYS)}"
+        raise ConfigurationError(f"unknown setting {key!r}{hint}", key=key, origin=given.origin)
+    try:
+        return KEYS[key]["parse"](given)
+    except ValueError as error:
+        kind = type(given.value).__name__
+        problem = f"{key} is {given.value!r} ({kind}) and must be {error}"
+        raise ConfigurationError(problem, key=key, origin=given.origin) from None
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, _Given]:
+    here = Path.cwd()
+    return {
+        key.removeprefix(PREFIX).lower(): _Given(value, f"environment {key}", here)
+        for key, value in environment.items()
+        if key.startswith(PREFIX) and not key.startswith(f"{PREFIX}_") and key != f"{PREFIX}CONFIG"
+    }
+
+
+def _files(environment: Mapping[str, str]) -> Iterable[Path]:
+    named = environment.get(f"{PREFIX}CONFIG")
+    if named is not None:
+        if not os.path.isfile(named):
+            problem = f"the configuration file {named!r} does not exist"
+            raise ConfigurationError(problem, key="config", origin=f"environment {PREFIX}CONFIG")
+        yield Path(named)
+        return
+    home = environment.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    candidates = (Path("freestone.toml"), Path(home) / "freestone" / "config.toml")
+    yield from (path for path in candidates if path.is_file())
+
+
+def _from_file(path: Path) -> dict[str, _Given]:
+    import tomllib
+
+    origin = f"file {path}"
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        problem = f"the configuration file can't be read: {error}"
+        raise ConfigurationError(problem, key="config", origin=origin) from error
+    folder = path.parent.absolute()
+    return {key: _Given(value, origin, folder) for key, value in table.items()}

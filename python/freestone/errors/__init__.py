@@ -1,0 +1,119 @@
+"""What can go wrong, from broad to narrow.
+
+::
+
+    FreestoneError
+    ├── UsageError                          what was asked for can't be done
+    │   ├── ConfigurationError (ValueError)     a setting is unknown or has a wrong value
+    │   ├── CycleError (ValueError)             tasks that wait for each other
+    │   ├── ForeignFutureError (ValueError)     a future of another cluster
+    │   ├── ClosedError (RuntimeError)          the cluster was closed
+    │   └── NotSerializableError (TypeError)    a value or function can't be sent
+    ├── WaitTimeoutError (TimeoutError)     the wait ended before the task did
+    ├── TaskError                           a task failed for good
+    │   ├── TaskRaisedError (RuntimeError)      it raised what can't be raised again here
+    │   ├── TaskKilledError                     it killed its executors
+    │   ├── TaskTimeoutError (TimeoutError)     it ran for longer than it may
+    │   ├── TaskCancelledError (CancelledError) it was cancelled
+    │   ├── UnschedulableError                  no worker can ever give what it asks for
+    │   ├── InputLostError                      an input is gone and nothing makes it again
+    │   ├── InputUnknownError (LookupError)     an input that the cluster never had
+    │   └── FunctionLoadError (ImportError)     the worker can't load its function
+    ├── StorageFullError (OSError)          no room in memory or on disk
+    ├── FileError (OSError)                 a file of the user's
+    │   ├── FileMissingError (FileNotFoundError)
+    │   ├── FileUnreadableError (PermissionError)
+    │   └── FileChangedError                    not what it was when it was named
+    ├── ClusterError                        the machinery itself
+    │   ├── ClusterStartError (RuntimeError)
+    │   └── WorkerLostError (ConnectionError)
+    └── DemoError                           the main job, `freestone demo`
+        ├── SamplesMissingError (FileNotFoundError)  the measured events are not installed
+        ├── PackagesMissingError (ImportError)  packages that only it needs are not installed
+        └── IrreproducibleError (RuntimeError)  the same analysis gave another histogram
+
+Each has a ``slug`` that never changes, typed fields, and a message that says what happened, with
+which values and units, and what to try. All can be pickled, fields and notes included.
+"""
+
+from __future__ import annotations
+
+from freestone.errors.base import (
+    FreestoneError,
+    attach_remote,
+    did_you_mean,
+)
+from freestone.errors.data import (
+    ClusterError,
+    ClusterStartError,
+    FileChangedError,
+    FileError,
+    FileMissingError,
+    FileUnreadableError,
+    StorageFullError,
+    WorkerLostError,
+)
+from freestone.errors.demo import (
+    DemoError,
+    IrreproducibleError,
+    PackagesMissingError,
+    SamplesMissingError,
+)
+from freestone.errors.task import (
+    FunctionLoadError,
+    InputLostError,
+    InputUnknownError,
+    TaskCancelledError,
+    TaskError,
+    TaskKilledError,
+    TaskRaisedError,
+    TaskTimeoutError,
+    UnschedulableError,
+)
+from freestone.errors.usage import (
+    ClosedError,
+    ConfigurationError,
+    CycleError,
+    ForeignFutureError,
+    NotSerializableError,
+    UsageError,
+    WaitTimeoutError,
+)
+
+__all__ = [
+    "ClosedError",
+    "ClusterError",
+    "ClusterStartError",
+    "ConfigurationError",
+    "CycleError",
+    "DemoError",
+    "FileChangedError",
+    "FileError",
+    "FileMissingError",
+    "FileUnreadableError",
+    "ForeignFutureError",
+    "FreestoneError",
+    "FunctionLoadError",
+    "InputLostError",
+    "InputUnknownError",
+    "IrreproducibleError",
+    "NotSerializableError",
+    "PackagesMissingError",
+    "SamplesMissingError",
+    "StorageFullError",
+    "TaskCancelledError",
+    "TaskError",
+    "TaskKilledError",
+    "TaskRaisedError",
+    "TaskTimeoutError",
+    "UnschedulableError",
+    "UsageError",
+    "WaitTimeoutError",
+    "WorkerLostError",
+    "attach_remote",
+    "did_you_mean",
+]
+
+for _name in __all__:
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = __name__

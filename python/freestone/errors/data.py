@@ -1,0 +1,145 @@
+"""Storage, files and the machinery itself."""
+
+from __future__ import annotations
+
+import errno
+from typing import ClassVar
+
+from freestone.errors.base import FreestoneError
+from freestone.units import format_nbytes
+
+
+class StorageFullError(FreestoneError, OSError):
+    """No room in a node's memory or on its disk.
+
+    Attributes
+    ----------
+    needed, free : int
+        Bytes.
+    folder : str
+        What is full.
+    """
+
+    slug = "storage-full"
+    needed: int
+    free: int
+    folder: str
+
+    def __init__(self, *, needed: int, free: int, folder: str) -> None:
+        super().__init__(
+            f"{folder} has room for {format_nbytes(free)}, and {format_nbytes(needed)} are needed; "
+            "give the cluster more memory= or disk=, cut the data into smaller blocks, or release "
+            "futures that are no longer used",
+            needed=needed,
+            free=free,
+            folder=folder,
+            errno=errno.ENOSPC,
+            filename=folder,
+        )
+
+
+class FileError(FreestoneError, OSError):
+    """A file of the user's can't be used.
+
+    Attributes
+    ----------
+    file : str
+        Its path or URL.
+    """
+
+    slug = "file"
+    file: str
+    _code: ClassVar[int | None] = None
+
+    def __init__(self, file: str, problem: str) -> None:
+        super().__init__(f"{file} {problem}", file=file, errno=self._code, filename=file)
+
+
+class FileMissingError(FileError, FileNotFoundError):
+    """A file is not there."""
+
+    slug = "file-missing"
+    _code = errno.ENOENT
+
+    def __init__(self, file: str, problem: str = "does not exist; check the path") -> None:
+        super().__init__(file, problem)
+
+
+class FileUnreadableError(FileError, PermissionError):
+    """A file may not be read."""
+
+    slug = "file-unreadable"
+    _code = errno.EACCES
+
+    def __init__(
+        self, file: str, problem: str = "can't be read; check its permissions, and its folders'"
+    ) -> None:
+        super().__init__(file, problem)
+
+
+class FileChangedError(FileError):
+    """A file is no longer what it was when it was named.
+
+    Attributes
+    ----------
+    reason : str
+        What differs.
+    """
+
+    slug = "file-changed"
+    reason: str
+
+    def __init__(self, file: str, reason: str = "its content differs") -> None:
+        problem = f"changed after it was named ({reason}); name it again with freestone.file()"
+        super().__init__(file, problem)
+        self.reason = reason
+
+
+class ClusterError(FreestoneError):
+    """The machinery itself failed."""
+
+    slug = "cluster"
+
+
+class ClusterStartError(ClusterError, RuntimeError):
+    """A cluster could not be started.
+
+    Attributes
+    ----------
+    reason : str
+        Why.
+    log : str
+        The last lines that the workers said.
+    """
+
+    slug = "cluster-start"
+    reason: str
+    log: str
+
+    def __init__(self, reason: str, *, log: str = "") -> None:
+        said = f"; the workers said last:\n{log}" if log else ""
+        super().__init__(f"the cluster can't be started: {reason}{said}", reason=reason, log=log)
+
+
+class WorkerLostError(ClusterError, ConnectionError):
+    """A worker, or all of them, went away.
+
+    Attributes
+    ----------
+    worker : str
+        Which.
+    reason : str
+        How it ended.
+    """
+
+    slug = "worker-lost"
+    worker: str
+    reason: str
+
+    def __init__(self, *, worker: str, reason: str) -> None:
+        super().__init__(
+            f"{worker} is lost: {reason}; its log is in the cluster's folder, and "
+            "'freestone info' shows how much memory the machine has",
+            worker=worker,
+            reason=reason,
+        )

@@ -1,0 +1,253 @@
+"""A task failed for good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import CancelledError
+
+from freestone.errors.base import FreestoneError, on_worker
+from freestone.units import format_nbytes, format_seconds
+
+
+class TaskError(FreestoneError):
+    """A task failed for good.
+
+    Attributes
+    ----------
+    label : str
+        The task's function or name.
+    worker : str or None
+        Where its last attempt ran.
+    """
+
+    slug = "task"
+    label: str
+    worker: str | None = None
+
+
+class TaskRaisedError(TaskError, RuntimeError):
+    """A task raised an exception that can't be made again in this process.
+
+    Attributes
+    ----------
+    kind : str
+        The exception's type.
+    text : str
+        Its message.
+    """
+
+    slug = "task-raised"
+    kind: str
+    text: str
+
+    def __init__(self, *, label: str, kind: str, text: str, worker: str | None = None) -> None:
+        super().__init__(
+            f"task {label!r} raised {kind}: {text} (the exception itself can't be unpickled here)",
+            label=label,
+            kind=kind,
+            text=text,
+            worker=worker,
+        )
+
+
+class TaskKilledError(TaskError):
+    """A task killed each executor that it was given.
+
+    Attributes
+    ----------
+    signal : int or None
+        The signal that ended the last executor, or
+    status : int or None
+        the status that it exited with.
+    attempts : int
+        How many executors it was given.
+    """
+
+    slug = "task-killed"
+    signal: int | None
+    status: int | None
+    attempts: int
+
+    def __init__(
+        self,
+        *,
+        label: str,
+        attempts: int,
+        signal: int | None = None,
+        status: int | None = None,
+        worker: str | None = None,
+    ) -> None:
+        how, advice = _death(signal, status)
+        times = "once" if attempts == 1 else f"{attempts} times"
+        super().__init__(
+            f"task {label!r} ended its executor {times}, last by {how}{on_worker(worker)}; "
+            f"{advice}",
+            label=label,
+            signal=signal,
+            status=status,
+            attempts=attempts,
+            worker=worker,
+        )
+
+
+class TaskTimeoutError(TaskError, TimeoutError):
+    """A task ran for longer than it may.
+
+    Attributes
+    ----------
+    timeout_s : float
+        The limit of one attempt, in seconds.
+    attempts : int
+        How often it was tried.
+    """
+
+    slug = "task-timeout"
+    timeout_s: float
+    attempts: int
+
+    def __init__(
+        self, *, label: str, timeout_s: float, attempts: int = 1, worker: str | None = None
+    ) -> None:
+        tries = "" if attempts == 1 else f" in each of {attempts} attempts"
+        super().__init__(
+            f"task {label!r} ran for longer than {format_seconds(timeout_s)}{tries}"
+            f"{on_worker(worker)}; raise timeout_s, or give it less to do",
+            label=label,
+            timeout_s=timeout_s,
+            attempts=attempts,
+            worker=worker,
+        )
+
+
+class TaskCancelledError(TaskError, CancelledError):
+    """A task, or one that it needs, was cancelled."""
+
+    slug = "task-cancelled"
+
+    def __init__(self, *, label: str, worker: str | None = None) -> None:
+        super().__init__(
+            f"task {label!r} was cancelled, or a task that it needs was; submit it again to run it",
+            label=label,
+            worker=worker,
+        )
+
+
+class UnschedulableError(TaskError):
+    """A task asks for what no worker can ever give.
+
+    Attributes
+    ----------
+    needs, largest : mapping of str to int
+        What it asks for and the most that any worker has: ``cores``, ``gpus``, and ``memory`` and
+        ``disk`` in bytes.
+    """
+
+    slug = "unschedulable"
+    needs: Mapping[str, int]
+    largest: Mapping[str, int]
+
+    def __init__(self, *, label: str, needs: Mapping[str, int], largest: Mapping[str, int]) -> None:
+        short = {key: amount for key, amount in needs.items() if amount > largest.get(key, 0)}
+        have = {key: largest.get(key, 0) for key in short}
+        have_text = f"at most {_amounts(have)}" if short else "all of that at once"
+        super().__init__(
+            f"task {label!r} needs {_amounts(short or needs)} on one worker, and "
+            f"{'each has' if short else 'none has'} {have_text}; ask for less in resources=, or "
+            "open the cluster with fewer, larger workers",
+            label=label,
+            needs=dict(needs),
+            largest=dict(largest),
+        )
+
+
+class InputLostError(TaskError):
+    """An input has no replica left and nothing that makes it again.
+
+    Attributes
+    ----------
+    name : str
+        The input's name, 32 hex digits.
+    """
+
+    slug = "input-lost"
+    name: str
+
+    def __init__(self, *, label: str, name: str, worker: str | None = None) -> None:
+        super().__init__(
+            f"task {label!r} needs block {name[:8]}, whose last replica is gone and which no task "
+            "makes; put it again, or read it in a task so that it can be made again",
+            label=label,
+            name=name,
+            worker=worker,
+        )
+
+
+class InputUnknownError(TaskError, LookupError):
+    """An input that the cluster does not have (any more).
+
+    Attributes
+    ----------
+    name : str
+        The input's name, 32 hex digits.
+    """
+
+    slug = "input-unknown"
+    name: str
+
+    def __init__(self, *, label: str, name: str) -> None:
+        super().__init__(
+            f"task {label!r} needs block {name[:8]}, which the cluster does not have; keep its "
+            "future until the task is submitted, or give it keep='session'",
+            label=label,
+            name=name,
+        )
+
+
+class FunctionLoadError(TaskError, ImportError):
+    """A worker can't load a task's function.
+
+    Attributes
+    ----------
+    module : str
+        The module that is missing, broken or not the one that the client has.
+    reason : str
+        What is wrong with it.
+    """
+
+    slug = "function-load"
+    module: str
+    reason: str
+
+    def __init__(self, *, label: str, module: str, reason: str, worker: str | None = None) -> None:
+        super().__init__(
+            f"the worker can't load {label!r}: module {module!r} {reason}; install it where the "
+            "workers run, or start them with the client's environment",
+            label=label,
+            module=module,
+            reason=reason,
+            worker=worker,
+            name=module,
+        )
+
+
+def _amounts(resources: Mapping[str, int]) -> str:
+    texts = [
+        f"{format_nbytes(amount)} of {key}" if key in ("memory", "disk") else f"{amount} {key}"
+        for key, amount in resources.items()
+    ]
+    return ", ".join(texts) if texts else "nothing"
+
+
+def _death(signal: int | None, status: int | None) -> tuple[str, str]:
+    if signal is None:
+        how = "an unknown cause" if status is None else f"exit status {status}"
+        return how, "look for os._exit() or a library that ends the process"
+    import signal as signals
+
+    try:
+        how = f"signal {signals.Signals(signal).name}"
+    except ValueError:
+        how = f"signal {signal}"
+    if signal == signals.SIGKILL:
+        return how, "most likely memory ran out: give it resources={'memory': ...} or less data"
+    return how, "a library crashed: run the call alone with isolation='process' to find which"

@@ -1,0 +1,162 @@
+"""What was asked for can't be done, or not in the time given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from freestone.errors.base import FreestoneError
+from freestone.units import format_seconds
+
+
+class UsageError(FreestoneError):
+    """What was asked for can't be done."""
+
+    slug = "usage"
+
+
+class ConfigurationError(UsageError, ValueError):
+    """A setting is unknown or has a wrong value.
+
+    Attributes
+    ----------
+    key : str
+        The setting.
+    origin : str
+        Where it was given: ``keyword``, an environment variable, or a file.
+    """
+
+    slug = "configuration"
+    key: str
+    origin: str
+
+    def __init__(self, problem: str, *, key: str, origin: str) -> None:
+        super().__init__(f"{problem} (given by {origin})", key=key, origin=origin)
+
+
+class CycleError(UsageError, ValueError):
+    """Tasks that wait for each other.
+
+    Attributes
+    ----------
+    cycle : tuple of str
+        The keys or labels along it; the last waits for the first.
+    """
+
+    slug = "cycle"
+    cycle: tuple[str, ...]
+
+    def __init__(self, cycle: Iterable[object]) -> None:
+        keys = tuple(map(str, cycle))
+        shown = " -> ".join(keys if len(keys) <= 8 else (*keys[:6], "...", keys[-1]))
+        super().__init__(
+            f"these {len(keys)} tasks wait for each other: {shown} -> {keys[0]}; "
+            "take one of the arrows away",
+            cycle=keys,
+        )
+
+
+class ForeignFutureError(UsageError, ValueError):
+    """A future of another cluster.
+
+    Attributes
+    ----------
+    label, name : str
+        The future's.
+    """
+
+    slug = "foreign-future"
+    label: str
+    name: str
+
+    def __init__(self, *, label: str, name: str) -> None:
+        super().__init__(
+            f"the future of {label!r} ({name[:8]}) belongs to another cluster; "
+            "pass its result() instead, or submit it to the cluster where it is used",
+            label=label,
+            name=name,
+        )
+
+
+class ClosedError(UsageError, RuntimeError):
+    """The cluster was closed.
+
+    Attributes
+    ----------
+    action : str
+        What was asked of it.
+    """
+
+    slug = "closed"
+    action: str
+
+    def __init__(self, action: str) -> None:
+        super().__init__(
+            f"can't {action}: the cluster is closed; do it inside 'with freestone.Cluster():', or "
+            "keep what must outlive the cluster with keep='forever'",
+            action=action,
+        )
+
+
+class NotSerializableError(UsageError, TypeError):
+    """A value or function can't be sent to another process.
+
+    Attributes
+    ----------
+    what : str
+        ``argument``, ``result`` or ``function``.
+    where : str
+        The value's path inside, such as ``args[0]['lock']`` or ``closure variable 'lock'``.
+    kind : str
+        The value's type.
+    label : str
+        The function.
+    """
+
+    slug = "not-serializable"
+    what: str
+    where: str
+    kind: str
+    label: str
+
+    def __init__(
+        self, *, what: str, where: str, kind: str, label: str = "", reason: str = ""
+    ) -> None:
+        of = f" of {label!r}" if label and what != "function" else f" {label!r}" if label else ""
+        because = f": {reason}" if reason else ""
+        advice = {
+            "argument": "pass what it is made from and make it inside the function",
+            "result": "return plain data, or what it can be made from again",
+            "function": "make it inside the function, or pass it as an argument",
+        }.get(what, "send what it is made from")
+        super().__init__(
+            f"the {what}{of} can't be sent: {where} is of type {kind}{because}; {advice}",
+            what=what,
+            where=where,
+            kind=kind,
+            label=label,
+        )
+
+
+class WaitTimeoutError(FreestoneError, TimeoutError):
+    """The wait ended before the task did, which goes on.
+
+    Attributes
+    ----------
+    timeout_s : float
+        How long was waited, in seconds.
+    pending : int
+        How many tasks had not ended.
+    """
+
+    slug = "wait-timeout"
+    timeout_s: float
+    pending: int
+
+    def __init__(self, *, timeout_s: float, pending: int = 1) -> None:
+        tasks = "1 task has" if pending == 1 else f"{pending} tasks have"
+        super().__init__(
+            f"{tasks} not ended after {format_seconds(timeout_s)}, and will go on; wait longer, "
+            "cancel, or ask cluster.explain(future) why",
+            timeout_s=timeout_s,
+            pending=pending,
+        )

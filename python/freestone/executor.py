@@ -1,0 +1,107 @@
+"""An executor: the resident process of a worker that runs calls. Started by its worker only."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+
+from freestone import _native, functions
+
+__all__ = ["Hooks", "main"]
+
+
+class Hooks:
+    """What the native loop asks of Python."""
+
+    def load(self, definition: bytes, label: str) -> Callable[..., Any]:
+        """Make a function resident, with the modules that it imports."""
+        return functions.load(definition)
+
+    def describe(self, error: BaseException, in_encoding: bool) -> tuple[bytes, str, str, str]:
+        """Return an exception pickled, its type's name, its message and its traceback."""
+        kind = type(error)
+        name = kind.__qualname__
+        if kind.__module__ not in ("builtins", "__main__"):
+            name = f"{kind.__module__}.{name}"
+        text = "".join(traceback.format_exception(error))
+        return _pickled(error), name, str(error), text
+
+    def before_fork(self) -> None:
+        """Write out what was printed, so that the child does not write it again."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+    after_fork = before_fork
+
+    def run_apart(self, messages: bytes) -> tuple[bytes, int | None, int | None]:
+        """Run an executor in a new interpreter on `messages`; what it says and how it ended."""
+        ours, theirs = socket.socketpair()
+        page = os.memfd_create("freestone-claims")
+        with ours, theirs, os.fdopen(page, "wb") as claims:
+            claims.write(_native.fresh_claims())
+            claims.flush()
+            env = os.environ | {
+                "FREESTONE__EXECUTOR_SOCKET": str(theirs.fileno()),
+                "FREESTONE__EXECUTOR_PAGE": str(page),
+            }
+            with subprocess.Popen(
+                [sys.executable, "-m", "freestone.executor"],
+                env=env,
+                pass_fds=(theirs.fileno(), page),
+                stdin=subprocess.DEVNULL,
+            ) as process:
+                theirs.close()
+                said = _exchange(ours, messages)
+        code = process.returncode
+        return (said, -code, None) if code < 0 else (said, None, code)
+
+
+def _exchange(connection: socket.socket, messages: bytes) -> bytes:
+    said = bytearray()
+    try:
+        connection.sendall(messages)
+        while chunk := connection.recv(1 << 16):
+            said += chunk
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    return bytes(said)
+
+
+def _pickled(error: BaseException) -> bytes:
+    """Pickle an exception so that it can be unpickled; empty if that can't be."""
+    try:
+        pickled = pickle.dumps(error)
+        if b"__main__" in pickled:
+            pickled = cloudpickle.dumps(error)
+        pickle.loads(pickled)
+    except Exception:
+        return b""
+    return pickled
+
+
+def main() -> None:
+    """Run calls until the worker ends."""
+    env = os.environ
+    functions.apply_python_path(json.loads(env["FREESTONE__PYTHON_PATH"]))
+    _native.run_executor(
+        socket=int(env["FREESTONE__EXECUTOR_SOCKET"]),
+        page=int(env["FREESTONE__EXECUTOR_PAGE"]),
+        memory=(env["FREESTONE__MEMORY_DIR"], int(env["FREESTONE__MEMORY"])),
+        disk=(env["FREESTONE__DISK_DIR"], int(env["FREESTONE__DISK"])),
+        inline_nbytes=int(env["FREESTONE__INLINE_NBYTES"]),
+        spin_us=int(env["FREESTONE__SPIN_US"]),
+        hooks=Hooks(),
+    )
+
+
+if __name__ == "__main__":
+    main()

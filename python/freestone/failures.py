@@ -1,0 +1,117 @@
+"""From what the manager says of a failure to the exception that a user sees."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from freestone.errors import (
+    ClosedError,
+    FileChangedError,
+    FileMissingError,
+    FileUnreadableError,
+    ForeignFutureError,
+    FreestoneError,
+    FunctionLoadError,
+    InputLostError,
+    InputUnknownError,
+    NotSerializableError,
+    StorageFullError,
+    TaskCancelledError,
+    TaskKilledError,
+    TaskRaisedError,
+    TaskTimeoutError,
+    UnschedulableError,
+    attach_remote,
+)
+
+__all__ = ["error_of", "foreign_future"]
+
+
+def error_of(failure: dict[str, Any]) -> BaseException:
+    """Make the exception for a failure, as the native module describes it.
+
+    Parameters
+    ----------
+    failure
+        Has `kind`, `label`, `name`, `worker`, `attempts`, and what belongs to its kind.
+    """
+    label, worker = failure["label"], failure["worker"]
+    match failure["kind"]:
+        case "raised":
+            return _raised(failure)
+        case "killed":
+            return TaskKilledError(
+                label=label,
+                attempts=failure["kills"],
+                signal=failure["signal"],
+                status=failure["status"],
+                worker=worker,
+            )
+        case "timed_out":
+            return TaskTimeoutError(
+                label=label,
+                timeout_s=failure["timeout_s"],
+                attempts=max(1, failure["attempts"]),
+                worker=worker,
+            )
+        case "cancelled":
+            return TaskCancelledError(label=label, worker=worker)
+        case "unschedulable":
+            needs, largest = failure["needs"], failure["largest"]
+            return UnschedulableError(label=label, needs=needs, largest=largest)
+        case "unknown_input":
+            return InputUnknownError(label=label, name=failure["input"])
+        case "input_lost":
+            return InputLostError(label=label, name=failure["input"], worker=worker)
+        case "storage_full":
+            return StorageFullError(
+                needed=failure["needed"], free=failure["free"], folder=failure["folder"]
+            )
+        case "file_changed":
+            return _file_error(failure["path"], failure["reason"])
+        case "closed":
+            return ClosedError(f"finish {label!r}" if label else "finish what was submitted")
+    return FreestoneError(f"task {label!r} failed: {failure}")
+
+
+def _file_error(path: str, reason: str) -> BaseException:
+    if "no such file" in reason.lower():
+        return FileMissingError(path, "is gone since it was named; name it again")
+    if "permission" in reason.lower():
+        return FileUnreadableError(path)
+    return FileChangedError(path, reason)
+
+
+def _raised(failure: dict[str, Any]) -> BaseException:
+    label, worker = failure["label"], failure["worker"]
+    error: BaseException | None = None
+    if failure["pickled"]:
+        try:
+            error = pickle.loads(failure["pickled"])
+        except Exception:
+            error = None
+    if failure["type"] == "ModuleNotFoundError" and failure["in_encoding"]:
+        module = getattr(error, "name", None) or failure["message"]
+        error = FunctionLoadError(label=label, module=module, reason="is missing", worker=worker)
+    if not isinstance(error, BaseException):
+        kind, text = failure["type"], failure["message"]
+        error = TaskRaisedError(label=label, kind=kind, text=text, worker=worker)
+    return attach_remote(error, failure["traceback"], label, worker, failure["attempts"])
+
+
+def foreign_future(label: str, name: str, in_call: bool) -> FreestoneError:
+    """Make the error for a future that is pickled where it can't be."""
+    if in_call:
+        return ForeignFutureError(label=label, name=name)
+    return NotSerializableError(
+        what="value",
+        where=f"future {name[:8]} of {label!r}",
+        kind="freestone.Future",
+        reason="a future is pickled only inside the arguments of its cluster's calls",
+    )
+
+
+def storage_full(needed: int, free: int, folder: str) -> StorageFullError:
+    """Make the error for a block that has no room."""
+    return StorageFullError(needed=needed, free=free, folder=folder)

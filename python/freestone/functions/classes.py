@@ -1,0 +1,87 @@
+"""Classes in the name of a function."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from types import FunctionType, MemberDescriptorType
+from typing import TYPE_CHECKING, Any
+
+from freestone.functions import modules
+
+if TYPE_CHECKING:
+    from freestone.functions.fingerprint import Walk
+
+__all__ = ["write_class"]
+
+_PASSED_OVER = frozenset(
+    {
+        "__dict__",
+        "__doc__",
+        "__firstlineno__",
+        "__module__",
+        "__qualname__",
+        "__static_attributes__",
+        "__weakref__",
+        "_abc_impl",
+    }
+)
+
+
+def write_class(walk: Walk, cls: type) -> None:
+    """Write a class: where it is installed, or else its bases and all that is in it."""
+    module, name = cls.__module__, cls.__qualname__
+    importable = modules.is_importable(cls, module, name)
+    if cls.__module__ == "builtins" or (importable and not modules.is_user(module)):
+        walk.reference(module, name)
+        return
+    if not walk.once(cls):
+        return
+    home = module if importable and modules.user_module(module) else None
+    if home is not None:
+        walk.names[home] = None
+    walk.write("class", cls.__name__)
+    with walk.body(f"class {name!r}", home):
+        walk.values(base for base in cls.__bases__ if base is not object)
+        if type(cls) is not type:
+            walk.value(type(cls))
+        for key, value in sorted(_namespace(cls).items()):
+            with walk.at(f"class attribute {name}.{key}"):
+                walk.write("item", key)
+                _write_item(walk, value)
+
+
+def _namespace(cls: type) -> dict[str, Any]:
+    namespace = dict(vars(cls))
+    if isinstance(cls, enum.EnumMeta):
+        known: dict[str, enum.Enum] = dict(cls.__members__)
+        members = {key: member.value for key, member in known.items()}
+        own = {
+            key: value
+            for key, value in namespace.items()
+            if (key not in members and not key.startswith("_")) or _is_own(value, cls)
+        }
+        order = {"members in order": tuple(members)}
+        return own | {f"member {key}": value for key, value in members.items()} | order
+    return {key: value for key, value in namespace.items() if key not in _PASSED_OVER}
+
+
+def _is_own(value: object, cls: type) -> bool:
+    plain = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+    return isinstance(plain, FunctionType) and plain.__module__ == cls.__module__
+
+
+def _write_item(walk: Walk, value: Any) -> None:
+    if isinstance(value, classmethod | staticmethod):
+        walk.write(type(value).__name__)
+        walk.value(value.__func__)
+    elif isinstance(value, property):
+        walk.write("property")
+        walk.values((value.fget, value.fset, value.fdel))
+    elif isinstance(value, functools.cached_property):
+        walk.write("cached property")
+        walk.value(value.func)
+    elif isinstance(value, MemberDescriptorType):
+        walk.write("slot", value.__name__)
+    else:
+        walk.value(value)

@@ -1,0 +1,27 @@
+"""Where a walk is."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+__all__ = ["Step"]
+
+
+class Step:
+    """A step of the path to the value at hand, which an error will name."""
+
+    __slots__ = ("_path", "_place")
+
+    def __init__(self, path: list[str], place: str) -> None:
+        self._path, self._place = path, place
+
+    def __enter__(self) -> None:
+        self._path.append(self._place)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._path.pop()

@@ -1,0 +1,46 @@
+"""Cloudpickle, and what it can't do."""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+
+from freestone.functions.modules import is_importable
+
+__all__ = ["Pickler", "dumps"]
+
+
+class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """Cloudpickle that also sends functions with an ``lru_cache`` and cached properties."""
+
+    def reducer_override(self, value: Any) -> Any:
+        """Take apart what cloudpickle would refuse, or send by a name that is not there."""
+        kind = type(value)
+        if kind is functools._lru_cache_wrapper and not is_importable(
+            value, value.__module__ or "", value.__qualname__
+        ):
+            return _cached, (value.__wrapped__, value.cache_parameters())
+        if kind is functools.cached_property:
+            return _cached_property, (value.func, value.attrname)
+        return super().reducer_override(value)
+
+
+def dumps(value: object) -> bytes:
+    """Pickle a value, its functions and classes by value if they can't be imported elsewhere."""
+    with io.BytesIO() as file:
+        Pickler(file, protocol=5).dump(value)
+        return file.getvalue()
+
+
+def _cached(function: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+    return functools.lru_cache(**parameters)(function)
+
+
+def _cached_property(function: Callable[[Any], Any], name: str | None) -> Any:
+    made = functools.cached_property(function)
+    made.attrname = name
+    return made

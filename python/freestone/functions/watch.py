@@ -1,0 +1,130 @@
+"""Whether what a function refers to is still what it was when it was named."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from freestone.errors import NotSerializableError
+from freestone.functions.fingerprint import MISSING, Walk, digest
+from freestone.functions.values import IMMUTABLE
+
+__all__ = ["Watch"]
+
+_STATELESS = frozenset({"ufunc", "_ArrayFunctionDispatcher", "builtin_function_or_method"})
+_Check = Callable[[Any], bool]
+
+
+class _Watched(NamedTuple):
+    """What one function refers to, none of which may keep the function alive."""
+
+    function: Callable[[], FunctionType | None]
+    code: CodeType
+    same: tuple[tuple[str, Any], ...]
+    weak: tuple[tuple[str, Callable[[], Any]], ...]
+    rest: tuple[tuple[str | int, _Check], ...]
+
+
+class Watch:
+    """Notices when a global, a cell or code that a function uses is bound anew or mutated.
+
+    Notes
+    -----
+    A check takes 70 ns per global name for constants, functions, classes and modules. What can be
+    mutated in place, such as a list or an array, is hashed again: some µs and 1 ns per byte.
+    """
+
+    __slots__ = ("_functions", "_modules")
+
+    def __init__(self, walk: Walk) -> None:
+        self._functions = tuple(
+            _watched(place, captured)
+            for place, captured in walk.found
+            if isinstance(place, FunctionType)
+        )
+        self._modules = tuple(
+            (vars(place), str(key), _check(value))
+            for place, captured in walk.found
+            if isinstance(place, ModuleType)
+            for key, value in captured.items()
+        )
+
+    def is_unchanged(self) -> bool:
+        """Whether all is as it was."""
+        for function_reference, code, same, weak, rest in self._functions:
+            function = function_reference()
+            if function is None or function.__code__ is not code:
+                return False
+            namespace = function.__globals__
+            for key, value in same:
+                if namespace.get(key, MISSING) is not value:
+                    return False
+            for key, reference in weak:
+                if namespace.get(key, MISSING) is not reference():
+                    return False
+            if rest and not all(check(_now(function, place)) for place, check in rest):
+                return False
+        return not self._modules or all(
+            check(namespace.get(key, MISSING)) for namespace, key, check in self._modules
+        )
+
+
+def _watched(function: FunctionType, captured: dict[str | int, Any]) -> _Watched:
+    same: list[tuple[str, Any]] = []
+    weak: list[tuple[str, Callable[[], Any]]] = []
+    rest: list[tuple[str | int, _Check]] = []
+    for key, value in captured.items():
+        if isinstance(key, str) and _is_constant(value):
+            same.append((key, value))
+        elif isinstance(key, str) and isinstance(value, FunctionType | type):
+            weak.append((key, weakref.ref(value)))
+        else:
+            rest.append((key, _check(value)))
+    return _Watched(weakref.ref(function), function.__code__, tuple(same), tuple(weak), tuple(rest))
+
+
+def _check(value: Any) -> _Check:
+    """Make the test whether a value is still this one, without keeping alive what can die."""
+    if _is_constant(value):
+        return lambda now: now is value
+    if isinstance(value, FunctionType | type):
+        reference = weakref.ref(value)
+        return lambda now: now is reference()
+    try:
+        expected = digest(value)
+    except NotSerializableError:
+        # Only what a module makes for itself comes here, such as a lock.
+        return lambda now: now is value
+    return lambda now: _digest_or_none(now) == expected
+
+
+def _digest_or_none(value: Any) -> bytes | None:
+    try:
+        return digest(value)
+    except NotSerializableError:
+        return None
+
+
+def _is_constant(value: Any) -> bool:
+    kind = type(value)
+    if kind is tuple or kind is frozenset:
+        return all(map(_is_constant, value))
+    if isinstance(value, BuiltinFunctionType):
+        return value.__self__ is None or isinstance(value.__self__, ModuleType)
+    return (
+        value is MISSING
+        or kind in IMMUTABLE
+        or isinstance(value, ModuleType)
+        or kind.__name__ in _STATELESS
+    )
+
+
+def _now(function: FunctionType, place: str | int) -> Any:
+    if isinstance(place, str):
+        return function.__globals__.get(place, MISSING)
+    try:
+        return (function.__closure__ or ())[place].cell_contents
+    except (ValueError, IndexError):
+        return MISSING

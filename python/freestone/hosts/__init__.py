@@ -1,0 +1,7 @@
+"""Hosts: the engines that start workers somewhere and know when they come and go."""
+
+from __future__ import annotations
+
+from freestone.hosts import local
+
+__all__ = ["local"]

@@ -1,0 +1,1 @@
+"""What a person can see of a run: figures, progress, explanations, traces and reprs."""

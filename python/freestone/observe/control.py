@@ -1,0 +1,187 @@
+"""How a running cluster answers questions from other processes of the same user.
+
+Each cluster keeps ``cluster.json`` in its folder and listens on the unix socket ``control.sock``
+beside it. A question is one line of JSON, ``{"ask": "status"}``, and so is the answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["CARD", "SOCKET", "ControlServer", "Reach", "ask", "find"]
+
+CARD, SOCKET = "cluster.json", "control.sock"
+_LONGEST = 1 << 24
+_PATIENCE_S = 5.0
+
+Answer = Callable[[dict[str, Any]], Mapping[str, Any]]
+
+
+class Reach(dict[str, Any]):
+    """What is known of a running cluster: its card, its ``folder`` and its ``status``."""
+
+
+class ControlServer:
+    """Answers questions on a socket in a cluster's folder, on a thread of its own.
+
+    Parameters
+    ----------
+    folder : path
+        The cluster's, which only its user may enter.
+    answer : callable
+        Gives the answer to a question; what it raises is told instead of an answer.
+
+    Notes
+    -----
+    One question at a time; whoever asks has five seconds to say what.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], answer: Answer) -> None:
+        self._path = Path(folder) / SOCKET
+        self._answer = answer
+        self._closed = False
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            with _reachable(self._path) as path:
+                self._listener.bind(path)
+            self._path.chmod(0o600)
+            self._listener.listen(16)
+        except OSError:
+            self._listener.close()
+            raise
+        self._thread = threading.Thread(target=self._serve, name="freestone-control", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while not self._closed:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection, contextlib.suppress(OSError):
+                connection.settimeout(_PATIENCE_S)
+                self._exchange(connection)
+
+    def _exchange(self, connection: socket.socket) -> None:
+        try:
+            question = json.loads(_read_line(connection))
+            answer = dict(self._answer(question))
+        except OSError:
+            raise
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        connection.sendall(json.dumps(answer, default=str).encode() + b"\n")
+
+    def close(self) -> None:
+        """Stop answering and remove the socket."""
+        if self._closed:
+            return
+        self._closed = True
+        with contextlib.suppress(OSError):
+            # Closing alone would not wake the thread that accepts.
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout=_PATIENCE_S)
+        self._path.unlink(missing_ok=True)
+
+
+def ask(
+    folder: str | os.PathLike[str], question: Mapping[str, Any], timeout_s: float = _PATIENCE_S
+) -> dict[str, Any]:
+    """Ask a running cluster.
+
+    Parameters
+    ----------
+    folder : path
+        The cluster's.
+    question : mapping
+        Such as ``{"ask": "status"}``.
+    timeout_s : float
+        How long to wait for each part of the answer, in seconds.
+
+    Returns
+    -------
+    dict
+        The answer.
+
+    Raises
+    ------
+    OSError
+        If nobody answers there, or not in time.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(timeout_s)
+        with _reachable(Path(folder) / SOCKET) as path:
+            connection.connect(path)
+        connection.sendall(json.dumps(dict(question)).encode() + b"\n")
+        answer: dict[str, Any] = json.loads(_read_line(connection))
+    if "error" in answer:
+        raise OSError(f"the cluster can't answer: {answer['error']}")
+    return answer
+
+
+def find(runtime: str | os.PathLike[str], timeout_s: float = 1.0) -> list[Reach]:
+    """Find the clusters that run on this machine.
+
+    Parameters
+    ----------
+    runtime : path
+        The folder in which each cluster has its own.
+    timeout_s : float
+        How long each may take to answer, in seconds.
+
+    Returns
+    -------
+    list of Reach
+        The oldest first; ``status`` is its answer, or ``error`` says why there is none. Folders of
+        clusters whose process has ended are passed over.
+    """
+    cards = [card for card in map(_read_card, sorted(Path(runtime).glob(f"*/{CARD}"))) if card]
+    for card in cards:
+        try:
+            card["status"] = ask(card["folder"], {"ask": "status"}, timeout_s)
+        except (OSError, ValueError) as error:
+            card["error"] = str(error) or type(error).__name__
+    return sorted(cards, key=lambda card: float(card.get("started", 0)))
+
+
+def _read_card(path: Path) -> Reach | None:
+    try:
+        card = Reach(json.loads(path.read_text("utf-8")), folder=str(path.parent))
+        os.kill(int(card["pid"]), 0)
+    except PermissionError:
+        return card
+    except (OSError, ValueError, KeyError):
+        return None
+    return card
+
+
+def _read_line(connection: socket.socket) -> bytes:
+    read = bytearray()
+    while not read.endswith(b"\n"):
+        part = connection.recv(1 << 16)
+        if not part or len(read) > _LONGEST:
+            raise ValueError("the line has no end")
+        read += part
+    return bytes(read)
+
+
+@contextlib.contextmanager
+def _reachable(path: Path) -> Iterator[str]:
+    """Give a socket's path in fewer than the 108 bytes that an address may have."""
+    if len(os.fsencode(path)) < 100:
+        yield str(path)
+        return
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)

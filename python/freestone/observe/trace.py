@@ -1,0 +1,281 @@
+"""A run's trace: written to a file, read back, and summed up.
+
+A record is a dict whose ``kind`` is ``task``, ``transfer``, ``joined``, ``left`` or ``cache``; the
+other fields are those of the manager's records, times in nanoseconds of the monotonic clock.
+``.parquet`` needs pyarrow; ``.jsonl`` has one record a line, ``.json`` one list.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from freestone.errors import ConfigurationError
+from freestone.observe.figures import WorkerStatus
+from freestone.units import format_nbytes, format_seconds
+
+__all__ = ["FIELDS", "LabelFigures", "TraceSummary", "read", "summary", "write"]
+
+Record = Mapping[str, Any]
+
+FIELDS: dict[str, type] = {
+    "kind": str,
+    "label": str,
+    "name": str,
+    "task": int,
+    "attempt": int,
+    "worker": str,
+    "source": str,
+    "target": str,
+    "ready_ns": int,
+    "sent_ns": int,
+    "start_ns": int,
+    "end_ns": int,
+    "at_ns": int,
+    "duration_ns": int,
+    "nbytes": int,
+    "slots": int,
+    "ended": str,
+    **{field.name: int for field in fields(WorkerStatus)},
+}
+_BATCH = 65_536
+
+
+def write(path: str | os.PathLike[str], records: Iterable[Record]) -> int:
+    """Write a trace.
+
+    Parameters
+    ----------
+    path : path
+        The form follows from its ending: ``.parquet``, ``.jsonl`` or ``.json``. What was there
+        before stays until the trace is whole.
+    records : iterable of mapping
+        Consumed as it is written, 65,536 records at once.
+
+    Returns
+    -------
+    int
+        How many records.
+
+    Raises
+    ------
+    ConfigurationError
+        If the ending is another, or pyarrow is not installed.
+    """
+    path = Path(path)
+    writer = _writer(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        count: int = writer(partial, records)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return count
+
+
+def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Read a trace as it was written."""
+    path = Path(path)
+    _writer(path)
+    if path.suffix == ".parquet":
+        rows = _pyarrow(path).parquet.read_table(path).to_pylist()
+        return [{key: value for key, value in row.items() if value is not None} for row in rows]
+    text = path.read_text("utf-8")
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in text.splitlines()]
+    found: list[dict[str, Any]] = json.loads(text)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFigures:
+    """All attempts at tasks of one label.
+
+    Attributes
+    ----------
+    attempts, failed : int
+        How many there were, and how many of them did not end well.
+    busy_s, longest_s : float
+        Seconds that they ran, summed, and the longest of them.
+    nbytes : int
+        Bytes of their outputs.
+    """
+
+    attempts: int
+    failed: int
+    busy_s: float
+    longest_s: float
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSummary:
+    """What a trace says in a few lines; print it to read it.
+
+    Attributes
+    ----------
+    seconds : float
+        From the first thing that happened to the last.
+    labels : mapping of str to LabelFigures
+        The busiest first.
+    transfers, transferred_nbytes : int
+        Blocks sent between workers, and their bytes.
+    joined, left : int
+        Workers that came and went.
+    slots : int
+        Calls that could run at once, of all workers that ever joined.
+    """
+
+    seconds: float
+    labels: Mapping[str, LabelFigures]
+    transfers: int
+    transferred_nbytes: int
+    joined: int
+    left: int
+    slots: int
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds that calls ran, summed."""
+        return sum(figures.busy_s for figures in self.labels.values())
+
+    def __str__(self) -> str:
+        """Give one line for the run, one per label."""
+        capacity = self.seconds * self.slots
+        share = f", {self.busy_s / capacity:.0%} of the executors' time" if capacity else ""
+        attempts = sum(figures.attempts for figures in self.labels.values())
+        lines = [
+            f"{attempts:,} attempts in {format_seconds(self.seconds)} on {self.joined} workers"
+            f"{share}; {self.transfers:,} transfers of {format_nbytes(self.transferred_nbytes)}"
+        ]
+        lines += [f"  {label}: {_tell(figures)}" for label, figures in self.labels.items()]
+        return "\n".join(lines)
+
+
+def summary(records: Iterable[Record]) -> TraceSummary:
+    """Sum up a trace."""
+    first, last = None, 0
+    labels: dict[str, list[Record]] = {}
+    counts = dict.fromkeys(("transfer", "joined", "left", "moved", "slots"), 0)
+    for record in records:
+        begin, end = _span(record)
+        first = begin if first is None else min(first, begin)
+        last = max(last, end)
+        kind = record["kind"]
+        if kind == "task":
+            labels.setdefault(record["label"], []).append(record)
+        elif kind in counts:
+            counts[kind] += 1
+            counts["moved"] += record.get("nbytes", 0)
+            counts["slots"] += record.get("slots", 0)
+    figures = {label: _sum_up(tasks) for label, tasks in labels.items()}
+    return TraceSummary(
+        seconds=(last - (first or 0)) / 1e9,
+        labels=dict(sorted(figures.items(), key=lambda item: -item[1].busy_s)),
+        transfers=counts["transfer"],
+        transferred_nbytes=counts["moved"],
+        joined=counts["joined"],
+        left=counts["left"],
+        slots=counts["slots"],
+    )
+
+
+def _sum_up(tasks: list[Record]) -> LabelFigures:
+    return LabelFigures(
+        attempts=len(tasks),
+        failed=sum(task["ended"] != "done" for task in tasks),
+        busy_s=sum(task["duration_ns"] for task in tasks) / 1e9,
+        longest_s=max(task["duration_ns"] for task in tasks) / 1e9,
+        nbytes=sum(task["nbytes"] for task in tasks),
+    )
+
+
+def _tell(figures: LabelFigures) -> str:
+    mean = format_seconds(figures.busy_s / figures.attempts)
+    failed = f", {figures.failed:,} failed" if figures.failed else ""
+    return (
+        f"{figures.attempts:,} attempts{failed}, {format_seconds(figures.busy_s)} in all, {mean} "
+        f"each, {format_seconds(figures.longest_s)} the longest, {format_nbytes(figures.nbytes)}"
+    )
+
+
+def _span(record: Record) -> tuple[int, int]:
+    if record["kind"] == "task":
+        begin = record.get("sent_ns") or record["start_ns"]
+        return begin, max(begin, record["start_ns"] + record["duration_ns"])
+    if record["kind"] == "transfer":
+        return record["end_ns"] - record["duration_ns"], record["end_ns"]
+    return record["at_ns"], record["at_ns"]
+
+
+def _writer(path: Path) -> Any:
+    writers = {".parquet": _write_parquet, ".jsonl": _write_lines, ".json": _write_list}
+    if path.suffix not in writers:
+        problem = f"the trace {str(path)!r} must end in {', '.join(writers)}"
+        raise ConfigurationError(problem, key="trace", origin="the trace's path")
+    if path.suffix == ".parquet":
+        _pyarrow(path)
+    return writers[path.suffix]
+
+
+def _write_lines(path: Path, records: Iterable[Record]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8") as file:
+        for record in records:
+            file.write(json.dumps(dict(record)) + "\n")
+            count += 1
+    return count
+
+
+def _write_list(path: Path, records: Iterable[Record]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8") as file:
+        for count, record in enumerate(records, 1):
+            file.write(("[\n" if count == 1 else ",\n") + json.dumps(dict(record)))
+        file.write("\n]\n" if count else "[]\n")
+    return count
+
+
+def _write_parquet(path: Path, records: Iterable[Record]) -> int:
+    pa = _pyarrow(path)
+    kinds = {str: pa.string(), int: pa.int64()}
+    schema = pa.schema([(key, kinds[kind]) for key, kind in FIELDS.items()])
+    count = 0
+    with pa.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        for batch in _batches(records):
+            writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+            count += len(batch)
+    return count
+
+
+def _batches(records: Iterable[Record]) -> Iterator[list[dict[str, Any]]]:
+    batch: list[dict[str, Any]] = []
+    for record in records:
+        unknown = record.keys() - FIELDS.keys()
+        if unknown:
+            raise ValueError(f"a trace has no field {min(unknown)!r}: {dict(record)}")
+        batch.append(dict(record))
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _pyarrow(path: Path) -> ModuleType:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        problem = (
+            f"the trace {str(path)!r} needs pyarrow: install it, or let the name end in .jsonl"
+        )
+        raise ConfigurationError(problem, key="trace", origin="the trace's path") from None
+    found: ModuleType = pyarrow
+    return found

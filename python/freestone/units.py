@@ -1,0 +1,97 @@
+"""Bytes and seconds, as people write and read them."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["format_nbytes", "format_seconds", "parse_nbytes"]
+
+_STEPS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_NBYTES = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgtp])(i?))?b?\s*", re.IGNORECASE)
+
+
+def parse_nbytes(text: str | int) -> int:
+    """Parse an amount of bytes.
+
+    Parameters
+    ----------
+    text : str or int
+        ``"2GiB"`` and ``"2 gib"`` are powers of 1024, ``"2GB"`` and ``"2G"`` of 1000, a plain
+        number is bytes.
+
+    Returns
+    -------
+    int
+        Bytes, rounded down.
+
+    Raises
+    ------
+    ValueError
+        If it is negative or not an amount of bytes.
+
+    Examples
+    --------
+    >>> parse_nbytes("1.5 KiB"), parse_nbytes("2MB"), parse_nbytes(512)
+    (1536, 2000000, 512)
+    """
+    if isinstance(text, int) and not isinstance(text, bool):
+        if text < 0:
+            raise ValueError(f"an amount of bytes can't be negative: {text}")
+        return text
+    match = _NBYTES.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError(f"not an amount of bytes: {text!r}; write it like 512, '64MB' or '2GiB'")
+    number, step, binary = match.groups()
+    scale = (1024 if binary else 1000) ** (_STEPS[step.lower()] if step else 0)
+    return int(number) * scale if number.isdigit() else int(float(number) * scale)
+
+
+def format_nbytes(nbytes: int) -> str:
+    """Write an amount of bytes for people, in powers of 1024 and three digits.
+
+    Examples
+    --------
+    >>> format_nbytes(1000), format_nbytes(1536), format_nbytes(64 * 2**20)
+    ('1000 bytes', '1.5 KiB', '64 MiB')
+    """
+    if abs(nbytes) < 1024:
+        return "1 byte" if nbytes == 1 else f"{nbytes} bytes"
+    size = float(nbytes)
+    for unit in ("KiB", "MiB", "GiB", "TiB", "PiB"):
+        size /= 1024
+        if abs(size) < 999.5 or unit == "PiB":
+            break
+    return f"{_three_digits(size)} {unit}"
+
+
+def format_seconds(seconds: float) -> str:
+    """Write a duration for people.
+
+    Examples
+    --------
+    >>> format_seconds(0.00042), format_seconds(12.345), format_seconds(75), format_seconds(7265)
+    ('420 µs', '12.3 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds < 0:
+        return f"-{format_seconds(-seconds)}"
+    if seconds >= 59.95:
+        return _long(round(seconds))
+    for scale, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
+        if seconds * scale >= 0.9995:
+            return f"{_three_digits(seconds * scale)} {unit}"
+    return "0 s" if seconds == 0 else f"{_three_digits(seconds * 1e9)} ns"
+
+
+def _long(seconds: int) -> str:
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s")]
+    first = next(k for k, (amount, _) in enumerate(parts) if amount)
+    return " ".join(f"{amount} {unit}" for amount, unit in parts[first : first + 2] if amount)
+
+
+def _three_digits(value: float) -> str:
+    digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

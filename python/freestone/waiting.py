@@ -1,0 +1,140 @@
+"""Waiting for many futures at once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from freestone import _native
+from freestone.errors import WaitTimeoutError
+from freestone.future import Future
+
+__all__ = ["Callbacks", "DoneAndNotDone", "as_completed", "wait"]
+
+ALL_COMPLETED = "ALL_COMPLETED"
+FIRST_COMPLETED = "FIRST_COMPLETED"
+FIRST_EXCEPTION = "FIRST_EXCEPTION"
+
+_FOREVER = 1e9
+
+
+class DoneAndNotDone(NamedTuple):
+    """What `wait` returns."""
+
+    done: set[Future]
+    not_done: set[Future]
+
+
+def as_completed(futures: Iterable[Future], timeout_s: float | None = None) -> Iterator[Future]:
+    """Yield futures in the order in which they are done.
+
+    Parameters
+    ----------
+    futures
+        Each is yielded once, also if it was given twice.
+    timeout_s
+        The longest time for all, in seconds.
+
+    Raises
+    ------
+    WaitTimeoutError
+        When the time is over before all are done.
+    """
+    waiting = dict(enumerate(dict.fromkeys(futures)))
+    watch = _native.Watch()
+    for key, future in waiting.items():
+        watch.add(future, key)
+    end = None if timeout_s is None else time.monotonic() + timeout_s
+    while waiting:
+        left = _FOREVER if end is None else end - time.monotonic()
+        keys = watch.take(min(max(left, 0.0), 0.05))
+        if not keys and left <= 0:
+            raise WaitTimeoutError(timeout_s=timeout_s or 0.0, pending=len(waiting))
+        for key in keys:
+            yield waiting.pop(key)
+
+
+def wait(
+    futures: Iterable[Future], timeout_s: float | None = None, return_when: str = ALL_COMPLETED
+) -> DoneAndNotDone:
+    """Wait for futures, as `concurrent.futures.wait` does.
+
+    Parameters
+    ----------
+    futures
+        What to wait for.
+    timeout_s
+        The longest wait, in seconds; when it is over, what is done so far is returned.
+    return_when
+        ``ALL_COMPLETED``, ``FIRST_COMPLETED`` or ``FIRST_EXCEPTION``.
+    """
+    if return_when not in (ALL_COMPLETED, FIRST_COMPLETED, FIRST_EXCEPTION):
+        raise ValueError(
+            f"return_when={return_when!r}: give {ALL_COMPLETED!r}, {FIRST_COMPLETED!r} "
+            f"or {FIRST_EXCEPTION!r}"
+        )
+    futures = set(futures)
+    done: set[Future] = set()
+    try:
+        for future in as_completed(futures, timeout_s):
+            done.add(future)
+            failed = return_when == FIRST_EXCEPTION and future.status == "failed"
+            if failed or return_when == FIRST_COMPLETED:
+                break
+    except WaitTimeoutError:
+        pass
+    done |= {future for future in futures if future.done()}
+    return DoneAndNotDone(done, futures - done)
+
+
+class Callbacks:
+    """Calls functions when futures are done, on a thread that starts with the first of them."""
+
+    def __init__(self) -> None:
+        self._watch = _native.Watch()
+        self._waiting: dict[int, tuple[Future, Callable[[Future], object]]] = {}
+        self._lock = threading.Lock()
+        self._count = 0
+        self._thread: threading.Thread | None = None
+        self._ended = False
+
+    def add(self, future: Future, callback: Callable[[Future], object]) -> None:
+        """Call `callback(future)` once `future` is done."""
+        with self._lock:
+            key = self._count
+            self._count += 1
+            self._waiting[key] = (future, callback)
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="freestone-callbacks", daemon=True
+                )
+                self._thread.start()
+        self._watch.add(future, key)
+
+    def close(self) -> None:
+        """End the thread after the callbacks whose futures are done."""
+        self._ended = True
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._watch.push(-1 % 2**64)
+            self._thread.join(timeout=1.0)
+
+    def _run(self) -> None:
+        while True:
+            keys = self._watch.take(1.0)
+            for key in keys:
+                self._call(key)
+            if self._ended and (not keys or not self._waiting):
+                return
+
+    def _call(self, key: int) -> None:
+        with self._lock:
+            future, callback = self._waiting.pop(key, (None, None))
+        if future is None or callback is None:
+            return
+        try:
+            callback(future)
+        except Exception:
+            logging.getLogger("freestone").exception("a callback of %r raised", future)

@@ -1,0 +1,57 @@
+"""What is in the repository is about the project, not about a machine that it was made on."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LONGEST = 600
+LOCKS = re.compile(r"(Cargo\.lock|requirements/.*\.txt|LICENSE)$")
+TEXT = {".c", ".css", ".h", ".json", ".md", ".py", ".pyi", ".rs", ".sh", ".toml", ".txt", ".yml"}
+# Written in pieces, so that this file does not hold what it looks for.
+MACHINE_PATHS = re.compile("|".join(["/wo" + "rk/", "/ro" + "ot/", "/ho" + r"me/\w", "/op" + "t/"]))
+REGISTRIES = re.compile(
+    "|".join([r"pypi\." + "org", r"pythonhosted\." + "org", r"static\.crates\." + "io"])
+    + r"|--(extra-)?(index"
+    + r"-url|find"
+    + r"-links)[ =]\S*://"
+)
+
+
+def tracked() -> Iterator[Path]:
+    """Yield the text files that git tracks, or all of them outside of a checkout."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    names = listed.stdout.split("\0")[:-1] if listed.returncode == 0 else []
+    for path in map(ROOT.joinpath, names):
+        if path.is_file() and (path.suffix in TEXT or not path.suffix):
+            yield path
+
+
+def lines_with(pattern: re.Pattern[str]) -> list[str]:
+    """Return the tracked lines in which `pattern` occurs."""
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in tracked()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+def test_no_file_names_a_place_on_a_developers_machine() -> None:
+    assert lines_with(MACHINE_PATHS) == []
+
+
+def test_no_file_names_a_registry_host() -> None:
+    assert lines_with(REGISTRIES) == []
+
+
+def test_no_file_is_too_long() -> None:
+    long = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in tracked()
+        if not LOCKS.search(str(path.relative_to(ROOT)))
+    }
+    assert {name: length for name, length in long.items() if length > LONGEST} == {}

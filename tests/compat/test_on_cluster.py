@@ -1,0 +1,79 @@
+"""The same on a real cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import time
+
+import numpy as np
+import pytest
+
+import freestone as fs
+from freestone.errors import TaskKilledError
+
+joblib = pytest.importorskip("joblib")
+pytest.importorskip("freestone.compat.joblib")
+
+
+def place() -> int:
+    return os.getpid()
+
+
+def total(array: np.ndarray, scale: int) -> float:
+    return float(array.sum()) * scale
+
+
+def test_the_executor_runs_elsewhere(cluster: fs.Cluster) -> None:
+    with cluster.executor() as executor:
+        assert executor.submit(place).result(30) != os.getpid()
+        assert list(executor.map(pow, range(100), [2] * 100)) == [k**2 for k in range(100)]
+        chunks = executor.map(pow, range(100), [2] * 100, chunksize=30)
+        assert list(chunks) == [k**2 for k in range(100)]
+
+
+def test_asyncio_waits_for_it(cluster: fs.Cluster) -> None:
+    async def main() -> list[int]:
+        loop = asyncio.get_running_loop()
+        calls = [loop.run_in_executor(executor, pow, k, 2) for k in range(5)]
+        return await asyncio.gather(*calls)
+
+    with cluster.executor() as executor:
+        assert asyncio.run(main()) == [0, 1, 4, 9, 16]
+
+
+def test_cancel_ends_a_call_that_runs(two_workers: fs.Cluster) -> None:
+    with two_workers.executor() as executor:
+        futures = [executor.submit(time.sleep, 600) for _ in range(4)]
+        executor.shutdown(wait=False, cancel_futures=True)
+        assert concurrent.futures.wait(futures, timeout=30).not_done == set()
+    assert two_workers.submit(pow, 2, 2).result(30) == 4
+
+
+def test_a_killed_call_is_an_error_of_its_future(cluster: fs.Cluster) -> None:
+    with cluster.executor() as executor:
+        with pytest.raises(TaskKilledError):
+            executor.submit(os._exit, 3).result(60)
+        assert executor.submit(pow, 2, 2).result(30) == 4
+
+
+def test_joblib_runs_on_it_with_a_block_for_a_large_array(cluster: fs.Cluster) -> None:
+    array = np.ones(200_000)
+    with joblib.parallel_config("freestone", cluster=cluster):
+        sums = joblib.Parallel()(joblib.delayed(total)(array, k) for k in range(20))
+        assert sums == [k * 2e5 for k in range(20)]
+        assert joblib.effective_n_jobs(-1) == cluster.slots
+
+
+def test_scikit_learn_finds_the_same(cluster: fs.Cluster) -> None:
+    pytest.importorskip("sklearn")
+    from sklearn.datasets import make_classification
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.model_selection import cross_val_score
+
+    x, y = make_classification(1000, 50, random_state=0)
+    forest = RandomForestClassifier(10, random_state=0)
+    with joblib.parallel_config("freestone", cluster=cluster):
+        here = cross_val_score(forest, x, y, cv=4, n_jobs=-1)
+    assert (here == cross_val_score(forest, x, y, cv=4)).all()

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from freestone.observe.figures import Attempt, Explanation
+
+STAGES = ["unknown", "waiting", "ready", "assigned", "done", "failed", "released", "block"]
+SECOND = 10**9
+
+
+def tell(stage: str, **fields: Any) -> str:
+    return str(Explanation(stage=stage, label="mass", **fields))
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_is_told_with_what_little_there_is(stage: str) -> None:
+    assert len(tell(stage)) > 20
+    assert "None" not in str(Explanation(stage=stage))
+
+
+def test_what_it_waits_for() -> None:
+    names = tuple(f"{k:032x}"[::-1] for k in range(5))
+    assert tell("waiting", waits_for=names).startswith("'mass' waits for 5 inputs: 00000000, ")
+    assert tell("waiting", waits_for=names).endswith("and 2 more")
+    assert tell("waiting", waits_for=names[:1]) == "'mass' waits for 1 input: 00000000"
+
+
+def test_which_room_it_waits_for() -> None:
+    needs = {"cores": 2, "gpus": 0, "memory": 2**30}
+    text = tell("ready", resources=needs, ahead=3)
+    assert text == (
+        "'mass' is ready and waits for a worker with 2 cores, 1 GiB of memory free, behind 3 tasks"
+    )
+    assert "with a free executor" in tell("ready", resources={})
+    assert "with 1 core free" in tell("ready", resources={"cores": 1})
+
+
+def test_where_and_when_each_attempt_ran() -> None:
+    attempts = (
+        Attempt(
+            worker="worker-0",
+            sent_ns=5 * SECOND,
+            start_ns=6 * SECOND,
+            duration_ns=SECOND // 2,
+            ended="killed",
+        ),
+        Attempt(
+            worker="worker-1",
+            sent_ns=7 * SECOND,
+            start_ns=7 * SECOND,
+            duration_ns=2 * SECOND,
+            ended="done",
+        ),
+    )
+    text = tell("done", attempts=attempts, replicas=("worker-1",), nbytes=2048)
+    assert text.splitlines() == [
+        "'mass' is done",
+        "  attempt 1 on worker-0, waited 1 s, ran 500 ms: killed",
+        "  attempt 2 on worker-1, sent 2 s after the first, ran 2 s: done",
+        "  output: 2 KiB on worker-1",
+    ]
+
+
+def test_what_runs_and_what_has_not_begun() -> None:
+    begun = Attempt(worker="worker-0", sent_ns=1, start_ns=2)
+    held = Attempt(worker="worker-0", sent_ns=1)
+    assert "is at worker-0 and runs" in tell("assigned", attempts=(begun,))
+    text = tell("assigned", attempts=(held,), ahead=1)
+    assert "waits there behind 1 task" in text
+    assert "not begun" in text
+
+
+def test_what_a_retained_block_answered() -> None:
+    text = tell("done", nbytes=8)
+    assert text.splitlines() == [
+        "'mass' is done: a retained block answered it",
+        "  output: 8 bytes, held by the manager",
+    ]

@@ -1,0 +1,64 @@
+"""What is shown of a real cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import freestone as fs
+from freestone.cli import main
+from freestone.observe import trace
+from freestone.observe.progress import progress
+from tests.observe.test_progress import FakeBar
+
+
+def double(x: int) -> int:
+    return 2 * x
+
+
+def test_reprs_of_what_is_real(cluster: fs.Cluster) -> None:
+    future = cluster.submit(double, 2)
+    assert future.result() == 4
+    assert repr(future).startswith(f"<Future 'double' {future.name[:8]}: done")
+    assert repr(cluster).startswith("<Cluster: 1 worker with 2 executors")
+    assert "worker-0" in cluster._repr_html_()
+    assert future.name in future._repr_html_()
+
+
+def test_a_bar_over_real_futures(cluster: fs.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    bar = FakeBar()
+    monkeypatch.setattr("freestone.observe.rich_bar.make_bar", lambda label: bar)
+    futures = cluster.map(double, range(50))
+    results = [future.result() for future in progress(futures, visible=True)]
+    assert sorted(results) == [2 * x for x in range(50)]
+    assert bar.shown[-1] == (50, 0, 50, "")
+    with progress(cluster, visible=True):
+        cluster.gather(cluster.map(double, range(100, 150)))
+    assert bar.shown[-1][:3] == (50, 0, 50)
+
+
+def test_an_explanation_of_what_waits(cluster: fs.Cluster) -> None:
+    first = cluster.submit(double, 1, worker=0)
+    second = cluster.submit(double, first)
+    assert second.result() == 4
+    assert len(str(cluster.explain(second))) > 20
+
+
+def test_a_trace_is_written_when_it_closes(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with fs.Cluster(executors=1, memory="64MiB", disk="1GiB", trace=str(path)) as cluster:
+        cluster.gather(cluster.map(double, range(10)))
+    found = trace.summary(trace.read(path))
+    assert found.labels["double"].attempts == 10
+    assert found.joined == 1
+    assert "double: 10 attempts" in str(found)
+
+
+def test_status_finds_it(cluster: fs.Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--json", "--cluster", cluster.address]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["pid"] == os.getpid()
+    assert len(found["status"]["statistics"]["workers"]) == 1

@@ -1,0 +1,179 @@
+"""Blocks: where they are, how long they stay, what they cost."""
+
+from __future__ import annotations
+
+import gc
+import http.server
+import operator
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import freestone as fs
+from freestone import errors
+
+DEADLINE_S = 60
+
+
+def until(condition: Callable[[], bool]) -> bool:
+    """Look again and again until a condition holds or a minute has passed."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        os.sched_yield()
+    return True
+
+
+def ones(count: int) -> np.ndarray:
+    return np.ones(count)
+
+
+def test_a_block_goes_when_its_last_future_goes(cluster: fs.Cluster) -> None:
+    before = cluster.statistics().blocks
+    future = cluster.submit(ones, 123_456)
+    future.result()
+    assert cluster.statistics().blocks > before
+    del future
+    gc.collect()
+    assert until(lambda: cluster.statistics().blocks == before)
+
+
+def test_blocks_kept_forever_outlive_the_cluster(tmp_path: Path) -> None:
+    def measure(x: int) -> np.ndarray:
+        return np.full(50_000, os.getpid())
+
+    settings = {"executors": 1, "memory": "64MiB", "cache": tmp_path / "cache"}
+    with fs.Cluster(**settings) as first:
+        pid = first.submit(measure, 1, keep="forever").result()[0]
+    with fs.Cluster(**settings) as second:
+        again = second.submit(measure, 1, keep="forever")
+        assert again.result()[0] == pid
+        assert second.statistics().answered == 1
+        assert second.submit(measure, 2).result()[0] != pid
+
+
+def test_more_than_memory_goes_to_disk_and_comes_back() -> None:
+    with fs.Cluster(executors=1, memory="32MiB", disk="1GiB") as small:
+        futures = [small.submit(np.full, 500_000, index) for index in range(30)]
+        small.wait(futures)
+        for index, future in enumerate(futures):
+            assert future.result()[-1] == index
+        total = fs.reduce(operator.add, futures)
+        assert total.result()[0] == sum(range(30))
+        assert until(lambda: small.statistics().workers[0].status.disk_nbytes > 0)
+
+
+def test_calls_that_take_all_cores_run_one_at_a_time(cluster: fs.Cluster, tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+
+    def alone(index: int) -> int:
+        descriptor = os.open(lock, os.O_CREAT | os.O_EXCL)
+        time.sleep(0.01)
+        os.close(descriptor)
+        os.unlink(lock)
+        return index
+
+    futures = cluster.map(alone, range(10), resources={"cores": 2}, pure=False)
+    assert cluster.gather(futures) == list(range(10))
+
+
+def test_memory_that_calls_ask_for_is_never_exceeded(tmp_path: Path) -> None:
+    running = tmp_path / "running"
+    running.mkdir()
+
+    def counted(index: int) -> int:
+        mine = running / str(index)
+        mine.touch()
+        count = len(list(running.iterdir()))
+        time.sleep(0.005)
+        mine.unlink()
+        return count
+
+    with fs.Cluster(executors=4, memory="64MiB") as wide:
+        total = wide.statistics().workers[0].resources["memory"]
+        needs = {"memory": total // 2 - 1}
+        counts = wide.gather(wide.map(counted, range(16), resources=needs))
+        assert max(counts) <= 2
+
+
+def test_larger_priority_runs_first() -> None:
+    with fs.Cluster(executors=1, memory="64MiB") as one:
+        order: list[int] = []
+        gate = one.submit(time.sleep, 0.2)
+        tagged = [one.submit(abs, -index, priority=index) for index in range(8)]
+        for future in tagged:
+            future.add_done_callback(lambda done: order.append(done.result()))
+        gate.result()
+        one.wait(tagged)
+        assert until(lambda: len(order) == 8)
+        # The first ones may have been sent ahead while the executor was busy.
+        assert order.index(7) < order.index(0) or order[0] == 0
+        assert order[-1] != 7
+
+
+def test_calls_go_where_their_blocks_are(two_workers: fs.Cluster) -> None:
+    blocks = [two_workers.submit(ones, 300_000 + i, worker=i % 2) for i in range(8)]
+    two_workers.wait(blocks)
+    before = two_workers.statistics()
+    sums = [two_workers.submit(np.sum, block) for block in blocks]
+    assert two_workers.gather(sums) == [300_000 + i for i in range(8)]
+    after = two_workers.statistics()
+    # Only an idle worker fetches what it takes over from a busy one.
+    moved = after.transfers - before.transfers
+    assert moved <= after.stolen - before.stolen
+
+
+def test_a_hot_block_reaches_everyone(two_workers: fs.Cluster) -> None:
+    hot = two_workers.put(np.arange(1_000_000))
+    futures = [two_workers.submit(lambda a, i: int(a[i]), hot, i, worker=i % 2) for i in range(20)]
+    assert two_workers.gather(futures) == list(range(20))
+    assert sorted(two_workers.who_has([hot])[hot.name]) == ["worker-0", "worker-1"]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "data.txt").write_text("from afar")
+    handler = partial(Quiet, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
+        thread = threading.Thread(target=httpd.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{httpd.server_port}/data.txt"
+        httpd.shutdown()
+        thread.join()
+
+
+def test_a_file_behind_a_url(cluster: fs.Cluster, server: str) -> None:
+    remote = fs.file(server)
+    assert remote.nbytes == len("from afar")
+    assert cluster.submit(lambda f: f.read_text(), remote).result() == "from afar"
+    assert remote.read_text() == "from afar"
+    with pytest.raises(errors.FileMissingError):
+        fs.file(server + ".missing")
+
+
+def test_a_task_may_return_a_file(cluster: fs.Cluster, tmp_path: Path) -> None:
+    def write(text: str) -> fs.File:
+        path = tmp_path / "made.txt"
+        path.write_text(text)
+        return fs.file(path)
+
+    made = cluster.submit(write, "made there")
+    assert cluster.submit(lambda f: (f.basename, f.read_text()), made).result() == (
+        "made.txt",
+        "made there",
+    )
+    (tmp_path / "made.txt").unlink()
+    assert made.result().read_text() == "made there"

@@ -1,0 +1,220 @@
+"""Calls: arguments, results, names, options."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import operator
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import freestone as fs
+
+
+def add(*values: int, plus: int = 0) -> int:
+    return sum(values) + plus
+
+
+def test_a_call_gives_its_result(cluster: fs.Cluster) -> None:
+    assert cluster.submit(add, 1, 2, plus=3).result() == 6
+
+
+def test_a_lambda_and_a_closure_travel(cluster: fs.Cluster) -> None:
+    offset = 17
+    assert cluster.submit(lambda x: x + offset, 1).result() == 18
+
+
+def test_map_keeps_the_order(cluster: fs.Cluster) -> None:
+    futures = cluster.map(operator.mul, range(2000), range(2000))
+    assert cluster.gather(futures) == [number * number for number in range(2000)]
+
+
+def test_futures_nested_anywhere_become_values(cluster: fs.Cluster) -> None:
+    one, two = cluster.submit(add, 1), cluster.submit(add, 2)
+    nested = cluster.submit(
+        lambda tree: tree["a"][0] + tree["b"][1][0], {"a": [one], "b": (0, [two])}
+    )
+    assert nested.result() == 3
+    assert cluster.submit(add, one, plus=two).result() == 3
+
+
+def test_equal_calls_run_once(cluster: fs.Cluster) -> None:
+    before = cluster.statistics()
+    first = cluster.submit(add, 100, 200)
+    assert first.result() == 300
+    second = cluster.submit(add, 100, 200)
+    assert second.result() == 300
+    after = cluster.statistics()
+    assert first.name == second.name
+    assert (after.done - before.done, after.answered - before.answered) == (1, 1)
+
+
+def test_an_impure_call_runs_each_time(cluster: fs.Cluster) -> None:
+    import random
+
+    values = [cluster.submit(random.random, pure=False).result() for _ in range(3)]
+    assert len(set(values)) == 3
+
+
+def test_a_changed_constant_changes_the_name(cluster: fs.Cluster) -> None:
+    def with_cut(cut: int) -> fs.Future:
+        return cluster.submit(lambda x: x > cut, 10)
+
+    assert with_cut(5).name == with_cut(5).name != with_cut(6).name
+
+
+def test_keep_session_answers_after_the_future_is_gone(cluster: fs.Cluster) -> None:
+    name = cluster.submit(add, 4321, keep="session").result()
+    answered = cluster.statistics().answered
+    assert cluster.submit(add, 4321, keep="session").result() == name
+    assert cluster.statistics().answered == answered + 1
+
+
+def test_small_and_large_values_round_trip(cluster: fs.Cluster) -> None:
+    values = [None, 1, 2.5, "text", b"bytes", [1, {"a": (2,)}], np.arange(10), np.arange(10**6)]
+    for value in values:
+        same = cluster.submit(lambda x: x, value).result()
+        np.testing.assert_equal(same, value)
+
+
+def test_blocks_are_immutable_whatever_their_size(cluster: fs.Cluster) -> None:
+    for size in (10, 10**6):
+        array = cluster.submit(np.ones, size).result()
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 2.0
+
+
+def test_large_arrays_are_views_of_the_cache(cluster: fs.Cluster) -> None:
+    block = cluster.put(np.arange(10**6))
+
+    def owns_nothing(array: np.ndarray) -> bool:
+        return not array.flags.owndata and not array.flags.writeable
+
+    assert cluster.submit(owns_nothing, block).result()
+    assert block.result().sum() == 10**6 * (10**6 - 1) // 2
+
+
+def test_equal_values_put_twice_are_one_block(cluster: fs.Cluster) -> None:
+    one, two = cluster.put(np.zeros(10**5)), cluster.put(np.zeros(10**5))
+    assert one.name == two.name
+    cluster.wait([one])
+    assert cluster.who_has([one])[one.name] == ["worker-0"]
+
+
+def test_a_large_argument_is_sent_once(cluster: fs.Cluster) -> None:
+    table = np.arange(10**6)
+    futures = [cluster.submit(lambda t, i: int(t[i]), table, i) for i in range(20)]
+    assert cluster.gather(futures) == list(range(20))
+
+
+def test_gather_keeps_the_shape(cluster: fs.Cluster) -> None:
+    one, two = cluster.submit(add, 1), cluster.submit(add, 2)
+    assert cluster.gather({"a": [one, two], "b": (one,)}) == {"a": [1, 2], "b": (1,)}
+    failing = cluster.submit(operator.truediv, 1, 0)
+    assert cluster.gather([one, failing, two], errors="skip") == [1, 2]
+
+
+def test_as_completed_and_wait(cluster: fs.Cluster) -> None:
+    futures = cluster.map(add, range(50))
+    assert {future.result() for future in fs.as_completed(futures)} == set(range(50))
+    done, not_done = cluster.wait(futures)
+    assert (len(done), len(not_done)) == (50, 0)
+
+
+def test_a_wait_ends(cluster: fs.Cluster) -> None:
+    slow = cluster.submit(time.sleep, 30, pure=False)
+    with pytest.raises(TimeoutError):
+        slow.result(timeout_s=0.05)
+    with pytest.raises(TimeoutError):
+        list(fs.as_completed([slow], timeout_s=0.05))
+    assert cluster.wait([slow], timeout_s=0.05).not_done == {slow}
+    assert slow.cancel()
+    with pytest.raises(concurrent.futures.CancelledError):
+        slow.result()
+
+
+def test_done_callbacks_are_called_once(cluster: fs.Cluster) -> None:
+    called = threading.Event()
+    seen: list[fs.Future] = []
+
+    def note(future: fs.Future) -> None:
+        seen.append(future)
+        called.set()
+
+    future = cluster.submit(add, 5)
+    future.add_done_callback(note)
+    assert called.wait(30)
+    assert seen == [future]
+
+
+def test_a_future_can_be_awaited(cluster: fs.Cluster) -> None:
+    async def both() -> list[int]:
+        return [await cluster.submit(add, 6), await cluster.submit(add, 7)]
+
+    assert asyncio.run(both()) == [6, 7]
+
+
+def test_a_task_is_a_plain_function_without_a_cluster() -> None:
+    @fs.task(retries=1)
+    def double(x: int) -> int:
+        return 2 * x
+
+    while fs.current() is not None:
+        pytest.skip("a cluster of another test is open")
+    assert double(2) == 4
+
+
+def test_a_task_gives_futures_with_a_cluster(cluster: fs.Cluster) -> None:
+    @fs.task
+    def double(x: int) -> int:
+        return 2 * x
+
+    assert double(double(2)).result() == 8
+    assert [future.result() for future in double.map(range(3))] == [0, 2, 4]
+    assert double.options(pure=False)(4).result() == 8
+
+
+def test_reduce(cluster: fs.Cluster) -> None:
+    parts = cluster.map(add, range(100))
+    assert fs.reduce(operator.add, parts).result() == 4950
+    texts = cluster.map(str, range(30))
+    joined = fs.reduce(operator.add, texts, commutes=False, arity=3)
+    assert joined.result() == "".join(map(str, range(30)))
+    assert fs.reduce(operator.add, [cluster.submit(add, 9)]).result() == 9
+    large = [cluster.submit(np.full, 10**5, i) for i in range(9)]
+    assert fs.reduce(operator.add, large, arity=2).result()[0] == 36
+    with pytest.raises(ValueError, match="no blocks"):
+        fs.reduce(operator.add, [])
+
+
+def test_the_standard_executor_interface(cluster: fs.Cluster) -> None:
+    with cluster.executor() as executor:
+        futures = [executor.submit(pow, 2, n) for n in range(5)]
+        concurrent.futures.wait(futures)
+        assert [future.result() for future in futures] == [1, 2, 4, 8, 16]
+        assert list(executor.map(abs, [-1, -2])) == [1, 2]
+
+
+def test_explain_says_where_it_ran(cluster: fs.Cluster) -> None:
+    future = cluster.submit(add, 77)
+    future.result()
+    assert cluster.explain(future).stage == "done"
+    assert "add" in repr(future)
+
+
+def test_replay_runs_here(cluster: fs.Cluster) -> None:
+    future = cluster.submit(os.getpid, pure=False)
+    assert future.result() != os.getpid()
+    assert future.replay() == os.getpid()
+
+
+def test_two_workers_exchange_blocks(two_workers: fs.Cluster) -> None:
+    parts = [two_workers.submit(np.full, 200_000, i, worker=i % 2) for i in range(4)]
+    total = two_workers.submit(lambda *arrays: float(sum(a.sum() for a in arrays)), *parts)
+    assert total.result() == 200_000 * 6
+    assert two_workers.statistics().transfers >= 2
+    assert parts[1].result()[0] == 1

@@ -1,0 +1,169 @@
+"""How a run ends: whatever happens, it leaves no process, socket, memory or file behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+SHARED_MEMORY = Path("/dev/shm") / f"freestone-{os.getuid()}"
+DEADLINE_S = 60
+
+PROLOGUE = """
+import os, sys, time
+import numpy as np
+import freestone as fs
+
+def report(cluster):
+    pids = [worker.pid for worker in cluster.statistics().workers]
+    print(os.getpid(), cluster.folder, *pids, flush=True)
+"""
+
+
+class Script:
+    """A program with a cluster, in a process of its own."""
+
+    def __init__(self, body: str, folder: Path) -> None:
+        source = PROLOGUE + textwrap.dedent(body)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", source],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"FREESTONE_FOLDER": str(folder)},
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, self.process.communicate()[1]
+        words = line.split()
+        self.pid, self.folder, self.workers = int(words[0]), Path(words[1]), words[2:]
+        self.family = psutil.Process(self.pid).children(recursive=True)
+
+    def left_behind(self) -> list[str]:
+        """Name what is still there of it."""
+        pids = [f"process {p.pid}" for p in self.family if p.is_running() and not zombie(p)]
+        name = self.folder.name
+        paths = [path for path in (self.folder, SHARED_MEMORY / name) if path.exists()]
+        return pids + [str(path) for path in paths]
+
+
+def zombie(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def until(condition: Callable[[], bool]) -> bool:
+    """Look again and again until a condition holds or a minute has passed."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        os.sched_yield()
+    return True
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[str], Script]]:
+    scripts: list[Script] = []
+
+    def start(body: str) -> Script:
+        scripts.append(Script(body, tmp_path / "run"))
+        return scripts[-1]
+
+    yield start
+    for script in scripts:
+        if script.process.poll() is None:
+            script.process.kill()
+        script.process.communicate()
+
+
+BUSY = """
+with fs.Cluster(workers=2, executors=1, memory="64MiB") as cluster:
+    block = cluster.put(np.zeros(10**6))
+    busy = [cluster.submit(time.sleep, 600, pure=False) for _ in range(4)]
+    report(cluster)
+    busy[0].result()
+"""
+
+
+def test_a_run_that_ends_leaves_nothing(start: Callable[[str], Script]) -> None:
+    script = start(BUSY.replace("busy[0].result()", "print(block.result().sum())"))
+    out, err = script.process.communicate(timeout=DEADLINE_S)
+    assert (script.process.returncode, err) == (0, "")
+    assert out.strip() == "0.0"
+    assert script.left_behind() == []
+
+
+def test_a_cluster_that_nobody_closes_is_closed_at_exit(start: Callable[[str], Script]) -> None:
+    script = start(
+        """
+        cluster = fs.Cluster(executors=1, memory="64MiB")
+        report(cluster)
+        """
+    )
+    assert script.process.wait(DEADLINE_S) == 0
+    assert script.left_behind() == []
+
+
+def test_ctrl_c_ends_a_run_within_two_seconds(start: Callable[[str], Script]) -> None:
+    script = start(BUSY)
+    begin = time.monotonic()
+    script.process.send_signal(signal.SIGINT)
+    _, err = script.process.communicate(timeout=DEADLINE_S)
+    took_s = time.monotonic() - begin
+    assert err.rstrip().endswith("KeyboardInterrupt")
+    assert script.left_behind() == []
+    # What is promised to a user, with ample room for a busy machine.
+    assert took_s < 20
+
+
+def test_workers_end_when_the_program_is_killed(start: Callable[[str], Script]) -> None:
+    script = start(BUSY)
+    script.process.kill()
+    script.process.wait()
+    assert until(lambda: not any(map(psutil.Process.is_running, script.family)))
+    # The next cluster of this user sweeps what only the program could have removed.
+    second = start(BUSY.replace("busy[0].result()", ""))
+    assert second.process.wait(DEADLINE_S) == 0
+    assert script.left_behind() == []
+
+
+def test_executors_end_when_their_worker_is_killed(start: Callable[[str], Script]) -> None:
+    script = start(BUSY)
+    for pid in script.workers:
+        os.kill(int(pid), signal.SIGKILL)
+    assert until(lambda: all(not p.is_running() or zombie(p) for p in script.family))
+
+
+def test_a_child_of_the_program_does_not_keep_workers(start: Callable[[str], Script]) -> None:
+    script = start(
+        """
+        cluster = fs.Cluster(executors=1, memory="64MiB")
+        report(cluster)
+        if os.fork() == 0:
+            try:
+                cluster.submit(pow, 1, 1)
+            except fs.FreestoneError as error:
+                print(os.getpid(), type(error).__name__, flush=True)
+        time.sleep(600)
+        """
+    )
+    assert script.process.stdout is not None
+    child, error = script.process.stdout.readline().split()
+    assert error == "ClosedError"
+    workers = [psutil.Process(int(pid)) for pid in script.workers]
+    script.process.kill()
+    try:
+        assert until(lambda: all(not p.is_running() or zombie(p) for p in workers))
+    finally:
+        os.kill(int(child), signal.SIGKILL)

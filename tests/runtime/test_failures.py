@@ -1,0 +1,241 @@
+"""What fails: with the right error, at once, and nothing else suffers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import freestone as fs
+from freestone import errors
+
+
+def add(x: int, y: int = 1) -> int:
+    return x + y
+
+
+def divide(x: int) -> float:
+    return x / 0
+
+
+def die(how: str) -> None:
+    if how == "exit":
+        os._exit(3)
+    os.kill(os.getpid(), getattr(signal, how))
+    time.sleep(30)
+
+
+def test_the_original_exception_comes_back_with_its_place(cluster: fs.Cluster) -> None:
+    future = cluster.submit(divide, 1)
+    with pytest.raises(ZeroDivisionError) as caught:
+        future.result()
+    notes = "\n".join(caught.value.__notes__)
+    assert "divide" in notes
+    assert "worker-0" in notes
+    assert "x / 0" in notes
+    assert isinstance(future.exception(), ZeroDivisionError)
+    assert future.status == "failed"
+
+
+def test_what_depends_on_a_failure_fails_with_it(cluster: fs.Cluster) -> None:
+    chain = cluster.submit(add, cluster.submit(add, cluster.submit(divide, 2)))
+    with pytest.raises(ZeroDivisionError):
+        chain.result()
+
+
+@pytest.mark.parametrize(("how", "signal_number"), [("SIGSEGV", 11), ("exit", None)])
+def test_a_call_that_kills_its_executors_is_refused(
+    cluster: fs.Cluster, how: str, signal_number: int | None
+) -> None:
+    others = cluster.map(add, range(100))
+    with pytest.raises(errors.TaskKilledError) as caught:
+        cluster.submit(die, how).result()
+    assert (caught.value.signal, caught.value.attempts) == (signal_number, 3)
+    assert cluster.gather(others) == list(range(1, 101))
+
+
+@pytest.mark.parametrize("isolation", ["fork", "process"])
+def test_an_isolated_call_that_dies_leaves_the_executor_alone(
+    cluster: fs.Cluster, isolation: str
+) -> None:
+    with pytest.raises(errors.TaskKilledError):
+        cluster.submit(die, "SIGKILL", isolation=isolation).result()
+    assert cluster.submit(add, 1, isolation=isolation).result() == 2
+
+
+def test_isolation_keeps_processes_apart(cluster: fs.Cluster) -> None:
+    resident = {future.result() for future in cluster.map(lambda _: os.getpid(), range(50))}
+    for isolation in ("fork", "process"):
+        pid = cluster.submit(os.getpid, isolation=isolation, pure=False).result()
+        assert pid not in resident
+
+
+def test_isolated_calls_take_and_give_large_blocks(cluster: fs.Cluster) -> None:
+    block = cluster.put(np.arange(10**5))
+    for isolation in ("fork", "process"):
+        doubled = cluster.submit(np.multiply, block, 2, isolation=isolation)
+        assert doubled.result()[-1] == 2 * (10**5 - 1)
+
+
+def test_retries(cluster: fs.Cluster, tmp_path: Path) -> None:
+    counter = tmp_path / "attempts"
+
+    def sometimes(path: str) -> int:
+        with open(path, "a") as file:
+            file.write("x")
+        attempts = os.path.getsize(path)
+        if attempts < 3:
+            raise OSError("not yet")
+        return attempts
+
+    assert cluster.submit(sometimes, str(counter), retries=2).result() == 3
+
+
+def test_a_call_that_runs_too_long_is_ended(cluster: fs.Cluster) -> None:
+    with pytest.raises(errors.TaskTimeoutError) as caught:
+        cluster.submit(time.sleep, 60, timeout_s=0.2).result()
+    assert caught.value.timeout_s == pytest.approx(0.2)
+
+
+def test_a_running_call_can_be_cancelled(cluster: fs.Cluster) -> None:
+    future = cluster.submit(time.sleep, 61)
+    dependent = cluster.submit(lambda _: 1, future)
+    while cluster.explain(future).stage != "assigned":
+        time.sleep(0)
+    cluster.cancel([future])
+    for one in (future, dependent):
+        with pytest.raises(errors.TaskCancelledError):
+            one.result()
+        assert one.cancelled()
+    assert cluster.submit(add, 123).result() == 124
+
+
+def test_what_no_worker_can_give_is_refused_at_once(cluster: fs.Cluster) -> None:
+    with pytest.raises(errors.UnschedulableError, match="64"):
+        cluster.submit(add, 641, resources={"cores": 64}).result()
+    with pytest.raises(errors.UnschedulableError):
+        cluster.submit(add, 642, resources={"memory": "1TiB"}).result()
+
+
+def test_what_cannot_be_pickled_is_named(cluster: fs.Cluster) -> None:
+    with pytest.raises(errors.NotSerializableError, match=r"lock"):
+        cluster.submit(add, {"key": [threading.Lock()]})
+    with pytest.raises(errors.NotSerializableError, match="result"):
+        cluster.submit(lambda: threading.Lock()).result()
+
+
+def test_a_module_that_the_worker_lacks(cluster: fs.Cluster) -> None:
+    def uses_missing() -> None:
+        import no_such_module_anywhere  # noqa: F401
+
+    with pytest.raises((errors.FunctionLoadError, ModuleNotFoundError)):
+        cluster.submit(uses_missing).result()
+
+
+def test_files(cluster: fs.Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text("some text")
+    named = fs.file(path)
+    assert named.read_text() == "some text"
+    assert cluster.submit(lambda f: f.read_text(), named).result() == "some text"
+    with pytest.raises(errors.FileMissingError):
+        fs.file(tmp_path / "missing")
+    with pytest.raises(errors.FileError, match="folder"):
+        fs.file(tmp_path)
+
+
+def test_a_file_that_changed_since_it_was_named(cluster: fs.Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "changing.txt"
+    path.write_text("before")
+    named = fs.file(path)
+    path.write_text("after, and longer")
+    with pytest.raises(errors.FileChangedError, match=r"changing\.txt"):
+        cluster.submit(lambda f: f.read_text(), named).result()
+
+
+def test_a_file_that_is_gone(cluster: fs.Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "gone.txt"
+    path.write_text("here")
+    named = fs.file(path)
+    path.unlink()
+    with pytest.raises(errors.FileError, match=r"gone\.txt"):
+        cluster.submit(lambda f: f.read_text(), named).result()
+
+
+def test_a_file_goes_to_another_worker(two_workers: fs.Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "data.bin"
+    path.write_bytes(os.urandom(300_000))
+    named = fs.file(path)
+    there = two_workers.submit(lambda f: (f.path, f.read_bytes()), named, worker=1).result()
+    assert there[0] != str(path)
+    assert there[1] == path.read_bytes()
+
+
+def test_commands(cluster: fs.Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("b\na\n")
+    sorting = cluster.command(
+        "sort words.txt > sorted.txt; echo $GREETING",
+        inputs={"words.txt": fs.file(path)},
+        outputs=["sorted.txt"],
+        env={"GREETING": "hello"},
+    )
+    assert sorting.stdout.result() == "hello\n"
+    assert sorting.outputs["sorted.txt"].result().read_text() == "a\nb\n"
+    counting = cluster.command("wc -l < in.txt", inputs={"in.txt": sorting.outputs["sorted.txt"]})
+    assert counting.stdout.result().strip() == "2"
+    import subprocess
+
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        cluster.command("echo oops >&2; exit 7").stdout.result()
+    assert caught.value.returncode == 7
+    with pytest.raises(errors.FileMissingError, match=r"nowhere\.txt"):
+        cluster.command("true", outputs=["nowhere.txt"]).stdout.result()
+
+
+def test_another_clusters_future(cluster: fs.Cluster) -> None:
+    with fs.Cluster(executors=1, memory="16MiB") as other:
+        foreign = other.submit(add, 1)
+        with pytest.raises(errors.ForeignFutureError):
+            cluster.submit(add, foreign)
+
+
+def test_use_after_close() -> None:
+    with fs.Cluster(executors=1, memory="16MiB") as closed:
+        slow = closed.submit(time.sleep, 60)
+    with pytest.raises(errors.ClosedError):
+        closed.submit(add, 1)
+    with pytest.raises(errors.ClosedError):
+        slow.result()
+    closed.close()
+
+
+def test_a_full_cache_is_refused_clearly() -> None:
+    with fs.Cluster(executors=1, memory="16MiB", disk="16MiB") as small:
+        with pytest.raises(errors.StorageFullError) as caught:
+            small.submit(np.ones, 8_000_000).result()
+        assert caught.value.needed > 60_000_000
+        assert small.submit(add, 1).result() == 2
+
+
+def test_wrong_options_are_refused(cluster: fs.Cluster) -> None:
+    with pytest.raises(ValueError, match="isolation"):
+        cluster.submit(add, 1, isolation="thread")
+    with pytest.raises(ValueError, match="keep"):
+        cluster.submit(add, 1, keep="always")
+    with pytest.raises(ValueError, match="timeout_s"):
+        cluster.submit(add, 1, timeout_s=-1)
+    with pytest.raises(ValueError, match="resources"):
+        cluster.submit(add, 1, resources={"cpus": 1})
+    with pytest.raises(errors.ConfigurationError, match="executors"):
+        fs.Cluster(executor=2)
+
+
+def test_python_is_this_one(cluster: fs.Cluster) -> None:
+    assert cluster.submit(lambda: sys.executable).result() == sys.executable

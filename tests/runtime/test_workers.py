@@ -1,0 +1,95 @@
+"""Workers that die and come again, and workers that are let go."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import freestone as fs
+from freestone.errors import ConfigurationError
+
+DEADLINE_S = 60
+
+
+@pytest.fixture
+def cluster() -> Iterator[fs.Cluster]:
+    with fs.Cluster(workers=2, executors=1, memory="256MiB") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> fs.File:
+    path = tmp_path / "data"
+    path.write_bytes(bytes(100_000))
+    return fs.file(path)
+
+
+def size_of(file: fs.File, plus: int = 0) -> int:
+    return len(file.read_bytes()) + plus
+
+
+def home_of(cluster: fs.Cluster) -> list[int]:
+    """Return the process of the program's own worker, if it is there."""
+    return [worker.pid for worker in cluster.statistics().workers if worker.folder[-2:] == "/0"]
+
+
+def until(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        os.sched_yield()
+    return True
+
+
+def kill_home(cluster: fs.Cluster) -> int:
+    (pid,) = home_of(cluster)
+    os.kill(pid, signal.SIGKILL)
+    return pid
+
+
+def test_files_are_known_to_the_worker_that_comes_after(cluster: fs.Cluster, file: fs.File) -> None:
+    assert cluster.submit(size_of, file).result() == 100_000
+    killed = kill_home(cluster)
+    assert until(lambda: home_of(cluster) not in ([], [killed]))
+    assert until(lambda: cluster.submit(size_of, file, plus=1).exception() is None)
+    assert cluster.submit(size_of, file, plus=2).result() == 100_002
+
+
+def test_values_go_to_the_worker_that_comes_after(cluster: fs.Cluster) -> None:
+    killed = kill_home(cluster)
+    assert until(lambda: home_of(cluster) not in ([], [killed]))
+    value = np.arange(100_000)
+    assert until(lambda: cluster.put(value).exception() is None)
+    assert cluster.submit(np.sum, cluster.put(value)).result() == value.sum()
+
+
+def test_a_call_on_a_file_waits_for_the_next_home(cluster: fs.Cluster, file: fs.File) -> None:
+    assert cluster.submit(size_of, file).result() == 100_000
+    kill_home(cluster)
+    assert cluster.submit(size_of, file, plus=1).result() == 100_001
+
+
+def test_a_worker_that_was_let_go_is_not_started_again(cluster: fs.Cluster) -> None:
+    there = cluster.submit(np.arange, 100_000, worker=1)
+    there.result()
+    (pid,) = [worker.pid for worker in cluster.statistics().workers if worker.folder[-2:] == "/1"]
+    cluster.retire(1)
+    assert until(lambda: len(cluster.statistics().workers) == 1)
+    assert until(lambda: not Path(f"/proc/{pid}").exists())
+    assert cluster.submit(np.sum, there).result() == sum(range(100_000))
+    assert [worker.worker for worker in cluster.statistics().workers] == ["worker-0"]
+
+
+def test_forever_needs_a_folder(cluster: fs.Cluster) -> None:
+    for attempt in (cluster.submit, cluster.map):
+        with pytest.raises(ConfigurationError, match="cache"):
+            attempt(abs, [1], keep="forever")
+    with pytest.raises(ConfigurationError, match="cache"):
+        cluster.put(1, keep="forever")

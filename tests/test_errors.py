@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import concurrent.futures
+import pickle
+from collections.abc import Iterator
+
+import pytest
+
+from freestone import errors
+from freestone.errors import FreestoneError
+
+EXAMPLES: list[FreestoneError] = [
+    errors.ConfigurationError("unknown setting 'worker'", key="worker", origin="keyword"),
+    errors.CycleError(["a", "b", "c"]),
+    errors.ForeignFutureError(label="mass", name="0123456789abcdef" * 2),
+    errors.ClosedError("submit"),
+    errors.NotSerializableError(
+        what="argument", where="args[0]['lock']", kind="_thread.lock", label="mass"
+    ),
+    errors.WaitTimeoutError(timeout_s=1.5),
+    errors.TaskRaisedError(label="mass", kind="uproot.DeserializationError", text="bad basket"),
+    errors.TaskKilledError(label="mass", attempts=3, signal=9, worker="worker-1"),
+    errors.TaskTimeoutError(label="mass", timeout_s=0.25, attempts=2, worker="worker-0"),
+    errors.TaskCancelledError(label="mass"),
+    errors.UnschedulableError(
+        label="mass", needs={"cores": 4, "memory": 2**33}, largest={"cores": 2, "memory": 2**34}
+    ),
+    errors.InputLostError(label="mass", name="0123456789abcdef" * 2),
+    errors.InputUnknownError(label="mass", name="0123456789abcdef" * 2),
+    errors.FunctionLoadError(label="mass", module="uproot", reason="is missing", worker="worker-0"),
+    errors.StorageFullError(needed=3 * 2**30, free=2**20, folder="/dev/shm/freestone"),
+    errors.FileMissingError("data/z.root"),
+    errors.FileUnreadableError("data/z.root"),
+    errors.FileChangedError("data/z.root", "its size was 10 bytes and is 12"),
+    errors.ClusterStartError("no executor answered within 30 s", log="ImportError: numpy"),
+    errors.WorkerLostError(worker="worker-1", reason="its process ended by SIGKILL"),
+    errors.SamplesMissingError(
+        file="uproot-Zmumu.root", package="scikit-hep-testdata==0.3.12", problem="is not installed"
+    ),
+    errors.PackagesMissingError(["uproot", "scipy"]),
+    errors.IrreproducibleError([30, 31]),
+]
+
+
+def leaves(kind: type[FreestoneError]) -> Iterator[type[FreestoneError]]:
+    below = kind.__subclasses__()
+    for sub in below:
+        yield from leaves(sub)
+    if not below:
+        yield kind
+
+
+def everything(kind: type[FreestoneError]) -> Iterator[type[FreestoneError]]:
+    yield kind
+    for sub in kind.__subclasses__():
+        yield from everything(sub)
+
+
+def test_every_leaf_has_an_example() -> None:
+    assert {type(error) for error in EXAMPLES} == set(leaves(FreestoneError))
+
+
+def test_slugs_are_unique_and_never_change() -> None:
+    slugs = sorted(kind.slug for kind in everything(FreestoneError))
+    known = (
+        "closed cluster cluster-start configuration cycle demo error file file-changed "
+        "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
+        "irreproducible not-serializable packages-missing samples-missing storage-full task "
+        "task-cancelled task-killed task-raised task-timeout unschedulable usage wait-timeout "
+        "worker-lost"
+    )
+    assert " ".join(slugs) == known
+
+
+def test_the_tree_of_the_docstring_is_the_tree() -> None:
+    for kind in everything(FreestoneError):
+        assert kind.__name__ in (errors.__doc__ or "")
+        assert kind.__name__ in errors.__all__
+        assert kind.__module__ == "freestone.errors"
+    assert errors.__all__ == sorted(errors.__all__)
+
+
+@pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: error.slug)
+def test_a_message_says_what_happened_and_what_to_do(error: FreestoneError) -> None:
+    text = str(error)
+    assert len(text) > 30
+    assert ";" in text or "(" in text
+    assert "None" not in text
+    assert not text.endswith(".")
+    assert "[Errno" not in text
+
+
+@pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: error.slug)
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_pickling_keeps_type_message_fields_and_notes(error: FreestoneError, protocol: int) -> None:
+    error.add_note("a note")
+    copy = pickle.loads(pickle.dumps(error, protocol=protocol))
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)
+    assert copy.__dict__ == error.__dict__
+    assert getattr(copy, "errno", None) == getattr(error, "errno", None)
+    assert copy.__notes__[-1] == "a note"
+
+
+@pytest.mark.parametrize(
+    ("slug", "builtin"),
+    [
+        ("configuration", ValueError),
+        ("cycle", ValueError),
+        ("foreign-future", ValueError),
+        ("closed", RuntimeError),
+        ("not-serializable", TypeError),
+        ("wait-timeout", TimeoutError),
+        ("task-timeout", TimeoutError),
+        ("task-cancelled", concurrent.futures.CancelledError),
+        ("function-load", ImportError),
+        ("storage-full", OSError),
+        ("file-missing", FileNotFoundError),
+        ("file-unreadable", PermissionError),
+        ("samples-missing", FileNotFoundError),
+        ("packages-missing", ImportError),
+        ("irreproducible", RuntimeError),
+    ],
+)
+def test_leaves_are_also_the_built_in_that_fits(slug: str, builtin: type[BaseException]) -> None:
+    (error,) = [error for error in EXAMPLES if error.slug == slug]
+    assert isinstance(error, builtin)
+
+
+def test_messages_name_values_with_units() -> None:
+    full = next(error for error in EXAMPLES if error.slug == "storage-full")
+    assert "room for 1 MiB, and 3 GiB are needed" in str(full)
+    asks = next(error for error in EXAMPLES if error.slug == "unschedulable")
+    assert "needs 4 cores on one worker, and each has at most 2 cores" in str(asks)
+    killed = next(error for error in EXAMPLES if error.slug == "task-killed")
+    assert "3 times, last by signal SIGKILL on worker-1; most likely memory ran out" in str(killed)
+
+
+def test_unschedulable_by_the_sum_says_so() -> None:
+    error = errors.UnschedulableError(label="f", needs={"cores": 2}, largest={"cores": 2})
+    assert "none has all of that at once" in str(error)
+
+
+@pytest.mark.parametrize(("signal", "status"), [(11, None), (None, 3), (None, None), (200, None)])
+def test_every_kind_of_death_is_told(signal: int | None, status: int | None) -> None:
+    error = errors.TaskKilledError(label="f", attempts=1, signal=signal, status=status)
+    assert "once" in str(error)
+    assert (error.signal, error.status) == (signal, status)
+
+
+def test_attach_remote_adds_notes() -> None:
+    error = ValueError("x")
+    same = errors.attach_remote(error, "Traceback:\n  line\n", "mass", 1, 2)
+    assert same is error
+    assert error.__notes__ == [
+        "raised by task 'mass' on worker-1, attempt 2",
+        "remote traceback:\n  Traceback:\n    line",
+    ]
+
+
+def test_did_you_mean() -> None:
+    assert errors.did_you_mean("worker", ["workers", "memory"]) == "; did you mean 'workers'?"
+    assert errors.did_you_mean("zzz", ["memory"]) == ""
