@@ -135,7 +135,8 @@ impl Segment {
         let hash = &mut self.hash;
         let (filled, stopped) = thread::scope(|scope| {
             let writer = scope.spawn(move || write_chunks(file, start, &to_write, empty));
-            let filled = fill_chunks(source, end - start, hash, &to_fill, read);
+            let filled = fill_chunks(source, end - start, hash, &to_fill, &read);
+            drop(read);
             (filled, writer.join())
         });
         let stopped = stopped.map_err(|_| io::Error::other("the thread that writes panicked"));
@@ -332,7 +333,7 @@ fn fill_chunks(
     mut left: u64,
     hash: &mut Xxh3,
     empty: &Receiver<Vec<u8>>,
-    filled: SyncSender<Vec<u8>>,
+    filled: &SyncSender<Vec<u8>>,
 ) -> io::Result<()> {
     while left > 0 {
         let Ok(mut chunk) = empty.recv() else { break };
