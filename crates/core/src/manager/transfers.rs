@@ -205,10 +205,14 @@ impl Manager {
         }
         self.touch(id);
         let slot = self.blocks.find(&name);
-        let active = slot.and_then(|slot| self.finish_want(slot, id));
+        // A worker that has adopted a block may still be receiving it, and says so later.
+        let adopted =
+            fetched.is_none() && slot.is_some_and(|slot| self.blocks[slot].is_to_be_adopted_by(id));
+        let ended = slot.filter(|_| !adopted);
+        let active = ended.and_then(|slot| self.finish_want(slot, id));
         self.add_replica(desc, id);
         let Some(slot) = slot else { return };
-        if fetched.is_none() {
+        if adopted {
             self.on_adopted(slot, id);
         }
         if let Some(source) = active {
