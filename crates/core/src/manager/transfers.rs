@@ -298,7 +298,8 @@ impl Manager {
         if (missing_there && !stale) || failures >= MOST_FAILURES {
             self.remove_replica(slot, source);
         }
-        if users == 0 && self.blocks.get(slot).is_some() {
+        let closing = self.workers.get(target).is_some_and(Worker::is_closing);
+        if (users == 0 || closing) && self.blocks.get(slot).is_some() {
             self.remove_want(slot, target);
         } else if failures < HASTY_FAILURES {
             self.restart(slot, target);
