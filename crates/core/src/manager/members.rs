@@ -2,12 +2,9 @@
 
 use super::Manager;
 use super::api::{Action, Record, Request};
-use super::hash::SetOf;
-use super::ready::Queue;
-use super::workers::{Outbox, Worker, WorkerStage};
-use crate::wire::{FromWorker, PROTOCOL, ToWorker, WorkerStatus};
+use super::workers::Worker;
+use crate::wire::{FromWorker, PROTOCOL, ToWorker};
 use freestone_base::WorkerId;
-use std::collections::{BTreeSet, VecDeque};
 
 impl Manager {
     pub(super) fn on_request(&mut self, request: Request) {
@@ -85,41 +82,10 @@ impl Manager {
         else {
             return;
         };
-        self.workers.insert(Worker {
-            id,
-            stage: WorkerStage::Active,
-            resources,
-            slots,
-            address,
-            pid,
-            host,
-            folder,
-            status: WorkerStatus::default(),
-            seen_ns: self.now,
-            done: 0,
-            kind: 0,
-            load: 0,
-            free: resources,
-            running: Vec::new(),
-            ahead: VecDeque::new(),
-            ahead_len: 0,
-            held_ns: 0,
-            backlog_ns: 0,
-            queue: Queue::default(),
-            returning: None,
-            asked_all: false,
-            handing: None,
-            defined: Vec::new(),
-            blocks: SetOf::default(),
-            nbytes: 0,
-            receiving: Vec::new(),
-            sending: Vec::new(),
-            wanted: SetOf::default(),
-            inbox: BTreeSet::new(),
-            outbox: BTreeSet::new(),
-            touched: false,
-            post: Outbox::default(),
-        });
+        self.workers.insert(Worker::new(id, resources, slots, address));
+        let worker = &mut self.workers[id];
+        worker.seen_ns = self.now;
+        (worker.pid, worker.host, worker.folder) = (pid, host, folder);
         self.touch(id);
         for block in blocks {
             self.retain_found(block, id);

@@ -13,6 +13,7 @@ mod failures;
 mod functions;
 mod gathers;
 mod hash;
+mod kinds;
 mod lifetime;
 mod members;
 #[cfg(test)]
@@ -80,6 +81,8 @@ pub struct Manager {
     absent: BTreeMap<WorkerId, Early>,
     /// Transfers that failed, to be tried again when time has passed.
     delayed: Vec<(BlockSlot, WorkerId)>,
+    /// Blocks that can't be made again and are lost, and where calls may say why.
+    vanished: BTreeMap<BlockSlot, WorkerId>,
     closed: bool,
 }
 
@@ -136,6 +139,7 @@ impl Manager {
             reductions: Table::new(),
             absent: BTreeMap::new(),
             delayed: Vec::new(),
+            vanished: BTreeMap::new(),
             closed: false,
         }
     }

@@ -144,7 +144,8 @@ impl Manager {
     pub(super) fn fetch_block_ns(&self, slot: BlockSlot, id: WorkerId) -> u64 {
         let block = &self.blocks[slot];
         let Some(stored) = block.stored() else { return 0 };
-        if block.is_at(id) || block.wants().iter().any(|want| want.target == id) {
+        let worker = &self.workers[id];
+        if worker.blocks.contains(&slot) || worker.wanted.contains(&slot) {
             return 0;
         }
         FETCH_NS + (stored.nbytes as f64 * 1e9 / self.bandwidth) as u64

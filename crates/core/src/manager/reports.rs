@@ -1,7 +1,7 @@
 //! What workers report of their calls.
 
 use super::Manager;
-use super::api::Record;
+use super::api::{Record, Why};
 use super::table::TaskSlot;
 use super::tasks::Stage;
 use crate::wire::{Output, Report, TaskFailure};
@@ -53,6 +53,11 @@ impl Manager {
     fn on_stale(&mut self, id: WorkerId, report: Report) {
         for output in report.result.into_iter().flatten() {
             if let Output::Stored(desc) = output {
+                let slot = self.blocks.find(&desc.name);
+                if slot.is_some_and(|slot| self.blocks[slot].failure().is_some()) {
+                    self.drop_at(id, desc.name);
+                    continue;
+                }
                 self.add_replica(desc, id);
             }
         }
@@ -68,14 +73,29 @@ impl Manager {
         for (index, output) in outputs.into_iter().enumerate() {
             let Some(slot) = self.tasks[task].outputs.get(index).copied() else { break };
             match output {
-                Output::Stored(desc) => self.add_replica(desc, id),
+                Output::Stored(desc) => self.add_replica_of(slot, desc, id),
                 Output::Inline(_) => {
                     self.set_inline(slot, output);
                 }
             }
         }
+        self.refuse_incomplete(task);
         if !self.is_lineage_needed(task) {
             self.remove_lineage(task);
+        }
+    }
+
+    /// A worker that says less than was asked for breaks the contract: nothing waits for it.
+    fn refuse_incomplete(&mut self, task: TaskSlot) {
+        for index in 0..self.tasks[task].outputs.len() {
+            let slot = self.tasks[task].outputs[index];
+            let block = &mut self.blocks[slot];
+            if block.is_available() || block.producer != Some(task) {
+                continue;
+            }
+            block.producer = None;
+            let failure = Self::block_failure(block.name, Why::InputLost(block.name));
+            self.fail_block(slot, &failure);
         }
     }
 

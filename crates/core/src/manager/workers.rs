@@ -2,6 +2,7 @@
 
 use super::api::Now;
 use super::hash::SetOf;
+use super::kinds::{Kind, larger};
 use super::ready::Queue;
 use super::table::BlockSlot;
 use crate::wire::{Address, Assignment, ToWorker, WorkerStatus};
@@ -88,6 +89,45 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// A worker that has just joined.
+    pub fn new(id: WorkerId, resources: Resources, slots: u32, address: Address) -> Self {
+        Self {
+            id,
+            stage: WorkerStage::Active,
+            resources,
+            slots,
+            address,
+            pid: 0,
+            host: String::new(),
+            folder: String::new(),
+            status: WorkerStatus::default(),
+            seen_ns: 0,
+            done: 0,
+            kind: 0,
+            load: 0,
+            free: resources,
+            running: Vec::new(),
+            ahead: VecDeque::new(),
+            ahead_len: 0,
+            held_ns: 0,
+            backlog_ns: 0,
+            queue: Queue::default(),
+            returning: None,
+            asked_all: false,
+            handing: None,
+            defined: Vec::new(),
+            blocks: SetOf::default(),
+            nbytes: 0,
+            receiving: Vec::new(),
+            sending: Vec::new(),
+            wanted: SetOf::default(),
+            inbox: BTreeSet::new(),
+            outbox: BTreeSet::new(),
+            touched: false,
+            post: Outbox::default(),
+        }
+    }
+
     pub fn held(&self) -> u32 {
         self.running.len() as u32 + self.ahead_len
     }
@@ -169,13 +209,6 @@ impl Worker {
     }
 }
 
-/// Workers with the same resources, the least loaded first.
-struct Kind {
-    resources: Resources,
-    slots: u32,
-    order: BTreeSet<(u32, WorkerId)>,
-}
-
 /// The workers, by id.
 #[derive(Default)]
 pub(super) struct Workers {
@@ -238,12 +271,12 @@ impl Workers {
 
     pub fn insert(&mut self, mut worker: Worker) {
         let (id, index) = (worker.id, worker.id.0 as usize);
-        let same = |kind: &Kind| kind.resources == worker.resources && kind.slots == worker.slots;
-        worker.kind = self.kinds.iter().position(same).unwrap_or_else(|| {
-            let (resources, slots) = (worker.resources, worker.slots);
-            self.kinds.push(Kind { resources, slots, order: BTreeSet::new() });
+        worker.kind = self.kinds.iter().position(|kind| kind.is_of(&worker)).unwrap_or_else(|| {
+            self.kinds.push(Kind::new(&worker));
             self.kinds.len() - 1
         });
+        let kind = &mut self.kinds[worker.kind];
+        kind.ceiling = larger(&kind.ceiling, &worker.resources);
         worker.load = worker.current_load();
         self.kinds[worker.kind].order.insert((worker.load, id));
         self.slots += u64::from(worker.slots);
@@ -287,8 +320,10 @@ impl Workers {
 
     /// The least loaded worker that could ever hold a call that asks for `needs`.
     pub fn least_loaded(&self, needs: &Resources) -> Option<WorkerId> {
-        let kinds = self.kinds.iter().filter(|kind| needs.fit(&kind.resources));
-        kinds.filter_map(|kind| kind.order.first()).min().map(|(_, id)| *id)
+        let each = self.kinds.iter();
+        let each =
+            each.filter_map(|kind| kind.least_loaded(needs, |id| self[id].resources, |_| true));
+        each.min().map(|(_, id)| id)
     }
 
     /// The least loaded of each kind that could ever hold a call that asks for `needs`, passing
@@ -298,8 +333,11 @@ impl Workers {
         needs: &'a Resources,
         avoid: &'a [WorkerId],
     ) -> impl Iterator<Item = WorkerId> + 'a {
-        let kinds = self.kinds.iter().filter(|kind| needs.fit(&kind.resources));
-        kinds.filter_map(|kind| kind.order.iter().map(|(_, id)| *id).find(|id| !avoid.contains(id)))
+        let passes = |id| !avoid.contains(&id);
+        let each = self.kinds.iter();
+        let each =
+            each.filter_map(move |kind| kind.least_loaded(needs, |id| self[id].resources, passes));
+        each.map(|(_, id)| id)
     }
 
     /// The most loaded few of each kind.
@@ -324,18 +362,13 @@ impl Workers {
 
     /// Whether some worker that takes work could hold a call that asks for `needs`.
     pub fn can_hold(&self, needs: &Resources) -> bool {
-        self.kinds.iter().any(|kind| !kind.order.is_empty() && needs.fit(&kind.resources))
+        self.least_loaded(needs).is_some()
     }
 
-    /// The most that any worker has, each resource for itself.
+    /// The most that any worker has, each resource for itself, to within a quarter.
     pub fn largest(&self) -> Resources {
         let kinds = self.kinds.iter().filter(|kind| !kind.order.is_empty());
-        kinds.fold(Resources::default(), |most, kind| Resources {
-            cores: most.cores.max(kind.resources.cores),
-            gpus: most.gpus.max(kind.resources.gpus),
-            memory: most.memory.max(kind.resources.memory),
-            disk: most.disk.max(kind.resources.disk),
-        })
+        kinds.fold(Resources::default(), |most, kind| larger(&most, &kind.ceiling))
     }
 }
 
