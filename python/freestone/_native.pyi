@@ -7,12 +7,15 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "FutureBase",
+    "Group",
     "Hold",
     "Manager",
     "MappedBuffer",
     "Options",
+    "Stored",
     "Watch",
     "encoding_owner",
+    "encoding_place",
     "fresh_claims",
     "load_input",
     "name_file",

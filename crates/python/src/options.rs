@@ -80,7 +80,7 @@ impl Options {
         retries: u32,
         priority: i32,
         worker: Option<u32>,
-        near: Option<Bound<'_, PyAny>>,
+        near: Option<&Bound<'_, PyAny>>,
         pure: bool,
         outputs: usize,
     ) -> PyResult<Self> {
@@ -100,7 +100,7 @@ impl Options {
             retries,
             priority,
             worker: worker.map(WorkerId),
-            near: near.as_ref().map(near_of).transpose()?,
+            near: near.map(near_of).transpose()?,
             pure,
             outputs,
         })

@@ -100,7 +100,7 @@ def made(
     return futures
 
 
-def dealt(cluster: Cluster, offsets: Offsets) -> list[tuple[int, int, int]]:
+def dealt(cluster: Cluster, offsets: Offsets) -> list[tuple[int | None, int, int]]:
     """Give each worker a run of blocks, with rows in proportion to its executors.
 
     Returns
@@ -110,10 +110,11 @@ def dealt(cluster: Cluster, offsets: Offsets) -> list[tuple[int, int, int]]:
         collections of one blocking lie together.
     """
     workers = cluster.statistics().workers
-    numbers = [int(worker.worker.removeprefix("worker-")) for worker in workers]
-    ends = np.cumsum([worker.slots for worker in workers]) * (
-        offsets[-1] / sum(worker.slots for worker in workers)
-    )
+    if not workers:
+        return [(None, 0, len(offsets) - 1)]
+    numbers: list[int | None] = [int(worker.worker.removeprefix("worker-")) for worker in workers]
+    slots = np.cumsum([worker.slots for worker in workers])
+    ends = slots * (offsets[-1] / slots[-1])
     middles = (offsets[:-1] + offsets[1:]) / 2
     cuts = [0, *np.searchsorted(middles, ends[:-1]).tolist(), len(middles)]
     runs = zip(numbers, cuts[:-1], cuts[1:], strict=True)

@@ -137,7 +137,7 @@ mod tests {
         drop(file);
         assert_eq!(mapping.len(), nbytes);
         assert!(mapping.iter().enumerate().all(|(at, byte)| *byte == (at % 251) as u8));
-        assert!(nbytes == 0 || mapping.as_ptr().addr() % ALIGNMENT == 0);
+        assert!(nbytes == 0 || mapping.as_ptr().addr().is_multiple_of(ALIGNMENT));
         mapping
     }
 
