@@ -16,6 +16,7 @@ mod hash;
 mod kinds;
 mod lifetime;
 mod members;
+mod order;
 mod origins;
 mod placement;
 mod ready;
