@@ -10,8 +10,8 @@ use mio::net::UnixListener;
 use std::path::PathBuf;
 
 /// Part of the memory quota that is left to freed segments, and the most of it.
-const FREE_SHARE: u64 = 8;
-const MOST_FREE: u64 = 1 << 30;
+const FREE_SHARE: u64 = 4;
+const MOST_FREE: u64 = 4 << 30;
 
 /// Folders and socket; removed when dropped, but for what is kept.
 pub(super) struct Site {
