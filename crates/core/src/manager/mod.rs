@@ -18,6 +18,7 @@ mod lifetime;
 mod members;
 #[cfg(test)]
 mod near_tests;
+mod order;
 mod origins;
 mod placement;
 mod ready;
