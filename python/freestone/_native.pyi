@@ -15,6 +15,7 @@ __all__ = [
     "encoding_owner",
     "fresh_claims",
     "load_input",
+    "make_identity",
     "name_file",
     "run_executor",
     "run_worker",
@@ -77,7 +78,10 @@ class Manager:
         transfers_in: int,
         transfers_out: int,
         trace: bool,
+        listen: tuple[str, str, tuple[str, str]] | None = None,
     ) -> Manager: ...
+    @property
+    def address(self) -> str: ...
     @property
     def closed(self) -> bool: ...
     def set_home(self, worker: int, memory: tuple[str, int], disk: tuple[str, int]) -> None: ...
@@ -130,6 +134,7 @@ class Hold:
 
 def encoding_owner() -> Any: ...
 def load_input(position: int) -> Any: ...
+def make_identity(days: int) -> tuple[str, str]: ...
 def name_file(path: str) -> tuple[str, int]: ...
 def fresh_claims() -> bytes: ...
 def run_executor(
@@ -146,6 +151,9 @@ def run_worker(
     *,
     manager: str,
     key: str,
+    identity: tuple[str, str] | None,
+    listen: str | None,
+    reconnect_s: float,
     folder: str,
     memory_dir: str,
     disk_dir: str,

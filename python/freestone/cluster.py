@@ -56,6 +56,9 @@ class Cluster:
         Processes per worker that run calls; by default the machine's cores are shared out.
     memory, disk
         What each worker may hold in memory and on disk: bytes, or a text such as ``"2GiB"``.
+    host
+        An engine that starts workers elsewhere; see `on_dask`, `on_mpi`, `on_ray`, `on_slurm`.
+        On this machine there is then one worker, which keeps blocks and runs nothing.
     **settings
         All other settings of `freestone.config.Config`.
 
@@ -74,16 +77,18 @@ class Cluster:
     1024
     """
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, host: hosts.Host | None = None, **settings: Any) -> None:
         self.config = Config.load(settings)
+        self._host = host
         self._functions: dict[tuple[bytes, str], int] = {}
         self._files: dict[str, Future] = {}
         self._callbacks = Callbacks()
-        self._site = hosts.local.Site.create(self.config)
+        home = self.config if host is None else hosts.engine.home_of(self.config, host)
+        self._site = hosts.local.Site.create(home)
         self.started = time.time()
         self._manager = _native.Manager(
             socket=self._site.socket,
-            key=self._site.key,
+            key=self._site.access.key,
             owner=weakref.ref(self),
             future=Future,
             spin_us=int(self.config.spin_us),
@@ -91,11 +96,13 @@ class Cluster:
             transfers_in=self.config.transfers_in,
             transfers_out=self.config.transfers_out,
             trace=self.config.trace is not None,
+            listen=self._site.listening,
         )
         try:
-            self._site.start(self._joined, self._settle_at)
+            self._site.start(self.address, self._joined, self._settle_at)
             self._settle_at(self._site.home)
             self._site.serve(self._answer)
+            self._start_host()
         except BaseException:
             self._abandon()
             raise
@@ -103,6 +110,112 @@ class Cluster:
         atexit.register(self.close)
         offer_joblib()
         self._progress = self._show_progress() if self.config.progress else None
+
+    @classmethod
+    def on_dask(cls, client: Any, **settings: Any) -> Self:
+        """Open a cluster with a worker beside each of a Dask cluster, now and later.
+
+        Parameters
+        ----------
+        client
+            A `distributed.Client`.
+        **settings
+            Those of `Cluster`; `executors`, `memory` and `disk` are each worker's.
+
+        Raises
+        ------
+        EngineMissingError
+            When Dask is not installed.
+        """
+        from freestone.hosts.dask import DaskHost
+
+        return cls(host=DaskHost(client), **settings)
+
+    @classmethod
+    def on_mpi(cls, comm: Any = None, **settings: Any) -> Self:
+        """Open a cluster in a program started by `mpiexec`: rank 0 goes on, others are workers.
+
+        The other ranks do not come back from this call: they end when the cluster does.
+
+        Parameters
+        ----------
+        comm
+            An `mpi4py` communicator; by default all ranks.
+        **settings
+            Those of `Cluster`; `executors` is 1 in each rank by default.
+
+        Raises
+        ------
+        EngineMissingError
+            Without mpi4py, or with fewer than two ranks.
+        """
+        from freestone.hosts.mpi import MpiHost
+
+        host = MpiHost(comm)
+        host.serve()
+        try:
+            return cls(host=host, **settings)
+        except BaseException:
+            # Others wait to be told where to join.
+            host.close()
+            raise
+
+    @classmethod
+    def on_ray(cls, **settings: Any) -> Self:
+        """Open a cluster with a worker on each node of the Ray cluster, now and later.
+
+        Parameters
+        ----------
+        **settings
+            Those of `Cluster`; `executors` is by default how many cores Ray says that a node has.
+
+        Raises
+        ------
+        EngineMissingError
+            Without Ray, or if `ray.init()` was not called.
+        """
+        from freestone.hosts.ray import RayHost
+
+        return cls(host=RayHost(), **settings)
+
+    @classmethod
+    def on_slurm(
+        cls,
+        workers: int,
+        *,
+        options: Sequence[str] = (),
+        share: str | os.PathLike[str] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Open a cluster whose workers are jobs of Slurm.
+
+        Parameters
+        ----------
+        workers
+            How many jobs. They start when Slurm lets them; calls wait for the first.
+        options
+            For `sbatch`, such as ``["--partition=long", "--time=2:00:00"]``.
+        share
+            A folder that the nodes see as well, for the access file and logs; by default
+            ``~/.freestone``.
+        **settings
+            Those of `Cluster`; `executors` is 1 by default, and a job asks for as many cores.
+
+        Raises
+        ------
+        EngineMissingError
+            Where there is no `sbatch`.
+        ClusterStartError
+            When Slurm refuses the jobs.
+        """
+        from freestone.hosts.slurm import SlurmHost
+
+        return cls(host=SlurmHost(workers, options, share), **settings)
+
+    def _start_host(self) -> None:
+        if self._host is not None:
+            self._host.start(self._site.access, self.config)
+            self._site.wait_for_any(self._host, lambda: self.slots)
 
     def _joined(self) -> list[str]:
         return [worker["folder"] for worker in self._manager.statistics()["workers"]]
@@ -412,8 +525,13 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """Where workers join."""
-        return f"unix:{self._site.socket}"
+        """Where workers join: ``unix:PATH``, or ``tcp://HOST:PORT`` if it listens there."""
+        return self._manager.address
+
+    @property
+    def access(self) -> str:
+        """The path of the access file with which workers join; whoever has it owns the cluster."""
+        return str(self._site.access_file)
 
     @property
     def closed(self) -> bool:
@@ -427,6 +545,8 @@ class Cluster:
         return Executor(self)
 
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        if question.get("ask") == "retire":
+            self.retire(int(question["worker"]))
         return {"statistics": self._manager.statistics(), "started": self.started}
 
     def _replay(self, future: Future) -> Any:
@@ -455,6 +575,8 @@ class Cluster:
     def _abandon(self) -> None:
         self._manager.close()
         self._callbacks.close()
+        if self._host is not None:
+            self._host.close()
         self._site.close()
 
     def _forget(self) -> None:

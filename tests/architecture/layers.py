@@ -32,7 +32,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"collections"}),
     frozenset({"events", "graph", "lang", "malleable", "split"}),
     frozenset({"__init__"}),
-    frozenset({"cli", "demo", "testing"}),
+    frozenset({"__main__", "cli", "demo", "testing"}),
 )
 """The parts of `freestone`; a part imports from its own layer and those below.
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from freestone import __version__
-from freestone.cli import demo, info, run, status, worker
+from freestone.cli import demo, factory, info, run, status, worker
 from freestone.cli.output import Output
 from freestone.errors import FreestoneError
 
@@ -21,6 +21,7 @@ COMMANDS: dict[str, ModuleType] = {
     "status": status,
     "info": info,
     "worker": worker,
+    "factory": factory,
 }
 REFUSED, UNEXPECTED, INTERRUPTED = 2, 1, 130
 

@@ -26,6 +26,8 @@
     │   └── FileChangedError                    not what it was when it was named
     ├── ClusterError                        the machinery itself
     │   ├── ClusterStartError (RuntimeError)
+    │   ├── EngineMissingError (ImportError)    the engine of a host is not installed
+    │   ├── JoinError (ConnectionError)         a worker can't join, or lost its manager
     │   └── WorkerLostError (ConnectionError)
     └── DemoError                           the main job, `freestone demo`
         ├── SamplesMissingError (FileNotFoundError)  the measured events are not installed
@@ -46,10 +48,12 @@ from freestone.errors.base import (
 from freestone.errors.data import (
     ClusterError,
     ClusterStartError,
+    EngineMissingError,
     FileChangedError,
     FileError,
     FileMissingError,
     FileUnreadableError,
+    JoinError,
     StorageFullError,
     WorkerLostError,
 )
@@ -87,6 +91,7 @@ __all__ = [
     "ConfigurationError",
     "CycleError",
     "DemoError",
+    "EngineMissingError",
     "FileChangedError",
     "FileError",
     "FileMissingError",
@@ -97,6 +102,7 @@ __all__ = [
     "InputLostError",
     "InputUnknownError",
     "IrreproducibleError",
+    "JoinError",
     "NotSerializableError",
     "PackagesMissingError",
     "SamplesMissingError",

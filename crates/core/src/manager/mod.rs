@@ -7,6 +7,7 @@ pub mod simulate;
 
 mod blocks;
 mod check;
+mod comeback;
 mod dispatch;
 mod explain;
 mod failures;

@@ -83,7 +83,7 @@ impl Manager {
                 && self
                     .workers
                     .get(*id)
-                    .is_some_and(|worker| worker.is_active() && needs.fit(&worker.resources))
+                    .is_some_and(|worker| worker.is_active() && worker.can_hold(needs))
         };
         let mut candidates: SmallVec<[WorkerId; 16]> = SmallVec::new();
         let least_loaded = self.workers.least_loaded_of_each_kind(needs, avoid);

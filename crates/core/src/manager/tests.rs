@@ -117,6 +117,7 @@ impl Play {
 
 pub(super) fn hello(slots: u32, resources: Resources, blocks: Vec<BlockDesc>) -> FromWorker {
     FromWorker::Hello {
+        former: None,
         protocol: PROTOCOL,
         key: String::new(),
         resources,

@@ -171,6 +171,12 @@ impl Worker {
         known
     }
 
+    /// Whether it could ever hold a call that asks for `needs`. One without executors holds none,
+    /// only blocks.
+    pub fn can_hold(&self, needs: &Resources) -> bool {
+        self.slots > 0 && needs.fit(&self.resources)
+    }
+
     /// How many calls that ask for `needs` can run here at once.
     pub fn fits_at_once(&self, needs: &Resources) -> u32 {
         if *needs == Resources::ONE_CORE && self.resources.cores >= self.slots {

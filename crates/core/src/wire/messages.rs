@@ -2,13 +2,14 @@
 //!
 //! Bytes of user values are opaque here: only executors and clients pickle.
 
+use super::address::Address;
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// Opaque bytes that are cheap to clone.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -179,15 +180,6 @@ pub struct Assignment {
     pub expected_ns: Option<u64>,
 }
 
-/// Where a worker's blocks can be asked for.
-#[derive(Clone, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
-pub enum Address {
-    /// A unix socket.
-    Unix(String),
-    /// A host and port.
-    Tcp(String),
-}
-
 /// From the manager to a worker.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum ToWorker {
@@ -196,6 +188,9 @@ pub enum ToWorker {
         /// The worker's id in this run.
         worker: WorkerId,
     },
+    /// The worker may not join or stay, and why; the connection ends. In every version of the
+    /// protocol it has this place and form, as [`FromWorker::Hello`] begins with the version.
+    Refused(String),
     /// A function, before its first call there.
     Define {
         /// Its id.
@@ -257,6 +252,8 @@ pub enum FromWorker {
         protocol: u32,
         /// Proof that the worker may join.
         key: String,
+        /// The id that it had, if it was here before and comes back with its cache.
+        former: Option<WorkerId>,
         /// What it has.
         resources: Resources,
         /// How many calls it runs at once: its executors.
@@ -315,6 +312,8 @@ pub enum FromWorker {
     },
     /// From time to time: a sign of life and figures.
     Status(WorkerStatus),
+    /// The worker was told to end, and wants to be let go as by `Request::Retire`.
+    Leaving,
 }
 
 /// Figures of a worker.

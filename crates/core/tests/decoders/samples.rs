@@ -46,6 +46,7 @@ pub fn to_worker() -> Vec<ToWorker> {
     let (source, keep) = (WorkerId(4), Keep::Session);
     vec![
         ToWorker::Welcome { worker: WorkerId(1) },
+        ToWorker::Refused("its key is not that of this cluster".to_owned()),
         ToWorker::Define {
             function: FunctionId(1),
             label: "ein Name: λ".to_owned(),
@@ -106,6 +107,7 @@ fn reports() -> Vec<Report> {
 pub fn from_worker() -> Vec<FromWorker> {
     vec![
         FromWorker::Hello {
+            former: Some(WorkerId(3)),
             protocol: PROTOCOL,
             key: "a key".to_owned(),
             resources: Resources::ONE_CORE,
