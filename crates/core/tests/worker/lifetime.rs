@@ -4,6 +4,7 @@ use crate::executor::Order;
 use crate::manager::{start, start_in, start_process, value, wait_until};
 use crate::running::is_gone;
 use freestone_core::net::WorkerError;
+use freestone_core::wire::{FromWorker, ToWorker};
 use std::net::Shutdown;
 
 #[test]
