@@ -163,6 +163,12 @@ impl Block {
             .is_some_and(|extra| !extra.adopting.is_empty() || extra.reducing.is_some())
     }
 
+    /// Whether a worker was sent `Adopt` for it and has not answered.
+    pub fn is_to_be_adopted_by(&self, id: WorkerId) -> bool {
+        let extra = self.extra.as_ref();
+        extra.is_some_and(|extra| extra.adopting.iter().any(|(worker, _)| *worker == id))
+    }
+
     pub fn is_available(&self) -> bool {
         match &self.data {
             Data::Inline(_) => true,
