@@ -60,6 +60,7 @@ class Options:
         worker: int | None = None,
         pure: bool = True,
         outputs: int = 1,
+        replicas: int = 1,
     ) -> Options: ...
 
 @final

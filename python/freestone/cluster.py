@@ -247,6 +247,7 @@ class Cluster:
         pure: bool = True,
         hoist: bool = True,
         worker: int | None = None,
+        replicas: int = 1,
         **kwargs: Any,
     ) -> Future:
         """Submit a call; its future comes back at once.
@@ -282,6 +283,10 @@ class Cluster:
             Whether modules that the function imports are imported before its first call.
         worker
             The number of the worker to run it on; by default where it can start soonest.
+        replicas
+            On how many workers its result should be, unless it is small: what is lost with one
+            need not be made again. By default 1; where workers are lost, the cluster makes a second
+            replica by itself of what would take longer to make again than to copy.
 
         Returns
         -------
@@ -302,6 +307,7 @@ class Cluster:
             "pure": pure,
             "hoist": hoist,
             "worker": worker,
+            "replicas": replicas,
         }
         future: Future = self._submit(function, args, kwargs, options)
         return future

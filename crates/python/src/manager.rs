@@ -9,8 +9,8 @@ use crate::link::Link;
 use crate::options::{Options, keep_of};
 use freestone_base::{FunctionId, Name, WorkerId};
 use freestone_core::manager::{Config, Outcome, Reduction, Request, Submission};
-use freestone_core::net::Cell;
 use freestone_core::net::manager::{Listen, ManagerOptions, ManagerThread};
+use freestone_core::net::{Cell, boot_id};
 use freestone_core::wire::{Address, BlockDesc, Form, Output, Payload};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -227,7 +227,8 @@ impl Manager {
         trace: bool,
         listen: Option<Listening>,
     ) -> PyResult<Self> {
-        let config = Config { key, transfers_in, transfers_out, trace, ..Config::default() };
+        let boot = boot_id();
+        let config = Config { key, boot, transfers_in, transfers_out, trace, ..Config::default() };
         let listen = listen
             .map(|(place, host, identity)| {
                 PyResult::Ok(Listen { place, host, access: access::read(identity)? })

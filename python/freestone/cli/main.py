@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from freestone import __version__
-from freestone.cli import demo, factory, info, run, status, worker
+from freestone.cli import demo, factory, info, report, run, status, trace, worker
 from freestone.cli.output import Output
 from freestone.errors import FreestoneError
 
@@ -22,6 +22,8 @@ COMMANDS: dict[str, ModuleType] = {
     "info": info,
     "worker": worker,
     "factory": factory,
+    "report": report,
+    "trace": trace,
 }
 REFUSED, UNEXPECTED, INTERRUPTED = 2, 1, 130
 

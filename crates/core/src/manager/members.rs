@@ -50,7 +50,13 @@ impl Manager {
             FromWorker::Returned { returned, .. } => self.on_returned(id, &returned),
             FromWorker::Pinned { name, path } => self.on_pinned(id, name, path),
             FromWorker::Lost { names, .. } => self.on_lost(id, &names),
-            FromWorker::Status(status) => worker.status = status,
+            FromWorker::Status(status) => {
+                worker.status = status;
+                if self.config.trace {
+                    let record = Record::Cache { worker: id, at_ns: self.now, status };
+                    self.out.push(Action::Trace(record));
+                }
+            }
             FromWorker::Leaving => self.on_retire(id),
             FromWorker::Hello { .. } => {}
         }
@@ -79,7 +85,17 @@ impl Manager {
 
     fn join(&mut self, id: WorkerId, message: FromWorker) {
         let FromWorker::Hello {
-            former, resources, slots, address, pid, host, folder, blocks, ..
+            former,
+            boot,
+            now_ns,
+            resources,
+            slots,
+            address,
+            pid,
+            host,
+            folder,
+            blocks,
+            ..
         } = message
         else {
             return;
@@ -88,8 +104,9 @@ impl Manager {
             self.end_former(former, id);
         }
         self.workers.insert(Worker::new(id, resources, slots, address));
+        let behind_ns = self.behind(&boot, now_ns);
         let worker = &mut self.workers[id];
-        worker.seen_ns = self.now;
+        (worker.seen_ns, worker.behind_ns) = (self.now, behind_ns);
         (worker.pid, worker.host, worker.folder) = (pid, host, folder);
         self.touch(id);
         if former.is_some() {

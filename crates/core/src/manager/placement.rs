@@ -14,7 +14,7 @@ const HOLDERS_SEEN: usize = 4;
 const CANDIDATES_SEEN: usize = 16;
 
 /// What fetching a block takes besides its bytes.
-const FETCH_NS: u64 = 100_000;
+pub(super) const FETCH_NS: u64 = 100_000;
 
 impl Manager {
     /// Puts a ready task into a queue: a worker's if its inputs or its past speak for one, else

@@ -33,7 +33,7 @@ mod worker_site;
 pub use access::{Access, AccessError, Identity};
 pub use cell::{Cell, Completions};
 pub use client::Client;
-pub use clock::monotonic_ns;
+pub use clock::{boot_id, monotonic_ns};
 pub use connection::{Connection, ConnectionError};
 pub use poller::{Poller, Waker};
 pub use stream::Stream;

@@ -4,6 +4,7 @@
 //! network's: the worker keeps its cache and tries to come back for a while.
 
 use super::access::Access;
+use super::clock::{boot_id, monotonic_ns};
 use super::connection::{Connection, ConnectionError};
 use super::poller::Waker;
 use super::stream::Stream;
@@ -120,6 +121,8 @@ impl Shell {
             protocol: PROTOCOL,
             key: link.key.clone(),
             former: link.worker,
+            boot: boot_id(),
+            now_ns: monotonic_ns(),
             resources: link.resources,
             slots: link.slots,
             address: link.peers.clone(),

@@ -144,6 +144,10 @@ pub struct CallOptions {
     pub keep: Keep,
     /// The longest that one attempt may run, in nanoseconds.
     pub timeout_ns: Option<u64>,
+    /// How many replicas its outputs should have, if they are no small values.
+    pub replicas: u32,
+    /// Whether it may run in two places at once.
+    pub twice: bool,
 }
 
 impl Default for CallOptions {
@@ -153,6 +157,8 @@ impl Default for CallOptions {
             isolation: Isolation::default(),
             keep: Keep::default(),
             timeout_ns: None,
+            replicas: 1,
+            twice: true,
         }
     }
 }
@@ -254,6 +260,10 @@ pub enum FromWorker {
         key: String,
         /// The id that it had, if it was here before and comes back with its cache.
         former: Option<WorkerId>,
+        /// The id of its machine's boot, by which clocks are told apart.
+        boot: String,
+        /// What its clock says, in nanoseconds.
+        now_ns: u64,
         /// What it has.
         resources: Resources,
         /// How many calls it runs at once: its executors.

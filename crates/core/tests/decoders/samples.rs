@@ -35,6 +35,8 @@ fn assignment() -> Assignment {
             resources: Resources { cores: 2, gpus: 1, memory: 1 << 40, disk: 3 },
             isolation: Isolation::Fork,
             keep: Keep::Forever,
+            replicas: 2,
+            twice: false,
             timeout_ns: Some(1_000_000_000),
         }),
         priority: -7,
@@ -108,6 +110,8 @@ pub fn from_worker() -> Vec<FromWorker> {
     vec![
         FromWorker::Hello {
             former: Some(WorkerId(3)),
+            boot: "a boot".to_owned(),
+            now_ns: 6,
             protocol: PROTOCOL,
             key: "a key".to_owned(),
             resources: Resources::ONE_CORE,

@@ -100,6 +100,8 @@ impl SimulatedWorker {
     pub fn hello(&self, key: &str, former: Option<WorkerId>) -> FromWorker {
         FromWorker::Hello {
             former,
+            boot: String::new(),
+            now_ns: 0,
             protocol: PROTOCOL,
             key: key.to_owned(),
             resources: self.resources,
