@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from freestone.cluster import Cluster, as_completed, current, wait
+    from freestone.environments import prepare, untar
     from freestone.errors import FreestoneError
     from freestone.files import File, file
     from freestone.future import Future
@@ -35,8 +36,10 @@ __all__ = [
     "as_completed",
     "current",
     "file",
+    "prepare",
     "reduce",
     "task",
+    "untar",
     "wait",
 ]
 
@@ -52,8 +55,10 @@ _HOMES = {
     "as_completed": "cluster",
     "current": "cluster",
     "file": "files",
+    "prepare": "environments",
     "reduce": "reduction",
     "task": "tasks",
+    "untar": "environments",
     "wait": "cluster",
 }
 

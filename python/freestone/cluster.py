@@ -14,6 +14,7 @@ from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
 from freestone.compat import offer_joblib
 from freestone.config import Config, parse_nbytes
+from freestone.environments import Prepared, within
 from freestone.errors import ClosedError, ConfigurationError
 from freestone.files import File, fetch
 from freestone.future import Future
@@ -82,6 +83,7 @@ class Cluster:
         self._host = host
         self._functions: dict[tuple[bytes, str], int] = {}
         self._files: dict[str, Future] = {}
+        self._tags: dict[str, weakref.WeakSet[Future]] = {}
         self._callbacks = Callbacks()
         home = self.config if host is None else hosts.engine.home_of(self.config, host)
         self._site = hosts.local.Site.create(home)
@@ -248,6 +250,9 @@ class Cluster:
         hoist: bool = True,
         worker: int | None = None,
         replicas: int = 1,
+        environment: File | Prepared | None = None,
+        env: Mapping[str, str] | None = None,
+        tag: str | None = None,
         **kwargs: Any,
     ) -> Future:
         """Submit a call; its future comes back at once.
@@ -287,6 +292,14 @@ class Cluster:
             On how many workers its result should be, unless it is small: what is lost with one
             need not be made again. By default 1; where workers are lost, the cluster makes a second
             replica by itself of what would take longer to make again than to copy.
+        environment
+            An archive (`fs.file`) of a virtual environment or of conda-pack, which has cloudpickle
+            in it: the function runs under its Python. It goes to each node once and is unpacked
+            there once.
+        env
+            Environment variables that are set while the function runs.
+        tag
+            A word by which `cancel` finds the call.
 
         Returns
         -------
@@ -296,7 +309,7 @@ class Cluster:
         -----
         Costs some microseconds. A large argument becomes a block, which is sent only once.
         """
-        options = {
+        options: dict[str, Any] = {
             "name": name,
             "priority": priority,
             "resources": resources,
@@ -309,6 +322,8 @@ class Cluster:
             "worker": worker,
             "replicas": replicas,
         }
+        special = {"environment": environment, "env": env, "tag": tag}
+        options |= {key: value for key, value in special.items() if value is not None}
         future: Future = self._submit(function, args, kwargs, options)
         return future
 
@@ -326,8 +341,14 @@ class Cluster:
         **options
             Those of `submit`.
         """
-        number, native = self._prepare(function, options)
-        futures: list[Future] = self._manager.map(number, zip(*iterables, strict=False), native)
+        function, first, plain, tag = _adapt(function, options)
+        number, native = self._prepare(function, plain)
+        calls: Iterable[tuple[Any, ...]] = zip(*iterables, strict=False)
+        if first:
+            calls = ((*first, *args) for args in calls)
+        futures: list[Future] = self._manager.map(number, calls, native)
+        if tag is not None:
+            self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
         return futures
 
     def _submit(
@@ -338,8 +359,13 @@ class Cluster:
         options: Mapping[str, Any],
         outputs: int = 1,
     ) -> Any:
+        function, first, options, tag = _adapt(function, options)
         number, native = self._prepare(function, options, outputs)
-        return self._manager.submit(number, args, kwargs, native)
+        future = self._manager.submit(number, (*first, *args), kwargs, native)
+        if tag is not None:
+            futures = future if isinstance(future, tuple) else (future,)
+            self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
+        return future
 
     def _prepare(
         self, function: Callable[..., Any], options: Mapping[str, Any], outputs: int = 1
@@ -475,9 +501,20 @@ class Cluster:
         workers = self._manager.who_has(futures)
         return dict(zip((future.name for future in futures), workers, strict=True))
 
-    def cancel(self, futures: Iterable[Future] | Future) -> None:
-        """Cancel tasks, also those that run, and all that depends on them."""
-        self._manager.cancel([futures] if isinstance(futures, Future) else list(futures))
+    def cancel(self, futures: Iterable[Future] | Future = (), *, tag: str | None = None) -> None:
+        """Cancel tasks, also those that run, and all that depends on them.
+
+        Parameters
+        ----------
+        futures
+            A future, or some.
+        tag
+            Besides, all calls that were submitted with this tag and are still referred to.
+        """
+        cancelled = [futures] if isinstance(futures, Future) else list(futures)
+        if tag is not None:
+            cancelled += self._tags.pop(tag, ())
+        self._manager.cancel(cancelled)
 
     def wait(
         self,
@@ -626,6 +663,24 @@ class Cluster:
         from freestone.observe.reprs import cluster_html
 
         return cluster_html(self)
+
+
+_SPECIAL = frozenset({"environment", "env", "tag"})
+
+
+def _adapt(
+    function: Callable[..., Any], options: Mapping[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any], str | None]:
+    """Return what is called, what it is given first, other options, and the tag."""
+    if _SPECIAL.isdisjoint(options):
+        return function, (), options, None
+    options = dict(options)
+    environment, env = options.pop("environment", None), options.pop("env", None)
+    tag = options.pop("tag", None)
+    called, first = within(function, environment, env)
+    if called is not function and options.get("name") is None:
+        options["name"] = getattr(function, "__name__", type(function).__name__)
+    return called, first, options, tag
 
 
 def fetch_block(url: str, name: str) -> File:
