@@ -590,6 +590,10 @@ class Cluster:
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
         if question.get("ask") == "retire":
             self.retire(int(question["worker"]))
+        if question.get("ask") == "cancel":
+            tagged = list(self._tags.get(question["tag"], ()))
+            self.cancel(tag=question["tag"])
+            return {"cancelled": len(tagged)}
         return {"statistics": self._manager.statistics(), "started": self.started}
 
     def _replay(self, future: Future) -> Any:

@@ -68,7 +68,7 @@ def test_a_browser_shows_all_figures_and_asks_nobody(
     assert problems == []
     assert page.title() == "a short run"
     for figure in FIGURES:
-        box = page.locator(f"#{figure} svg").bounding_box()
+        box = page.locator(f"#{figure} svg").first.bounding_box()
         assert box["width"] > 500, figure
         assert box["height"] > 60, figure
     # Nothing sticks out of the page, and text can be told from the ground.

@@ -80,7 +80,7 @@ def test_what_is_said_fits_the_run() -> None:
     assert "moved blocks to disk, up to 5 MiB" in " ".join(report.advice(load(full)))
     assert "Nothing stands out" in " ".join(report.advice(load([joined(0), task(0, 0, 10)])))
     raised = [joined(0), task(0, 0, 10), task(0, 0, 1, ended="raised")]
-    assert "1 attempts did not end well: 1 raised" in " ".join(report.summary(load(raised)))
+    assert "Attempts that did not end well: 1 raised" in " ".join(report.summary(load(raised)))
 
 
 def test_a_page_has_all_figures_and_needs_nothing_else() -> None:

@@ -9,7 +9,18 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from freestone import __version__
-from freestone.cli import demo, factory, info, report, run, status, trace, worker
+from freestone.cli import (
+    cancel,
+    demo,
+    factory,
+    info,
+    report,
+    retire,
+    run,
+    status,
+    trace,
+    worker,
+)
 from freestone.cli.output import Output
 from freestone.errors import FreestoneError
 
@@ -22,6 +33,8 @@ COMMANDS: dict[str, ModuleType] = {
     "info": info,
     "worker": worker,
     "factory": factory,
+    "retire": retire,
+    "cancel": cancel,
     "report": report,
     "trace": trace,
 }

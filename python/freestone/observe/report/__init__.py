@@ -105,14 +105,22 @@ def _share(run: Run) -> str:
 def _tasks(run: Run) -> str:
     middle = (run.edges_s[1:] + run.edges_s[:-1]) / 2
     slots = run.slots.sum(axis=0) if run.workers else np.zeros_like(middle)
-    return svg.lines(
-        [middle] * 3,
-        [run.running, run.waiting, slots],
-        ["running", "ready and waiting", "slots"],
-        x_label="time",
-        y_label="tasks",
-        form=lambda value: f"{value:,.3g}" if value < 1000 else f"{value:,.0f}",
-    )
+    figures = [
+        svg.lines(
+            [middle] * len(names),
+            values,
+            names,
+            x_label="time",
+            y_label="tasks",
+            form=lambda value: f"{value:,.3g}" if value < 1000 else f"{value:,.0f}",
+            x_most=run.seconds,
+        )
+        for values, names in (
+            ([run.running, slots], ["running", "slots"]),
+            ([run.waiting], ["ready and waiting"]),
+        )
+    ]
+    return "".join(figures)
 
 
 def _workers(run: Run) -> str:
@@ -170,6 +178,8 @@ def _caches(run: Run) -> str:
         x_label="time",
         y_label="memory and disk",
         form=lambda value: format_nbytes(int(value)),
+        x_most=run.seconds,
+        base=1024,
     )
     more = len(fullest) - len(shown)
     return drawn + (_note(f"The fullest {len(shown)}; {more} others held less.") if more else "")

@@ -34,9 +34,9 @@ def summary(run: Run) -> list[str]:
     failed = sum(run.ended.values()) - run.ended["done"]
     if failed:
         ways = ", ".join(f"{n:,} {how}" for how, n in run.ended.most_common() if how != "done")
-        lines.append(f"{failed:,} attempts did not end well: {ways}.")
+        lines.append(f"Attempts that did not end well: {ways}.")
     if run.left:
-        lines.append(f"{run.left:,} workers left before the end.")
+        lines.append(f"Workers that left before the end: {run.left:,}.")
     return lines
 
 

@@ -25,11 +25,14 @@ def lines(
     x_label: str,
     y_label: str,
     form: Callable[[float], str],
+    x_most: float,
+    base: int = 10,
 ) -> str:
-    """Draw lines over time, with a legend."""
-    x_most = max((float(values.max(initial=0)) for values in x), default=0) or 1
-    y_most = _round_up(max((float(values.max(initial=0)) for values in y), default=0) or 1)
-    drawn = [_axes(x_most, y_most, x_label, y_label, form)]
+    """Draw lines over time, with a legend; ticks are round in a base (1024 for bytes)."""
+    highest = max((float(values.max(initial=0)) for values in y), default=0) or 1
+    ticks = _ticks(highest, base)
+    y_most = max(highest, ticks[-1])
+    drawn = [_axes(x_most, ticks, y_most, x_label, y_label, form)]
     for number, (across, up) in enumerate(zip(x, y, strict=True)):
         points = zip(_across(across, x_most), _up(up, y_most), strict=True)
         path = " ".join(f"{px:.1f},{py:.1f}" for px, py in points)
@@ -42,10 +45,11 @@ def lines(
 def bars(edges: Floats, counts: Sequence[Floats], names: Sequence[str], *, x_label: str) -> str:
     """Draw stacked bars over a logarithmic axis of seconds, with a legend."""
     total = np.sum(counts, axis=0) if len(counts) else np.zeros(len(edges) - 1)
-    most = _round_up(float(total.max(initial=0)) or 1)
+    ticks = _ticks(float(total.max(initial=0)) or 1)
+    most = max(float(total.max(initial=0)), ticks[-1])
     low, high = math.log10(edges[0]), math.log10(edges[-1])
     place = _LEFT + (np.log10(edges) - low) / (high - low) * (WIDTH - _LEFT - _RIGHT)
-    drawn = [_axes(0, most, x_label, "attempts", lambda value: f"{value:,.0f}")]
+    drawn = [_axes(0, ticks, most, x_label, "attempts", lambda value: f"{value:,.3g}")]
     for power in range(math.ceil(low), math.floor(high) + 1):
         across = _LEFT + (power - low) / (high - low) * (WIDTH - _LEFT - _RIGHT)
         drawn.append(_tick(across, _seconds(10.0**power)))
@@ -108,26 +112,25 @@ def heat(
             middle = _LEFT + (column + 0.5) * wide
             drawn.append(_tick(middle, columns[column], ground))
     else:
-        for part in range(5):
-            at = _LEFT + part / 4 * (WIDTH - _LEFT - _RIGHT)
-            drawn.append(_tick(at, _seconds(x_most * part / 4), ground))
+        drawn += [_tick(at, told, ground) for at, told in _times(x_most)]
     drawn.append(_label(x_label, height))
     drawn.append(f'<text x="4" y="{_TOP - 2}" class="small">{escape(y_label)}</text>')
     return _figure(drawn, height)
 
 
 def _axes(
-    x_most: float, y_most: float, x_label: str, y_label: str, form: Callable[[float], str]
+    x_most: float,
+    ticks: Sequence[float],
+    y_most: float,
+    x_label: str,
+    y_label: str,
+    form: Callable[[float], str],
 ) -> str:
-    drawn = []
-    for part in range(5):
-        value = y_most * part / 4
+    drawn = [_tick(at, told) for at, told in _times(x_most)] if x_most else []
+    for value in ticks:
         (at,) = _up(np.array([value]), y_most)
         drawn.append(f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
         drawn.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" class="end">{form(value)}</text>')
-        if x_most:
-            place = _LEFT + part / 4 * (WIDTH - _LEFT - _RIGHT)
-            drawn.append(_tick(place, _seconds(x_most * part / 4)))
     drawn.append(_label(x_label, HEIGHT))
     middle = HEIGHT / 2
     drawn.append(
@@ -165,9 +168,19 @@ def _up(values: Floats, most: float) -> Floats:
     return HEIGHT - _BOTTOM - values / most * (HEIGHT - _TOP - _BOTTOM)
 
 
-def _round_up(value: float) -> float:
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(step * power for step in (1, 2, 4, 8, 10) if step * power >= value)
+def _ticks(most: float, base: int = 10) -> list[float]:
+    """Return four to ten round values from 0 to at most a step beyond `most`."""
+    unit = float(base) ** math.floor(math.log(most, base))
+    steps = [1, 2, 5] if base == 10 else [2**power for power in range(10)]
+    every = [unit / base * step for step in steps] + [unit * step for step in steps]
+    step = next((step for step in every if most / step <= 6), every[-1])
+    return [step * number for number in range(math.ceil(most / step) + 1)]
+
+
+def _times(most: float) -> list[tuple[float, str]]:
+    """Return where round times stand, and how they are told."""
+    scale = (WIDTH - _LEFT - _RIGHT) / most
+    return [(_LEFT + at * scale, _seconds(at)) for at in _ticks(most) if at <= most]
 
 
 def _seconds(value: float) -> str:
