@@ -38,6 +38,8 @@ EXAMPLES: list[FreestoneError] = [
     errors.FileUnreadableError("data/z.root"),
     errors.FileChangedError("data/z.root", "its size was 10 bytes and is 12"),
     errors.ClusterStartError("no executor answered within 30 s", log="ImportError: numpy"),
+    errors.EngineMissingError(engine="Ray", missing="no module 'ray'", cure="pip install ray"),
+    errors.JoinError(manager="tcp://n1:4000", reason="connection refused"),
     errors.WorkerLostError(worker="worker-1", reason="its process ended by SIGKILL"),
     errors.SamplesMissingError(
         file="uproot-Zmumu.root", package="scikit-hep-testdata==0.3.12", problem="is not installed"

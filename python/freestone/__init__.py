@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from freestone.cluster import Cluster, as_completed, current, wait
     from freestone.collections import Array, Bag, Frame
+    from freestone.environments import prepare, untar
     from freestone.errors import FreestoneError
     from freestone.files import File, file
     from freestone.future import Future
@@ -41,9 +42,11 @@ __all__ = [
     "as_completed",
     "current",
     "file",
+    "prepare",
     "reduce",
     "split",
     "task",
+    "untar",
     "wait",
 ]
 
@@ -63,9 +66,11 @@ _HOMES = {
     "as_completed": "cluster",
     "current": "cluster",
     "file": "files",
+    "prepare": "environments",
     "reduce": "reduction",
     "split": "partitions",
     "task": "tasks",
+    "untar": "environments",
     "wait": "cluster",
 }
 

@@ -18,6 +18,7 @@ __all__ = [
     "encoding_place",
     "fresh_claims",
     "load_input",
+    "make_identity",
     "name_file",
     "run_executor",
     "run_worker",
@@ -63,6 +64,7 @@ class Options:
         near: int | Literal["input"] | None = None,
         pure: bool = True,
         outputs: int = 1,
+        replicas: int = 1,
     ) -> Options: ...
 
 @final
@@ -81,7 +83,10 @@ class Manager:
         transfers_in: int,
         transfers_out: int,
         trace: bool,
+        listen: tuple[str, str, tuple[str, str]] | None = None,
     ) -> Manager: ...
+    @property
+    def address(self) -> str: ...
     @property
     def closed(self) -> bool: ...
     def set_home(self, worker: int, memory: tuple[str, int], disk: tuple[str, int]) -> None: ...
@@ -157,6 +162,7 @@ class Hold:
 def encoding_owner() -> Any: ...
 def encoding_place(place: str) -> bool: ...
 def load_input(position: int) -> Any: ...
+def make_identity(days: int) -> tuple[str, str]: ...
 def name_file(path: str) -> tuple[str, int]: ...
 def fresh_claims() -> bytes: ...
 def run_executor(
@@ -173,6 +179,9 @@ def run_worker(
     *,
     manager: str,
     key: str,
+    identity: tuple[str, str] | None,
+    listen: str | None,
+    reconnect_s: float,
     folder: str,
     memory_dir: str,
     disk_dir: str,

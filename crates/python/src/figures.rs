@@ -4,7 +4,7 @@ use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{
     Attempt, Explanation, Failure, Record, Statistics, Why, WorkerFigures,
 };
-use freestone_core::wire::{Address, TaskFailure, WorkerStatus};
+use freestone_core::wire::{TaskFailure, WorkerStatus};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
@@ -91,13 +91,6 @@ fn resources<'py>(py: Python<'py>, resources: &Resources) -> PyResult<Bound<'py,
     }))
 }
 
-fn address(address: &Address) -> String {
-    match address {
-        Address::Unix(path) => format!("unix:{path}"),
-        Address::Tcp(host) => format!("tcp:{host}"),
-    }
-}
-
 fn status<'py>(py: Python<'py>, status: &WorkerStatus) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict!(py, {
         "memory_nbytes": status.memory_nbytes,
@@ -116,7 +109,7 @@ fn worker<'py>(py: Python<'py>, figures: &WorkerFigures) -> PyResult<Bound<'py, 
         "pid": figures.pid,
         "host": &figures.host,
         "folder": &figures.folder,
-        "address": address(&figures.address),
+        "address": figures.address.to_string(),
         "resources": resources(py, &figures.resources)?,
         "slots": figures.slots,
         "assigned": figures.assigned,

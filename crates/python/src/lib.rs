@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod access;
 mod blocks;
 mod codec;
 mod executor;
@@ -16,6 +17,8 @@ mod worker;
 
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::access::make_identity;
     #[pymodule_export]
     use crate::blocks::{Hold, MappedBuffer, Stored, name_file};
     #[pymodule_export]

@@ -32,6 +32,8 @@
     │   └── FileChangedError                    not what it was when it was named
     ├── ClusterError                        the machinery itself
     │   ├── ClusterStartError (RuntimeError)
+    │   ├── EngineMissingError (ImportError)    the engine of a host is not installed
+    │   ├── JoinError (ConnectionError)         a worker can't join, or lost its manager
     │   └── WorkerLostError (ConnectionError)
     └── DemoError                           the main job, `freestone demo`
         ├── SamplesMissingError (FileNotFoundError)  the measured events are not installed
@@ -60,10 +62,12 @@ from freestone.errors.collection import (
 from freestone.errors.data import (
     ClusterError,
     ClusterStartError,
+    EngineMissingError,
     FileChangedError,
     FileError,
     FileMissingError,
     FileUnreadableError,
+    JoinError,
     StorageFullError,
     WorkerLostError,
 )
@@ -107,6 +111,7 @@ __all__ = [
     "DemoError",
     "DroppedError",
     "EmptyCollectionError",
+    "EngineMissingError",
     "FileChangedError",
     "FileError",
     "FileMissingError",
@@ -117,6 +122,7 @@ __all__ = [
     "InputLostError",
     "InputUnknownError",
     "IrreproducibleError",
+    "JoinError",
     "NotSerializableError",
     "PackagesMissingError",
     "SamplesMissingError",

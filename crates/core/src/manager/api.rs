@@ -28,6 +28,10 @@ pub struct Config {
     pub silence_ns: u64,
     /// The key that workers must show.
     pub key: String,
+    /// Tells the manager's machine from others since it was started: the id of its boot.
+    pub boot: String,
+    /// Whether calls that take far longer than their like are run a second time elsewhere.
+    pub speculate: bool,
     /// Whether to tell [`Action::Trace`].
     pub trace: bool,
 }
@@ -42,6 +46,8 @@ impl Default for Config {
             bandwidth: 1e9,
             silence_ns: 60_000_000_000,
             key: String::new(),
+            boot: String::new(),
+            speculate: true,
             trace: false,
         }
     }

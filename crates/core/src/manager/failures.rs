@@ -19,7 +19,7 @@ impl Manager {
     pub(super) fn refusal(&self, needs: &Resources, pinned: Option<WorkerId>) -> Option<Why> {
         let holds = match pinned {
             Some(id) => match self.workers.get(id) {
-                Some(worker) => worker.is_active() && needs.fit(&worker.resources),
+                Some(worker) => worker.is_active() && worker.can_hold(needs),
                 None => !self.workers.is_gone(id),
             },
             None => self.workers.slots() == 0 || self.workers.can_hold(needs),

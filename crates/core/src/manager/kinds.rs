@@ -63,7 +63,8 @@ impl Kind {
         resources: impl Fn(WorkerId) -> Resources,
         passes: impl Fn(WorkerId) -> bool,
     ) -> Option<(u32, WorkerId)> {
-        if !needs.fit(&self.ceiling) {
+        // One without executors only keeps blocks.
+        if self.slots == 0 || !needs.fit(&self.ceiling) {
             return None;
         }
         let all_fit = needs.fit(&self.floor);

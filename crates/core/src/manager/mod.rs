@@ -7,6 +7,8 @@ pub mod simulate;
 
 mod blocks;
 mod check;
+mod clocks;
+mod comeback;
 mod dispatch;
 mod explain;
 mod failures;
@@ -25,8 +27,10 @@ mod ready;
 mod recent;
 mod recovery;
 mod reduction;
+mod replication;
 mod reports;
 mod retirement;
+mod speculation;
 mod statistics;
 mod stealing;
 mod submission;
@@ -84,6 +88,14 @@ pub struct Manager {
     delayed: Vec<(BlockSlot, WorkerId)>,
     /// Blocks that can't be made again and are lost, and where calls may say why.
     vanished: BTreeMap<BlockSlot, WorkerId>,
+    /// First attempts of tasks that were given to a second worker.
+    firsts: BTreeMap<TaskSlot, speculation::First>,
+    /// Blocks that should have more than one replica, and which of them was looked at last.
+    hot: BTreeMap<BlockSlot, replication::Hot>,
+    replicated_last: Option<BlockSlot>,
+    /// Workers that were lost, since when.
+    lost_workers: u32,
+    began_ns: Now,
     closed: bool,
 }
 
@@ -141,6 +153,11 @@ impl Manager {
             absent: BTreeMap::new(),
             delayed: Vec::new(),
             vanished: BTreeMap::new(),
+            firsts: BTreeMap::new(),
+            hot: BTreeMap::new(),
+            replicated_last: None,
+            lost_workers: 0,
+            began_ns: 0,
             closed: false,
         }
     }
@@ -151,6 +168,9 @@ impl Manager {
     /// changes, not on how many tasks and workers there are.
     pub fn handle(&mut self, event: Event, now: Now, out: &mut Vec<Action>) {
         self.now = self.now.max(now);
+        if self.began_ns == 0 {
+            self.began_ns = self.now;
+        }
         std::mem::swap(&mut self.out, out);
         match event {
             Event::Client(request) => self.on_request(request),

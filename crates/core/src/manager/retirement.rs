@@ -109,7 +109,7 @@ impl Manager {
         if targets.any(|target| self.workers.get(target).is_some_and(Worker::is_active)) {
             return true;
         }
-        let Some(target) = self.workers.least_filled(8) else { return false };
+        let Some(target) = self.workers.least_filled(8, |_| true) else { return false };
         self.want(slot, target);
         true
     }

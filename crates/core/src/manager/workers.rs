@@ -43,6 +43,8 @@ pub(super) struct Worker {
     pub folder: String,
     pub status: WorkerStatus,
     pub seen_ns: Now,
+    /// How much its clock is behind the manager's.
+    pub behind_ns: i64,
     pub done: u64,
     /// The number of its kind, and its place among those of that kind.
     pub kind: usize,
@@ -102,6 +104,7 @@ impl Worker {
             folder: String::new(),
             status: WorkerStatus::default(),
             seen_ns: 0,
+            behind_ns: 0,
             done: 0,
             kind: 0,
             load: 0,
@@ -169,6 +172,12 @@ impl Worker {
         let known = self.defined[word] & bit != 0;
         self.defined[word] |= bit;
         known
+    }
+
+    /// Whether it could ever hold a call that asks for `needs`. One without executors holds none,
+    /// only blocks.
+    pub fn can_hold(&self, needs: &Resources) -> bool {
+        self.slots > 0 && needs.fit(&self.resources)
     }
 
     /// How many calls that ask for `needs` can run here at once.
@@ -345,10 +354,16 @@ impl Workers {
         self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| id))
     }
 
-    /// Among some least loaded workers, the one with the fewest bytes.
-    pub fn least_filled(&self, most: usize) -> Option<WorkerId> {
-        let some = self.kinds.iter().flat_map(|kind| kind.order.iter().take(most));
-        some.map(|(_, id)| id).min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
+    /// Among some least loaded workers that pass, the one with the fewest bytes.
+    pub fn least_filled(&self, most: usize, passes: impl Fn(WorkerId) -> bool) -> Option<WorkerId> {
+        let passing = |kind: &Kind| {
+            let each = kind.order.iter().map(|(_, id)| id).filter(|id| passes(*id));
+            each.take(most).collect::<Vec<_>>()
+        };
+        self.kinds
+            .iter()
+            .flat_map(passing)
+            .min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
     }
 
     /// Some workers with free slots.

@@ -127,6 +127,7 @@ impl Worker {
     pub fn handle(&mut self, event: Event, now: Now, out: &mut Vec<Action>) {
         match event {
             Event::Manager(message) => self.on_manager(message, now, out),
+            Event::Parted => self.on_parted(now, out),
             Event::Ready { executor } => self.on_ready(executor, now),
             Event::Results { executor, results, unmapped, on_disk } => {
                 self.on_results(executor, results, &unmapped, &on_disk, now, out);
@@ -187,6 +188,11 @@ impl Worker {
         let status = self.told_at + interval;
         let executors = self.executors.iter().filter_map(|executor| self.executor_wakeup(executor));
         executors.min().map_or(status, |executor| executor.min(status))
+    }
+
+    /// What is here, for a manager that does not know.
+    pub fn blocks(&self) -> Vec<BlockDesc> {
+        self.cache.descriptions()
     }
 
     /// Whether it has ended.
