@@ -11,6 +11,7 @@ from freestone.errors import FreestoneError
 
 EXAMPLES: list[FreestoneError] = [
     errors.ConfigurationError("unknown setting 'worker'", key="worker", origin="keyword"),
+    errors.MissingKeyError(key="x", needed_by=("y", 0)),
     errors.CycleError(["a", "b", "c"]),
     errors.ForeignFutureError(label="mass", name="0123456789abcdef" * 2),
     errors.ClosedError("submit"),
@@ -65,8 +66,8 @@ def test_slugs_are_unique_and_never_change() -> None:
     known = (
         "closed cluster cluster-start configuration cycle demo error file file-changed "
         "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
-        "irreproducible not-serializable packages-missing samples-missing storage-full task "
-        "task-cancelled task-killed task-raised task-timeout unschedulable usage wait-timeout "
+        "irreproducible missing-key not-serializable packages-missing samples-missing storage-full "
+        "task task-cancelled task-killed task-raised task-timeout unschedulable usage wait-timeout "
         "worker-lost"
     )
     assert " ".join(slugs) == known

@@ -6,6 +6,7 @@
     ├── UsageError                          what was asked for can't be done
     │   ├── ConfigurationError (ValueError)     a setting is unknown or has a wrong value
     │   ├── CycleError (ValueError)             tasks that wait for each other
+    │   ├── MissingKeyError (KeyError)          a key that is not in the graph
     │   ├── ForeignFutureError (ValueError)     a future of another cluster
     │   ├── ClosedError (RuntimeError)          the cluster was closed
     │   └── NotSerializableError (TypeError)    a value or function can't be sent
@@ -75,6 +76,7 @@ from freestone.errors.usage import (
     ConfigurationError,
     CycleError,
     ForeignFutureError,
+    MissingKeyError,
     NotSerializableError,
     UsageError,
     WaitTimeoutError,
@@ -97,6 +99,7 @@ __all__ = [
     "InputLostError",
     "InputUnknownError",
     "IrreproducibleError",
+    "MissingKeyError",
     "NotSerializableError",
     "PackagesMissingError",
     "SamplesMissingError",

@@ -55,6 +55,31 @@ class CycleError(UsageError, ValueError):
         )
 
 
+class MissingKeyError(UsageError, KeyError):
+    """A key that is asked for, or that a task needs, is not in the graph.
+
+    Attributes
+    ----------
+    key : object
+        The key.
+    needed_by : object
+        The key of the task that needs it; None if it is asked for.
+    """
+
+    slug = "missing-key"
+    key: object
+    needed_by: object
+
+    def __init__(self, *, key: object, needed_by: object = None) -> None:
+        who = "it is asked for" if needed_by is None else f"task {needed_by!r} needs it"
+        super().__init__(
+            f"there is no key {key!r} in the graph, and {who}; look for a typing error, or for a "
+            "layer that was culled although it is needed",
+            key=key,
+            needed_by=needed_by,
+        )
+
+
 class ForeignFutureError(UsageError, ValueError):
     """A future of another cluster.
 
