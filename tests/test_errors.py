@@ -11,6 +11,7 @@ from freestone.errors import FreestoneError
 
 EXAMPLES: list[FreestoneError] = [
     errors.ConfigurationError("unknown setting 'worker'", key="worker", origin="keyword"),
+    errors.NotAssociativeError(label="total", how="f(a, f(b, c))"),
     errors.MissingKeyError(key="x", needed_by=("y", 0)),
     errors.CycleError(["a", "b", "c"]),
     errors.ForeignFutureError(label="mass", name="0123456789abcdef" * 2),
@@ -66,9 +67,9 @@ def test_slugs_are_unique_and_never_change() -> None:
     known = (
         "closed cluster cluster-start configuration cycle demo error file file-changed "
         "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
-        "irreproducible missing-key not-serializable packages-missing samples-missing storage-full "
-        "task task-cancelled task-killed task-raised task-timeout unschedulable usage wait-timeout "
-        "worker-lost"
+        "irreproducible missing-key not-associative not-serializable packages-missing "
+        "samples-missing storage-full task task-cancelled task-killed task-raised task-timeout "
+        "unschedulable usage wait-timeout worker-lost"
     )
     assert " ".join(slugs) == known
 

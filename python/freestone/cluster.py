@@ -277,6 +277,19 @@ class Cluster:
         result: Future = self._manager.reduce(number, futures, arity, commutes, native)
         return result
 
+    def _reduce_defined(
+        self,
+        number: int,
+        futures: list[Future],
+        arity: int,
+        commutes: bool,
+        options: dict[str, Any],
+    ) -> Future:
+        """Combine blocks by a function that was defined and takes up to `arity` values."""
+        native = self._native_options(options, 1)
+        result: Future = self._manager.reduce(number, futures, arity, commutes, native)
+        return result
+
     def get(self, graph: Any, keys: Any, **options: Any) -> Any:
         """Run a Dask graph: a scheduler for Dask.
 

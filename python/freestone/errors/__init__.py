@@ -7,6 +7,7 @@
     │   ├── ConfigurationError (ValueError)     a setting is unknown or has a wrong value
     │   ├── CycleError (ValueError)             tasks that wait for each other
     │   ├── MissingKeyError (KeyError)          a key that is not in the graph
+    │   ├── NotAssociativeError (ValueError)    a reducer whose grouping matters
     │   ├── ForeignFutureError (ValueError)     a future of another cluster
     │   ├── ClosedError (RuntimeError)          the cluster was closed
     │   └── NotSerializableError (TypeError)    a value or function can't be sent
@@ -77,6 +78,7 @@ from freestone.errors.usage import (
     CycleError,
     ForeignFutureError,
     MissingKeyError,
+    NotAssociativeError,
     NotSerializableError,
     UsageError,
     WaitTimeoutError,
@@ -100,6 +102,7 @@ __all__ = [
     "InputUnknownError",
     "IrreproducibleError",
     "MissingKeyError",
+    "NotAssociativeError",
     "NotSerializableError",
     "PackagesMissingError",
     "SamplesMissingError",

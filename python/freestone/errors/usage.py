@@ -80,6 +80,30 @@ class MissingKeyError(UsageError, KeyError):
         )
 
 
+class NotAssociativeError(UsageError, ValueError):
+    """A reducer was declared to be associative, and is not.
+
+    Attributes
+    ----------
+    label : str
+        The reducer.
+    how : str
+        The grouping, or order, that gives another result.
+    """
+
+    slug = "not-associative"
+    label: str
+    how: str
+
+    def __init__(self, *, label: str, how: str) -> None:
+        super().__init__(
+            f"{label!r} was declared with associative(), but {how} is not f(a, b, c) for three of "
+            "its values; take the declaration back, give combine=, or run with tree=False",
+            label=label,
+            how=how,
+        )
+
+
 class ForeignFutureError(UsageError, ValueError):
     """A future of another cluster.
 

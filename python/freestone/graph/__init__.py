@@ -7,9 +7,10 @@ follows ``dask.config.set(scheduler=cluster.get)``.
 from __future__ import annotations
 
 from freestone.cluster import offer_get
+from freestone.graph.reducers import associative
 from freestone.graph.running import get
 from freestone.graph.stack import Stack
 
-__all__ = ["Stack", "get"]
+__all__ = ["Stack", "associative", "get"]
 
 offer_get(get)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 __all__ = ["Group", "Limits", "group"]
@@ -68,6 +68,7 @@ def group(
     seconds: Sequence[float],
     limits: Limits,
     apart: int = 0,
+    alone: Container[int] = frozenset(),
 ) -> list[Group]:
     """Put the nodes of a graph into groups.
 
@@ -83,6 +84,8 @@ def group(
         How large groups may be.
     apart
         Nodes of smaller numbers have run, or run, by themselves.
+    alone
+        Nodes that share a group with no other.
 
     Returns
     -------
@@ -102,12 +105,13 @@ def group(
     for node, found in enumerate(needs):
         feeding = {home[need] for need in found}
         chosen = None
-        if node >= apart and all(need >= apart for need in found):
+        may_share = node >= apart and node not in alone
+        if may_share and all(need >= apart and need not in alone for need in found):
             chosen = _joined(groups, feeding, found, users, seconds[node], limits)
         if chosen is None:
             level = 1 + max((groups[index].level for index in feeding), default=-1)
             is_fed_fast = all(groups[index].seconds <= limits.seconds for index in feeding)
-            chosen = open_at.get(level) if is_fed_fast and node >= apart else None
+            chosen = open_at.get(level) if is_fed_fast and may_share else None
             if (
                 limits.chains_only
                 or chosen is None
@@ -115,7 +119,7 @@ def group(
             ):
                 chosen = len(groups)
                 groups.append(Group(level))
-                if is_fed_fast and node >= apart:
+                if is_fed_fast and may_share:
                     open_at[level] = chosen
         groups[chosen].tasks.append(node)
         groups[chosen].seconds += seconds[node]

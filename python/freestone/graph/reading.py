@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from freestone.errors import CycleError, MissingKeyError
+from freestone.graph.rewriting import rewrite
 
 __all__ = ["Graph", "read"]
 
@@ -39,7 +40,7 @@ class Graph:
     aliases: dict[Any, Any]
 
 
-def read(graph: Any, keys: Iterable[Any]) -> Graph:
+def read(graph: Any, keys: Iterable[Any], *, is_tree: bool = False) -> Graph:
     """Read a graph, and leave out what `keys` don't need.
 
     Parameters
@@ -49,6 +50,8 @@ def read(graph: Any, keys: Iterable[Any]) -> Graph:
         whatever has one as its `__dask_graph__`.
     keys
         Whose values are asked for, without nesting.
+    is_tree
+        Whether wide tasks of known reducers become reductions.
 
     Raises
     ------
@@ -62,6 +65,8 @@ def read(graph: Any, keys: Iterable[Any]) -> Graph:
     Linear in nodes and edges, some microseconds each.
     """
     specs = _specs(graph)
+    if is_tree:
+        specs = rewrite(specs)
     aliases: dict[Any, Any] = {}
     targets = {key: _target(specs, key, aliases, None) for key in keys}
     numbers: dict[Any, int] = {}
@@ -86,7 +91,7 @@ def read(graph: Any, keys: Iterable[Any]) -> Graph:
     )
 
 
-def _specs(graph: Any) -> Mapping[Any, Any]:
+def _specs(graph: Any) -> dict[Any, Any]:
     from dask._task_spec import GraphNode, convert_legacy_graph
 
     if hasattr(graph, "__dask_graph__"):

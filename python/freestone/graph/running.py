@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,18 +17,22 @@ from freestone.graph.durations import Durations, key_label, kind_of
 from freestone.graph.grouping import Group, Limits, group
 from freestone.graph.program import NOTE, run
 from freestone.graph.reading import Graph, read
+from freestone.graph.reducing import Parts, check
+from freestone.graph.rewriting import Reduction
 from freestone.graph.stack import Stack
-from freestone.graph.tools import Tools
+from freestone.graph.tools import Tools, encode
+from freestone.waiting import FIRST_COMPLETED, wait
 
 __all__ = ["get", "run_graph"]
 
-_PILOT_S = 0.03
-"""Calls that take longer than this need no company: there is no use in waiting for a measure."""
+_PILOT_S = 0.3
+"""Calls that take longer need no company. The first call of a cluster imports what it needs."""
 _LONGEST_PILOT = 16
 _PRIORITIES = 64
 _MOST_TOOLS = 256
 _MOST_LABELS = 8
 _MOST_SAMPLES = 64
+_ARITY = 8
 _AHEAD = 64
 """So many calls are written before the first of them is submitted: most tools are known then."""
 
@@ -42,7 +47,7 @@ def get(
     options.pop("num_workers", None)
     stack = (stack or Stack()).with_options(options)
     flat = list(dict.fromkeys(_flat(keys)))
-    read_graph = read(graph, flat)
+    read_graph = read(graph, flat, is_tree=stack.tree)
     values = run_graph(cluster, read_graph, stack)
     return _shaped(keys, {key: values[node] for key, node in read_graph.wanted.items()})
 
@@ -69,6 +74,25 @@ def _shaped(keys: Any, values: dict[Hashable, Any]) -> Any:
     return values[keys]
 
 
+@dataclass
+class _Written:
+    """A call that is written and not yet submitted.
+
+    Attributes
+    ----------
+    partials : list of int
+        Results that stand for some parts of a reduction.
+    combined : set of int
+        Those parts.
+    """
+
+    tasks: Sequence[int]
+    program: Program
+    tools: Tools
+    partials: list[int] = field(default_factory=list)
+    combined: set[int] = field(default_factory=set)
+
+
 class _Run:
     """One run of one graph."""
 
@@ -84,6 +108,16 @@ class _Run:
         self.labels: dict[Any, str] = {}
         # What is retained must be named by the graph alone, not by how long something took.
         self.is_measured = stack.keep == "task" and stack.fuse
+        self.reductions = {
+            number: node for number, node in enumerate(graph.nodes) if isinstance(node, Reduction)
+        }
+        numbers = {
+            number: [self.compiler.node_of(key) for key in node.parts]
+            for number, node in self.reductions.items()
+        }
+        self.parts = Parts(graph, numbers, self.is_measured and not stack.debug)
+        self.checks: list[Future] = []
+        self.reduced: list[Future] = []
 
     # -- planning ---------------------------------------------------------------------------
 
@@ -97,16 +131,19 @@ class _Run:
         priorities = self._priorities(seconds)
         for start in range(0, len(groups), _AHEAD):
             some = [one.tasks for one in groups[start : start + _AHEAD] if one.tasks[0] >= piloted]
-            written = [self._write(tasks) for tasks in some]
-            for tasks, program, tools in written:
-                self._submit(tasks, program, tools, max(priorities[task] for task in tasks))
+            for written in [self._write(tasks) for tasks in some]:
+                priority = max(priorities[task] for task in written.tasks)
+                if written.tasks[0] in self.reductions:
+                    self._reduce(written.tasks[0], priority)
+                else:
+                    self._submit(written, priority)
 
     def _groups(self, seconds: Sequence[float], slots: int, piloted: int) -> list[Group]:
         graph, stack = self.graph, self.stack
         if not stack.fuse:
-            return [Group(0, [node]) for node in range(len(graph.nodes))]
+            return [Group(0, [node]) for node in range(piloted, len(graph.nodes))]
         limits = Limits.of(sum(seconds[piloted:]), slots, chains_only=not self.is_measured)
-        return group(graph.needs, graph.users, seconds, limits, piloted)
+        return group(graph.needs, graph.users, seconds, limits, piloted, self.reductions)
 
     def _priorities(self, seconds: Sequence[float]) -> list[int]:
         """Rank nodes by the longest path through each; the cluster then goes depth first."""
@@ -135,42 +172,56 @@ class _Run:
             return 0
         leaves = (node for node in range(1, len(needs)) if not needs[node])
         ends = [node for node, _ in zip(leaves, range(slots), strict=False)]
-        if not ends or ends[-1] > _LONGEST_PILOT * slots:
+        if (
+            not ends
+            or ends[-1] > _LONGEST_PILOT * slots
+            or min(self.reductions, default=ends[-1]) < ends[-1]
+        ):
             return 0
         if all(map(self.durations.knows, kinds[: ends[-1]])):
             return 0
-        written = [self._write(range(*ends_of)) for ends_of in pairwise([0, *ends])]
-        for tasks, program, tools in written:
-            self._submit(tasks, program, tools, _PRIORITIES)
+        for written in [self._write(range(*between)) for between in pairwise([0, *ends])]:
+            self._submit(written, _PRIORITIES)
         self._await_pilot(kinds[: ends[-1]])
         return ends[-1]
 
     def _await_pilot(self, kinds: Sequence[Any]) -> None:
+        """Wait until the first of the calls has ended; the others keep the slots busy meanwhile."""
         began = time.monotonic()
+        wait([timing for timing, _ in self.calls], _PILOT_S, FIRST_COMPLETED)
         for timing, program in self.calls:
-            left = _PILOT_S - (time.monotonic() - began)
-            if timing._wait(max(left, 0.0)) and timing.status == "done":
+            if timing.status == "done":
                 self._learn(timing, program)
         self.durations.at_least(kinds, time.monotonic() - began)
 
     # -- calls ------------------------------------------------------------------------------
 
-    def _write(self, tasks: Sequence[int]) -> tuple[Sequence[int], Program, Tools]:
+    def _write(self, tasks: Sequence[int]) -> _Written:
         if not self.is_measured or len(self.tools) > _MOST_TOOLS:
             self.tools = Tools()
-        program = Program()
+        written = _Written(tasks, Program(), self.tools)
         for task in tasks:
-            self.compiler.write(program, task, self.tools)
-        return tasks, program, self.tools
+            if task not in self.reductions:
+                self.compiler.write(written.program, task, self.tools)
+        for reduction, partial, parts in self.parts.runs_in(tasks):
+            combine = self.reductions[reduction].recipe.combine
+            slots = tuple(map(written.program.slot_of, parts))
+            step = [self.tools.number(combine), None, slots, None]
+            written.program.finish(partial, written.program.add(reduction, step))
+            written.partials.append(partial)
+            written.combined.update(parts)
+        return written
 
-    def _submit(self, tasks: Sequence[int], program: Program, tools: Tools, priority: int) -> None:
-        results = self._needed_outside(tasks)
+    def _submit(self, written: _Written, priority: int) -> None:
+        tasks, program = written.tasks, written.program
+        results = [task for task in self._needed_outside(tasks) if task not in written.combined]
+        results += written.partials
         code, slots = program.seal(results)
         inputs = [self.futures[node] for node in program.inputs]
         arguments = (code, slots, *inputs, *program.constants)
         options = self.stack.call_options() | {"priority": priority}
         try:
-            encoded = tools.encoded(run, self.stack.hoist)
+            encoded = written.tools.encoded(run, self.stack.hoist)
             number = self.cluster._define_encoded(encoded, self._label(tasks[-1]))
             futures = self.cluster._call(number, arguments, options, len(results) + 1)
         except NotSerializableError as error:
@@ -179,6 +230,24 @@ class _Run:
         self.futures.update(zip(results, futures, strict=False))
         self.calls.append((futures[-1], program))
         self._release(tasks)
+
+    def _reduce(self, node: int, priority: int) -> None:
+        recipe = self.reductions[node].recipe
+        blocks = [self.futures[part] for part in self.parts.left_of(node)]
+        label = self._label(node)
+        encoded = encode(recipe.combine, self.stack.hoist)
+        number = self.cluster._define_encoded(encoded, label)
+        options = self.stack.call_options() | {"priority": priority}
+        if self.stack.debug:
+            sample = (recipe.combine, label, recipe.commutes, *blocks[:3])
+            self.checks.append(self.cluster.submit(check, *sample, pure=False))
+        if len(blocks) > 1:
+            blocks = [
+                self.cluster._reduce_defined(number, blocks, _ARITY, recipe.commutes, options)
+            ]
+        self.futures[node] = blocks[0]
+        self.reduced.append(blocks[0])
+        self._release([node])
 
     def _needed_outside(self, tasks: Sequence[int]) -> list[int]:
         """Give those of the tasks whose values others need, or the program."""
@@ -196,6 +265,9 @@ class _Run:
                 self.left[need] -= 1
                 if not self.left[need]:
                     self.futures.pop(need, None)
+            for part in self.parts.left_of(task) if task in self.reductions else ():
+                if part >= len(self.graph.nodes):
+                    self.futures.pop(part)
 
     def _label(self, task: int) -> str:
         """Give what people see: a function's code is sent once for each label, so there are few."""
@@ -212,12 +284,14 @@ class _Run:
     def results(self) -> dict[int, Any]:
         """Wait for all that is wanted."""
         try:
+            for future in self.checks:
+                future.result()
             values = {}
             for node in set(self.graph.wanted.values()):
                 values[node] = self.futures.pop(node).result()
         except BaseException as error:
             self._explain(error)
-            self.cluster.cancel([timing for timing, _ in self.calls])
+            self.cluster.cancel([*(timing for timing, _ in self.calls), *self.reduced])
             raise
         for timing, program in self.calls[:: max(1, len(self.calls) // _MOST_SAMPLES)]:
             if timing.status == "done":

@@ -74,7 +74,7 @@ class Tools:
         return self._encoded[1]
 
 
-def encode(function: functools.partial[Any], hoist: bool) -> EncodedFunction:
+def encode(function: Callable[..., Any], hoist: bool) -> EncodedFunction:
     """Encode a function with what it is bound to.
 
     What can be pickled but has no name that would last is named by how it is pickled.
