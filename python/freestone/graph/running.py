@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from freestone.cluster import Cluster
 from freestone.errors import NotSerializableError
 from freestone.future import Future
+from freestone.graph.by_program import run_by_program
 from freestone.graph.compiling import Compiler, Program
 from freestone.graph.durations import Durations, key_label, kind_of
 from freestone.graph.grouping import Group, Limits, group
@@ -47,8 +48,9 @@ def get(
     options.pop("num_workers", None)
     stack = (stack or Stack()).with_options(options)
     flat = list(dict.fromkeys(_flat(keys)))
-    read_graph = read(graph, flat, is_tree=stack.tree)
-    values = run_graph(cluster, read_graph, stack)
+    read_graph = read(graph, flat, is_tree=stack.tree and stack.retain)
+    run_it = run_graph if stack.retain else run_by_program
+    values = run_it(cluster, read_graph, stack)
     return _shaped(keys, {key: values[node] for key, node in read_graph.wanted.items()})
 
 

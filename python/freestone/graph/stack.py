@@ -22,7 +22,8 @@ class Stack:
     ----------
     retain : bool
         Results stay with the workers that made them and go from worker to worker. If not, each
-        goes back to the program, which sends it along with every call that needs it.
+        goes back to the program, which sends it along with every call that needs it; and then
+        neither `tree` nor `fuse` does anything.
     resident : bool
         Tasks are calls of functions that stay in the executors. If not, each task gets a new
         interpreter.
