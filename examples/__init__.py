@@ -1,0 +1,1 @@
+"""Applications, each in a folder and run by itself."""
