@@ -11,6 +11,8 @@ from freestone.errors import FreestoneError
 
 EXAMPLES: list[FreestoneError] = [
     errors.ConfigurationError("unknown setting 'worker'", key="worker", origin="keyword"),
+    errors.NotAssociativeError(label="total", how="f(a, f(b, c))"),
+    errors.MissingKeyError(key="x", needed_by=("y", 0)),
     errors.CycleError(["a", "b", "c"]),
     errors.ForeignFutureError(label="mass", name="0123456789abcdef" * 2),
     errors.ClosedError("submit"),
@@ -73,9 +75,9 @@ def test_slugs_are_unique_and_never_change() -> None:
         "block-shape block-type blocking closed cluster cluster-start collection "
         "configuration cycle demo dropped empty-collection error file file-changed "
         "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
-        "irreproducible not-serializable packages-missing samples-missing storage-full task "
-        "task-cancelled task-killed task-raised task-timeout unschedulable usage wait-timeout "
-        "worker-lost"
+        "irreproducible missing-key not-associative not-serializable packages-missing "
+        "samples-missing storage-full task task-cancelled task-killed task-raised task-timeout "
+        "unschedulable usage wait-timeout worker-lost"
     )
     assert " ".join(slugs) == known
 

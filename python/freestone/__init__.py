@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from freestone import graph
     from freestone.cluster import Cluster, as_completed, current, wait
     from freestone.collections import Array, Bag, Frame
     from freestone.environments import prepare, untar
@@ -42,6 +43,7 @@ __all__ = [
     "as_completed",
     "current",
     "file",
+    "graph",
     "prepare",
     "reduce",
     "split",
@@ -75,10 +77,19 @@ _HOMES = {
 }
 
 
+_MODULES = ("graph",)
+# Surfaces that give a class of the runtime a method.
+_ABOVE = {"cluster": ("graph",)}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"freestone.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'freestone' has no attribute {name!r}")
     home = import_module(f"freestone.{_HOMES[name]}")
+    for surface in _ABOVE.get(_HOMES[name], ()):
+        import_module(f"freestone.{surface}")
     for public, module in _HOMES.items():
         if module == _HOMES[name]:
             globals()[public] = getattr(home, public)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "as_completed", "current", "wait"]
 
 _open: list[Cluster] = []
+_scheduler: Callable[..., Any] | None = None
 
 
 def _forget_all() -> None:
@@ -38,6 +39,12 @@ def _forget_all() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_all)
+
+
+def offer_get(function: Callable[..., Any]) -> None:
+    """Have `Cluster.get` call `function`: it is made of what stands above this module."""
+    global _scheduler
+    _scheduler = function
 
 
 def current() -> Cluster | None:
@@ -370,20 +377,31 @@ class Cluster:
     def _prepare(
         self, function: Callable[..., Any], options: Mapping[str, Any], outputs: int = 1
     ) -> tuple[int, _native.Options]:
-        self._require_open("submit a call")
         options = dict(options)
+        name, hoist = options.pop("name", None), options.pop("hoist", True)
+        native = self._native_options(options, outputs)
+        return self._define(function, name, hoist), native
+
+    def _native_options(self, options: dict[str, Any], outputs: int) -> _native.Options:
+        self._require_open("submit a call")
         self._require_cache(options.get("keep"))
         resources = options.pop("resources", None)
         if options.get("retries") is None:
             options["retries"] = self.config.retries
-        name, hoist = options.pop("name", None), options.pop("hoist", True)
-        number = self._define(function, name, hoist)
         amounts = tuple(resources.items()) if resources else ()
-        return number, _options(amounts, outputs, tuple(options.items()))
+        return _options(amounts, outputs, tuple(options.items()))
+
+    def _call(
+        self, number: int, args: tuple[Any, ...], options: dict[str, Any], outputs: int
+    ) -> Any:
+        """Submit a call of a function that was defined; several outputs are a tuple."""
+        return self._manager.submit(number, args, None, self._native_options(options, outputs))
 
     def _define(self, function: Callable[..., Any], name: str | None, hoist: bool) -> int:
         encoded = functions.encode(function, hoist=hoist)
-        label = name or encoded.label
+        return self._define_encoded(encoded, name or encoded.label)
+
+    def _define_encoded(self, encoded: functions.EncodedFunction, label: str) -> int:
         key = (encoded.name, label)
         number = self._functions.get(key)
         if number is None:
@@ -403,6 +421,62 @@ class Cluster:
         futures = [block if isinstance(block, Future) else self.put(block) for block in blocks]
         result: Future = self._manager.reduce(number, futures, arity, commutes, native)
         return result
+
+    def _reduce_defined(
+        self,
+        number: int,
+        futures: list[Future],
+        arity: int,
+        commutes: bool,
+        options: dict[str, Any],
+    ) -> Future:
+        """Combine blocks by a function that was defined and takes up to `arity` values."""
+        native = self._native_options(options, 1)
+        result: Future = self._manager.reduce(number, futures, arity, commutes, native)
+        return result
+
+    def get(self, graph: Any, keys: Any, **options: Any) -> Any:
+        """Run a Dask graph: a scheduler for Dask.
+
+        Parameters
+        ----------
+        graph
+            What a collection gives as its graph, or a dict of keys to tasks, old-style or new.
+        keys
+            The keys whose values are wanted, in lists of any nesting.
+        **options
+            ``stack``, a `freestone.graph.Stack`, or its fields one by one.
+
+        Returns
+        -------
+        object
+            The value, or tuples of values in the nesting of `keys`. Large arrays in it are
+            read-only views of the node's cache.
+
+        Raises
+        ------
+        MissingKeyError
+            When a key is not in the graph.
+        CycleError
+            When tasks wait for each other.
+        NotSerializableError
+            When what a task is made of, or its result, can't be sent.
+        Exception
+            What a task raised, with notes that say where.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster() as cluster:
+        ...     cluster.get({"x": 1, "y": (pow, "x", 2)}, "y")
+        1
+
+        ``array.sum().compute(scheduler=cluster.get)`` does it for a collection, and
+        ``dask.config.set(scheduler=cluster.get)`` for all of them.
+        """
+        if _scheduler is None:
+            raise RuntimeError("import freestone.graph first: it has what runs Dask graphs")
+        return _scheduler(self, graph, keys, **options)
 
     def command(
         self,

@@ -67,7 +67,8 @@ fn near_of(near: &Bound<'_, PyAny>) -> PyResult<Near> {
 impl Options {
     #[new]
     #[pyo3(signature = (*, cores=1, gpus=0, memory=0, disk=0, isolation="shared", keep="task",
-        timeout_s=None, retries=0, priority=0, worker=None, near=None, pure=true, outputs=1, replicas=1))]
+        timeout_s=None, retries=0, priority=0, worker=None, near=None, pure=true, outputs=1,
+        replicas=1))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         cores: u32,

@@ -6,6 +6,8 @@
     ├── UsageError                          what was asked for can't be done
     │   ├── ConfigurationError (ValueError)     a setting is unknown or has a wrong value
     │   ├── CycleError (ValueError)             tasks that wait for each other
+    │   ├── MissingKeyError (KeyError)          a key that is not in the graph
+    │   ├── NotAssociativeError (ValueError)    a reducer whose grouping matters
     │   ├── ForeignFutureError (ValueError)     a future of another cluster
     │   ├── ClosedError (RuntimeError)          the cluster was closed
     │   ├── NotSerializableError (TypeError)    a value or function can't be sent
@@ -93,6 +95,8 @@ from freestone.errors.usage import (
     ConfigurationError,
     CycleError,
     ForeignFutureError,
+    MissingKeyError,
+    NotAssociativeError,
     NotSerializableError,
     UsageError,
     WaitTimeoutError,
@@ -123,6 +127,8 @@ __all__ = [
     "InputUnknownError",
     "IrreproducibleError",
     "JoinError",
+    "MissingKeyError",
+    "NotAssociativeError",
     "NotSerializableError",
     "PackagesMissingError",
     "SamplesMissingError",
