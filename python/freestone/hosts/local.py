@@ -313,7 +313,7 @@ class Site:
         seen ten times slower than with a thread each. What the user has set is left as it is.
         """
         executors = sum(node.executors for node in self.nodes)
-        share = str(max(1, len(os.sched_getaffinity(0)) // executors))
+        share = str(max(1, len(os.sched_getaffinity(0)) // max(1, executors)))
         return dict.fromkeys(_THREADS, share)
 
     def _check(self, node: Node, deadline: float) -> None:
