@@ -14,7 +14,8 @@ from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
 from freestone.compat import offer_joblib
 from freestone.config import Config, parse_nbytes
-from freestone.environments import Prepared, within
+from freestone.engines import OnEngines
+from freestone.environments import Prepared, adapt
 from freestone.errors import ClosedError, ConfigurationError
 from freestone.files import File, fetch
 from freestone.future import Future
@@ -45,7 +46,7 @@ def current() -> Cluster | None:
     return _open[-1] if _open else None
 
 
-class Cluster:
+class Cluster(OnEngines):
     """Workers that run calls and hold blocks, and the manager that leads them.
 
     Parameters
@@ -112,107 +113,6 @@ class Cluster:
         atexit.register(self.close)
         offer_joblib()
         self._progress = self._show_progress() if self.config.progress else None
-
-    @classmethod
-    def on_dask(cls, client: Any, **settings: Any) -> Self:
-        """Open a cluster with a worker beside each of a Dask cluster, now and later.
-
-        Parameters
-        ----------
-        client
-            A `distributed.Client`.
-        **settings
-            Those of `Cluster`; `executors`, `memory` and `disk` are each worker's.
-
-        Raises
-        ------
-        EngineMissingError
-            When Dask is not installed.
-        """
-        from freestone.hosts.dask import DaskHost
-
-        return cls(host=DaskHost(client), **settings)
-
-    @classmethod
-    def on_mpi(cls, comm: Any = None, **settings: Any) -> Self:
-        """Open a cluster in a program started by `mpiexec`: rank 0 goes on, others are workers.
-
-        The other ranks do not come back from this call: they end when the cluster does.
-
-        Parameters
-        ----------
-        comm
-            An `mpi4py` communicator; by default all ranks.
-        **settings
-            Those of `Cluster`; `executors` is 1 in each rank by default.
-
-        Raises
-        ------
-        EngineMissingError
-            Without mpi4py, or with fewer than two ranks.
-        """
-        from freestone.hosts.mpi import MpiHost
-
-        host = MpiHost(comm)
-        host.serve()
-        try:
-            return cls(host=host, **settings)
-        except BaseException:
-            # Others wait to be told where to join.
-            host.close()
-            raise
-
-    @classmethod
-    def on_ray(cls, **settings: Any) -> Self:
-        """Open a cluster with a worker on each node of the Ray cluster, now and later.
-
-        Parameters
-        ----------
-        **settings
-            Those of `Cluster`; `executors` is by default how many cores Ray says that a node has.
-
-        Raises
-        ------
-        EngineMissingError
-            Without Ray, or if `ray.init()` was not called.
-        """
-        from freestone.hosts.ray import RayHost
-
-        return cls(host=RayHost(), **settings)
-
-    @classmethod
-    def on_slurm(
-        cls,
-        workers: int,
-        *,
-        options: Sequence[str] = (),
-        share: str | os.PathLike[str] | None = None,
-        **settings: Any,
-    ) -> Self:
-        """Open a cluster whose workers are jobs of Slurm.
-
-        Parameters
-        ----------
-        workers
-            How many jobs. They start when Slurm lets them; calls wait for the first.
-        options
-            For `sbatch`, such as ``["--partition=long", "--time=2:00:00"]``.
-        share
-            A folder that the nodes see as well, for the access file and logs; by default
-            ``~/.freestone``.
-        **settings
-            Those of `Cluster`; `executors` is 1 by default, and a job asks for as many cores.
-
-        Raises
-        ------
-        EngineMissingError
-            Where there is no `sbatch`.
-        ClusterStartError
-            When Slurm refuses the jobs.
-        """
-        from freestone.hosts.slurm import SlurmHost
-
-        return cls(host=SlurmHost(workers, options, share), **settings)
 
     def _start_host(self) -> None:
         if self._host is not None:
@@ -341,7 +241,7 @@ class Cluster:
         **options
             Those of `submit`.
         """
-        function, first, plain, tag = _adapt(function, options)
+        function, first, plain, tag = adapt(function, options)
         number, native = self._prepare(function, plain)
         calls: Iterable[tuple[Any, ...]] = zip(*iterables, strict=False)
         if first:
@@ -359,7 +259,7 @@ class Cluster:
         options: Mapping[str, Any],
         outputs: int = 1,
     ) -> Any:
-        function, first, options, tag = _adapt(function, options)
+        function, first, options, tag = adapt(function, options)
         number, native = self._prepare(function, options, outputs)
         future = self._manager.submit(number, (*first, *args), kwargs, native)
         if tag is not None:
@@ -667,24 +567,6 @@ class Cluster:
         from freestone.observe.reprs import cluster_html
 
         return cluster_html(self)
-
-
-_SPECIAL = frozenset({"environment", "env", "tag"})
-
-
-def _adapt(
-    function: Callable[..., Any], options: Mapping[str, Any]
-) -> tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any], str | None]:
-    """Return what is called, what it is given first, other options, and the tag."""
-    if _SPECIAL.isdisjoint(options):
-        return function, (), options, None
-    options = dict(options)
-    environment, env = options.pop("environment", None), options.pop("env", None)
-    tag = options.pop("tag", None)
-    called, first = within(function, environment, env)
-    if called is not function and options.get("name") is None:
-        options["name"] = getattr(function, "__name__", type(function).__name__)
-    return called, first, options, tag
 
 
 def fetch_block(url: str, name: str) -> File:
