@@ -66,8 +66,8 @@ def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
         "closed cluster cluster-start configuration cycle demo engine-missing error file "
-        "file-changed file-missing file-unreadable foreign-future function-load input-lost input-unknown "
-        "irreproducible join not-serializable packages-missing samples-missing storage-full task "
+        "file-changed file-missing file-unreadable foreign-future function-load input-lost "
+        "input-unknown irreproducible join not-serializable packages-missing samples-missing storage-full task "
         "task-cancelled task-killed task-raised task-timeout unschedulable usage wait-timeout "
         "worker-lost"
     )
