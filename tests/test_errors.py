@@ -11,12 +11,19 @@ from freestone.errors import FreestoneError
 
 EXAMPLES: list[FreestoneError] = [
     errors.ConfigurationError("unknown setting 'worker'", key="worker", origin="keyword"),
+    errors.NotAssociativeError(label="total", how="f(a, f(b, c))"),
+    errors.MissingKeyError(key="x", needed_by=("y", 0)),
     errors.CycleError(["a", "b", "c"]),
     errors.ForeignFutureError(label="mass", name="0123456789abcdef" * 2),
     errors.ClosedError("submit"),
     errors.NotSerializableError(
         what="argument", where="args[0]['lock']", kind="_thread.lock", label="mass"
     ),
+    errors.BlockingError("points", "labels", ours="8 blocks", theirs="9 blocks"),
+    errors.BlockShapeError("points", 7, wanted="of 10 rows", found="of 9 rows"),
+    errors.BlockTypeError("points", 7, wanted="an array of numbers", found="of type str"),
+    errors.DroppedError("points", "split it"),
+    errors.EmptyCollectionError("points", "split"),
     errors.WaitTimeoutError(timeout_s=1.5),
     errors.TaskRaisedError(label="mass", kind="uproot.DeserializationError", text="bad basket"),
     errors.TaskKilledError(label="mass", attempts=3, signal=9, worker="worker-1"),
@@ -65,11 +72,12 @@ def test_every_leaf_has_an_example() -> None:
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
-        "closed cluster cluster-start configuration cycle demo engine-missing error file "
-        "file-changed file-missing file-unreadable foreign-future function-load input-lost "
-        "input-unknown irreproducible join not-serializable packages-missing samples-missing storage-full task "
-        "task-cancelled task-killed task-raised task-timeout unschedulable usage wait-timeout "
-        "worker-lost"
+        "block-shape block-type blocking closed cluster cluster-start collection "
+        "configuration cycle demo dropped empty-collection engine-missing error file file-changed "
+        "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
+        "irreproducible join missing-key not-associative not-serializable packages-missing "
+        "samples-missing storage-full task task-cancelled task-killed task-raised task-timeout "
+        "unschedulable usage wait-timeout worker-lost"
     )
     assert " ".join(slugs) == known
 
@@ -112,6 +120,11 @@ def test_pickling_keeps_type_message_fields_and_notes(error: FreestoneError, pro
         ("foreign-future", ValueError),
         ("closed", RuntimeError),
         ("not-serializable", TypeError),
+        ("blocking", ValueError),
+        ("block-shape", ValueError),
+        ("block-type", TypeError),
+        ("dropped", RuntimeError),
+        ("empty-collection", ValueError),
         ("wait-timeout", TimeoutError),
         ("task-timeout", TimeoutError),
         ("task-cancelled", concurrent.futures.CancelledError),

@@ -7,19 +7,19 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
 from freestone.compat import offer_joblib
-from freestone.config import Config, parse_nbytes
+from freestone.config import Config
 from freestone.engines import OnEngines
 from freestone.environments import Prepared, adapt
 from freestone.errors import ClosedError, ConfigurationError
 from freestone.files import File, fetch
 from freestone.future import Future
-from freestone.observe.figures import Explanation, Statistics
+from freestone.options import native_options
+from freestone.questions import Questions
 from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "as_completed", "current", "wait"]
 
 _open: list[Cluster] = []
+_scheduler: Callable[..., Any] | None = None
 
 
 def _forget_all() -> None:
@@ -41,12 +42,18 @@ def _forget_all() -> None:
 os.register_at_fork(after_in_child=_forget_all)
 
 
+def offer_get(function: Callable[..., Any]) -> None:
+    """Have `Cluster.get` call `function`: it is made of what stands above this module."""
+    global _scheduler
+    _scheduler = function
+
+
 def current() -> Cluster | None:
     """Return the cluster that was opened last and is still open, or None."""
     return _open[-1] if _open else None
 
 
-class Cluster(OnEngines):
+class Cluster(OnEngines, Questions):
     """Workers that run calls and hold blocks, and the manager that leads them.
 
     Parameters
@@ -270,20 +277,31 @@ class Cluster(OnEngines):
     def _prepare(
         self, function: Callable[..., Any], options: Mapping[str, Any], outputs: int = 1
     ) -> tuple[int, _native.Options]:
-        self._require_open("submit a call")
         options = dict(options)
+        name, hoist = options.pop("name", None), options.pop("hoist", True)
+        native = self._native_options(options, outputs)
+        return self._define(function, name, hoist), native
+
+    def _native_options(self, options: dict[str, Any], outputs: int) -> _native.Options:
+        self._require_open("submit a call")
         self._require_cache(options.get("keep"))
         resources = options.pop("resources", None)
         if options.get("retries") is None:
             options["retries"] = self.config.retries
-        name, hoist = options.pop("name", None), options.pop("hoist", True)
-        number = self._define(function, name, hoist)
         amounts = tuple(resources.items()) if resources else ()
-        return number, _options(amounts, outputs, tuple(options.items()))
+        return native_options(amounts, outputs, tuple(options.items()))
+
+    def _call(
+        self, number: int, args: tuple[Any, ...], options: dict[str, Any], outputs: int
+    ) -> Any:
+        """Submit a call of a function that was defined; several outputs are a tuple."""
+        return self._manager.submit(number, args, None, self._native_options(options, outputs))
 
     def _define(self, function: Callable[..., Any], name: str | None, hoist: bool) -> int:
         encoded = functions.encode(function, hoist=hoist)
-        label = name or encoded.label
+        return self._define_encoded(encoded, name or encoded.label)
+
+    def _define_encoded(self, encoded: functions.EncodedFunction, label: str) -> int:
         key = (encoded.name, label)
         number = self._functions.get(key)
         if number is None:
@@ -303,6 +321,62 @@ class Cluster(OnEngines):
         futures = [block if isinstance(block, Future) else self.put(block) for block in blocks]
         result: Future = self._manager.reduce(number, futures, arity, commutes, native)
         return result
+
+    def _reduce_defined(
+        self,
+        number: int,
+        futures: list[Future],
+        arity: int,
+        commutes: bool,
+        options: dict[str, Any],
+    ) -> Future:
+        """Combine blocks by a function that was defined and takes up to `arity` values."""
+        native = self._native_options(options, 1)
+        result: Future = self._manager.reduce(number, futures, arity, commutes, native)
+        return result
+
+    def get(self, graph: Any, keys: Any, **options: Any) -> Any:
+        """Run a Dask graph: a scheduler for Dask.
+
+        Parameters
+        ----------
+        graph
+            What a collection gives as its graph, or a dict of keys to tasks, old-style or new.
+        keys
+            The keys whose values are wanted, in lists of any nesting.
+        **options
+            ``stack``, a `freestone.graph.Stack`, or its fields one by one.
+
+        Returns
+        -------
+        object
+            The value, or tuples of values in the nesting of `keys`. Large arrays in it are
+            read-only views of the node's cache.
+
+        Raises
+        ------
+        MissingKeyError
+            When a key is not in the graph.
+        CycleError
+            When tasks wait for each other.
+        NotSerializableError
+            When what a task is made of, or its result, can't be sent.
+        Exception
+            What a task raised, with notes that say where.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster() as cluster:
+        ...     cluster.get({"x": 1, "y": (pow, "x", 2)}, "y")
+        1
+
+        ``array.sum().compute(scheduler=cluster.get)`` does it for a collection, and
+        ``dask.config.set(scheduler=cluster.get)`` for all of them.
+        """
+        if _scheduler is None:
+            raise RuntimeError("import freestone.graph first: it has what runs Dask graphs")
+        return _scheduler(self, graph, keys, **options)
 
     def command(
         self,
@@ -392,15 +466,6 @@ class Cluster(OnEngines):
                     raise
         return type(futures)(values)
 
-    def who_has(self, futures: Iterable[Future] | Future) -> dict[str, list[str]]:
-        """Return for each block, by name, the workers that hold it.
-
-        A small value lies with the manager and stands with no worker.
-        """
-        futures = [futures] if isinstance(futures, Future) else list(futures)
-        workers = self._manager.who_has(futures)
-        return dict(zip((future.name for future in futures), workers, strict=True))
-
     def cancel(self, futures: Iterable[Future] | Future = (), *, tag: str | None = None) -> None:
         """Cancel tasks, also those that run, and all that depends on them.
 
@@ -446,55 +511,11 @@ class Cluster(OnEngines):
         self._files[file.name] = future
         return future
 
-    # -- questions --------------------------------------------------------------------------
-
-    def statistics(self) -> Statistics:
-        """Return the run's figures so far."""
-        return Statistics.from_dict(self._manager.statistics())
-
-    def explain(self, future: Future) -> Explanation:
-        """Tell why a task waits, or where and when it ran; print it to read it."""
-        return Explanation.from_dict(self._manager.explain(future))
-
-    @property
-    def slots(self) -> int:
-        """How many calls run at once."""
-        return sum(worker["slots"] for worker in self._manager.statistics()["workers"])
-
-    @property
-    def folder(self) -> str:
-        """Where the cluster keeps its sockets and logs while it runs."""
-        return str(self._site.folder)
-
-    @property
-    def address(self) -> str:
-        """Where workers join: ``unix:PATH``, or ``tcp://HOST:PORT`` if it listens there."""
-        return self._manager.address
-
-    @property
-    def access(self) -> str:
-        """The path of the access file with which workers join; whoever has it owns the cluster."""
-        return str(self._site.access_file)
-
-    @property
-    def closed(self) -> bool:
-        """Whether it has ended."""
-        return bool(self._manager.closed)
-
     def executor(self) -> concurrent.futures.Executor:
         """Return a `concurrent.futures.Executor` whose calls run here."""
         from freestone.compat.concurrent import Executor
 
         return Executor(self)
-
-    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        if question.get("ask") == "retire":
-            self.retire(int(question["worker"]))
-        if question.get("ask") == "cancel":
-            tagged = list(self._tags.get(question["tag"], ()))
-            self.cancel(tag=question["tag"])
-            return {"cancelled": len(tagged)}
-        return {"statistics": self._manager.statistics(), "started": self.started}
 
     def _replay(self, future: Future) -> Any:
         definition, args, kwargs = self._manager.call_of(future)
@@ -572,18 +593,3 @@ class Cluster(OnEngines):
 def fetch_block(url: str, name: str) -> File:
     """Fetch a remote file to the worker where this runs."""
     return fetch(File(url, name, 0))
-
-
-@lru_cache(maxsize=1024)
-def _options(
-    amounts: tuple[tuple[str, int | str], ...], outputs: int, options: tuple[tuple[str, Any], ...]
-) -> _native.Options:
-    known = {"cores", "gpus", "memory", "disk"}
-    unknown = [key for key, _ in amounts if key not in known]
-    if unknown:
-        raise ValueError(f"unknown resources {unknown}: there are {sorted(known)}")
-    parsed: dict[str, Any] = {
-        key: parse_nbytes(amount) if key in ("memory", "disk") else int(amount)
-        for key, amount in amounts
-    }
-    return _native.Options(**parsed, outputs=outputs, **dict(options))

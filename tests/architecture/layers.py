@@ -24,6 +24,8 @@ LAYERS: tuple[frozenset[str], ...] = (
             "executor",
             "future",
             "observe",
+            "options",
+            "questions",
             "reduction",
             "serializing",
             "tasks",
@@ -32,7 +34,7 @@ LAYERS: tuple[frozenset[str], ...] = (
         }
     ),
     frozenset({"collections"}),
-    frozenset({"events", "graph", "lang", "malleable", "split"}),
+    frozenset({"events", "graph", "lang", "malleable", "partitions"}),
     frozenset({"__init__"}),
     frozenset({"__main__", "cli", "demo", "testing"}),
 )

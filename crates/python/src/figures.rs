@@ -168,6 +168,23 @@ pub fn locations(py: Python<'_>, locations: &[Vec<WorkerId>]) -> PyResult<Py<PyA
     Ok(lists.into_pyobject(py)?.unbind())
 }
 
+/// Where blocks are, and their bytes, as native `i64`s one after the other: where the workers of
+/// each begin, the workers, and the bytes.
+pub fn flat_locations(locations: &[Vec<WorkerId>], nbytes: &[i64]) -> [Vec<u8>; 3] {
+    let mut starts = Vec::with_capacity(8 * (locations.len() + 1));
+    let mut workers = Vec::with_capacity(8 * locations.len());
+    let mut count = 0_i64;
+    starts.extend_from_slice(&count.to_ne_bytes());
+    for holders in locations {
+        count += holders.len().cast_signed() as i64;
+        starts.extend_from_slice(&count.to_ne_bytes());
+        for worker in holders {
+            workers.extend_from_slice(&i64::from(worker.0).to_ne_bytes());
+        }
+    }
+    [starts, workers, nbytes.iter().flat_map(|nbytes| nbytes.to_ne_bytes()).collect()]
+}
+
 /// A task's life.
 pub fn explanation(py: Python<'_>, explanation: &Explanation) -> PyResult<Py<PyAny>> {
     let attempts = PyList::empty(py);

@@ -121,6 +121,7 @@ impl Manager {
             retries: options.retries,
             priority: options.priority,
             worker: options.worker,
+            near: options.near,
         };
         (submission, cells)
     }
@@ -462,6 +463,27 @@ impl Manager {
         let names = names_of(futures)?;
         match self.ask(py, |ticket| Request::WhoHas { names, ticket })? {
             Outcome::Locations(locations) => figures::locations(py, &locations),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Where blocks are and how large, as arrays of i64: where the workers of each begin, the
+    /// numbers of the workers, and the bytes (-1: not made yet).
+    fn locate<'py>(
+        &self,
+        py: Python<'py>,
+        futures: &Bound<'py, PyList>,
+    ) -> PyResult<[Bound<'py, PyBytes>; 3]> {
+        let names = names_of(futures)?;
+        let mut nbytes = Vec::with_capacity(names.len());
+        for future in futures {
+            let known = future.cast::<FutureBase>()?.get().reference()?.nbytes();
+            nbytes.push(known.map_or(-1, u64::cast_signed));
+        }
+        match self.ask(py, |ticket| Request::WhoHas { names, ticket })? {
+            Outcome::Locations(locations) => {
+                Ok(figures::flat_locations(&locations, &nbytes).map(|flat| PyBytes::new(py, &flat)))
+            }
             other => Err(unexpected(&other)),
         }
     }

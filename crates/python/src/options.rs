@@ -1,6 +1,7 @@
 //! How a call is to be run, checked once and shared by all calls of a function.
 
 use freestone_base::{Resources, WorkerId};
+use freestone_core::manager::Near;
 use freestone_core::wire::{CallOptions, Isolation, Keep};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,6 +18,8 @@ pub struct Options {
     pub priority: i32,
     /// Only there.
     pub worker: Option<WorkerId>,
+    /// There if that can be.
+    pub near: Option<Near>,
     /// Whether equal calls have equal results.
     pub pure: bool,
     /// How many outputs the function has.
@@ -47,11 +50,25 @@ pub fn keep_of(text: &str) -> PyResult<Keep> {
     }
 }
 
+fn near_of(near: &Bound<'_, PyAny>) -> PyResult<Near> {
+    if let Ok(worker) = near.extract() {
+        return Ok(Near::Worker(WorkerId(worker)));
+    }
+    match near.extract::<String>().as_deref() {
+        Ok("input") => Ok(Near::Input),
+        _ => Err(PyValueError::new_err(format!(
+            "near is the number of a worker or 'input', not {}",
+            near.repr()?
+        ))),
+    }
+}
+
 #[pymethods]
 impl Options {
     #[new]
     #[pyo3(signature = (*, cores=1, gpus=0, memory=0, disk=0, isolation="shared", keep="task",
-        timeout_s=None, retries=0, priority=0, worker=None, pure=true, outputs=1, replicas=1))]
+        timeout_s=None, retries=0, priority=0, worker=None, near=None, pure=true, outputs=1,
+        replicas=1))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         cores: u32,
@@ -64,6 +81,7 @@ impl Options {
         retries: u32,
         priority: i32,
         worker: Option<u32>,
+        near: Option<&Bound<'_, PyAny>>,
         pure: bool,
         outputs: usize,
         replicas: u32,
@@ -90,6 +108,7 @@ impl Options {
             retries,
             priority,
             worker: worker.map(WorkerId),
+            near: near.map(near_of).transpose()?,
             pure,
             outputs,
         })

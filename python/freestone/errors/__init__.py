@@ -6,9 +6,17 @@
     ├── UsageError                          what was asked for can't be done
     │   ├── ConfigurationError (ValueError)     a setting is unknown or has a wrong value
     │   ├── CycleError (ValueError)             tasks that wait for each other
+    │   ├── MissingKeyError (KeyError)          a key that is not in the graph
+    │   ├── NotAssociativeError (ValueError)    a reducer whose grouping matters
     │   ├── ForeignFutureError (ValueError)     a future of another cluster
     │   ├── ClosedError (RuntimeError)          the cluster was closed
-    │   └── NotSerializableError (TypeError)    a value or function can't be sent
+    │   ├── NotSerializableError (TypeError)    a value or function can't be sent
+    │   └── CollectionError                     something is wrong with a collection
+    │       ├── BlockingError (ValueError)          two that are cut into blocks differently
+    │       ├── BlockShapeError (ValueError)        a block is not of the shape that was said
+    │       ├── BlockTypeError (TypeError)          a block of a type that it can't hold
+    │       ├── DroppedError (RuntimeError)         it was dropped before
+    │       └── EmptyCollectionError (ValueError)   it has no blocks
     ├── WaitTimeoutError (TimeoutError)     the wait ended before the task did
     ├── TaskError                           a task failed for good
     │   ├── TaskRaisedError (RuntimeError)      it raised what can't be raised again here
@@ -45,6 +53,14 @@ from freestone.errors.base import (
     attach_remote,
     did_you_mean,
 )
+from freestone.errors.collection import (
+    BlockingError,
+    BlockShapeError,
+    BlockTypeError,
+    CollectionError,
+    DroppedError,
+    EmptyCollectionError,
+)
 from freestone.errors.data import (
     ClusterError,
     ClusterStartError,
@@ -79,18 +95,26 @@ from freestone.errors.usage import (
     ConfigurationError,
     CycleError,
     ForeignFutureError,
+    MissingKeyError,
+    NotAssociativeError,
     NotSerializableError,
     UsageError,
     WaitTimeoutError,
 )
 
 __all__ = [
+    "BlockShapeError",
+    "BlockTypeError",
+    "BlockingError",
     "ClosedError",
     "ClusterError",
     "ClusterStartError",
+    "CollectionError",
     "ConfigurationError",
     "CycleError",
     "DemoError",
+    "DroppedError",
+    "EmptyCollectionError",
     "EngineMissingError",
     "FileChangedError",
     "FileError",
@@ -103,6 +127,8 @@ __all__ = [
     "InputUnknownError",
     "IrreproducibleError",
     "JoinError",
+    "MissingKeyError",
+    "NotAssociativeError",
     "NotSerializableError",
     "PackagesMissingError",
     "SamplesMissingError",

@@ -170,6 +170,9 @@ def python_path(besides: Sequence[str] = ()) -> dict[str, str]:
     return {"FREESTONE__PYTHON_PATH": json.dumps([*sys.path, *more])}
 
 
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
 @dataclass(slots=True)
 class Site:
     """The folder, the key and the workers of a cluster on this machine.
@@ -299,9 +302,19 @@ class Site:
         return subprocess.Popen(
             [sys.executable, "-m", "freestone.worker", *words],
             stdin=subprocess.DEVNULL,
-            env=os.environ | python_path(),
+            env=self._threads() | os.environ | python_path(),
             process_group=0,
         )
+
+    def _threads(self) -> dict[str, str]:
+        """Share out the cores among the threads that libraries start in each executor.
+
+        Two matrix products with as many threads as there are cores each wait for one another:
+        seen ten times slower than with a thread each. What the user has set is left as it is.
+        """
+        executors = sum(node.executors for node in self.nodes)
+        share = str(max(1, len(os.sched_getaffinity(0)) // executors))
+        return dict.fromkeys(_THREADS, share)
 
     def _check(self, node: Node, deadline: float) -> None:
         status = self.processes[node.name].poll()

@@ -159,6 +159,15 @@ pub enum Request {
     Shutdown,
 }
 
+/// Where a task is to run if it can: it is not taken from there by others that have nothing to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Near {
+    /// At a worker.
+    Worker(WorkerId),
+    /// Where its first input in a cache is.
+    Input,
+}
+
 /// A call, as a client submits it. Counts as one reference to each output.
 #[derive(Debug)]
 pub struct Submission {
@@ -178,6 +187,8 @@ pub struct Submission {
     pub priority: i32,
     /// Only there, if given.
     pub worker: Option<WorkerId>,
+    /// There for as long as a worker is there, if given; then anywhere.
+    pub near: Option<Near>,
     /// Settled with the first output; the others settle their own, as many as `outputs`.
     pub tickets: SmallVec<[Ticket; 1]>,
 }

@@ -233,6 +233,11 @@ impl Block {
         })
     }
 
+    /// Whether it is of use only where it is.
+    pub fn is_group(&self) -> bool {
+        self.stored().is_some_and(|stored| stored.form.as_deref() == Some(&Form::Group))
+    }
+
     pub fn as_input(&self) -> Option<Input> {
         match &self.data {
             Data::Inline(bytes) => Some(Input::Inline(bytes.clone())),

@@ -18,6 +18,9 @@ mod hash;
 mod kinds;
 mod lifetime;
 mod members;
+#[cfg(test)]
+mod near_tests;
+mod order;
 mod origins;
 mod placement;
 mod ready;

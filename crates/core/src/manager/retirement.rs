@@ -97,7 +97,9 @@ impl Manager {
     /// Whether a block is needed beyond this worker, and has no other replica.
     fn is_only_at(&self, slot: BlockSlot, id: WorkerId) -> bool {
         self.blocks.get(slot).is_some_and(|block| {
-            block.replicas() == [id] && (block.is_wanted() || block.keep == Keep::Session)
+            block.replicas() == [id]
+                && !block.is_group()
+                && (block.is_wanted() || block.keep == Keep::Session)
         })
     }
 

@@ -143,6 +143,7 @@ pub(super) fn call(output: u32, inputs: &[u32]) -> Submission {
         retries: 0,
         priority: 0,
         worker: None,
+        near: None,
         tickets: smallvec![Ticket(u64::from(output))],
     }
 }

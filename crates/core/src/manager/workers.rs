@@ -287,7 +287,7 @@ impl Workers {
         let kind = &mut self.kinds[worker.kind];
         kind.ceiling = larger(&kind.ceiling, &worker.resources);
         worker.load = worker.current_load();
-        self.kinds[worker.kind].order.insert((worker.load, id));
+        self.kinds[worker.kind].order.insert(worker.load, id);
         self.slots += u64::from(worker.slots);
         if self.table.len() <= index {
             self.table.resize_with(index + 1, || None);
@@ -308,7 +308,7 @@ impl Workers {
     pub fn rest(&mut self, id: WorkerId) {
         let Some(worker) = self.get(id) else { return };
         let (kind, load, slots) = (worker.kind, worker.load, worker.slots);
-        if self.kinds[kind].order.remove(&(load, id)) {
+        if self.kinds[kind].order.remove(load, id) {
             self.slots -= u64::from(slots);
         }
     }
@@ -323,8 +323,8 @@ impl Workers {
         worker.load = new;
         let kind = worker.kind;
         let order = &mut self.kinds[kind].order;
-        order.remove(&(old, id));
-        order.insert((new, id));
+        order.remove(old, id);
+        order.insert(new, id);
     }
 
     /// The least loaded worker that could ever hold a call that asks for `needs`.
@@ -351,13 +351,13 @@ impl Workers {
 
     /// The most loaded few of each kind.
     pub fn most_loaded(&self) -> impl Iterator<Item = WorkerId> + '_ {
-        self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| *id))
+        self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| id))
     }
 
     /// Among some least loaded workers that pass, the one with the fewest bytes.
     pub fn least_filled(&self, most: usize, passes: impl Fn(WorkerId) -> bool) -> Option<WorkerId> {
         let passing = |kind: &Kind| {
-            let each = kind.order.iter().map(|(_, id)| *id).filter(|id| passes(*id));
+            let each = kind.order.iter().map(|(_, id)| id).filter(|id| passes(*id));
             each.take(most).collect::<Vec<_>>()
         };
         self.kinds
@@ -372,7 +372,7 @@ impl Workers {
             .kinds
             .iter()
             .flat_map(|kind| kind.order.iter().take_while(|(load, _)| *load < 64).take(most));
-        all.map(|(_, id)| *id).collect()
+        all.map(|(_, id)| id).collect()
     }
 
     /// Whether some worker that takes work could hold a call that asks for `needs`.

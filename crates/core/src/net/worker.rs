@@ -268,6 +268,9 @@ impl Shell {
                     let on_disk = self.outputs_on_disk(&results);
                     self.handle(Event::Results { executor, results, unmapped, on_disk });
                 }
+                FromExecutor::Open { group, members } => {
+                    self.handle(Event::Open { executor, group, members });
+                }
                 FromExecutor::Stored(_) => {}
             }
         }

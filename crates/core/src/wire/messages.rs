@@ -100,6 +100,9 @@ pub enum Form {
     File(String),
     /// A folder, sent as a tar archive, with the name that it had.
     Folder(String),
+    /// A value that names other blocks instead of having bytes of its own: of use only on a worker
+    /// where they are. It lies like a [`Form::Value`].
+    Group,
 }
 
 /// A block whose bytes lie in a node's cache.
@@ -434,6 +437,15 @@ pub enum ToExecutor {
     Calls(Vec<Call>),
     /// Calls revoked before this message must be passed over; those after it run.
     Resume,
+    /// The answer to [`FromExecutor::Open`].
+    Opened {
+        /// The group.
+        group: Name,
+        /// Where its members lie, in the order of the question; `None`: not all are here.
+        paths: Option<Vec<String>>,
+    },
+    /// These groups are not to be held any longer.
+    Forget(Vec<Name>),
     /// End.
     Shutdown,
 }
@@ -492,6 +504,13 @@ pub enum FromExecutor {
     },
     /// An output was written into the cache folder while its call still runs.
     Stored(BlockDesc),
+    /// It wants to map the members of a group, and to hold them for later calls.
+    Open {
+        /// The group.
+        group: Name,
+        /// Its members. Each is told as unmapped once it is no longer mapped for the group.
+        members: Vec<Name>,
+    },
 }
 
 /// How a call ended in an executor.

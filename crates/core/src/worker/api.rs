@@ -79,6 +79,16 @@ pub enum Event {
         /// Outputs that lie on disk since there was no room in memory.
         on_disk: Vec<Name>,
     },
+    /// An executor wants to map the members of a group; answered with
+    /// [`ToExecutor::Opened`].
+    Open {
+        /// Which executor.
+        executor: u32,
+        /// The group.
+        group: Name,
+        /// Its members.
+        members: Vec<Name>,
+    },
     /// An executor is dead, and all that it said was handed over before.
     Died {
         /// Which.

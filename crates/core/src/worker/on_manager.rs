@@ -112,10 +112,23 @@ impl Worker {
             return;
         }
         self.adopting.insert(block.name, keep);
+        self.cache.expect(block.name);
         out.push(Action::Adopt { block, path, owned, verify });
     }
 
     pub(super) fn on_adopted(
+        &mut self,
+        block: BlockDesc,
+        result: Result<Adopted, String>,
+        now: Now,
+        out: &mut Vec<Action>,
+    ) {
+        let name = block.name;
+        self.take_adopted(block, result, now, out);
+        self.cache.come(name, out);
+    }
+
+    fn take_adopted(
         &mut self,
         block: BlockDesc,
         result: Result<Adopted, String>,
@@ -163,6 +176,7 @@ impl Worker {
             fetch.dropped = true;
         }
         self.cache.doom(name, out);
+        self.forget_group(name, out);
     }
 
     fn on_shutdown(&mut self, now: Now, out: &mut Vec<Action>) {
