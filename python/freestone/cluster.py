@@ -229,8 +229,8 @@ class Cluster(OnEngines, Questions):
             "worker": worker,
             "replicas": replicas,
         }
-        special = {"environment": environment, "env": env, "tag": tag}
-        options |= {key: value for key, value in special.items() if value is not None}
+        if environment is not None or env is not None or tag is not None:
+            options |= {"environment": environment, "env": env, "tag": tag}
         future: Future = self._submit(function, args, kwargs, options)
         return future
 
