@@ -73,9 +73,9 @@ def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
         "block-shape block-type blocking closed cluster cluster-start collection "
-        "configuration cycle demo dropped empty-collection error file file-changed "
+        "configuration cycle demo dropped empty-collection engine-missing error file file-changed "
         "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
-        "irreproducible missing-key not-associative not-serializable packages-missing "
+        "irreproducible join missing-key not-associative not-serializable packages-missing "
         "samples-missing storage-full task task-cancelled task-killed task-raised task-timeout "
         "unschedulable usage wait-timeout worker-lost"
     )

@@ -139,9 +139,9 @@ def test_an_environment_without_cloudpickle_is_told(cluster: fs.Cluster, tmp_pat
 
 
 def test_variables_are_set_for_one_call(cluster: fs.Cluster) -> None:
-    red = cluster.submit(os.environ.get, "COLOUR", env={"COLOUR": "red"}, worker=0)
+    red = cluster.submit(os.getenv, "COLOUR", env={"COLOUR": "red"}, worker=0)
     assert red.result(60) == "red"
-    assert cluster.submit(os.environ.get, "COLOUR", worker=0).result(60) is None
+    assert cluster.submit(os.getenv, "COLOUR", worker=0).result(60) is None
 
 
 def test_calls_are_cancelled_by_their_tag(cluster: fs.Cluster, tmp_path: Path) -> None:
