@@ -6,7 +6,7 @@ import functools
 import hashlib
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -154,10 +154,15 @@ def _pickled(value: Any) -> bytes:
     return payload
 
 
-def _user_modules() -> Iterator[str]:
-    for name in [*sys.modules]:
-        if name not in ("__main__", "__mp_main__") and modules.is_user(name):
-            yield name
+def _user_modules() -> tuple[str, ...]:
+    return _users_among(len(sys.modules))
+
+
+@functools.lru_cache(maxsize=1)
+def _users_among(_: int) -> tuple[str, ...]:
+    """Give the names of the user's modules; looked for again when there are more modules."""
+    own = ("__main__", "__mp_main__")
+    return tuple(name for name in [*sys.modules] if name not in own and modules.is_user(name))
 
 
 def _together(runner: Callable[..., Any], packed: Sequence[_Packed]) -> EncodedFunction:
