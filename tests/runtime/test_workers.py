@@ -93,3 +93,10 @@ def test_forever_needs_a_folder(cluster: fs.Cluster) -> None:
             attempt(abs, [1], keep="forever")
     with pytest.raises(ConfigurationError, match="cache"):
         cluster.put(1, keep="forever")
+
+
+def test_an_executor_computes_with_one_thread(cluster: fs.Cluster) -> None:
+    import os
+
+    expected = os.environ.get("OMP_NUM_THREADS", "1")
+    assert cluster.submit(lambda: os.environ["OMP_NUM_THREADS"]).result() == expected
