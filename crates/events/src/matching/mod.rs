@@ -195,7 +195,8 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
         let slot = request.poorest(need.slot as usize, &arrived.event);
         if !request.mode.collects() {
             let wanting = &mut request.slots[slot];
-            self.queues.remove_need(&wanting.dependency, std::mem::replace(&mut wanting.need, NONE));
+            self.queues
+                .remove_need(&wanting.dependency, std::mem::replace(&mut wanting.need, NONE));
         }
         request.hold(slot, arrived);
         self.advance(need.request, ready);
@@ -219,7 +220,8 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
         let Some(request) = self.requests.get_mut(need.request) else { return };
         let wanting = &mut request.slots[need.slot as usize];
         if !request.mode.collects() {
-            self.queues.remove_need(&wanting.dependency, std::mem::replace(&mut wanting.need, NONE));
+            self.queues
+                .remove_need(&wanting.dependency, std::mem::replace(&mut wanting.need, NONE));
         }
         request.hold(need.slot as usize, arrived);
         self.advance(need.request, ready);

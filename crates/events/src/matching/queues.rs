@@ -17,7 +17,8 @@ struct Key {
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.id.hash() ^ u64::from(self.source).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        state
+            .write_u64(self.id.hash() ^ u64::from(self.source).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     }
 }
 

@@ -88,10 +88,7 @@ fn count<'a, P: 'a>(events: impl Iterator<Item = &'a Event<P>>) -> Vec<Leftover>
     for event in events {
         *counts.entry((event.source, event.id.as_bytes())).or_default() += 1;
     }
-    let leftover = |((source, id), count): ((Rank, &[u8]), usize)| Leftover {
-        source,
-        id: id.to_vec(),
-        count,
-    };
+    let leftover =
+        |((source, id), count): ((Rank, &[u8]), usize)| Leftover { source, id: id.to_vec(), count };
     counts.into_iter().map(leftover).collect()
 }

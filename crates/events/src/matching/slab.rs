@@ -205,7 +205,10 @@ mod tests {
                 slab.push_back(&mut odd, number, 0);
             }
         }
-        assert_eq!((members(&slab, odd, 0), members(&slab, all, 1)), ("ace".into(), "abcde".into()));
+        assert_eq!(
+            (members(&slab, odd, 0), members(&slab, all, 1)),
+            ("ace".into(), "abcde".into())
+        );
         for &number in &numbers[..3] {
             slab.unlink(&mut all, number, 1);
         }

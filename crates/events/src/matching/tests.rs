@@ -187,10 +187,7 @@ fn persistent_task_and_event_meet_once_per_firing() {
     bench.fire_persistent(0, "state", 7);
     bench.fire(1, "e", 1);
     bench.fire(1, "e", 2);
-    assert_eq!(
-        bench.ran(),
-        [("alone", vec![7]), ("state", vec![7, 1]), ("state", vec![7, 2])]
-    );
+    assert_eq!(bench.ran(), [("alone", vec![7]), ("state", vec![7, 1]), ("state", vec![7, 2])]);
 }
 
 #[test]

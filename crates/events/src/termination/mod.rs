@@ -166,7 +166,9 @@ impl Detector {
         match message {
             Message::Probe { wave } => self.asked = Some((from, wave)),
             Message::Conclude { verdict } => actions.push(Action::Conclude(verdict)),
-            Message::Answer { wave, lost, quiet } => self.on_answer(from, wave, lost, quiet, actions),
+            Message::Answer { wave, lost, quiet } => {
+                self.on_answer(from, wave, lost, quiet, actions)
+            }
         }
     }
 
