@@ -27,7 +27,7 @@ struct Lock {
 /// The locks of a rank that somebody holds.
 #[derive(Debug, Default)]
 pub struct Locks {
-    locks: HashMap<String, Lock>,
+    by_name: HashMap<String, Lock>,
     held: HashMap<Owner, Vec<String>>,
     /// What those who take locks back have yet to take.
     retaking: HashMap<Owner, VecDeque<String>>,
@@ -39,7 +39,7 @@ impl Locks {
         if self.try_lock(owner, name) {
             return true;
         }
-        if let Some(lock) = self.locks.get_mut(name) {
+        if let Some(lock) = self.by_name.get_mut(name) {
             lock.queue.push_back(owner);
         }
         false
@@ -47,10 +47,10 @@ impl Locks {
 
     /// Takes a lock if nobody else holds it; whether it is held now.
     pub fn try_lock(&mut self, owner: Owner, name: &str) -> bool {
-        if let Some(lock) = self.locks.get(name) {
+        if let Some(lock) = self.by_name.get(name) {
             return lock.owner == owner;
         }
-        self.locks.insert(name.to_owned(), Lock { owner, queue: VecDeque::new() });
+        self.by_name.insert(name.to_owned(), Lock { owner, queue: VecDeque::new() });
         self.held.entry(owner).or_default().push(name.to_owned());
         true
     }
@@ -97,28 +97,28 @@ impl Locks {
 
     /// Whether a task holds a lock.
     pub fn holds(&self, owner: Owner, name: &str) -> bool {
-        self.locks.get(name).is_some_and(|lock| lock.owner == owner)
+        self.by_name.get(name).is_some_and(|lock| lock.owner == owner)
     }
 
     /// Who holds a lock.
     pub fn owner(&self, name: &str) -> Option<Owner> {
-        self.locks.get(name).map(|lock| lock.owner)
+        self.by_name.get(name).map(|lock| lock.owner)
     }
 
     /// How many locks are held.
     pub fn len(&self) -> usize {
-        self.locks.len()
+        self.by_name.len()
     }
 
     /// Whether no lock is held.
     pub fn is_empty(&self) -> bool {
-        self.locks.is_empty()
+        self.by_name.is_empty()
     }
 
     fn pass_on(&mut self, name: &str, granted: &mut Vec<Owner>) {
-        let Some(lock) = self.locks.get_mut(name) else { return };
+        let Some(lock) = self.by_name.get_mut(name) else { return };
         let Some(next) = lock.queue.pop_front() else {
-            self.locks.remove(name);
+            self.by_name.remove(name);
             return;
         };
         lock.owner = next;

@@ -12,7 +12,7 @@ mod tests;
 pub use report::{Leftover, Waiting};
 pub use request::{Mode, Submission};
 
-use crate::event::{Dependency, Event, Lasting};
+use crate::event::{Dependency, Event, EventId, Lasting, Rank};
 use queues::{Arrived, Need, Queues};
 use request::{Request, all_persistent};
 use slab::{NONE, Slab};
@@ -101,7 +101,7 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
         self.clock += 1;
         let arrived = Arrived { event, arrival: self.clock };
         if arrived.event.lasting == Lasting::Persistent {
-            self.deliver_persistent(arrived, ready);
+            self.deliver_persistent(&arrived, ready);
             return;
         }
         match self.queues.first_need(arrived.event.source, &arrived.event.id) {
@@ -157,6 +157,11 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
         is_there
     }
 
+    /// Whether an event with `id` from `source` waits to be consumed.
+    pub fn has_event(&self, source: Rank, id: &EventId) -> bool {
+        self.queues.has_event(source, id)
+    }
+
     /// Whether a task waits or an event is unconsumed that the end of a run has to wait for.
     pub fn is_outstanding(&self) -> bool {
         self.transient > 0 || self.queues.once() > 0
@@ -203,7 +208,7 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
     }
 
     /// Gives a copy to everyone who wants it, in the order of submission, and keeps it.
-    fn deliver_persistent(&mut self, arrived: Arrived<P>, ready: &mut Vec<Ready<T, P>>) {
+    fn deliver_persistent(&mut self, arrived: &Arrived<P>, ready: &mut Vec<Ready<T, P>>) {
         let needs = self.queues.all_needs(arrived.event.source, &arrived.event.id);
         self.queues.store(arrived.clone(), false);
         for need in needs {

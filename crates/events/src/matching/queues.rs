@@ -133,6 +133,12 @@ impl<P: Clone> Queues<P> {
         self.events.iter().map(|(_, arrived)| &arrived.event)
     }
 
+    /// Whether an event with `id` from `source` waits.
+    pub fn has_event(&self, source: Rank, id: &EventId) -> bool {
+        let queue = self.by_key.get(&Key { source, id: id.clone() });
+        queue.is_some_and(|queue| !queue.events.is_empty())
+    }
+
     /// Adds a need behind those that wait for the same; its number.
     pub fn add_need(&mut self, dependency: &Dependency, need: Need) -> u32 {
         let number = self.needs.insert(need);

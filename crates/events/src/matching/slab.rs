@@ -22,12 +22,12 @@ impl List {
     pub const EMPTY: Self = Self { head: NONE, tail: NONE };
 
     /// The first member.
-    pub fn first(&self) -> Option<u32> {
+    pub fn first(self) -> Option<u32> {
         (self.head != NONE).then_some(self.head)
     }
 
     /// Whether it has no members.
-    pub fn is_empty(&self) -> bool {
+    pub fn is_empty(self) -> bool {
         self.head == NONE
     }
 }
@@ -128,11 +128,11 @@ impl<T> Slab<T> {
 
     /// Makes `number` the last of a list, by its link `which`.
     pub fn push_back(&mut self, list: &mut List, number: u32, which: usize) {
-        let last = list.tail;
+        let end = list.tail;
         if let Some(link) = self.link(number, which) {
-            *link = Link { before: last, after: NONE };
+            *link = Link { before: end, after: NONE };
         }
-        match self.link(last, which) {
+        match self.link(end, which) {
             Some(link) => link.after = number,
             None => list.head = number,
         }

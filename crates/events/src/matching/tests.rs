@@ -1,7 +1,7 @@
 //! The rules of the README, one by one, and the bugs of the library that the paper describes.
 
 use super::*;
-use crate::event::{EventId, Rank, Source};
+use crate::event::Source;
 
 type M = Matcher<&'static str, u32>;
 

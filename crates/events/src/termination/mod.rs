@@ -84,6 +84,7 @@ pub enum Action {
 }
 
 /// The sums of one wave.
+#[allow(clippy::struct_excessive_bools)] // each is a question put to every rank
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     sent: u64,
@@ -167,7 +168,7 @@ impl Detector {
             Message::Probe { wave } => self.asked = Some((from, wave)),
             Message::Conclude { verdict } => actions.push(Action::Conclude(verdict)),
             Message::Answer { wave, lost, quiet } => {
-                self.on_answer(from, wave, lost, quiet, actions)
+                self.on_answer(from, wave, lost, quiet, actions);
             }
         }
     }

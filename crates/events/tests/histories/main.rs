@@ -1,5 +1,7 @@
 //! Histories: matching and the end of runs in every order that a scheduler can make.
 
+#![allow(clippy::unwrap_used)]
+
 mod naive;
 mod world;
 

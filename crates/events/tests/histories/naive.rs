@@ -33,10 +33,10 @@ impl Naive {
         let held = vec![Vec::new(); on.len()];
         self.requests.push(Request { task, on: on.to_vec(), mode, held });
         let last = self.requests.len() - 1;
-        for slot in 0..on.len() {
+        for (slot, dependency) in on.iter().enumerate() {
             if mode.persistent {
                 self.take_transient(last, slot);
-            } else if let Some(event) = self.take(&on[slot]) {
+            } else if let Some(event) = self.take(dependency) {
                 self.requests[last].held[slot].push(event);
             }
         }
