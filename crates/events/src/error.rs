@@ -100,14 +100,12 @@ pub enum EventsError {
     Interrupted,
     /// Nobody made room for an event.
     #[error(
-        "for {waited:?} rank {target} has had no room for an event of {nbytes} bytes: its tasks \
-         do not consume what is fired, or something else keeps them busy"
+        "for {waited:?} rank {target} has had no room for another event: its tasks are not as \
+         fast as those who fire, or something else keeps them busy"
     )]
     NoRoom {
         /// For whom the event was.
         target: Rank,
-        /// Its size in bytes.
-        nbytes: usize,
         /// For how long it waited.
         waited: Duration,
     },

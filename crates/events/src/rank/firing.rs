@@ -5,12 +5,17 @@ use super::{Inner, Rank};
 use crate::error::EventsError;
 use crate::event::{Event, EventId, Lasting, Rank as RankNumber};
 use crate::payload::{Data, Payload};
-use crate::transport::{Outgoing, TransportError, gathered};
+use crate::sync::lock;
+use crate::transport::{Block, Outgoing, TransportError, gathered};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// The longest identifier, in bytes.
 pub(super) const LONGEST_ID: usize = 4096;
+
+/// How long a payload waits for a place where all ranks can read it.
+const PLACING: Duration = Duration::from_millis(20);
 
 /// At whom an event is fired.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,9 +136,7 @@ impl Inner {
             return self.check_over().and(Err(EventsError::Over));
         }
         let Shot { id, lasting, kind, parts } = *shot;
-        let nbytes = parts.iter().map(|part| part.len()).sum();
-        let first = targets.first().copied().unwrap_or_default();
-        let block = self.until_room(first, nbytes, || self.transport.place(parts))?;
+        let block = self.place(parts)?;
         for &target in targets {
             if target == self.rank() {
                 let payload = match &block {
@@ -144,52 +147,99 @@ impl Inner {
                 self.deliver(&mut self.state(), event);
                 continue;
             }
-            let message = match &block {
-                Some(block) => Outgoing::Placed { id, lasting, kind, block },
-                None => Outgoing::Event { id, lasting, kind, parts },
-            };
-            self.send(target, nbytes, &message)?;
+            let sent = &self.sent[target as usize];
+            // Counted before it can arrive: a count that is behind could end the run too early.
+            sent.fetch_add(1, Ordering::AcqRel);
+            match self.send(target, shot, block.as_ref()) {
+                // Who asked for the loss of ranks knows; what is for a lost rank goes nowhere.
+                Ok(()) | Err(EventsError::Transport(TransportError::Lost(_))) => {}
+                Err(error) => {
+                    sent.fetch_sub(1, Ordering::AcqRel);
+                    return Err(error);
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Puts a payload where all ranks can read it, if it is large and there is such a place.
+    fn place(&self, parts: &[&[u8]]) -> Result<Option<Arc<Block>>, EventsError> {
+        let placed = self.until_room(PLACING, || self.transport.place(parts));
+        match placed {
+            Ok(block) => Ok(block),
+            // What fills the place may wait for this very event: it goes in pieces.
+            Err(Waited::Full(_) | Waited::Failed(TransportError::TooLarge { .. })) => Ok(None),
+            Err(Waited::Failed(error)) => Err(error.into()),
+            Err(Waited::Over(error)) => Err(error),
+        }
     }
 
     fn send(
         &self,
         target: RankNumber,
-        nbytes: usize,
-        message: &Outgoing<'_>,
+        shot: &Shot<'_>,
+        block: Option<&Arc<Block>>,
     ) -> Result<(), EventsError> {
-        let sent = &self.sent[target as usize];
-        // Counted before it can arrive: a count that is behind could end the run too early.
-        sent.fetch_add(1, Ordering::AcqRel);
-        match self.until_room(target, nbytes, || self.transport.send(target, message)) {
-            // Who asked for the loss of ranks knows; what is for a lost rank goes nowhere.
-            Ok(()) | Err(EventsError::Transport(TransportError::Lost(_))) => Ok(()),
-            Err(error) => {
-                sent.fetch_sub(1, Ordering::AcqRel);
-                Err(error)
-            }
+        let Shot { id, lasting, kind, parts } = *shot;
+        if let Some(block) = block {
+            return self.send_one(target, &Outgoing::Placed { id, lasting, kind, block });
         }
+        let nbytes = parts.iter().map(|part| part.len()).sum::<usize>();
+        let longest = self.transport.longest();
+        if nbytes <= longest {
+            return self.send_one(target, &Outgoing::Event { id, lasting, kind, parts });
+        }
+        let total = nbytes as u64;
+        let _sending = lock(&self.sending[target as usize]);
+        for bytes in parts.iter().flat_map(|part| part.chunks(longest)) {
+            self.send_one(target, &Outgoing::Piece { id, lasting, kind, total, bytes })?;
+        }
+        Ok(())
+    }
+
+    fn send_one(&self, target: RankNumber, message: &Outgoing<'_>) -> Result<(), EventsError> {
+        let sent = self.until_room(self.config.patience, || self.transport.send(target, message));
+        sent.map_err(|why| match why {
+            Waited::Full(waited) => EventsError::NoRoom { target, waited },
+            Waited::Failed(error) => error.into(),
+            Waited::Over(error) => error,
+        })
     }
 
     /// Tries until there is room, taking in meanwhile what arrives: the target may be waiting for
     /// room here.
     fn until_room<R>(
         &self,
-        target: RankNumber,
-        nbytes: usize,
+        patience: Duration,
         mut attempt: impl FnMut() -> Result<R, TransportError>,
-    ) -> Result<R, EventsError> {
-        let mut since = None;
+    ) -> Result<R, Waited> {
+        match attempt() {
+            Ok(done) => return Ok(done),
+            Err(TransportError::Full) => {}
+            Err(error) => return Err(Waited::Failed(error)),
+        }
+        self.pressed.fetch_add(1, Ordering::AcqRel);
+        let result = self.wait_for_room(patience, attempt);
+        self.pressed.fetch_sub(1, Ordering::AcqRel);
+        result
+    }
+
+    fn wait_for_room<R>(
+        &self,
+        patience: Duration,
+        mut attempt: impl FnMut() -> Result<R, TransportError>,
+    ) -> Result<R, Waited> {
+        let since = Instant::now();
         loop {
             match attempt() {
+                Ok(done) => return Ok(done),
                 Err(TransportError::Full) => {}
-                other => return Ok(other?),
+                Err(error) => return Err(Waited::Failed(error)),
             }
-            self.check_over()?;
-            let waited = since.get_or_insert_with(Instant::now).elapsed();
-            if waited > self.config.patience {
-                return Err(EventsError::NoRoom { target, nbytes, waited });
+            self.check_over().map_err(Waited::Over)?;
+            let waited = since.elapsed();
+            if waited > patience {
+                return Err(Waited::Full(waited));
             }
             let step = Duration::from_millis(1);
             match self.try_polling() {
@@ -201,4 +251,11 @@ impl Inner {
             }
         }
     }
+}
+
+/// Why there was no room.
+enum Waited {
+    Full(Duration),
+    Failed(TransportError),
+    Over(EventsError),
 }

@@ -119,6 +119,10 @@ struct Inner {
     called: AtomicU64,
     /// Events sent, by target.
     sent: Vec<AtomicU64>,
+    /// How many threads wait for room elsewhere.
+    pressed: AtomicU64,
+    /// Locked by who sends an event in pieces, by target.
+    sending: Vec<Mutex<()>>,
     /// Grows whenever who looks for what arrives has to look at the state again before sleeping.
     rests: AtomicU64,
     /// Locked by who looks for what arrives.
@@ -164,6 +168,8 @@ impl Rank {
             pending: AtomicU64::new(0),
             called: AtomicU64::new(0),
             sent: (0..ranks).map(|_| AtomicU64::new(0)).collect(),
+            sending: (0..ranks).map(|_| Mutex::new(())).collect(),
+            pressed: AtomicU64::new(0),
             rests: AtomicU64::new(0),
             polling: Mutex::new(()),
             idle: Bell::default(),

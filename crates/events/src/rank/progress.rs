@@ -19,9 +19,11 @@ impl Inner {
     /// locked.
     pub(super) fn poll(&self) -> usize {
         let mut count = self.fire_timers();
-        // While tasks run that may consume events, what arrives can wait where it is: a producer
-        // that is faster than they are is slowed down. When none runs, only what arrives can help.
-        if self.ready.len() > self.config.backlog {
+        // While tasks are there to run, what arrives can wait where it is: a producer that is
+        // faster than they are is slowed down. Not if a task waits for room itself: those who
+        // are to make it may wait for room here.
+        let is_pressed = self.pressed.load(Ordering::Acquire) > 0;
+        if self.ready.len() > self.config.backlog && !is_pressed {
             return count;
         }
         let mut state = None;
@@ -43,6 +45,7 @@ impl Inner {
                 state.received[source as usize] += 1;
                 self.deliver(state, event);
             }
+            Incoming::Piece(piece, total) => self.deliver_piece(state, piece, total),
             Incoming::Lost => self.on_lost(state, source),
             Incoming::Control(bytes) => match Control::decode(&bytes) {
                 Some(Control::Termination(message)) => {

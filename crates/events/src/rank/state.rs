@@ -7,7 +7,7 @@ use super::{Inner, RANK_LOST};
 use crate::event::{Event, EventId, Lasting, Rank};
 use crate::locks::{Locks, Owner};
 use crate::matching::{Given, Matcher, Ready};
-use crate::payload::Payload;
+use crate::payload::{Data, Payload};
 use crate::termination::{Detector, Quiet, Stage};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub(super) struct State {
     pub blocked: BTreeMap<Owner, Blocked>,
     /// Events received, by source.
     pub received: Vec<u64>,
+    /// Events of which not all pieces are here, by source.
+    pub pieces: Vec<Option<Event<Vec<u8>>>>,
     pub lost: Vec<bool>,
     /// Whether the program ever asked for the loss of ranks.
     pub expects_loss: bool,
@@ -55,6 +57,7 @@ impl State {
             stage: None,
             blocked: BTreeMap::new(),
             received: vec![0; ranks as usize],
+            pieces: (0..ranks).map(|_| None).collect(),
             lost: vec![false; ranks as usize],
             expects_loss: false,
             activity: 0,
@@ -80,6 +83,34 @@ impl Inner {
         state.matcher.deliver(event, &mut ready);
         self.enqueue(state, &mut ready);
         state.ready = ready;
+    }
+
+    /// Puts a piece to those that came before; the last one completes the event.
+    pub(super) fn deliver_piece(&self, state: &mut State, piece: Event<Payload>, total: u64) {
+        let Event { source, id, lasting, payload } = piece;
+        let pieces = &mut state.pieces[source as usize];
+        let whole = pieces.get_or_insert_with(|| Event {
+            source,
+            id: id.clone(),
+            lasting,
+            payload: Vec::new(),
+        });
+        if whole.payload.is_empty()
+            && let Err(error) = whole.payload.try_reserve_exact(total as usize)
+        {
+            let what = format!("there is no memory for an event '{id}' of {total} bytes: {error}");
+            self.end(state, super::Ending::Broken(what));
+            return;
+        }
+        whole.payload.extend_from_slice(payload.bytes());
+        if whole.payload.len() as u64 >= total
+            && let Some(whole) = pieces.take()
+        {
+            let data = Data::Bytes(Arc::new(whole.payload));
+            let payload = Payload { kind: payload.kind, data };
+            state.received[source as usize] += 1;
+            self.deliver(state, Event { source, id, lasting, payload });
+        }
     }
 
     /// Puts tasks at the end of the queue, and lets threads go on that have what they wait for.

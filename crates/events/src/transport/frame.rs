@@ -9,6 +9,7 @@ use std::sync::Arc;
 const EVENT: u8 = 0;
 const PLACED: u8 = 1;
 const CONTROL: u8 = 2;
+const PIECE: u8 = 3;
 const HEAD: usize = 8;
 
 /// The head and, for a placed payload, where it is.
@@ -38,6 +39,10 @@ pub fn encode(message: &Outgoing<'_>) -> Encoded {
             place[8..].copy_from_slice(&(block.len() as u64).to_le_bytes());
             (head(PLACED, *lasting, id, *kind), 16)
         }
+        Outgoing::Piece { id, lasting, kind, total, .. } => {
+            place[..8].copy_from_slice(&total.to_le_bytes());
+            (head(PIECE, *lasting, id, *kind), 8)
+        }
         Outgoing::Control(_) => ([CONTROL, 0, 0, 0, 0, 0, 0, 0], 0),
     };
     Encoded { head, place, place_len }
@@ -57,6 +62,9 @@ impl Encoded {
             }
             Outgoing::Placed { id, .. } => {
                 send(&[&self.head, id.as_bytes(), &self.place[..self.place_len]])
+            }
+            Outgoing::Piece { id, bytes, .. } => {
+                send(&[&self.head, id.as_bytes(), &self.place[..self.place_len], bytes])
             }
             Outgoing::Control(bytes) => send(&[&self.head, bytes]),
         }
@@ -87,7 +95,13 @@ pub fn decode(
         2 => Lasting::Weak,
         _ => return Err(bad("it lasts in an unknown way")),
     };
+    let mut total = None;
     let payload = match head[0] {
+        PIECE => {
+            let (word, rest) = rest.split_first_chunk::<8>().ok_or(bad("it has no length"))?;
+            total = Some(u64::from_le_bytes(*word));
+            Payload::copy(kind, rest)
+        }
         EVENT => Payload::copy(kind, rest),
         PLACED => {
             let arena = arena.ok_or(bad("there is no arena"))?;
@@ -99,7 +113,11 @@ pub fn decode(
         }
         _ => return Err(bad("it is of an unknown sort")),
     };
-    Ok(Incoming::Event(Event { source, id: EventId::new(id), lasting, payload }))
+    let event = Event { source, id: EventId::new(id), lasting, payload };
+    Ok(match total {
+        Some(total) => Incoming::Piece(event, total),
+        None => Incoming::Event(event),
+    })
 }
 
 #[cfg(test)]

@@ -44,6 +44,20 @@ pub enum Outgoing<'a> {
         /// Its payload.
         block: &'a Arc<Block>,
     },
+    /// A piece of an event that is too large for one; the pieces of a rank come one after the
+    /// other.
+    Piece {
+        /// Its identifier.
+        id: &'a EventId,
+        /// How long it lasts.
+        lasting: Lasting,
+        /// The type of its payload.
+        kind: u32,
+        /// The bytes of all pieces.
+        total: u64,
+        /// Those of this one.
+        bytes: &'a [u8],
+    },
     /// Something from runtime to runtime.
     Control(&'a [u8]),
 }
@@ -53,6 +67,8 @@ pub enum Outgoing<'a> {
 pub enum Incoming {
     /// An event.
     Event(Event<Payload>),
+    /// A piece of an event: what it has of the payload, and the bytes of all pieces.
+    Piece(Event<Payload>, u64),
     /// Something from runtime to runtime.
     Control(Vec<u8>),
     /// The rank is gone, and nothing comes from it any more.
@@ -65,11 +81,8 @@ pub enum TransportError {
     /// There is no room now: try again when the target has read.
     #[error("there is no room for it now")]
     Full,
-    /// It never fits.
-    #[error(
-        "an event of {nbytes} bytes is larger than the {limit} bytes that events may take: \
-         raise FREESTONE_EVENTS_ARENA, or fire it in pieces"
-    )]
+    /// It never fits: it can only go in pieces.
+    #[error("{nbytes} bytes do not fit into {limit}")]
     TooLarge {
         /// Its size in bytes.
         nbytes: usize,
@@ -129,6 +142,9 @@ pub trait Transport: Send + Sync {
     ///
     /// [`TransportError::Full`] if there is no room now; nothing was sent then.
     fn send(&self, target: Rank, message: &Outgoing<'_>) -> Result<(), TransportError>;
+
+    /// The most bytes of a payload that [`Transport::send`] takes at once.
+    fn longest(&self) -> usize;
 
     /// Copies a large payload to where all ranks can read it; `None` if there is no such place,
     /// or the payload is too small for it to be worth it.

@@ -199,6 +199,11 @@ impl Transport for Node {
         Ok(())
     }
 
+    fn longest(&self) -> usize {
+        // With what a frame has besides.
+        self.layout.ring / 4
+    }
+
     fn place(&self, parts: &[&[u8]]) -> Result<Option<Arc<Block>>, TransportError> {
         if total(parts) <= self.layout.ring / 16 {
             return Ok(None);
