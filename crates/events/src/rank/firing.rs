@@ -221,6 +221,8 @@ impl Inner {
         self.pressed.fetch_add(1, Ordering::AcqRel);
         let result = self.wait_for_room(patience, attempt);
         self.pressed.fetch_sub(1, Ordering::AcqRel);
+        // Workers may have gone to sleep because this thread looked for what arrives.
+        self.idle.ring(1);
         result
     }
 

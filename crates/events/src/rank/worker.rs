@@ -68,44 +68,54 @@ impl Inner {
         let is_woken = || waiter.is_some_and(Waiter::is_woken);
         let has_job = || !self.ready.is_empty() || self.has_returned.load(Ordering::Acquire);
         let is_idle = || !has_job() && !self.is_over() && !is_woken();
+        let polls = self.config.progress == Progress::IdleWorker;
+        let nobody_polls = || polls && self.try_polling().is_some();
         let (mut since, mut looks) = (None, 0);
         loop {
-            if self.is_over() {
-                return Next::Over;
+            if let Some(next) = self.next_at_once(waiter) {
+                if since.is_some() {
+                    // Another one takes over, if there is one.
+                    self.idle.ring(1);
+                }
+                return next;
             }
-            if is_woken() {
-                return Next::Woken;
-            }
-            if let Some(job) = self.pop() {
-                return match job {
-                    Job::Resume(other)
-                        if waiter.is_some_and(|me| std::ptr::eq(me, &raw const *other)) =>
-                    {
-                        other.wake();
-                        Next::Woken
-                    }
-                    job => Next::Job(job),
-                };
-            }
-            let polls = self.config.progress == Progress::IdleWorker;
-            let Some(_polling) = polls.then(|| self.try_polling()).flatten() else {
+            let Some(polling) = polls.then(|| self.try_polling()).flatten() else {
                 // Who polls has to see that nothing is left to do.
                 if self.pending.load(Ordering::Acquire) == 0 {
                     self.note_rest();
                 }
-                self.idle.sleep(&is_idle, None);
+                self.idle.sleep(&|| is_idle() && !nobody_polls(), None);
                 continue;
             };
+            let first = *since.get_or_insert_with(Instant::now);
             if self.poll() > 0 {
-                since = None;
+                since = Some(Instant::now());
                 continue;
             }
             let rests = self.rests.load(Ordering::Acquire);
             let again = self.settle();
-            if is_idle() && !self.looks_on(&mut since, &mut looks) {
+            if is_idle() && !self.looks_on(first, &mut looks) {
                 self.sleep_in_transport(&is_idle, rests, again);
             }
+            drop(polling);
         }
+    }
+
+    /// What there is to do without waiting.
+    fn next_at_once(&self, waiter: Option<&Waiter>) -> Option<Next> {
+        if self.is_over() {
+            return Some(Next::Over);
+        }
+        if waiter.is_some_and(Waiter::is_woken) {
+            return Some(Next::Woken);
+        }
+        Some(match (self.pop()?, waiter) {
+            (Job::Resume(other), Some(me)) if std::ptr::eq(me, &raw const *other) => {
+                other.wake();
+                Next::Woken
+            }
+            (job, _) => Next::Job(job),
+        })
     }
 
     pub(super) fn try_polling(&self) -> Option<std::sync::MutexGuard<'_, ()>> {
@@ -117,7 +127,7 @@ impl Inner {
     }
 
     /// Whether to look once more before sleeping.
-    fn looks_on(&self, since: &mut Option<Instant>, looks: &mut u32) -> bool {
+    fn looks_on(&self, since: Instant, looks: &mut u32) -> bool {
         if self.config.spin.is_zero() {
             return false;
         }
@@ -127,7 +137,7 @@ impl Inner {
             return true;
         }
         std::thread::yield_now();
-        since.get_or_insert_with(Instant::now).elapsed() < self.config.spin
+        since.elapsed() < self.config.spin
     }
 
     fn pop(&self) -> Option<Job> {

@@ -383,7 +383,8 @@ fn tasks_that_wait_for_each_others_locks_are_found() {
 fn a_task_that_fails_ends_the_run_on_all_ranks() {
     for way in WAYS {
         let found = outcomes(way, 3, &Config::default(), |rank| {
-            rank.submit(Submit::on(vec![any("never")]), |_, _| Ok(())).unwrap();
+            // The run may be over before this rank has begun.
+            let _ = rank.submit(Submit::on(vec![any("never")]), |_, _| Ok(()));
             if rank.rank() == 1 {
                 rank.submit(Submit::default(), |_, _| Err(Failure::text("no luck"))).unwrap();
             }
