@@ -27,6 +27,16 @@
     ├── ClusterError                        the machinery itself
     │   ├── ClusterStartError (RuntimeError)
     │   └── WorkerLostError (ConnectionError)
+    ├── EventsError                         ranks and their events
+    │   ├── RankFailedError (RuntimeError)      a task raised what can't be raised again here
+    │   ├── RankLostError (ConnectionError)     a rank ended before the run did
+    │   ├── RunStuckError (RuntimeError)        tasks wait for events that nobody will fire
+    │   ├── RunOverError (RuntimeError)         the run is over
+    │   ├── BadEventError (ValueError)          no such rank, or too long an identifier
+    │   ├── InTaskError (RuntimeError)          only the program itself can do this
+    │   ├── EventTimeoutError (TimeoutError)    no event, or no room for one, in time
+    │   ├── LockNotHeldError (RuntimeError)     a task lets go of a lock that it does not have
+    │   └── TransportError (OSError)            events can't be sent or received
     └── DemoError                           the main job, `freestone demo`
         ├── SamplesMissingError (FileNotFoundError)  the measured events are not installed
         ├── PackagesMissingError (ImportError)  packages that only it needs are not installed
@@ -59,6 +69,19 @@ from freestone.errors.demo import (
     PackagesMissingError,
     SamplesMissingError,
 )
+from freestone.errors.events import (
+    BadEventError,
+    EventsError,
+    EventsLeftWarning,
+    EventTimeoutError,
+    InTaskError,
+    LockNotHeldError,
+    RankFailedError,
+    RankLostError,
+    RunOverError,
+    RunStuckError,
+    TransportError,
+)
 from freestone.errors.task import (
     FunctionLoadError,
     InputLostError,
@@ -81,12 +104,16 @@ from freestone.errors.usage import (
 )
 
 __all__ = [
+    "BadEventError",
     "ClosedError",
     "ClusterError",
     "ClusterStartError",
     "ConfigurationError",
     "CycleError",
     "DemoError",
+    "EventTimeoutError",
+    "EventsError",
+    "EventsLeftWarning",
     "FileChangedError",
     "FileError",
     "FileMissingError",
@@ -94,11 +121,17 @@ __all__ = [
     "ForeignFutureError",
     "FreestoneError",
     "FunctionLoadError",
+    "InTaskError",
     "InputLostError",
     "InputUnknownError",
     "IrreproducibleError",
+    "LockNotHeldError",
     "NotSerializableError",
     "PackagesMissingError",
+    "RankFailedError",
+    "RankLostError",
+    "RunOverError",
+    "RunStuckError",
     "SamplesMissingError",
     "StorageFullError",
     "TaskCancelledError",
@@ -106,6 +139,7 @@ __all__ = [
     "TaskKilledError",
     "TaskRaisedError",
     "TaskTimeoutError",
+    "TransportError",
     "UnschedulableError",
     "UsageError",
     "WaitTimeoutError",

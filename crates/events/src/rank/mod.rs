@@ -51,7 +51,7 @@ pub enum Progress {
 /// What a program's language wants done around the threads of a rank.
 pub trait Host: Send + Sync {
     /// Calls `body`, which is all that a worker's thread does.
-    fn around(&self, body: &mut dyn FnMut());
+    fn around(&self, body: &mut (dyn FnMut() + Send));
 
     /// Whether a wait of the program itself is to be given up, because of a signal. Asked again
     /// and again while it waits.

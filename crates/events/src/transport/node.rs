@@ -135,16 +135,19 @@ impl Node {
         Ok((0..ranks).map(|rank| Self::new(&region, layout, rank)).collect())
     }
 
-    /// Tells all ranks that one is lost, unless it has left: called by who watches over them.
-    pub fn lose(region: &Region, layout: Layout, rank: Rank) {
+    /// Tells all ranks that one is lost, unless it has left; whether that was so. Called by who
+    /// watches over them.
+    pub fn lose(region: &Region, layout: Layout, rank: Rank) -> bool {
         let state = word(region, Layout::cell(rank) + STATE);
-        if state.compare_exchange(ALIVE, LOST, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        let told = state.compare_exchange(ALIVE, LOST, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if told {
             // Its partner is the load in `poll`: who sees the count sees the state.
             word(region, layout.losses()).fetch_add(1, Ordering::Release);
             for rank in 0..layout.ranks {
                 bell(region, rank).ring(i32::MAX);
             }
         }
+        told
     }
 
     fn word(&self, at: usize) -> &AtomicU32 {
