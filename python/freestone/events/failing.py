@@ -25,13 +25,16 @@ def encode(error: BaseException, label: str) -> bytes:
 def decode(rank: int, data: bytes) -> BaseException:
     """Give back the exception that `encode` was given, with a note that says where it is from."""
     pickled, summary, text, label = pickle.loads(data)
-    error: Any = None
-    if pickled:
-        try:
-            error = pickle.loads(pickled)
-        except Exception:
-            error = None
-    if not isinstance(error, BaseException):
+    error = _unpickled(pickled)
+    if error is None:
         error = RankFailedError(f"{label!r} of rank {rank} raised {summary}", rank=rank)
     error.add_note(f"raised by {label!r} on rank {rank}\n{text}")
     return error
+
+
+def _unpickled(data: bytes) -> BaseException | None:
+    try:
+        error: Any = pickle.loads(data) if data else None
+    except Exception:
+        return None
+    return error if isinstance(error, BaseException) else None

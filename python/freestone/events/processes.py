@@ -130,8 +130,11 @@ def _pickled(main: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
         return bytes(cloudpickle.dumps((main, args)))
     except Exception as error:
         raise NotSerializableError(
-            f"main and its arguments can't be sent to the ranks' processes: {error}; "
-            "threads=True needs no sending"
+            what="function",
+            where="main or an argument",
+            kind=type(error).__name__,
+            label=getattr(main, "__qualname__", repr(main)),
+            reason=f"{error}; threads=True needs no sending",
         ) from error
 
 

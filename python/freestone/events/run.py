@@ -79,7 +79,7 @@ def run(
     Notes
     -----
     What is not given is taken from the environment: ``FREESTONE_EVENTS_WORKERS``, ``..._PROGRESS``,
-    ``..._SPIN``, ``..._ARENA`` and ``..._STUCK``.
+    ``..._SPIN_US``, ``..._ARENA`` and ``..._STUCK_S``.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def resolve(
     cores = len(os.sched_getaffinity(0))
     found: dict[str, Any] = {"spin_us": 50 if ranks <= cores else 0}
     for key, parse in _PARSERS.items():
-        variable = PREFIX + key.upper().removesuffix("_S").removesuffix("_US")
+        variable = PREFIX + key.upper()
         origin, value = (key, given.get(key))
         if value is None:
             origin, value = (variable, environment.get(variable))
