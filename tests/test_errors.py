@@ -43,6 +43,15 @@ EXAMPLES: list[FreestoneError] = [
     errors.EngineMissingError(engine="Ray", missing="no module 'ray'", cure="pip install ray"),
     errors.JoinError(manager="tcp://n1:4000", reason="connection refused"),
     errors.WorkerLostError(worker="worker-1", reason="its process ended by SIGKILL"),
+    errors.RankFailedError("a task of rank 1 failed: it panicked", rank=1),
+    errors.RankLostError("rank 1 is lost: its process was killed by SIGKILL", rank=1),
+    errors.RunStuckError("the run is stuck: every rank is idle", report="rank 0: nothing"),
+    errors.RunOverError("the run is over: nothing can be fired any more"),
+    errors.BadEventError("there is no rank 2: the run has 2, from 0 to 1"),
+    errors.InTaskError("drain was called inside of a task: only the program can wait for all"),
+    errors.EventTimeoutError("after 1s there was still no 'e' from any rank"),
+    errors.LockNotHeldError("lock 'a' is not held by this task: unlock what was locked, once"),
+    errors.TransportError("descriptor 7 is not of memory that ranks share"),
     errors.SamplesMissingError(
         file="uproot-Zmumu.root", package="scikit-hep-testdata==0.3.12", problem="is not installed"
     ),

@@ -6,6 +6,10 @@ from typing import Any, Literal, final
 from typing_extensions import disjoint_base
 
 __all__ = [
+    "Event",
+    "EventBuffer",
+    "EventMemory",
+    "EventRank",
     "FutureBase",
     "Group",
     "Hold",
@@ -14,6 +18,7 @@ __all__ = [
     "Options",
     "Stored",
     "Watch",
+    "current_rank",
     "encoding_owner",
     "encoding_place",
     "fresh_claims",
@@ -22,6 +27,7 @@ __all__ = [
     "name_file",
     "run_executor",
     "run_worker",
+    "set_current_rank",
 ]
 
 @disjoint_base
@@ -197,3 +203,95 @@ def run_worker(
     links: bool,
     executor_command: list[str],
 ) -> None: ...
+
+@final
+class Event:
+    """An event, as a task gets it."""
+
+    @property
+    def source(self) -> int: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def persistent(self) -> bool: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def data(self) -> Any: ...
+
+@final
+class EventBuffer:
+    """The bytes of a payload, where they are; read-only."""
+
+    def __len__(self) -> int: ...
+
+@final
+class EventMemory:
+    """The memory that the ranks of a node share."""
+
+    def __new__(cls, ranks: int, *, arena: int) -> EventMemory: ...
+    @property
+    def fd(self) -> int: ...
+    def lose(self, rank: int) -> bool: ...
+
+@final
+class EventRank:
+    """A rank of a run; see `freestone.events.Rank`."""
+
+    @staticmethod
+    def open(
+        fd: int,
+        rank: int,
+        ranks: int,
+        *,
+        arena: int,
+        workers: int,
+        thread: bool,
+        spin_us: int,
+        stuck_s: float | None,
+    ) -> EventRank: ...
+    @staticmethod
+    def threads(
+        ranks: int,
+        *,
+        arena: int,
+        workers: int,
+        thread: bool,
+        spin_us: int,
+        stuck_s: float | None,
+    ) -> list[EventRank]: ...
+    def set_owner(self, owner: Any) -> None: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
+    def submit(
+        self,
+        function: Any,
+        on: list[tuple[Any, str]],
+        *,
+        persistent: bool,
+        greedy: bool,
+        name: str | None,
+        label: str,
+    ) -> None: ...
+    def fire(
+        self, target: Any, id: str, data: Any, persistent: bool, by_reference: bool
+    ) -> None: ...
+    def wait(self, on: list[tuple[Any, str]], timeout_s: float | None = None) -> list[Event]: ...
+    def retrieve_any(self, on: list[tuple[Any, str]]) -> list[tuple[int, Event]]: ...
+    def lock(self, name: str) -> None: ...
+    def try_lock(self, name: str) -> bool: ...
+    def unlock(self, name: str) -> None: ...
+    def after(self, delay_s: float, id: str) -> None: ...
+    def every(self, period_s: float, id: str) -> None: ...
+    def stop(self, id: str) -> int: ...
+    def is_submitted(self, name: str) -> bool: ...
+    def remove(self, name: str) -> int: ...
+    def drain(self) -> None: ...
+    def report(self) -> str: ...
+    def fail(self, error: BaseException, label: str) -> None: ...
+    def finish(self) -> list[str]: ...
+
+def current_rank() -> Any: ...
+def set_current_rank(rank: Any | None) -> None: ...

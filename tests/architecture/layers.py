@@ -61,7 +61,12 @@ BINDING_CRATES = frozenset({"python"})
 IO_CRATES = frozenset({"libc", "mio", "rustls", "socket2", "tokio"})
 """What the pure crate, `base`, may not depend on."""
 
-STATE_MACHINES = ("core/src/manager", "core/src/worker")
+STATE_MACHINES = (
+    "core/src/manager",
+    "core/src/worker",
+    "events/src/matching",
+    "events/src/termination",
+)
 """Folders of `crates` with no clock, socket, file or thread inside."""
 
 

@@ -37,6 +37,16 @@
     │   ├── EngineMissingError (ImportError)    the engine of a host is not installed
     │   ├── JoinError (ConnectionError)         a worker can't join, or lost its manager
     │   └── WorkerLostError (ConnectionError)
+    ├── EventsError                         ranks and their events
+    │   ├── RankFailedError (RuntimeError)      a task raised what can't be raised again here
+    │   ├── RankLostError (ConnectionError)     a rank ended before the run did
+    │   ├── RunStuckError (RuntimeError)        tasks wait for events that nobody will fire
+    │   ├── RunOverError (RuntimeError)         the run is over
+    │   ├── BadEventError (ValueError)          no such rank, or too long an identifier
+    │   ├── InTaskError (RuntimeError)          only the program itself can do this
+    │   ├── EventTimeoutError (TimeoutError)    no event, or no room for one, in time
+    │   ├── LockNotHeldError (RuntimeError)     a task lets go of a lock that it does not have
+    │   └── TransportError (OSError)            events can't be sent or received
     └── DemoError                           the main job, `freestone demo`
         ├── SamplesMissingError (FileNotFoundError)  the measured events are not installed
         ├── PackagesMissingError (ImportError)  packages that only it needs are not installed
@@ -79,6 +89,19 @@ from freestone.errors.demo import (
     PackagesMissingError,
     SamplesMissingError,
 )
+from freestone.errors.events import (
+    BadEventError,
+    EventsError,
+    EventsLeftWarning,
+    EventTimeoutError,
+    InTaskError,
+    LockNotHeldError,
+    RankFailedError,
+    RankLostError,
+    RunOverError,
+    RunStuckError,
+    TransportError,
+)
 from freestone.errors.task import (
     FunctionLoadError,
     InputLostError,
@@ -103,6 +126,7 @@ from freestone.errors.usage import (
 )
 
 __all__ = [
+    "BadEventError",
     "BlockShapeError",
     "BlockTypeError",
     "BlockingError",
@@ -116,6 +140,9 @@ __all__ = [
     "DroppedError",
     "EmptyCollectionError",
     "EngineMissingError",
+    "EventTimeoutError",
+    "EventsError",
+    "EventsLeftWarning",
     "FileChangedError",
     "FileError",
     "FileMissingError",
@@ -123,14 +150,20 @@ __all__ = [
     "ForeignFutureError",
     "FreestoneError",
     "FunctionLoadError",
+    "InTaskError",
     "InputLostError",
     "InputUnknownError",
     "IrreproducibleError",
     "JoinError",
+    "LockNotHeldError",
     "MissingKeyError",
     "NotAssociativeError",
     "NotSerializableError",
     "PackagesMissingError",
+    "RankFailedError",
+    "RankLostError",
+    "RunOverError",
+    "RunStuckError",
     "SamplesMissingError",
     "StorageFullError",
     "TaskCancelledError",
@@ -138,6 +171,7 @@ __all__ = [
     "TaskKilledError",
     "TaskRaisedError",
     "TaskTimeoutError",
+    "TransportError",
     "UnschedulableError",
     "UsageError",
     "WaitTimeoutError",
