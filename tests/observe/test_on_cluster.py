@@ -47,6 +47,20 @@ def test_an_explanation_of_what_waits(cluster: fs.Cluster) -> None:
     assert len(str(cluster.explain(second))) > 20
 
 
+def divide(x: int) -> float:
+    return 1 / x
+
+
+def test_an_explanation_of_what_failed(cluster: fs.Cluster) -> None:
+    future = cluster.submit(divide, 0, retries=1)
+    assert isinstance(future.exception(), ZeroDivisionError)
+    explanation = cluster.explain(future)
+    assert (explanation.stage, explanation.attempted) == ("failed", 2)
+    assert [(one.worker, one.ended) for one in explanation.attempts] == [("worker-0", "raised")] * 2
+    assert all(one.start_ns >= one.sent_ns for one in explanation.attempts)
+    assert str(explanation).startswith("'divide' failed after 2 attempts\n  attempt 1 on worker-0")
+
+
 def test_a_trace_is_written_when_it_closes(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with fs.Cluster(executors=1, memory="64MiB", disk="1GiB", trace=str(path)) as cluster:

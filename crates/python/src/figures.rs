@@ -189,6 +189,7 @@ pub fn explanation(py: Python<'_>, explanation: &Explanation) -> PyResult<Py<PyA
         "ahead": explanation.ahead,
         "resources": resources(py, &explanation.resources)?,
         "attempts": attempts,
+        "attempted": explanation.attempted,
         "replicas": labels(&explanation.replicas),
         "nbytes": explanation.nbytes,
     })

@@ -250,6 +250,8 @@ pub struct Failure {
     pub worker: Option<WorkerId>,
     /// How many attempts there were.
     pub attempts: u32,
+    /// The last of them.
+    pub last_attempts: Vec<Attempt>,
     /// What happened.
     pub why: Why,
 }
@@ -296,8 +298,10 @@ pub struct Explanation {
     pub ahead: u64,
     /// What it asks for.
     pub resources: Resources,
-    /// Each attempt: where, when it began (monotonic clock), how long it ran, how it ended.
+    /// The last attempts: where, when each began (monotonic clock), how long it ran, how it ended.
     pub attempts: Vec<Attempt>,
+    /// How many attempts there were, those that are no longer listed too.
+    pub attempted: u32,
     /// Where its output is now.
     pub replicas: Vec<WorkerId>,
     /// Bytes of its output, if known.

@@ -166,15 +166,23 @@ impl Manager {
 
     fn failure_with(&self, task: TaskSlot, why: Why) -> Arc<Failure> {
         let record = &self.tasks[task];
-        let last = record.history.as_ref().and_then(|history| history.attempts.last());
+        let history = record.history.as_ref();
+        let mut attempts = history.map_or_else(Vec::new, |history| history.attempts.clone());
+        if let Stage::Assigned { worker, running: true } = record.stage {
+            let duration_ns = self.now.saturating_sub(record.sent_ns);
+            let ended = if matches!(why, Why::Cancelled) { "cancelled" } else { "given up" };
+            let (sent_ns, ended) = (record.sent_ns, ended.to_owned());
+            attempts.push(Attempt { worker, sent_ns, start_ns: 0, duration_ns, ended });
+        }
         Arc::new(Failure {
             label: self.functions.label(record.function),
             name: self.blocks[record.outputs[0]].name,
             worker: match record.stage {
                 Stage::Assigned { worker, .. } => Some(worker),
-                _ => last.map(|attempt| attempt.worker),
+                _ => attempts.last().map(|attempt| attempt.worker),
             },
             attempts: record.attempts(),
+            last_attempts: attempts,
             why,
         })
     }

@@ -204,6 +204,7 @@ impl Manager {
             name: request.output,
             worker: None,
             attempts: 0,
+            last_attempts: Vec::new(),
             why: Why::UnknownInput(name),
         })
     }
