@@ -168,7 +168,8 @@ class Cluster:
         hoist
             Whether modules that the function imports are imported before its first call.
         worker
-            The number of the worker to run it on; by default where it can start soonest.
+            The number of the worker to run it on; by default where it can start soonest. If that
+            worker is gone, the call fails with `WorkerAbsentError`.
 
         Returns
         -------

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import freestone as fs
-from freestone.errors import ConfigurationError
+from freestone.errors import ConfigurationError, WorkerAbsentError
 
 DEADLINE_S = 60
 
@@ -85,6 +85,19 @@ def test_a_worker_that_was_let_go_is_not_started_again(cluster: fs.Cluster) -> N
     assert until(lambda: not Path(f"/proc/{pid}").exists())
     assert cluster.submit(np.sum, there).result() == sum(range(100_000))
     assert [worker.worker for worker in cluster.statistics().workers] == ["worker-0"]
+
+
+def test_a_call_for_a_worker_that_is_not_there_says_so(cluster: fs.Cluster) -> None:
+    with pytest.raises(WorkerAbsentError, match="worker-7 .*never was; there are worker-0, worker-1"):
+        cluster.submit(abs, -1, worker=7).result()
+    killed = kill_home(cluster)
+    assert until(lambda: home_of(cluster) not in ([], [killed]))
+    with pytest.raises(WorkerAbsentError, match="gone for .*worker-1, worker-2") as caught:
+        cluster.submit(abs, -1, worker=0).result()
+    assert caught.value.absent == "worker-0"
+    assert (caught.value.gone_s or 0) > 0
+    assert caught.value.present == ("worker-1", "worker-2")
+    assert cluster.submit(abs, -1, worker=2).result() == 1
 
 
 def test_forever_needs_a_folder(cluster: fs.Cluster) -> None:

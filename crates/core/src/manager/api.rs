@@ -52,8 +52,10 @@ impl Default for Config {
 pub enum Event {
     /// A client asks for something.
     Client(Request),
-    /// A worker connected (its `Hello`) or says something. `worker` is the id that the shell gave
-    /// the connection.
+    /// Somebody connected and was given this id. Its `Hello` follows, or it leaves again.
+    Connected(WorkerId),
+    /// A worker joins (its `Hello`) or says something. `worker` is the id that the shell gave the
+    /// connection.
     Worker(WorkerId, FromWorker),
     /// The connection to a worker ended.
     Left(WorkerId),
@@ -274,6 +276,15 @@ pub enum Why {
         needs: Resources,
         /// The most that any worker has, each resource for itself.
         largest: Resources,
+    },
+    /// It may only run on a worker that takes no calls.
+    WorkerAbsent {
+        /// Which.
+        worker: WorkerId,
+        /// Since when, in nanoseconds before now; none if there never was such a worker.
+        gone_ns: Option<u64>,
+        /// The workers that there are.
+        present: Vec<WorkerId>,
     },
     /// An input that is not known.
     UnknownInput(Name),

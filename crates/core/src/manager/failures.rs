@@ -17,15 +17,24 @@ const ATTEMPTS_KEPT: usize = 4;
 impl Manager {
     /// Why no worker can ever run a task, if that is so.
     pub(super) fn refusal(&self, needs: &Resources, pinned: Option<WorkerId>) -> Option<Why> {
-        let holds = match pinned {
-            Some(id) => match self.workers.get(id) {
-                Some(worker) => worker.is_active() && needs.fit(&worker.resources),
-                None => !self.workers.is_gone(id),
-            },
-            None => self.workers.slots() == 0 || self.workers.can_hold(needs),
-        };
+        if let Some(id) = pinned {
+            return self.refusal_at(id, needs);
+        }
+        let holds = self.workers.slots() == 0 || self.workers.can_hold(needs);
         let largest = self.workers.largest();
         (!holds).then_some(Why::Unschedulable { needs: *needs, largest })
+    }
+
+    /// Why a worker can never run a task, if that is so.
+    fn refusal_at(&self, id: WorkerId, needs: &Resources) -> Option<Why> {
+        if !self.workers.is_expected(id) {
+            let gone_ns = self.workers.gone_since(id).map(|since| self.now - since);
+            let active = self.workers.iter().filter(|worker| worker.is_active());
+            let present = active.map(|worker| worker.id).collect();
+            return Some(Why::WorkerAbsent { worker: id, gone_ns, present });
+        }
+        let largest = self.workers.get(id)?.resources;
+        (!needs.fit(&largest)).then_some(Why::Unschedulable { needs: *needs, largest })
     }
 
     /// Workers joined or left: fails ready tasks that none of those present can hold.
@@ -324,3 +333,7 @@ impl Manager {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "pinned_tests.rs"]
+mod tests;

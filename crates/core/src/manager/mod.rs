@@ -151,6 +151,7 @@ impl Manager {
         std::mem::swap(&mut self.out, out);
         match event {
             Event::Client(request) => self.on_request(request),
+            Event::Connected(worker) => self.workers.expect(worker),
             Event::Worker(worker, message) => self.on_message(worker, message),
             Event::Left(worker) => self.on_left(worker),
             Event::Tick => self.on_tick(),

@@ -63,6 +63,7 @@ impl Manager {
         }
         for id in self.workers.ids() {
             self.workers.rest(id);
+            self.workers.give_up(id, self.now);
             let stage = std::mem::replace(&mut self.workers[id].stage, WorkerStage::Closing);
             self.workers.retiring -= u32::from(stage == WorkerStage::Retiring);
             self.workers[id].post.cancel.clear();

@@ -209,12 +209,26 @@ impl Worker {
     }
 }
 
+/// What is known of a worker's number.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Standing {
+    /// Nobody has it.
+    #[default]
+    Unknown,
+    /// Somebody connected, and did not join so far.
+    Connected,
+    /// Its worker has joined.
+    Joined,
+    /// Its worker takes no calls any more, since then.
+    Gone(Now),
+}
+
 /// The workers, by id.
 #[derive(Default)]
 pub(super) struct Workers {
     table: Vec<Option<Box<Worker>>>,
-    /// Whether the worker of that number has ever joined.
-    seen: Vec<bool>,
+    /// What is known of each number.
+    standings: Vec<Standing>,
     kinds: Vec<Kind>,
     slots: u64,
     /// How many retire.
@@ -235,25 +249,48 @@ impl Workers {
         self.get(id).is_some_and(|worker| worker.stage != WorkerStage::Closing)
     }
 
-    /// A worker left before it joined.
-    pub fn give_up(&mut self, id: WorkerId) {
+    fn standing(&self, id: WorkerId) -> Standing {
+        self.standings.get(id.0 as usize).copied().unwrap_or_default()
+    }
+
+    fn set_standing(&mut self, id: WorkerId, standing: Standing) {
         let index = id.0 as usize;
-        if self.table.len() <= index {
-            self.table.resize_with(index + 1, || None);
-            self.seen.resize(index + 1, false);
+        if self.standings.len() <= index {
+            self.standings.resize(index + 1, Standing::Unknown);
         }
-        self.seen[index] = true;
+        self.standings[index] = standing;
+    }
+
+    /// A worker of that number is about to join.
+    pub fn expect(&mut self, id: WorkerId) {
+        if self.standing(id) == Standing::Unknown {
+            self.set_standing(id, Standing::Connected);
+        }
+    }
+
+    /// The worker of that number takes no calls from now on.
+    pub fn give_up(&mut self, id: WorkerId, now: Now) {
+        if !matches!(self.standing(id), Standing::Gone(_)) {
+            self.set_standing(id, Standing::Gone(now));
+        }
     }
 
     /// Whether no worker of that number has joined so far.
     pub fn is_yet_to_join(&self, id: WorkerId) -> bool {
-        !self.seen.get(id.0 as usize).is_some_and(|seen| *seen)
+        matches!(self.standing(id), Standing::Unknown | Standing::Connected)
     }
 
-    /// Whether a worker was here and takes no more work.
-    pub fn is_gone(&self, id: WorkerId) -> bool {
-        let seen = self.seen.get(id.0 as usize).is_some_and(|seen| *seen);
-        seen && !self.get(id).is_some_and(Worker::is_active)
+    /// Whether calls for this worker alone can wait for it: it is here, or about to join.
+    pub fn is_expected(&self, id: WorkerId) -> bool {
+        matches!(self.standing(id), Standing::Connected | Standing::Joined)
+    }
+
+    /// Since when a worker that was here takes no calls.
+    pub fn gone_since(&self, id: WorkerId) -> Option<Now> {
+        match self.standing(id) {
+            Standing::Gone(since) => Some(since),
+            _ => None,
+        }
     }
 
     /// Slots of all that take work.
@@ -282,9 +319,8 @@ impl Workers {
         self.slots += u64::from(worker.slots);
         if self.table.len() <= index {
             self.table.resize_with(index + 1, || None);
-            self.seen.resize(index + 1, false);
         }
-        self.seen[index] = true;
+        self.set_standing(id, Standing::Joined);
         self.table[index] = Some(Box::new(worker));
     }
 

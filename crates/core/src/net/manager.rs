@@ -215,6 +215,7 @@ impl Shell {
                 Connection::new(Stream::Unix(stream), self.poller.registry(), token)
             {
                 self.connections.insert(worker, connection);
+                self.handle(Event::Connected(worker));
             }
         }
     }
