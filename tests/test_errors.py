@@ -70,7 +70,7 @@ def test_slugs_are_unique_and_never_change() -> None:
         "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
         "irreproducible not-serializable packages-missing samples-missing storage-full task "
         "task-cancelled task-killed task-raised task-timeout unschedulable usage wait-timeout "
-        "worker-lost"
+        "worker-absent worker-lost"
     )
     assert " ".join(slugs) == known
 

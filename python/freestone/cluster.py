@@ -441,6 +441,7 @@ class Cluster:
         for entry in self._manager.statistics()["workers"]:
             if entry["worker"] == f"worker-{worker}":
                 self._site.let_go(entry["folder"])
+        self._settle_at(self._site.home)
         self._manager.retire(worker)
 
     def close(self) -> None:

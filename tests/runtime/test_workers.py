@@ -70,6 +70,31 @@ def test_values_go_to_the_worker_that_comes_after(cluster: fs.Cluster) -> None:
     assert cluster.submit(np.sum, cluster.put(value)).result() == value.sum()
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_values_put_while_the_home_is_down(workers: int) -> None:
+    values = [np.arange(100_000) + k for k in range(3)]
+    with fs.Cluster(workers=workers, executors=1, memory="256MiB") as cluster:
+        kill_home(cluster)
+        futures = [cluster.put(values[0]), *cluster.scatter(values[1:])]
+        assert cluster.submit(np.sum, futures[0]).result() == values[0].sum()
+        for future, value in zip(futures, values, strict=True):
+            np.testing.assert_array_equal(future.result(), value)
+
+
+def test_a_result_elsewhere_waits_for_the_next_home(cluster: fs.Cluster) -> None:
+    there = cluster.submit(np.arange, 100_000, worker=1)
+    assert there.exception() is None
+    killed = kill_home(cluster)
+    assert until(lambda: home_of(cluster) != [killed])
+    np.testing.assert_array_equal(there.result(), np.arange(100_000))
+
+
+def test_the_program_has_a_home_after_its_first_was_let_go(cluster: fs.Cluster) -> None:
+    cluster.retire(0)
+    value = np.arange(100_000)
+    np.testing.assert_array_equal(cluster.put(value).result(), value)
+
+
 def test_a_call_on_a_file_waits_for_the_next_home(cluster: fs.Cluster, file: fs.File) -> None:
     assert cluster.submit(size_of, file).result() == 100_000
     kill_home(cluster)

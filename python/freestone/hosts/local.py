@@ -180,8 +180,9 @@ class Site:
 
     @property
     def home(self) -> Node:
-        """The worker whose cache the program shares."""
-        return self.nodes[0]
+        """The worker whose cache the program shares: the first that was not let go."""
+        there = (node for node in self.nodes if node.memory_dir not in self.retired)
+        return next(there, self.nodes[0])
 
     def start(self, joined: Callable[[], list[str]], replaced: Callable[[Node], None]) -> None:
         """Start the workers and wait until all have joined.

@@ -28,13 +28,17 @@ impl Manager {
     /// Why a worker can never run a task, if that is so.
     fn refusal_at(&self, id: WorkerId, needs: &Resources) -> Option<Why> {
         if !self.workers.is_expected(id) {
-            let gone_ns = self.workers.gone_since(id).map(|since| self.now - since);
-            let active = self.workers.iter().filter(|worker| worker.is_active());
-            let present = active.map(|worker| worker.id).collect();
-            return Some(Why::WorkerAbsent { worker: id, gone_ns, present });
+            return Some(self.absence(id));
         }
         let largest = self.workers.get(id)?.resources;
         (!needs.fit(&largest)).then_some(Why::Unschedulable { needs: *needs, largest })
+    }
+
+    /// That a worker takes no calls.
+    pub(super) fn absence(&self, id: WorkerId) -> Why {
+        let gone_ns = self.workers.gone_since(id).map(|since| self.now - since);
+        let active = self.workers.iter().filter(|worker| worker.is_active());
+        Why::WorkerAbsent { worker: id, gone_ns, present: active.map(|worker| worker.id).collect() }
     }
 
     /// Workers joined or left: fails ready tasks that none of those present can hold.

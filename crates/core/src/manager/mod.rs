@@ -6,6 +6,7 @@ pub mod api;
 pub mod simulate;
 
 mod blocks;
+mod brought;
 mod check;
 mod dispatch;
 mod explain;
@@ -81,6 +82,8 @@ pub struct Manager {
     delayed: Vec<(BlockSlot, WorkerId)>,
     /// Blocks that can't be made again and are lost, and where calls may say why.
     vanished: BTreeMap<BlockSlot, WorkerId>,
+    /// Blocks that clients brought and that wait for a worker of their machine, since when.
+    stranded: BTreeMap<BlockSlot, Now>,
     closed: bool,
 }
 
@@ -138,6 +141,7 @@ impl Manager {
             absent: BTreeMap::new(),
             delayed: Vec::new(),
             vanished: BTreeMap::new(),
+            stranded: BTreeMap::new(),
             closed: false,
         }
     }

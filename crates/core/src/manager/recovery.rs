@@ -191,6 +191,7 @@ impl Manager {
             }
         }
         self.give_up_vanished(None);
+        self.give_up_stranded();
         self.restart_delayed();
         self.steal_again();
     }

@@ -9,7 +9,7 @@ use crate::wire::{Address, Assignment, ToWorker, WorkerStatus};
 use freestone_base::sizing::AHEAD_NS;
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What is sent to a worker at the end of an event, in this order: calls no longer need what is
 /// dropped, and nothing is dropped while it is pinned.
@@ -229,6 +229,8 @@ pub(super) struct Workers {
     table: Vec<Option<Box<Worker>>>,
     /// What is known of each number.
     standings: Vec<Standing>,
+    /// The machines of those that have left.
+    hosts: BTreeMap<WorkerId, String>,
     kinds: Vec<Kind>,
     slots: u64,
     /// How many retire.
@@ -328,7 +330,21 @@ impl Workers {
         self.rest(id);
         let worker = self.table.get_mut(id.0 as usize)?.take()?;
         self.retiring -= u32::from(worker.stage == WorkerStage::Retiring);
+        self.hosts.insert(id, worker.host.clone());
         Some(worker)
+    }
+
+    /// The machine of a worker, also of one that has left; empty if it is not known.
+    pub fn host_of(&self, id: WorkerId) -> &str {
+        let former = || self.hosts.get(&id).map_or("", String::as_str);
+        self.get(id).map_or_else(former, |worker| &worker.host)
+    }
+
+    /// The first worker that takes work on a machine; on any, if it is not known which.
+    pub fn neighbour(&self, host: &str) -> Option<WorkerId> {
+        let mut fits =
+            self.iter().filter(|one| one.is_active() && (host.is_empty() || one.host == host));
+        fits.next().map(|worker| worker.id)
     }
 
     /// The worker takes no more work.
