@@ -65,7 +65,7 @@ def test_more_than_memory_goes_to_disk_and_comes_back() -> None:
         small.wait(futures)
         for index, future in enumerate(futures):
             assert future.result()[-1] == index
-        total = fs.reduce(operator.add, futures)
+        total = fs.reduce(operator.add, futures, commutes=True)
         assert total.result()[0] == sum(range(30))
         assert until(lambda: small.statistics().workers[0].status.disk_nbytes > 0)
 

@@ -181,8 +181,9 @@ def test_a_task_gives_futures_with_a_cluster(cluster: fs.Cluster) -> None:
 def test_reduce(cluster: fs.Cluster) -> None:
     parts = cluster.map(add, range(100))
     assert fs.reduce(operator.add, parts).result() == 4950
+    assert fs.reduce(operator.add, parts, commutes=True).result() == 4950
     texts = cluster.map(str, range(30))
-    joined = fs.reduce(operator.add, texts, commutes=False, arity=3)
+    joined = fs.reduce(operator.add, texts, arity=3)
     assert joined.result() == "".join(map(str, range(30)))
     assert fs.reduce(operator.add, [cluster.submit(add, 9)]).result() == 9
     large = [cluster.submit(np.full, 10**5, i) for i in range(9)]
