@@ -160,8 +160,8 @@ class Cluster:
             it does to its process outlasts the call. ``"process"``: in a new interpreter.
         keep
             How long the result stays when no future and no task needs it any more: ``"task"``
-            (not at all), ``"session"``, ``"worker"``, or ``"forever"`` (on disk, for later runs, in
-            the folder that the setting `cache` names).
+            (not at all: it goes within about 0.1 s), ``"session"``, ``"worker"``, or ``"forever"``
+            (on disk, for later runs, in the folder that the setting `cache` names).
         pure
             Whether equal calls have equal results, so that one that was made before is not made
             again while its result is there.
