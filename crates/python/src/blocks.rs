@@ -122,7 +122,7 @@ fn file_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 pub fn load(py: Python<'_>, mapped: &Arc<Mapped>) -> PyResult<Py<PyAny>> {
     match mapped.form {
         Form::Value => load_value(py, mapped),
-        Form::File(_) | Form::Folder(_) => {
+        Form::File(_) => {
             let nbytes = std::fs::metadata(&mapped.path).map_err(PyOSError::new_err)?.len();
             let hold = Hold { _mapped: Arc::clone(mapped) };
             let hold = Py::new(py, hold)?;

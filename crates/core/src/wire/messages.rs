@@ -97,8 +97,6 @@ pub enum Form {
     Value,
     /// A file kept as it is, with the name that it had.
     File(String),
-    /// A folder, sent as a tar archive, with the name that it had.
-    Folder(String),
 }
 
 /// A block whose bytes lie in a node's cache.
