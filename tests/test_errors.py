@@ -11,12 +11,19 @@ from freestone.errors import FreestoneError
 
 EXAMPLES: list[FreestoneError] = [
     errors.ConfigurationError("unknown setting 'worker'", key="worker", origin="keyword"),
+    errors.NotAssociativeError(label="total", how="f(a, f(b, c))"),
+    errors.MissingKeyError(key="x", needed_by=("y", 0)),
     errors.CycleError(["a", "b", "c"]),
     errors.ForeignFutureError(label="mass", name="0123456789abcdef" * 2),
     errors.ClosedError("submit"),
     errors.NotSerializableError(
         what="argument", where="args[0]['lock']", kind="_thread.lock", label="mass"
     ),
+    errors.BlockingError("points", "labels", ours="8 blocks", theirs="9 blocks"),
+    errors.BlockShapeError("points", 7, wanted="of 10 rows", found="of 9 rows"),
+    errors.BlockTypeError("points", 7, wanted="an array of numbers", found="of type str"),
+    errors.DroppedError("points", "split it"),
+    errors.EmptyCollectionError("points", "split"),
     errors.WaitTimeoutError(timeout_s=1.5),
     errors.TaskRaisedError(label="mass", kind="uproot.DeserializationError", text="bad basket"),
     errors.TaskKilledError(label="mass", attempts=3, signal=9, worker="worker-1"),
@@ -36,6 +43,8 @@ EXAMPLES: list[FreestoneError] = [
     errors.FileUnreadableError("data/z.root"),
     errors.FileChangedError("data/z.root", "its size was 10 bytes and is 12"),
     errors.ClusterStartError("no executor answered within 30 s", log="ImportError: numpy"),
+    errors.EngineMissingError(engine="Ray", missing="no module 'ray'", cure="pip install ray"),
+    errors.JoinError(manager="tcp://n1:4000", reason="connection refused"),
     errors.WorkerLostError(worker="worker-1", reason="its process ended by SIGKILL"),
     errors.SamplesMissingError(
         file="uproot-Zmumu.root", package="scikit-hep-testdata==0.3.12", problem="is not installed"
@@ -66,11 +75,12 @@ def test_every_leaf_has_an_example() -> None:
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
-        "closed cluster cluster-start configuration cycle demo error file file-changed "
+        "block-shape block-type blocking closed cluster cluster-start collection "
+        "configuration cycle demo dropped empty-collection error file file-changed "
         "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
-        "irreproducible not-serializable packages-missing samples-missing storage-full task "
-        "task-cancelled task-killed task-raised task-timeout unschedulable usage wait-timeout "
-        "worker-absent worker-lost"
+        "irreproducible missing-key not-associative not-serializable packages-missing "
+        "samples-missing storage-full task task-cancelled task-killed task-raised "
+        "task-timeout unschedulable usage wait-timeout worker-absent worker-lost"
     )
     assert " ".join(slugs) == known
 
@@ -113,6 +123,11 @@ def test_pickling_keeps_type_message_fields_and_notes(error: FreestoneError, pro
         ("foreign-future", ValueError),
         ("closed", RuntimeError),
         ("not-serializable", TypeError),
+        ("blocking", ValueError),
+        ("block-shape", ValueError),
+        ("block-type", TypeError),
+        ("dropped", RuntimeError),
+        ("empty-collection", ValueError),
         ("wait-timeout", TimeoutError),
         ("task-timeout", TimeoutError),
         ("task-cancelled", concurrent.futures.CancelledError),

@@ -2,11 +2,13 @@
 
 use pyo3::prelude::*;
 
+mod access;
 mod blocks;
 mod codec;
 mod executor;
 mod figures;
 mod future;
+mod groups;
 mod link;
 mod manager;
 mod options;
@@ -16,13 +18,17 @@ mod worker;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::blocks::{Hold, MappedBuffer, name_file};
+    use crate::access::make_identity;
     #[pymodule_export]
-    use crate::codec::{encoding_owner, load_input};
+    use crate::blocks::{Hold, MappedBuffer, Stored, name_file};
+    #[pymodule_export]
+    use crate::codec::{encoding_owner, encoding_place, load_input};
     #[pymodule_export]
     use crate::executor::{fresh_claims, run_executor};
     #[pymodule_export]
     use crate::future::FutureBase;
+    #[pymodule_export]
+    use crate::groups::Group;
     #[pymodule_export]
     use crate::manager::Manager;
     #[pymodule_export]

@@ -6,9 +6,17 @@
     ├── UsageError                          what was asked for can't be done
     │   ├── ConfigurationError (ValueError)     a setting is unknown or has a wrong value
     │   ├── CycleError (ValueError)             tasks that wait for each other
+    │   ├── MissingKeyError (KeyError)          a key that is not in the graph
+    │   ├── NotAssociativeError (ValueError)    a reducer whose grouping matters
     │   ├── ForeignFutureError (ValueError)     a future of another cluster
     │   ├── ClosedError (RuntimeError)          the cluster was closed
-    │   └── NotSerializableError (TypeError)    a value or function can't be sent
+    │   ├── NotSerializableError (TypeError)    a value or function can't be sent
+    │   └── CollectionError                     something is wrong with a collection
+    │       ├── BlockingError (ValueError)          two that are cut into blocks differently
+    │       ├── BlockShapeError (ValueError)        a block is not of the shape that was said
+    │       ├── BlockTypeError (TypeError)          a block of a type that it can't hold
+    │       ├── DroppedError (RuntimeError)         it was dropped before
+    │       └── EmptyCollectionError (ValueError)   it has no blocks
     ├── WaitTimeoutError (TimeoutError)     the wait ended before the task did
     ├── TaskError                           a task failed for good
     │   ├── TaskRaisedError (RuntimeError)      it raised what can't be raised again here
@@ -27,6 +35,8 @@
     │   └── FileChangedError                    not what it was when it was named
     ├── ClusterError                        the machinery itself
     │   ├── ClusterStartError (RuntimeError)
+    │   ├── EngineMissingError (ImportError)    the engine of a host is not installed
+    │   ├── JoinError (ConnectionError)         a worker can't join, or lost its manager
     │   └── WorkerLostError (ConnectionError)
     └── DemoError                           the main job, `freestone demo`
         ├── SamplesMissingError (FileNotFoundError)  the measured events are not installed
@@ -44,13 +54,23 @@ from freestone.errors.base import (
     attach_remote,
     did_you_mean,
 )
+from freestone.errors.collection import (
+    BlockingError,
+    BlockShapeError,
+    BlockTypeError,
+    CollectionError,
+    DroppedError,
+    EmptyCollectionError,
+)
 from freestone.errors.data import (
     ClusterError,
     ClusterStartError,
+    EngineMissingError,
     FileChangedError,
     FileError,
     FileMissingError,
     FileUnreadableError,
+    JoinError,
     StorageFullError,
     WorkerLostError,
 )
@@ -77,18 +97,27 @@ from freestone.errors.usage import (
     ConfigurationError,
     CycleError,
     ForeignFutureError,
+    MissingKeyError,
+    NotAssociativeError,
     NotSerializableError,
     UsageError,
     WaitTimeoutError,
 )
 
 __all__ = [
+    "BlockShapeError",
+    "BlockTypeError",
+    "BlockingError",
     "ClosedError",
     "ClusterError",
     "ClusterStartError",
+    "CollectionError",
     "ConfigurationError",
     "CycleError",
     "DemoError",
+    "DroppedError",
+    "EmptyCollectionError",
+    "EngineMissingError",
     "FileChangedError",
     "FileError",
     "FileMissingError",
@@ -99,6 +128,9 @@ __all__ = [
     "InputLostError",
     "InputUnknownError",
     "IrreproducibleError",
+    "JoinError",
+    "MissingKeyError",
+    "NotAssociativeError",
     "NotSerializableError",
     "PackagesMissingError",
     "SamplesMissingError",

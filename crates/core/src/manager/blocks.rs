@@ -182,6 +182,12 @@ impl Block {
             .is_some_and(|extra| !extra.adopting.is_empty() || extra.reducing.is_some())
     }
 
+    /// Whether a worker was sent `Adopt` for it and has not answered.
+    pub fn is_to_be_adopted_by(&self, id: WorkerId) -> bool {
+        let extra = self.extra.as_ref();
+        extra.is_some_and(|extra| extra.adopting.iter().any(|one| one.worker == Some(id)))
+    }
+
     pub fn is_available(&self) -> bool {
         match &self.data {
             Data::Inline(_) => true,
@@ -244,6 +250,11 @@ impl Block {
             checksum: stored.checksum,
             form: stored.form.as_deref().cloned().unwrap_or(Form::Value),
         })
+    }
+
+    /// Whether it is of use only where it is.
+    pub fn is_group(&self) -> bool {
+        self.stored().is_some_and(|stored| stored.form.as_deref() == Some(&Form::Group))
     }
 
     pub fn as_input(&self) -> Option<Input> {

@@ -30,7 +30,11 @@ impl Manager {
         if !self.workers.is_expected(id) {
             return Some(self.absence(id));
         }
-        let largest = self.workers.get(id)?.resources;
+        let worker = self.workers.get(id)?;
+        if !worker.is_active() {
+            return Some(self.absence(id));
+        }
+        let largest = worker.resources;
         (!needs.fit(&largest)).then_some(Why::Unschedulable { needs: *needs, largest })
     }
 

@@ -165,18 +165,22 @@ impl Manager {
         }
     }
 
-    /// Fails a task one of whose inputs has failed or can't be made again.
+    /// Fails a task one of whose inputs has failed or can't be made again; what a worker can adopt
+    /// again comes.
     fn refuse_without_producer(&mut self, task: TaskSlot) {
-        let mut inputs = self.tasks[task].inputs.iter().copied();
-        let lost = inputs.find(|slot| {
-            !self.blocks[*slot].is_available() && self.blocks[*slot].producer.is_none()
-        });
-        let Some(slot) = lost else { return };
-        self.demand(slot);
-        if let (Some(failure), Some(_)) =
-            (self.blocks[slot].failure().cloned(), self.tasks.get(task))
-        {
-            self.fail_task(task, &failure);
+        for slot in self.tasks[task].inputs.clone() {
+            let block = &self.blocks[slot];
+            if block.is_available() || block.producer.is_some() {
+                continue;
+            }
+            self.demand(slot);
+            // To fail a block is to fail the tasks that need it, unless it had failed before.
+            if self.tasks.get(task).is_none() {
+                return;
+            }
+            if let Some(failure) = self.blocks[slot].failure().cloned() {
+                return self.fail_task(task, &failure);
+            }
         }
     }
 
@@ -189,6 +193,7 @@ impl Manager {
 
     /// A task no longer uses its inputs: it is done (and may be kept as lineage) or gone.
     pub(super) fn end_use(&mut self, task: TaskSlot, as_lineage: bool) {
+        self.end_first(task);
         for index in 0..self.tasks[task].inputs.len() {
             let slot = self.tasks[task].inputs[index];
             let block = &mut self.blocks[slot];

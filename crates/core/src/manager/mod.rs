@@ -8,6 +8,8 @@ pub mod simulate;
 mod blocks;
 mod brought;
 mod check;
+mod clocks;
+mod comeback;
 mod dispatch;
 mod explain;
 mod failures;
@@ -17,14 +19,19 @@ mod hash;
 mod kinds;
 mod lifetime;
 mod members;
+#[cfg(test)]
+mod near_tests;
+mod order;
 mod origins;
 mod placement;
 mod ready;
 mod recent;
 mod recovery;
 mod reduction;
+mod replication;
 mod reports;
 mod retirement;
+mod speculation;
 mod statistics;
 mod stealing;
 mod submission;
@@ -84,6 +91,14 @@ pub struct Manager {
     vanished: BTreeMap<BlockSlot, WorkerId>,
     /// Blocks that clients brought and that wait for a worker of their machine, since when.
     stranded: BTreeMap<BlockSlot, Now>,
+    /// First attempts of tasks that were given to a second worker.
+    firsts: BTreeMap<TaskSlot, speculation::First>,
+    /// Blocks that should have more than one replica, and which of them was looked at last.
+    hot: BTreeMap<BlockSlot, replication::Hot>,
+    replicated_last: Option<BlockSlot>,
+    /// Workers that were lost, since when.
+    lost_workers: u32,
+    began_ns: Now,
     closed: bool,
 }
 
@@ -142,6 +157,11 @@ impl Manager {
             delayed: Vec::new(),
             vanished: BTreeMap::new(),
             stranded: BTreeMap::new(),
+            firsts: BTreeMap::new(),
+            hot: BTreeMap::new(),
+            replicated_last: None,
+            lost_workers: 0,
+            began_ns: 0,
             closed: false,
         }
     }
@@ -152,6 +172,9 @@ impl Manager {
     /// changes, not on how many tasks and workers there are.
     pub fn handle(&mut self, event: Event, now: Now, out: &mut Vec<Action>) {
         self.now = self.now.max(now);
+        if self.began_ns == 0 {
+            self.began_ns = self.now;
+        }
         std::mem::swap(&mut self.out, out);
         match event {
             Event::Client(request) => self.on_request(request),

@@ -22,6 +22,8 @@ impl Manager {
         if self.config.trace {
             self.out.push(Action::Trace(Record::Left { worker: id, at_ns: self.now }));
         }
+        self.lost_workers += u32::from(worker.is_active());
+        self.forget_firsts(id);
         let mut tasks = self.take_back(&worker);
         tasks.extend(self.take_queue(id, std::mem::take(&mut worker.queue)));
         self.end_transfers_of(&worker);
@@ -194,5 +196,7 @@ impl Manager {
         self.give_up_stranded();
         self.restart_delayed();
         self.steal_again();
+        self.replicate_again();
+        self.speculate();
     }
 }

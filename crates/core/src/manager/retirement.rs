@@ -98,7 +98,9 @@ impl Manager {
     /// Whether a block is needed beyond this worker, and has no other replica.
     fn is_only_at(&self, slot: BlockSlot, id: WorkerId) -> bool {
         self.blocks.get(slot).is_some_and(|block| {
-            block.replicas() == [id] && (block.is_wanted() || block.keep == Keep::Session)
+            block.replicas() == [id]
+                && !block.is_group()
+                && (block.is_wanted() || block.keep == Keep::Session)
         })
     }
 
@@ -108,7 +110,7 @@ impl Manager {
         if targets.any(|target| self.workers.get(target).is_some_and(Worker::is_active)) {
             return true;
         }
-        let Some(target) = self.workers.least_filled(8) else { return false };
+        let Some(target) = self.workers.least_filled(8, |_| true) else { return false };
         self.want(slot, target);
         true
     }

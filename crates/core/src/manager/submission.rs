@@ -171,6 +171,7 @@ impl Manager {
             function: submission.function,
             stage: Stage::Waiting { missing: 0 },
             pinned: submission.worker,
+            near: submission.near,
             priority: submission.priority,
             depth,
             attempt: 0,

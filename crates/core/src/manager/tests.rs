@@ -117,6 +117,9 @@ impl Play {
 
 pub(super) fn hello(slots: u32, resources: Resources, blocks: Vec<BlockDesc>) -> FromWorker {
     FromWorker::Hello {
+        former: None,
+        boot: String::new(),
+        now_ns: 0,
         protocol: PROTOCOL,
         key: String::new(),
         resources,
@@ -140,6 +143,7 @@ pub(super) fn call(output: u32, inputs: &[u32]) -> Submission {
         retries: 0,
         priority: 0,
         worker: None,
+        near: None,
         tickets: smallvec![Ticket(u64::from(output))],
     }
 }

@@ -205,10 +205,14 @@ impl Manager {
         }
         self.touch(id);
         let slot = self.blocks.find(&name);
-        let active = slot.and_then(|slot| self.finish_want(slot, id));
+        // A worker that has adopted a block may still be receiving it, and says so later.
+        let adopted =
+            fetched.is_none() && slot.is_some_and(|slot| self.blocks[slot].is_to_be_adopted_by(id));
+        let ended = slot.filter(|_| !adopted);
+        let active = ended.and_then(|slot| self.finish_want(slot, id));
         self.add_replica(desc, id);
         let Some(slot) = slot else { return };
-        if fetched.is_none() {
+        if adopted {
             self.on_adopted(slot, id);
         }
         if let Some(source) = active {
@@ -294,7 +298,10 @@ impl Manager {
         if (missing_there && !stale) || failures >= MOST_FAILURES {
             self.remove_replica(slot, source);
         }
-        if users == 0 && self.blocks.get(slot).is_some() {
+        let block = self.blocks.get(slot);
+        let is_there = block.is_some_and(|block| block.is_at(target));
+        let closing = self.workers.get(target).is_some_and(Worker::is_closing);
+        if block.is_some() && (users == 0 || is_there || closing) {
             self.remove_want(slot, target);
         } else if failures < HASTY_FAILURES {
             self.restart(slot, target);

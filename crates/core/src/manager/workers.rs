@@ -43,6 +43,8 @@ pub(super) struct Worker {
     pub folder: String,
     pub status: WorkerStatus,
     pub seen_ns: Now,
+    /// How much its clock is behind the manager's.
+    pub behind_ns: i64,
     pub done: u64,
     /// The number of its kind, and its place among those of that kind.
     pub kind: usize,
@@ -102,6 +104,7 @@ impl Worker {
             folder: String::new(),
             status: WorkerStatus::default(),
             seen_ns: 0,
+            behind_ns: 0,
             done: 0,
             kind: 0,
             load: 0,
@@ -169,6 +172,12 @@ impl Worker {
         let known = self.defined[word] & bit != 0;
         self.defined[word] |= bit;
         known
+    }
+
+    /// Whether it could ever hold a call that asks for `needs`. One without executors holds none,
+    /// only blocks.
+    pub fn can_hold(&self, needs: &Resources) -> bool {
+        self.slots > 0 && needs.fit(&self.resources)
     }
 
     /// How many calls that ask for `needs` can run here at once.
@@ -317,7 +326,7 @@ impl Workers {
         let kind = &mut self.kinds[worker.kind];
         kind.ceiling = larger(&kind.ceiling, &worker.resources);
         worker.load = worker.current_load();
-        self.kinds[worker.kind].order.insert((worker.load, id));
+        self.kinds[worker.kind].order.insert(worker.load, id);
         self.slots += u64::from(worker.slots);
         if self.table.len() <= index {
             self.table.resize_with(index + 1, || None);
@@ -351,7 +360,7 @@ impl Workers {
     pub fn rest(&mut self, id: WorkerId) {
         let Some(worker) = self.get(id) else { return };
         let (kind, load, slots) = (worker.kind, worker.load, worker.slots);
-        if self.kinds[kind].order.remove(&(load, id)) {
+        if self.kinds[kind].order.remove(load, id) {
             self.slots -= u64::from(slots);
         }
     }
@@ -366,8 +375,8 @@ impl Workers {
         worker.load = new;
         let kind = worker.kind;
         let order = &mut self.kinds[kind].order;
-        order.remove(&(old, id));
-        order.insert((new, id));
+        order.remove(old, id);
+        order.insert(new, id);
     }
 
     /// The least loaded worker that could ever hold a call that asks for `needs`.
@@ -394,13 +403,19 @@ impl Workers {
 
     /// The most loaded few of each kind.
     pub fn most_loaded(&self) -> impl Iterator<Item = WorkerId> + '_ {
-        self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| *id))
+        self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| id))
     }
 
-    /// Among some least loaded workers, the one with the fewest bytes.
-    pub fn least_filled(&self, most: usize) -> Option<WorkerId> {
-        let some = self.kinds.iter().flat_map(|kind| kind.order.iter().take(most));
-        some.map(|(_, id)| *id).min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
+    /// Among some least loaded workers that pass, the one with the fewest bytes.
+    pub fn least_filled(&self, most: usize, passes: impl Fn(WorkerId) -> bool) -> Option<WorkerId> {
+        let passing = |kind: &Kind| {
+            let each = kind.order.iter().map(|(_, id)| id).filter(|id| passes(*id));
+            each.take(most).collect::<Vec<_>>()
+        };
+        self.kinds
+            .iter()
+            .flat_map(passing)
+            .min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
     }
 
     /// Some workers with free slots.
@@ -409,7 +424,7 @@ impl Workers {
             .kinds
             .iter()
             .flat_map(|kind| kind.order.iter().take_while(|(load, _)| *load < 64).take(most));
-        all.map(|(_, id)| *id).collect()
+        all.map(|(_, id)| id).collect()
     }
 
     /// Whether some worker that takes work could hold a call that asks for `needs`.

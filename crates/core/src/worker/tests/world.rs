@@ -312,7 +312,9 @@ impl World {
             }
             // Seen when it was said: what came before it in one go may have changed more since.
             FromWorker::Status(_) => {}
-            FromWorker::Hello { .. } | FromWorker::Done(_) => panic!("{message:?}"),
+            FromWorker::Hello { .. } | FromWorker::Done(_) | FromWorker::Leaving => {
+                panic!("{message:?}")
+            }
         }
     }
 
