@@ -37,6 +37,7 @@ fn submit(cluster: &mut Cluster, number: u64, seconds: u64, nbytes: u64, options
         retries: 0,
         priority: 0,
         worker: None,
+        near: None,
         tickets: [Ticket(number)].into_iter().collect(),
     }]));
 }
