@@ -186,15 +186,16 @@ class Cluster(OnEngines, Questions):
             it does to its process outlasts the call. ``"process"``: in a new interpreter.
         keep
             How long the result stays when no future and no task needs it any more: ``"task"``
-            (not at all), ``"session"``, ``"worker"``, or ``"forever"`` (on disk, for later runs, in
-            the folder that the setting `cache` names).
+            (not at all: it goes within about 0.1 s), ``"session"``, ``"worker"``, or ``"forever"``
+            (on disk, for later runs, in the folder that the setting `cache` names).
         pure
             Whether equal calls have equal results, so that one that was made before is not made
             again while its result is there.
         hoist
             Whether modules that the function imports are imported before its first call.
         worker
-            The number of the worker to run it on; by default where it can start soonest.
+            The number of the worker to run it on; by default where it can start soonest. If that
+            worker is gone, the call fails with `WorkerAbsentError`.
         replicas
             On how many workers its result should be, unless it is small: what is lost with one
             need not be made again. By default 1; where workers are lost, the cluster makes a second
@@ -528,6 +529,7 @@ class Cluster(OnEngines, Questions):
         for entry in self._manager.statistics()["workers"]:
             if entry["worker"] == f"worker-{worker}":
                 self._site.let_go(entry["folder"])
+        self._settle_at(self._site.home)
         self._manager.retire(worker)
 
     def close(self) -> None:

@@ -225,8 +225,9 @@ class Site:
 
     @property
     def home(self) -> Node:
-        """The worker whose cache the program shares."""
-        return self.nodes[0]
+        """The worker whose cache the program shares: the first that was not let go."""
+        there = (node for node in self.nodes if node.memory_dir not in self.retired)
+        return next(there, self.nodes[0])
 
     @property
     def listening(self) -> tuple[str, str, tuple[str, str]] | None:

@@ -18,18 +18,18 @@ fn block(form: Form) -> BlockDesc {
     BlockDesc { name: name(1), nbytes: 1 << 33, checksum: u64::MAX, form }
 }
 
-fn forms() -> [Form; 3] {
-    [Form::Value, Form::File("a file".to_owned()), Form::Folder("a folder".to_owned())]
+pub fn forms() -> [Form; 2] {
+    [Form::Value, Form::File("a file".to_owned())]
 }
 
 fn assignment() -> Assignment {
-    let [value, file, folder] = forms().map(|form| Input::Stored(block(form)));
+    let [value, file] = forms().map(|form| Input::Stored(block(form)));
     Assignment {
         task: TaskId::new(3, 70_000),
         attempt: 2,
         function: FunctionId(5),
         arguments: vec![9; 40].into(),
-        inputs: vec![Input::Inline(vec![1, 2, 3].into()), value, file, folder],
+        inputs: vec![Input::Inline(vec![1, 2, 3].into()), value, file],
         outputs: smallvec![name(2), name(3)],
         options: Arc::new(CallOptions {
             resources: Resources { cores: 2, gpus: 1, memory: 1 << 40, disk: 3 },
@@ -77,7 +77,7 @@ pub fn to_worker() -> Vec<ToWorker> {
     ]
 }
 
-fn failures() -> Vec<TaskFailure> {
+pub fn failures() -> Vec<TaskFailure> {
     vec![
         TaskFailure::Raised(Box::new(RaisedException {
             pickled: vec![1; 30].into(),
@@ -95,7 +95,7 @@ fn failures() -> Vec<TaskFailure> {
     ]
 }
 
-fn outputs() -> smallvec::SmallVec<[Output; 1]> {
+pub fn outputs() -> smallvec::SmallVec<[Output; 1]> {
     smallvec![Output::Inline(vec![5; 20].into()), Output::Stored(block(Form::Value))]
 }
 
@@ -195,6 +195,11 @@ pub fn answers() -> Vec<BlockAnswer> {
         BlockAnswer::Missing,
         BlockAnswer::Refused("no".to_owned()),
     ]
+}
+
+/// Descriptions of blocks that are kept.
+pub fn kept() -> Vec<BlockDesc> {
+    forms().map(block).to_vec()
 }
 
 /// Files of values with some parts and with none.
