@@ -18,12 +18,12 @@ fn block(form: Form) -> BlockDesc {
     BlockDesc { name: name(1), nbytes: 1 << 33, checksum: u64::MAX, form }
 }
 
-pub fn forms() -> [Form; 2] {
-    [Form::Value, Form::File("a file".to_owned())]
+pub fn forms() -> [Form; 3] {
+    [Form::Value, Form::File("a file".to_owned()), Form::Group]
 }
 
 fn assignment() -> Assignment {
-    let [value, file] = forms().map(|form| Input::Stored(block(form)));
+    let [value, file, _] = forms().map(|form| Input::Stored(block(form)));
     Assignment {
         task: TaskId::new(3, 70_000),
         attempt: 2,
@@ -133,6 +133,7 @@ pub fn from_worker() -> Vec<FromWorker> {
         },
         FromWorker::Pinned { name: name(1), path: Some("/path".to_owned()) },
         FromWorker::Lost { names: vec![name(1), name(2)], reason: "gone".to_owned() },
+        FromWorker::Leaving,
         FromWorker::Status(WorkerStatus { memory_nbytes: 1 << 35, ..WorkerStatus::default() }),
     ]
 }
@@ -161,6 +162,8 @@ pub fn to_executor() -> Vec<ToExecutor> {
         },
         ToExecutor::Calls(vec![call.clone(), call]),
         ToExecutor::Resume,
+        ToExecutor::Opened { group: name(1), paths: Some(vec!["/p".to_owned(), "/q".to_owned()]) },
+        ToExecutor::Forget(vec![name(1), name(2)]),
         ToExecutor::Shutdown,
     ]
 }
@@ -175,6 +178,7 @@ pub fn from_executor() -> Vec<FromExecutor> {
             unmapped: vec![name(1), name(2)],
         },
         FromExecutor::Stored(block(Form::Value)),
+        FromExecutor::Open { group: name(1), members: vec![name(2), name(3)] },
     ]
 }
 
