@@ -23,13 +23,13 @@ pub fn forms() -> [Form; 3] {
 }
 
 fn assignment() -> Assignment {
-    let [value, file, _] = forms().map(|form| Input::Stored(block(form)));
+    let [value, file, group] = forms().map(|form| Input::Stored(block(form)));
     Assignment {
         task: TaskId::new(3, 70_000),
         attempt: 2,
         function: FunctionId(5),
         arguments: vec![9; 40].into(),
-        inputs: vec![Input::Inline(vec![1, 2, 3].into()), value, file],
+        inputs: vec![Input::Inline(vec![1, 2, 3].into()), value, file, group],
         outputs: smallvec![name(2), name(3)],
         options: Arc::new(CallOptions {
             resources: Resources { cores: 2, gpus: 1, memory: 1 << 40, disk: 3 },
@@ -135,6 +135,7 @@ pub fn from_worker() -> Vec<FromWorker> {
         FromWorker::Lost { names: vec![name(1), name(2)], reason: "gone".to_owned() },
         FromWorker::Leaving,
         FromWorker::Status(WorkerStatus { memory_nbytes: 1 << 35, ..WorkerStatus::default() }),
+        FromWorker::Leaving,
     ]
 }
 
@@ -162,8 +163,8 @@ pub fn to_executor() -> Vec<ToExecutor> {
         },
         ToExecutor::Calls(vec![call.clone(), call]),
         ToExecutor::Resume,
-        ToExecutor::Opened { group: name(1), paths: Some(vec!["/p".to_owned(), "/q".to_owned()]) },
-        ToExecutor::Forget(vec![name(1), name(2)]),
+        ToExecutor::Opened { group: name(3), paths: Some(vec!["/a".to_owned(), "/b".to_owned()]) },
+        ToExecutor::Forget(vec![name(3), name(4)]),
         ToExecutor::Shutdown,
     ]
 }
@@ -178,7 +179,7 @@ pub fn from_executor() -> Vec<FromExecutor> {
             unmapped: vec![name(1), name(2)],
         },
         FromExecutor::Stored(block(Form::Value)),
-        FromExecutor::Open { group: name(1), members: vec![name(2), name(3)] },
+        FromExecutor::Open { group: name(3), members: vec![name(1), name(2)] },
     ]
 }
 
