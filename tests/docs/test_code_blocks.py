@@ -15,6 +15,7 @@ LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\)")
 NEEDS = {
     "docs/howto/joblib.md": ("joblib", "sklearn"),
     "docs/howto/observe.md": ("pyarrow",),
+    "docs/tutorial/dask.md": ("dask", "pandas"),
     "docs/tutorial/z-peak.md": ("uproot", "skhep_testdata", "scipy"),
 }
 LONGEST_S = 120
