@@ -4,7 +4,7 @@ import argparse
 import subprocess
 import sys
 
-NAMES = ("calls", "blocks", "imports", "manager")
+NAMES = ("calls", "blocks", "imports", "manager", "split")
 
 
 def main() -> int:

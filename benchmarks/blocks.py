@@ -7,7 +7,11 @@ processes with the best of several buffer sizes.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+# As a script, too: python benchmarks/NAME.py
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import common, plots, turns
 from benchmarks.holders.arrays import MIB, size_name

@@ -8,8 +8,12 @@ minutes for a case runs as many calls as fit in a few seconds; `count` tells how
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
+
+# As a script, too: python benchmarks/NAME.py
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import common, plots, turns
 from benchmarks.cases import COUNTS, ROUND_TRIPS, SYSTEMS

@@ -7,6 +7,7 @@ one that hangs or dies is reported and does not take the benchmark along.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import importlib
 import json
 import os
@@ -69,6 +70,13 @@ def _environment(folder: str) -> dict[str, str]:
     return {**os.environ, **temporary, "PYTHONPATH": str(ROOT), "PATH": path}
 
 
+def _end_with_parent() -> None:
+    """Have the kernel end this process when the benchmark dies, however it does; Linux only."""
+    if sys.platform == "linux":
+        set_death_signal = 1
+        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGTERM)
+
+
 def main() -> None:
     """Carry out one turn, on the other side of `take`."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.turns", description=main.__doc__)
@@ -76,6 +84,7 @@ def main() -> None:
     parser.add_argument("arguments", type=json.loads)
     parser.add_argument("out", type=Path)
     options = parser.parse_args()
+    _end_with_parent()
     module, name = options.target.split(":")
     try:
         found = getattr(importlib.import_module(module), name)(**options.arguments)

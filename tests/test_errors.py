@@ -11,12 +11,19 @@ from freestone.errors import FreestoneError
 
 EXAMPLES: list[FreestoneError] = [
     errors.ConfigurationError("unknown setting 'worker'", key="worker", origin="keyword"),
+    errors.NotAssociativeError(label="total", how="f(a, f(b, c))"),
+    errors.MissingKeyError(key="x", needed_by=("y", 0)),
     errors.CycleError(["a", "b", "c"]),
     errors.ForeignFutureError(label="mass", name="0123456789abcdef" * 2),
     errors.ClosedError("submit"),
     errors.NotSerializableError(
         what="argument", where="args[0]['lock']", kind="_thread.lock", label="mass"
     ),
+    errors.BlockingError("points", "labels", ours="8 blocks", theirs="9 blocks"),
+    errors.BlockShapeError("points", 7, wanted="of 10 rows", found="of 9 rows"),
+    errors.BlockTypeError("points", 7, wanted="an array of numbers", found="of type str"),
+    errors.DroppedError("points", "split it"),
+    errors.EmptyCollectionError("points", "split"),
     errors.WaitTimeoutError(timeout_s=1.5),
     errors.TaskRaisedError(label="mass", kind="uproot.DeserializationError", text="bad basket"),
     errors.TaskKilledError(label="mass", attempts=3, signal=9, worker="worker-1"),
@@ -33,16 +40,18 @@ EXAMPLES: list[FreestoneError] = [
     errors.FileUnreadableError("data/z.root"),
     errors.FileChangedError("data/z.root", "its size was 10 bytes and is 12"),
     errors.ClusterStartError("no executor answered within 30 s", log="ImportError: numpy"),
+    errors.EngineMissingError(engine="Ray", missing="no module 'ray'", cure="pip install ray"),
+    errors.JoinError(manager="tcp://n1:4000", reason="connection refused"),
     errors.WorkerLostError(worker="worker-1", reason="its process ended by SIGKILL"),
-    errors.RankFailedError("a task of rank 1 failed: it panicked", rank=1),
-    errors.RankLostError("rank 1 is lost: its process was killed by SIGKILL", rank=1),
-    errors.RunStuckError("the run is stuck: every rank is idle", report="rank 0: nothing"),
-    errors.RunOverError("the run is over: nothing can be fired any more"),
-    errors.BadEventError("there is no rank 2: the run has 2, from 0 to 1"),
-    errors.InTaskError("drain was called inside of a task: only the program can wait for all"),
-    errors.EventTimeoutError("after 1s there was still no 'e' from any rank"),
-    errors.LockNotHeldError("lock 'a' is not held by this task: unlock what was locked, once"),
-    errors.TransportError("descriptor 7 is not of memory that ranks share"),
+    errors.RankFailedError("'total' of rank 1 raised Odd: 7 (it can't be sent)", rank=1),
+    errors.RankLostError("rank 1 is lost: its process exited with 3; see stderr", rank=1),
+    errors.RunStuckError("the run is stuck; fire what is waited for", report="rank 0: nothing"),
+    errors.RunOverError("the run is over; submit, fire and wait before the program ends"),
+    errors.BadEventError("there is no rank 2; the run has 2, from 0 to 1"),
+    errors.InTaskError("drain was called inside of a task; only the program can wait for all"),
+    errors.EventTimeoutError("after 1s there was still no 'e' from any rank; is it fired?"),
+    errors.LockNotHeldError("lock 'a' is not held by this task; unlock what was locked, once"),
+    errors.TransportError("rank 1 sent 7 bytes of no meaning; do all ranks run this version?"),
     errors.SamplesMissingError(
         file="uproot-Zmumu.root", package="scikit-hep-testdata==0.3.12", problem="is not installed"
     ),
@@ -72,11 +81,14 @@ def test_every_leaf_has_an_example() -> None:
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
-        "closed cluster cluster-start configuration cycle demo error file file-changed "
-        "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
-        "irreproducible not-serializable packages-missing samples-missing storage-full task "
-        "task-cancelled task-killed task-raised task-timeout unschedulable usage wait-timeout "
-        "worker-lost"
+        "bad-event block-shape block-type blocking closed cluster cluster-start collection "
+        "configuration cycle demo dropped empty-collection engine-missing error event-timeout events "
+        "file file-changed "
+        "file-missing file-unreadable foreign-future function-load in-task input-lost input-unknown "
+        "irreproducible join lock-not-held missing-key not-associative not-serializable packages-missing rank-failed "
+        "rank-lost run-over run-stuck "
+        "samples-missing storage-full task task-cancelled task-killed task-raised task-timeout "
+        "transport unschedulable usage wait-timeout worker-lost"
     )
     assert " ".join(slugs) == known
 
@@ -119,6 +131,11 @@ def test_pickling_keeps_type_message_fields_and_notes(error: FreestoneError, pro
         ("foreign-future", ValueError),
         ("closed", RuntimeError),
         ("not-serializable", TypeError),
+        ("blocking", ValueError),
+        ("block-shape", ValueError),
+        ("block-type", TypeError),
+        ("dropped", RuntimeError),
+        ("empty-collection", ValueError),
         ("wait-timeout", TimeoutError),
         ("task-timeout", TimeoutError),
         ("task-cancelled", concurrent.futures.CancelledError),

@@ -18,25 +18,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from freestone import graph
     from freestone.cluster import Cluster, as_completed, current, wait
+    from freestone.collections import Array, Bag, Frame
+    from freestone.environments import prepare, untar
     from freestone.errors import FreestoneError
     from freestone.files import File, file
     from freestone.future import Future
+    from freestone.partitions import Partition, split
     from freestone.reduction import reduce
     from freestone.tasks import Task, task
 
 __all__ = [
+    "Array",
+    "Bag",
     "Cluster",
     "File",
+    "Frame",
     "FreestoneError",
     "Future",
+    "Partition",
     "Task",
     "__version__",
     "as_completed",
     "current",
     "file",
+    "graph",
+    "prepare",
     "reduce",
+    "split",
     "task",
+    "untar",
     "wait",
 ]
 
@@ -44,24 +56,40 @@ __version__ = "0.1.0"
 
 # Loaded when they are first used: a command line that only prints a figure starts at once.
 _HOMES = {
+    "Array": "collections",
+    "Bag": "collections",
     "Cluster": "cluster",
     "File": "files",
+    "Frame": "collections",
     "FreestoneError": "errors",
     "Future": "future",
+    "Partition": "partitions",
     "Task": "tasks",
     "as_completed": "cluster",
     "current": "cluster",
     "file": "files",
+    "prepare": "environments",
     "reduce": "reduction",
+    "split": "partitions",
     "task": "tasks",
+    "untar": "environments",
     "wait": "cluster",
 }
 
 
+_MODULES = ("graph",)
+# Surfaces that give a class of the runtime a method.
+_ABOVE = {"cluster": ("graph",)}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"freestone.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'freestone' has no attribute {name!r}")
     home = import_module(f"freestone.{_HOMES[name]}")
+    for surface in _ABOVE.get(_HOMES[name], ()):
+        import_module(f"freestone.{surface}")
     for public, module in _HOMES.items():
         if module == _HOMES[name]:
             globals()[public] = getattr(home, public)

@@ -1,7 +1,7 @@
 """The native half: manager, worker and executor. Not for users; see `freestone.Cluster`."""
 
 from collections.abc import Iterable
-from typing import Any, final
+from typing import Any, Literal, final
 
 from typing_extensions import disjoint_base
 
@@ -11,15 +11,19 @@ __all__ = [
     "EventMemory",
     "EventRank",
     "FutureBase",
+    "Group",
     "Hold",
     "Manager",
     "MappedBuffer",
     "Options",
+    "Stored",
     "Watch",
     "current_rank",
     "encoding_owner",
+    "encoding_place",
     "fresh_claims",
     "load_input",
+    "make_identity",
     "name_file",
     "run_executor",
     "run_worker",
@@ -63,8 +67,10 @@ class Options:
         retries: int = 0,
         priority: int = 0,
         worker: int | None = None,
+        near: int | Literal["input"] | None = None,
         pure: bool = True,
         outputs: int = 1,
+        replicas: int = 1,
     ) -> Options: ...
 
 @final
@@ -83,7 +89,10 @@ class Manager:
         transfers_in: int,
         transfers_out: int,
         trace: bool,
+        listen: tuple[str, str, tuple[str, str]] | None = None,
     ) -> Manager: ...
+    @property
+    def address(self) -> str: ...
     @property
     def closed(self) -> bool: ...
     def set_home(self, worker: int, memory: tuple[str, int], disk: tuple[str, int]) -> None: ...
@@ -108,6 +117,7 @@ class Manager:
     ) -> tuple[bytes, tuple[Any, ...], dict[str, Any] | None]: ...
     def cancel(self, futures: list[Any]) -> None: ...
     def who_has(self, futures: list[Any]) -> list[list[str]]: ...
+    def locate(self, futures: list[Any]) -> tuple[bytes, bytes, bytes]: ...
     def explain(self, future: FutureBase) -> dict[str, Any]: ...
     def statistics(self) -> dict[str, Any]: ...
     def retire(self, worker: int) -> None: ...
@@ -131,11 +141,34 @@ class MappedBuffer:
     def __len__(self) -> int: ...
 
 @final
+class Stored:
+    """A result that becomes a block in its worker's cache, however small it is."""
+
+    def __new__(cls, value: Any) -> Stored: ...
+    @property
+    def value(self) -> Any: ...
+
+@final
+class Group:
+    """A result that is kept as the names of the call's inputs, not as their bytes.
+
+    Wherever it is an input, it is what ``make(*args)`` returns for the call's arguments.
+    """
+
+    def __new__(cls, value: Any, make: Any) -> Group: ...
+    @property
+    def value(self) -> Any: ...
+    @property
+    def make(self) -> Any: ...
+
+@final
 class Hold:
     """Keeps a file block in place while a `freestone.File` lives."""
 
 def encoding_owner() -> Any: ...
+def encoding_place(place: str) -> bool: ...
 def load_input(position: int) -> Any: ...
+def make_identity(days: int) -> tuple[str, str]: ...
 def name_file(path: str) -> tuple[str, int]: ...
 def fresh_claims() -> bytes: ...
 def run_executor(
@@ -152,6 +185,9 @@ def run_worker(
     *,
     manager: str,
     key: str,
+    identity: tuple[str, str] | None,
+    listen: str | None,
+    reconnect_s: float,
     folder: str,
     memory_dir: str,
     disk_dir: str,

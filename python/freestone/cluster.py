@@ -14,6 +14,7 @@ from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
 from freestone.compat import offer_joblib
 from freestone.config import Config, parse_nbytes
+from freestone.environments import Prepared, within
 from freestone.errors import ClosedError, ConfigurationError
 from freestone.files import File, fetch
 from freestone.future import Future
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "as_completed", "current", "wait"]
 
 _open: list[Cluster] = []
+_scheduler: Callable[..., Any] | None = None
 
 
 def _forget_all() -> None:
@@ -37,6 +39,12 @@ def _forget_all() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_all)
+
+
+def offer_get(function: Callable[..., Any]) -> None:
+    """Have `Cluster.get` call `function`: it is made of what stands above this module."""
+    global _scheduler
+    _scheduler = function
 
 
 def current() -> Cluster | None:
@@ -56,6 +64,9 @@ class Cluster:
         Processes per worker that run calls; by default the machine's cores are shared out.
     memory, disk
         What each worker may hold in memory and on disk: bytes, or a text such as ``"2GiB"``.
+    host
+        An engine that starts workers elsewhere; see `on_dask`, `on_mpi`, `on_ray`, `on_slurm`.
+        On this machine there is then one worker, which keeps blocks and runs nothing.
     **settings
         All other settings of `freestone.config.Config`.
 
@@ -74,16 +85,19 @@ class Cluster:
     1024
     """
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, host: hosts.Host | None = None, **settings: Any) -> None:
         self.config = Config.load(settings)
+        self._host = host
         self._functions: dict[tuple[bytes, str], int] = {}
         self._files: dict[str, Future] = {}
+        self._tags: dict[str, weakref.WeakSet[Future]] = {}
         self._callbacks = Callbacks()
-        self._site = hosts.local.Site.create(self.config)
+        home = self.config if host is None else hosts.engine.home_of(self.config, host)
+        self._site = hosts.local.Site.create(home)
         self.started = time.time()
         self._manager = _native.Manager(
             socket=self._site.socket,
-            key=self._site.key,
+            key=self._site.access.key,
             owner=weakref.ref(self),
             future=Future,
             spin_us=int(self.config.spin_us),
@@ -91,11 +105,13 @@ class Cluster:
             transfers_in=self.config.transfers_in,
             transfers_out=self.config.transfers_out,
             trace=self.config.trace is not None,
+            listen=self._site.listening,
         )
         try:
-            self._site.start(self._joined, self._settle_at)
+            self._site.start(self.address, self._joined, self._settle_at)
             self._settle_at(self._site.home)
             self._site.serve(self._answer)
+            self._start_host()
         except BaseException:
             self._abandon()
             raise
@@ -103,6 +119,112 @@ class Cluster:
         atexit.register(self.close)
         offer_joblib()
         self._progress = self._show_progress() if self.config.progress else None
+
+    @classmethod
+    def on_dask(cls, client: Any, **settings: Any) -> Self:
+        """Open a cluster with a worker beside each of a Dask cluster, now and later.
+
+        Parameters
+        ----------
+        client
+            A `distributed.Client`.
+        **settings
+            Those of `Cluster`; `executors`, `memory` and `disk` are each worker's.
+
+        Raises
+        ------
+        EngineMissingError
+            When Dask is not installed.
+        """
+        from freestone.hosts.dask import DaskHost
+
+        return cls(host=DaskHost(client), **settings)
+
+    @classmethod
+    def on_mpi(cls, comm: Any = None, **settings: Any) -> Self:
+        """Open a cluster in a program started by `mpiexec`: rank 0 goes on, others are workers.
+
+        The other ranks do not come back from this call: they end when the cluster does.
+
+        Parameters
+        ----------
+        comm
+            An `mpi4py` communicator; by default all ranks.
+        **settings
+            Those of `Cluster`; `executors` is 1 in each rank by default.
+
+        Raises
+        ------
+        EngineMissingError
+            Without mpi4py, or with fewer than two ranks.
+        """
+        from freestone.hosts.mpi import MpiHost
+
+        host = MpiHost(comm)
+        host.serve()
+        try:
+            return cls(host=host, **settings)
+        except BaseException:
+            # Others wait to be told where to join.
+            host.close()
+            raise
+
+    @classmethod
+    def on_ray(cls, **settings: Any) -> Self:
+        """Open a cluster with a worker on each node of the Ray cluster, now and later.
+
+        Parameters
+        ----------
+        **settings
+            Those of `Cluster`; `executors` is by default how many cores Ray says that a node has.
+
+        Raises
+        ------
+        EngineMissingError
+            Without Ray, or if `ray.init()` was not called.
+        """
+        from freestone.hosts.ray import RayHost
+
+        return cls(host=RayHost(), **settings)
+
+    @classmethod
+    def on_slurm(
+        cls,
+        workers: int,
+        *,
+        options: Sequence[str] = (),
+        share: str | os.PathLike[str] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Open a cluster whose workers are jobs of Slurm.
+
+        Parameters
+        ----------
+        workers
+            How many jobs. They start when Slurm lets them; calls wait for the first.
+        options
+            For `sbatch`, such as ``["--partition=long", "--time=2:00:00"]``.
+        share
+            A folder that the nodes see as well, for the access file and logs; by default
+            ``~/.freestone``.
+        **settings
+            Those of `Cluster`; `executors` is 1 by default, and a job asks for as many cores.
+
+        Raises
+        ------
+        EngineMissingError
+            Where there is no `sbatch`.
+        ClusterStartError
+            When Slurm refuses the jobs.
+        """
+        from freestone.hosts.slurm import SlurmHost
+
+        return cls(host=SlurmHost(workers, options, share), **settings)
+
+    def _start_host(self) -> None:
+        if self._host is not None:
+            self._host.start(self._site.access, self.config)
+            self._site.wait_for_any(self._host, lambda: self.slots)
 
     def _joined(self) -> list[str]:
         return [worker["folder"] for worker in self._manager.statistics()["workers"]]
@@ -134,6 +256,10 @@ class Cluster:
         pure: bool = True,
         hoist: bool = True,
         worker: int | None = None,
+        replicas: int = 1,
+        environment: File | Prepared | None = None,
+        env: Mapping[str, str] | None = None,
+        tag: str | None = None,
         **kwargs: Any,
     ) -> Future:
         """Submit a call; its future comes back at once.
@@ -169,6 +295,18 @@ class Cluster:
             Whether modules that the function imports are imported before its first call.
         worker
             The number of the worker to run it on; by default where it can start soonest.
+        replicas
+            On how many workers its result should be, unless it is small: what is lost with one
+            need not be made again. By default 1; where workers are lost, the cluster makes a second
+            replica by itself of what would take longer to make again than to copy.
+        environment
+            An archive (`fs.file`) of a virtual environment or of conda-pack, which has cloudpickle
+            in it: the function runs under its Python. It goes to each node once and is unpacked
+            there once.
+        env
+            Environment variables that are set while the function runs.
+        tag
+            A word by which `cancel` finds the call.
 
         Returns
         -------
@@ -178,7 +316,7 @@ class Cluster:
         -----
         Costs some microseconds. A large argument becomes a block, which is sent only once.
         """
-        options = {
+        options: dict[str, Any] = {
             "name": name,
             "priority": priority,
             "resources": resources,
@@ -189,7 +327,10 @@ class Cluster:
             "pure": pure,
             "hoist": hoist,
             "worker": worker,
+            "replicas": replicas,
         }
+        special = {"environment": environment, "env": env, "tag": tag}
+        options |= {key: value for key, value in special.items() if value is not None}
         future: Future = self._submit(function, args, kwargs, options)
         return future
 
@@ -207,8 +348,14 @@ class Cluster:
         **options
             Those of `submit`.
         """
-        number, native = self._prepare(function, options)
-        futures: list[Future] = self._manager.map(number, zip(*iterables, strict=False), native)
+        function, first, plain, tag = _adapt(function, options)
+        number, native = self._prepare(function, plain)
+        calls: Iterable[tuple[Any, ...]] = zip(*iterables, strict=False)
+        if first:
+            calls = ((*first, *args) for args in calls)
+        futures: list[Future] = self._manager.map(number, calls, native)
+        if tag is not None:
+            self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
         return futures
 
     def _submit(
@@ -219,26 +366,42 @@ class Cluster:
         options: Mapping[str, Any],
         outputs: int = 1,
     ) -> Any:
+        function, first, options, tag = _adapt(function, options)
         number, native = self._prepare(function, options, outputs)
-        return self._manager.submit(number, args, kwargs, native)
+        future = self._manager.submit(number, (*first, *args), kwargs, native)
+        if tag is not None:
+            futures = future if isinstance(future, tuple) else (future,)
+            self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
+        return future
 
     def _prepare(
         self, function: Callable[..., Any], options: Mapping[str, Any], outputs: int = 1
     ) -> tuple[int, _native.Options]:
-        self._require_open("submit a call")
         options = dict(options)
+        name, hoist = options.pop("name", None), options.pop("hoist", True)
+        native = self._native_options(options, outputs)
+        return self._define(function, name, hoist), native
+
+    def _native_options(self, options: dict[str, Any], outputs: int) -> _native.Options:
+        self._require_open("submit a call")
         self._require_cache(options.get("keep"))
         resources = options.pop("resources", None)
         if options.get("retries") is None:
             options["retries"] = self.config.retries
-        name, hoist = options.pop("name", None), options.pop("hoist", True)
-        number = self._define(function, name, hoist)
         amounts = tuple(resources.items()) if resources else ()
-        return number, _options(amounts, outputs, tuple(options.items()))
+        return _options(amounts, outputs, tuple(options.items()))
+
+    def _call(
+        self, number: int, args: tuple[Any, ...], options: dict[str, Any], outputs: int
+    ) -> Any:
+        """Submit a call of a function that was defined; several outputs are a tuple."""
+        return self._manager.submit(number, args, None, self._native_options(options, outputs))
 
     def _define(self, function: Callable[..., Any], name: str | None, hoist: bool) -> int:
         encoded = functions.encode(function, hoist=hoist)
-        label = name or encoded.label
+        return self._define_encoded(encoded, name or encoded.label)
+
+    def _define_encoded(self, encoded: functions.EncodedFunction, label: str) -> int:
         key = (encoded.name, label)
         number = self._functions.get(key)
         if number is None:
@@ -258,6 +421,62 @@ class Cluster:
         futures = [block if isinstance(block, Future) else self.put(block) for block in blocks]
         result: Future = self._manager.reduce(number, futures, arity, commutes, native)
         return result
+
+    def _reduce_defined(
+        self,
+        number: int,
+        futures: list[Future],
+        arity: int,
+        commutes: bool,
+        options: dict[str, Any],
+    ) -> Future:
+        """Combine blocks by a function that was defined and takes up to `arity` values."""
+        native = self._native_options(options, 1)
+        result: Future = self._manager.reduce(number, futures, arity, commutes, native)
+        return result
+
+    def get(self, graph: Any, keys: Any, **options: Any) -> Any:
+        """Run a Dask graph: a scheduler for Dask.
+
+        Parameters
+        ----------
+        graph
+            What a collection gives as its graph, or a dict of keys to tasks, old-style or new.
+        keys
+            The keys whose values are wanted, in lists of any nesting.
+        **options
+            ``stack``, a `freestone.graph.Stack`, or its fields one by one.
+
+        Returns
+        -------
+        object
+            The value, or tuples of values in the nesting of `keys`. Large arrays in it are
+            read-only views of the node's cache.
+
+        Raises
+        ------
+        MissingKeyError
+            When a key is not in the graph.
+        CycleError
+            When tasks wait for each other.
+        NotSerializableError
+            When what a task is made of, or its result, can't be sent.
+        Exception
+            What a task raised, with notes that say where.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster() as cluster:
+        ...     cluster.get({"x": 1, "y": (pow, "x", 2)}, "y")
+        1
+
+        ``array.sum().compute(scheduler=cluster.get)`` does it for a collection, and
+        ``dask.config.set(scheduler=cluster.get)`` for all of them.
+        """
+        if _scheduler is None:
+            raise RuntimeError("import freestone.graph first: it has what runs Dask graphs")
+        return _scheduler(self, graph, keys, **options)
 
     def command(
         self,
@@ -356,9 +575,20 @@ class Cluster:
         workers = self._manager.who_has(futures)
         return dict(zip((future.name for future in futures), workers, strict=True))
 
-    def cancel(self, futures: Iterable[Future] | Future) -> None:
-        """Cancel tasks, also those that run, and all that depends on them."""
-        self._manager.cancel([futures] if isinstance(futures, Future) else list(futures))
+    def cancel(self, futures: Iterable[Future] | Future = (), *, tag: str | None = None) -> None:
+        """Cancel tasks, also those that run, and all that depends on them.
+
+        Parameters
+        ----------
+        futures
+            A future, or some.
+        tag
+            Besides, all calls that were submitted with this tag and are still referred to.
+        """
+        cancelled = [futures] if isinstance(futures, Future) else list(futures)
+        if tag is not None:
+            cancelled += self._tags.pop(tag, ())
+        self._manager.cancel(cancelled)
 
     def wait(
         self,
@@ -412,8 +642,13 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """Where workers join."""
-        return f"unix:{self._site.socket}"
+        """Where workers join: ``unix:PATH``, or ``tcp://HOST:PORT`` if it listens there."""
+        return self._manager.address
+
+    @property
+    def access(self) -> str:
+        """The path of the access file with which workers join; whoever has it owns the cluster."""
+        return str(self._site.access_file)
 
     @property
     def closed(self) -> bool:
@@ -427,6 +662,12 @@ class Cluster:
         return Executor(self)
 
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        if question.get("ask") == "retire":
+            self.retire(int(question["worker"]))
+        if question.get("ask") == "cancel":
+            tagged = list(self._tags.get(question["tag"], ()))
+            self.cancel(tag=question["tag"])
+            return {"cancelled": len(tagged)}
         return {"statistics": self._manager.statistics(), "started": self.started}
 
     def _replay(self, future: Future) -> Any:
@@ -455,6 +696,8 @@ class Cluster:
     def _abandon(self) -> None:
         self._manager.close()
         self._callbacks.close()
+        if self._host is not None:
+            self._host.close()
         self._site.close()
 
     def _forget(self) -> None:
@@ -498,6 +741,24 @@ class Cluster:
         from freestone.observe.reprs import cluster_html
 
         return cluster_html(self)
+
+
+_SPECIAL = frozenset({"environment", "env", "tag"})
+
+
+def _adapt(
+    function: Callable[..., Any], options: Mapping[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any], str | None]:
+    """Return what is called, what it is given first, other options, and the tag."""
+    if _SPECIAL.isdisjoint(options):
+        return function, (), options, None
+    options = dict(options)
+    environment, env = options.pop("environment", None), options.pop("env", None)
+    tag = options.pop("tag", None)
+    called, first = within(function, environment, env)
+    if called is not function and options.get("name") is None:
+        options["name"] = getattr(function, "__name__", type(function).__name__)
+    return called, first, options, tag
 
 
 def fetch_block(url: str, name: str) -> File:

@@ -25,7 +25,8 @@ class Future(_native.FutureBase):
     value; the value itself does not travel through this process.
     """
 
-    __slots__ = ()
+    # So that a tag does not keep what it names.
+    __slots__ = ("__weakref__",)
 
     @property
     def cluster(self) -> Cluster:

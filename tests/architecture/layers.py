@@ -19,6 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "cluster",
             "commands",
             "compat",
+            "environments",
             "executor",
             "future",
             "observe",
@@ -30,9 +31,9 @@ LAYERS: tuple[frozenset[str], ...] = (
         }
     ),
     frozenset({"collections"}),
-    frozenset({"events", "graph", "lang", "malleable", "split"}),
+    frozenset({"events", "graph", "lang", "malleable", "partitions"}),
     frozenset({"__init__"}),
-    frozenset({"cli", "demo", "testing"}),
+    frozenset({"__main__", "cli", "demo", "testing"}),
 )
 """The parts of `freestone`; a part imports from its own layer and those below.
 

@@ -1,7 +1,8 @@
 //! What every other crate of freestone needs and that does no I/O:
-//! names, ids, resources and the rules by which calls are batched.
+//! names, ids, resources, layouts of rows and the rules by which calls are batched.
 
 pub mod ids;
+pub mod layout;
 pub mod names;
 pub mod resources;
 pub mod sizing;

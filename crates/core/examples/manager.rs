@@ -5,7 +5,7 @@
 //! - `tasks_1m_*`: tasks without inputs of log-normal durations (mean 1 s) on 600 x 12 cores.
 //! - `graph_185k_*`: the analysis graph of the taskvine paper's size on 600 x 12 cores, 1 % of the
 //!   workers lost at random moments and replaced after 30 s.
-//! - `workers_*`: processor time per task at 10 and at 10,000 workers of 12 cores.
+//! - `workers_*`: processor time per task at 10 to 10,000 workers of 12 cores.
 //!
 //! `*_over_ideal` compares with the work divided by the cores, or the longest chain;
 //! `*_over_bound` with a makespan that no schedule beats; `*_over_blind` and `*_over_clairvoyant`
@@ -70,7 +70,7 @@ fn bytes_of(graph: &Graph, workers: u32, cores: u32) -> (usize, usize) {
     }
     let resources = Resources { cores, ..Resources::default() };
     for id in (0..workers).map(WorkerId) {
-        let hello = SimulatedWorker::new(id, resources, cores, 0, Vec::new()).hello("");
+        let hello = SimulatedWorker::new(id, resources, cores, 0, Vec::new()).hello("", None);
         manager.handle(Event::Worker(id, hello), 0, &mut out);
     }
     let options = Arc::new(CallOptions::default());
@@ -178,17 +178,24 @@ fn ratio(report: &SimulationReport) -> f64 {
 /// The same tasks on few and on many workers, taken in turns; the medians of three.
 fn scaling(json: &mut Json, share: usize) {
     let graph = Graph::flat(480_000 / share, 1.0, SIGMA, 2);
-    let (mut few, mut many) = (Vec::new(), Vec::new());
+    let mut samples = WORKERS.map(|_| Vec::new());
     for _ in 0..3 {
-        few.push(per_task(&simulate(&SimulationConfig::new(graph.clone(), 10, 12))));
-        many.push(per_task(&simulate(&SimulationConfig::new(graph.clone(), 10_000, 12))));
+        for (workers, samples) in WORKERS.into_iter().zip(&mut samples) {
+            let config = SimulationConfig::new(graph.clone(), workers, 12);
+            samples.push(per_task(&simulate(&config)));
+        }
     }
-    few.sort_by(f64::total_cmp);
-    many.sort_by(f64::total_cmp);
-    json.add("workers_10_cpu_ns_per_task", few[1]);
-    json.add("workers_10000_cpu_ns_per_task", many[1]);
-    json.add("workers_ratio", many[1] / few[1]);
+    let medians = samples.map(|mut samples| {
+        samples.sort_by(f64::total_cmp);
+        samples[1]
+    });
+    for (workers, median) in WORKERS.into_iter().zip(medians) {
+        json.add(&format!("workers_{workers}_cpu_ns_per_task"), median);
+    }
+    json.add("workers_ratio", medians[WORKERS.len() - 1] / medians[0]);
 }
+
+const WORKERS: [u32; 4] = [10, 100, 1_000, 10_000];
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();

@@ -55,6 +55,7 @@ impl Scene {
             retries: 0,
             priority: 0,
             worker: None,
+            near: None,
             tickets: [Ticket(number)].into_iter().collect(),
         }
     }

@@ -113,6 +113,22 @@ pub struct Hold {
     _mapped: Arc<Mapped>,
 }
 
+/// A result that becomes a block in its worker's cache, however small it is.
+#[pyclass(frozen, module = "freestone._native")]
+pub struct Stored {
+    /// The result.
+    #[pyo3(get)]
+    pub value: Py<PyAny>,
+}
+
+#[pymethods]
+impl Stored {
+    #[new]
+    fn new(value: Py<PyAny>) -> Self {
+        Self { value }
+    }
+}
+
 fn file_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CELL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CELL.import(py, "freestone.files", "File")
@@ -121,7 +137,8 @@ fn file_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 /// The value of a block: arrays in it are views of the mapped file.
 pub fn load(py: Python<'_>, mapped: &Arc<Mapped>) -> PyResult<Py<PyAny>> {
     match mapped.form {
-        Form::Value => load_value(py, mapped),
+        // The value of a group is made by who knows where its members are.
+        Form::Value | Form::Group => load_value(py, mapped),
         Form::File(_) | Form::Folder(_) => {
             let nbytes = std::fs::metadata(&mapped.path).map_err(PyOSError::new_err)?.len();
             let hold = Hold { _mapped: Arc::clone(mapped) };
@@ -204,6 +221,18 @@ pub fn keep_value(
     let pickle = pickle.as_bytes(py);
     let buffers: Vec<&[u8]> = buffers.iter().map(buffer_bytes).collect();
     py.detach(|| folder.put(name, pickle, &buffers)).map_err(|error| failure(&error))
+}
+
+/// Writes an output that is given in bytes into the cache under its name.
+pub fn keep_bytes(
+    py: Python<'_>,
+    folder: &Folder,
+    stream: &[u8],
+    buffers: &[Vec<u8>],
+    name: Name,
+) -> Result<BlockDesc, TaskFailure> {
+    let buffers: Vec<&[u8]> = buffers.iter().map(Vec::as_slice).collect();
+    py.detach(|| folder.put(name, stream, &buffers)).map_err(|error| failure(&error))
 }
 
 fn failure(error: &StoreError) -> TaskFailure {

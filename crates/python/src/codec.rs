@@ -20,6 +20,8 @@ const BUFFERED: u8 = 1;
 struct Encoding {
     owner: Py<PyAny>,
     inputs: Vec<Name>,
+    /// Where the call will run, since something in its arguments can only be used there.
+    place: Option<String>,
 }
 
 thread_local! {
@@ -120,6 +122,16 @@ fn is_ours(error: &PyErr, py: Python<'_>) -> bool {
     error.value(py).hasattr("slug").unwrap_or(false)
 }
 
+/// A pickled value.
+pub fn pickled(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    Ok(as_bytes(&pickle(value, None)?)?.to_vec())
+}
+
+/// What [`pickled`] pickled.
+pub fn unpickled<'py>(py: Python<'py>, pickled: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    loads(py)?.call1((PyBytes::new(py, pickled),))
+}
+
 /// Whether a value says of itself that it has more than `limit` bytes.
 pub fn is_large(value: &Bound<'_, PyAny>, limit: usize) -> bool {
     let small = value.is_none()
@@ -151,7 +163,8 @@ pub fn encode_arguments(
     keywords: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Arguments> {
     let py = owner.py();
-    let outer = ENCODING.replace(Some(Encoding { owner: owner.clone().unbind(), inputs: vec![] }));
+    let encoding = Encoding { owner: owner.clone().unbind(), inputs: vec![], place: None };
+    let outer = ENCODING.replace(Some(encoding));
     let (tag, pickled) = match keywords.filter(|keywords| !keywords.is_empty()) {
         None => (POSITIONAL, pickle(arguments, None)),
         Some(keywords) => (
@@ -172,6 +185,17 @@ pub fn encode_arguments(
 #[pyfunction]
 pub fn encoding_owner(py: Python<'_>) -> Option<Py<PyAny>> {
     ENCODING.with_borrow(|encoding| Some(encoding.as_ref()?.owner.clone_ref(py)))
+}
+
+/// Whether the call whose arguments this thread pickles can run at a place: the first to ask
+/// decides.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
+pub fn encoding_place(place: String) -> bool {
+    ENCODING.with_borrow_mut(|encoding| {
+        let Some(encoding) = encoding else { return false };
+        *encoding.place.get_or_insert_with(|| place.clone()) == place
+    })
 }
 
 /// What a future pickles as inside a call's arguments.

@@ -4,14 +4,15 @@
 //! revoked it), runs it, and tells results in batches too: at the end of what it was given, or
 //! when some time has passed since it last told.
 
-use crate::blocks::{self, Mapped};
+use crate::blocks::{self, Mapped, Stored};
 use crate::codec::{self, Encoded};
+use crate::groups::{Group, Groups, Held, Parts};
 use freestone_base::{FunctionId, Name};
 use freestone_core::net::monotonic_ns;
 use freestone_core::store::Folder;
 use freestone_core::wire::{
-    Call, CallResult, Frames, FromExecutor, Isolation, Output, PlacedInput, RaisedException,
-    TaskFailure, ToExecutor, frame,
+    BlockDesc, Call, CallResult, Form, Frames, FromExecutor, Isolation, Output, PlacedInput,
+    RaisedException, TaskFailure, ToExecutor, frame,
 };
 use freestone_core::worker::claim::{Claims, INITIAL};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -49,6 +50,7 @@ struct Executor {
     spin: Duration,
     hooks: Py<PyAny>,
     functions: HashMap<FunctionId, Function>,
+    groups: Groups,
     results: Vec<CallResult>,
     unmapped: Unmapped,
     told: Instant,
@@ -102,6 +104,7 @@ pub fn run_executor(
         spin: Duration::from_micros(spin_us),
         hooks,
         functions: HashMap::new(),
+        groups: Groups::default(),
         results: Vec::new(),
         unmapped: Arc::default(),
         told: Instant::now(),
@@ -113,8 +116,8 @@ pub fn run_executor(
 impl Executor {
     fn serve(&mut self, py: Python<'_>) -> PyResult<()> {
         loop {
-            let message =
-                self.frames.next().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+            let early = self.groups.early.pop_front();
+            let message = if early.is_some() { early } else { self.next()? };
             match message {
                 Some(ToExecutor::Define { function, label, definition }) => {
                     let definition = definition.as_slice().to_vec();
@@ -122,6 +125,12 @@ impl Executor {
                 }
                 Some(ToExecutor::Calls(calls)) => self.run_all(py, calls)?,
                 Some(ToExecutor::Resume) => self.claims.resume(),
+                Some(ToExecutor::Opened { group, paths }) => {
+                    self.groups.opened.insert(group, paths);
+                }
+                Some(ToExecutor::Forget(groups)) => {
+                    self.groups.held.retain(|group, _| !groups.contains(group));
+                }
                 Some(ToExecutor::Shutdown) => return self.tell(py),
                 None => {
                     self.tell(py)?;
@@ -131,6 +140,10 @@ impl Executor {
                 }
             }
         }
+    }
+
+    fn next(&mut self) -> PyResult<Option<ToExecutor>> {
+        self.frames.next().map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 
     fn run_all(&mut self, py: Python<'_>, calls: Vec<Call>) -> PyResult<()> {
@@ -197,7 +210,19 @@ impl Executor {
         call: &Call,
         times: &mut (u64, u64),
     ) -> PyResult<Result<Outputs, TaskFailure>> {
-        let inputs = self.inputs(py, call)?;
+        match self.values(py, &call.inputs)? {
+            Ok(inputs) => self.run_with(py, call, inputs, times),
+            Err(failure) => Ok(Err(failure)),
+        }
+    }
+
+    fn run_with(
+        &mut self,
+        py: Python<'_>,
+        call: &Call,
+        inputs: Vec<Py<PyAny>>,
+        times: &mut (u64, u64),
+    ) -> PyResult<Result<Outputs, TaskFailure>> {
         let function = self.load(py, call.function)?;
         let (arguments, keywords) = codec::decode_arguments(py, call.arguments.as_slice(), inputs)?;
         times.0 = monotonic_ns();
@@ -230,37 +255,89 @@ impl Executor {
 
     /// The values of a call's inputs. Each mapped one is told as unmapped once its value, and all
     /// that shares its memory, is gone.
-    fn inputs(&self, py: Python<'_>, call: &Call) -> PyResult<Vec<Py<PyAny>>> {
-        let placed: Vec<_> = call
-            .inputs
-            .iter()
-            .map(|input| match input {
-                PlacedInput::Inline(bytes) => Err(bytes),
-                PlacedInput::Mapped { name, path, form } => {
-                    let (unmapped, name) = (Arc::clone(&self.unmapped), *name);
-                    let tell = move || {
-                        unmapped.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+    fn values(
+        &mut self,
+        py: Python<'_>,
+        inputs: &[PlacedInput],
+    ) -> PyResult<Result<Vec<Py<PyAny>>, TaskFailure>> {
+        let mapped: Vec<Option<Arc<Mapped>>> =
+            inputs.iter().map(|input| self.mapped(input)).collect();
+        let mut values = Vec::with_capacity(inputs.len());
+        for (input, mapped) in inputs.iter().zip(mapped) {
+            let value = match (input, mapped) {
+                (PlacedInput::Mapped { name, path, form: Form::Group }, _) => {
+                    let Some(value) = self.group(py, *name, path)? else {
+                        return Ok(Err(TaskFailure::InputLost { name: *name }));
                     };
-                    Ok(Mapped::new(path.clone(), form.clone(), name, Box::new(tell)))
+                    value
                 }
-            })
-            .collect();
-        placed
-            .iter()
-            .map(|input| match input {
-                Err(bytes) => Ok(codec::decode_inline(py, bytes.as_slice())?.unbind()),
-                Ok(mapped) => blocks::load(py, mapped),
-            })
-            .collect()
+                (_, Some(mapped)) => blocks::load(py, &mapped)?,
+                (PlacedInput::Inline(bytes), _) => {
+                    codec::decode_inline(py, bytes.as_slice())?.unbind()
+                }
+                (PlacedInput::Mapped { .. }, None) => continue,
+            };
+            values.push(value);
+        }
+        Ok(Ok(values))
+    }
+
+    fn mapped(&self, input: &PlacedInput) -> Option<Arc<Mapped>> {
+        let PlacedInput::Mapped { name, path, form } = input else { return None };
+        let (unmapped, name) = (Arc::clone(&self.unmapped), *name);
+        let tell = move || unmapped.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+        Some(Mapped::new(path.clone(), form.clone(), name, Box::new(tell)))
+    }
+
+    /// The value of a group, which is held from now on; nothing if its members are not all here.
+    fn group(&mut self, py: Python<'_>, name: Name, path: &str) -> PyResult<Option<Py<PyAny>>> {
+        if let Some(held) = self.groups.held.get(&name) {
+            return Ok(Some(held.value.clone_ref(py)));
+        }
+        let parts = Parts::read(path)?;
+        let Some(paths) = self.open(py, name, parts.names())? else { return Ok(None) };
+        let members = parts.placed(paths);
+        let Ok(values) = self.values(py, &members)? else { return Ok(None) };
+        let value = parts.make(py, values)?.unbind();
+        self.groups.held.insert(name, Held { value: value.clone_ref(py), members });
+        Ok(Some(value))
+    }
+
+    /// Where the members of a group lie, as the worker says: they count as mapped from now on.
+    fn open(
+        &mut self,
+        py: Python<'_>,
+        group: Name,
+        members: Vec<Name>,
+    ) -> PyResult<Option<Vec<String>>> {
+        if members.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        if !self.groups.opened.contains_key(&group) {
+            self.send(py, &FromExecutor::Open { group, members })?;
+        }
+        loop {
+            if let Some(paths) = self.groups.opened.remove(&group) {
+                return Ok(paths);
+            }
+            match self.next()? {
+                Some(ToExecutor::Opened { group, paths }) => {
+                    self.groups.opened.insert(group, paths);
+                }
+                Some(other) => self.groups.early.push_back(other),
+                None if self.receive(py)? => {}
+                None => return Err(PyRuntimeError::new_err("the worker has ended")),
+            }
+        }
     }
 
     fn outputs(
-        &self,
+        &mut self,
         value: &Bound<'_, PyAny>,
         call: &Call,
     ) -> PyResult<Result<Outputs, TaskFailure>> {
         if call.outputs.len() == 1 {
-            return Ok(self.output(value, call.outputs[0])?.map(|output| smallvec![output]));
+            return Ok(self.output(value, call, call.outputs[0])?.map(|output| smallvec![output]));
         }
         let values = value.cast::<PyTuple>().ok().filter(|some| some.len() == call.outputs.len());
         let Some(values) = values else {
@@ -271,7 +348,7 @@ impl Executor {
         };
         let mut outputs = Outputs::new();
         for (value, name) in values.iter().zip(&call.outputs) {
-            match self.output(&value, *name)? {
+            match self.output(&value, call, *name)? {
                 Ok(output) => outputs.push(output),
                 Err(failure) => return Ok(Err(failure)),
             }
@@ -280,21 +357,46 @@ impl Executor {
     }
 
     fn output(
-        &self,
+        &mut self,
         value: &Bound<'_, PyAny>,
+        call: &Call,
         name: Name,
     ) -> PyResult<Result<Output, TaskFailure>> {
         let py = value.py();
+        if let Ok(group) = value.cast_exact::<Group>() {
+            return self.output_group(py, group.get(), call, name);
+        }
         if let Some(path) = blocks::path_of_file(value)? {
             return Ok(blocks::keep_file(py, &self.folder, &path, name).map(Output::Stored));
         }
-        match codec::encode_value(value, self.inline_nbytes)? {
+        let (value, inline_nbytes) = match value.cast_exact::<Stored>() {
+            Ok(stored) => (stored.get().value.bind(py), 0),
+            Err(_) => (value, self.inline_nbytes),
+        };
+        match codec::encode_value(value, inline_nbytes)? {
             Encoded::Inline(bytes) => Ok(Ok(Output::Inline(bytes.into()))),
             Encoded::Large { pickle, buffers } => {
                 Ok(blocks::keep_value(py, &self.folder, &pickle, &buffers, name)
                     .map(Output::Stored))
             }
         }
+    }
+
+    /// Leaves a group, and holds it here: its members are mapped already.
+    fn output_group(
+        &mut self,
+        py: Python<'_>,
+        group: &Group,
+        call: &Call,
+        name: Name,
+    ) -> PyResult<Result<Output, TaskFailure>> {
+        let parts = Parts::of(call, group.make.bind(py))?;
+        let stored = blocks::keep_bytes(py, &self.folder, parts.stream(), &parts.buffers()?, name);
+        if stored.is_ok() {
+            let (value, members) = (group.value.clone_ref(py), call.inputs.clone());
+            self.groups.held.insert(name, Held { value, members });
+        }
+        Ok(stored.map(|block| Output::Stored(BlockDesc { form: Form::Group, ..block })))
     }
 
     /// Runs a call in a child of this process, which ends with it.
@@ -304,16 +406,19 @@ impl Executor {
         call: &Call,
         times: &mut (u64, u64),
     ) -> PyResult<Result<Outputs, TaskFailure>> {
-        // The child maps the inputs, and is gone when this is told.
-        self.unmap(call);
-        // Imports are hoisted here, where they stay.
+        // Imports are hoisted here, where they stay, and so are inputs: only this process speaks
+        // with the worker.
         self.load(py, call.function)?;
+        let inputs = match self.values(py, &call.inputs)? {
+            Ok(inputs) => inputs,
+            Err(failure) => return Ok(Err(failure)),
+        };
         let (mut reader, mut writer) = std::io::pipe().map_err(PyOSError::new_err)?;
         self.hooks.call_method0(py, "before_fork")?;
         let child: i32 = py.import("os")?.getattr("fork")?.call0()?.extract()?;
         if child == 0 {
             drop(reader);
-            let result = self.run_here(py, call, times);
+            let result = self.run_with(py, call, inputs, times);
             let result =
                 result.unwrap_or_else(|error| Err(describe(py, &self.hooks, &error, true)));
             let report = CallResult {
@@ -355,7 +460,17 @@ impl Executor {
         call.isolation = Isolation::Shared;
         call.sequence = 1;
         let mut bytes = Vec::new();
-        for message in [&define, &ToExecutor::Calls(vec![call.clone()]), &ToExecutor::Shutdown] {
+        let mut messages = vec![define];
+        for input in &call.inputs {
+            if let PlacedInput::Mapped { name, path, form: Form::Group } = input {
+                if self.group(py, *name, path)?.is_none() {
+                    return Ok(Err(TaskFailure::InputLost { name: *name }));
+                }
+                messages.extend(self.groups.told(*name));
+            }
+        }
+        messages.extend([ToExecutor::Calls(vec![call.clone()]), ToExecutor::Shutdown]);
+        for message in &messages {
             frame::encode(message, &mut bytes)
                 .map_err(|error| PyValueError::new_err(error.to_string()))?;
         }

@@ -4,7 +4,7 @@ use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{
     Attempt, Explanation, Failure, Record, Statistics, Why, WorkerFigures,
 };
-use freestone_core::wire::{Address, TaskFailure, WorkerStatus};
+use freestone_core::wire::{TaskFailure, WorkerStatus};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
@@ -91,13 +91,6 @@ fn resources<'py>(py: Python<'py>, resources: &Resources) -> PyResult<Bound<'py,
     }))
 }
 
-fn address(address: &Address) -> String {
-    match address {
-        Address::Unix(path) => format!("unix:{path}"),
-        Address::Tcp(host) => format!("tcp:{host}"),
-    }
-}
-
 fn status<'py>(py: Python<'py>, status: &WorkerStatus) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict!(py, {
         "memory_nbytes": status.memory_nbytes,
@@ -116,7 +109,7 @@ fn worker<'py>(py: Python<'py>, figures: &WorkerFigures) -> PyResult<Bound<'py, 
         "pid": figures.pid,
         "host": &figures.host,
         "folder": &figures.folder,
-        "address": address(&figures.address),
+        "address": figures.address.to_string(),
         "resources": resources(py, &figures.resources)?,
         "slots": figures.slots,
         "assigned": figures.assigned,
@@ -173,6 +166,23 @@ fn labels(workers: &[WorkerId]) -> Vec<String> {
 pub fn locations(py: Python<'_>, locations: &[Vec<WorkerId>]) -> PyResult<Py<PyAny>> {
     let lists: Vec<_> = locations.iter().map(|workers| labels(workers)).collect();
     Ok(lists.into_pyobject(py)?.unbind())
+}
+
+/// Where blocks are, and their bytes, as native `i64`s one after the other: where the workers of
+/// each begin, the workers, and the bytes.
+pub fn flat_locations(locations: &[Vec<WorkerId>], nbytes: &[i64]) -> [Vec<u8>; 3] {
+    let mut starts = Vec::with_capacity(8 * (locations.len() + 1));
+    let mut workers = Vec::with_capacity(8 * locations.len());
+    let mut count = 0_i64;
+    starts.extend_from_slice(&count.to_ne_bytes());
+    for holders in locations {
+        count += holders.len().cast_signed() as i64;
+        starts.extend_from_slice(&count.to_ne_bytes());
+        for worker in holders {
+            workers.extend_from_slice(&i64::from(worker.0).to_ne_bytes());
+        }
+    }
+    [starts, workers, nbytes.iter().flat_map(|nbytes| nbytes.to_ne_bytes()).collect()]
 }
 
 /// A task's life.

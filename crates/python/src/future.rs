@@ -41,6 +41,18 @@ pub struct Call {
     pub inputs: SmallVec<[Name; 2]>,
 }
 
+impl Reference {
+    /// Bytes of the block, if they are known.
+    pub fn nbytes(&self) -> Option<u64> {
+        let nbytes = self.cell.inspect(|outcome| match outcome {
+            Outcome::Ready(Output::Inline(bytes)) => Some(bytes.len() as u64),
+            Outcome::Ready(Output::Stored(block)) => Some(block.nbytes),
+            _ => None,
+        });
+        nbytes.flatten()
+    }
+}
+
 impl Drop for Reference {
     fn drop(&mut self) {
         self.link.client.release(self.name);
@@ -134,12 +146,7 @@ impl FutureBase {
     /// Bytes of the block; None while they are not known.
     #[getter]
     fn nbytes(&self) -> PyResult<Option<u64>> {
-        let nbytes = self.reference()?.cell.inspect(|outcome| match outcome {
-            Outcome::Ready(Output::Inline(bytes)) => Some(bytes.len() as u64),
-            Outcome::Ready(Output::Stored(block)) => Some(block.nbytes),
-            _ => None,
-        });
-        Ok(nbytes.flatten())
+        Ok(self.reference()?.nbytes())
     }
 
     /// Whether there is a result or an error.

@@ -2,12 +2,14 @@
 
 use pyo3::prelude::*;
 
+mod access;
 mod blocks;
 mod codec;
 mod events;
 mod executor;
 mod figures;
 mod future;
+mod groups;
 mod link;
 mod manager;
 mod options;
@@ -17,9 +19,11 @@ mod worker;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::blocks::{Hold, MappedBuffer, name_file};
+    use crate::access::make_identity;
     #[pymodule_export]
-    use crate::codec::{encoding_owner, load_input};
+    use crate::blocks::{Hold, MappedBuffer, Stored, name_file};
+    #[pymodule_export]
+    use crate::codec::{encoding_owner, encoding_place, load_input};
     #[pymodule_export]
     use crate::events::{
         Event, EventBuffer, EventMemory, EventRank, current_rank, set_current_rank,
@@ -28,6 +32,8 @@ mod _native {
     use crate::executor::{fresh_claims, run_executor};
     #[pymodule_export]
     use crate::future::FutureBase;
+    #[pymodule_export]
+    use crate::groups::Group;
     #[pymodule_export]
     use crate::manager::Manager;
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! A cluster's manager as Python sees it: calls, blocks and questions.
 
+use crate::access;
 use crate::blocks::{self, Home};
 use crate::codec::{self, Arguments, Encoded};
 use crate::figures;
@@ -8,9 +9,9 @@ use crate::link::Link;
 use crate::options::{Options, keep_of};
 use freestone_base::{FunctionId, Name, WorkerId};
 use freestone_core::manager::{Config, Outcome, Reduction, Request, Submission};
-use freestone_core::net::Cell;
-use freestone_core::net::manager::{ManagerOptions, ManagerThread};
-use freestone_core::wire::{BlockDesc, Form, Output, Payload};
+use freestone_core::net::manager::{Listen, ManagerOptions, ManagerThread};
+use freestone_core::net::{Cell, boot_id};
+use freestone_core::wire::{Address, BlockDesc, Form, Output, Payload};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
@@ -44,7 +45,11 @@ pub struct Manager {
     /// Names of calls that are not pure: no two alike, in this run or another.
     salt: Name,
     impure: AtomicU64,
+    address: Address,
 }
+
+/// The place to listen at, the host that others are told, and the cluster's certificate and key.
+type Listening = (String, String, (String, String));
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -116,6 +121,7 @@ impl Manager {
             retries: options.retries,
             priority: options.priority,
             worker: options.worker,
+            near: options.near,
         };
         (submission, cells)
     }
@@ -208,7 +214,7 @@ fn random_name() -> PyResult<Name> {
 impl Manager {
     #[new]
     #[pyo3(signature = (*, socket, key, owner, future, spin_us, inline_nbytes, transfers_in,
-        transfers_out, trace))]
+        transfers_out, trace, listen=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         socket: std::path::PathBuf,
@@ -220,10 +226,18 @@ impl Manager {
         transfers_in: u32,
         transfers_out: u32,
         trace: bool,
+        listen: Option<Listening>,
     ) -> PyResult<Self> {
-        let config = Config { key, transfers_in, transfers_out, trace, ..Config::default() };
-        let thread = ManagerThread::start(ManagerOptions { socket, config, spin_us })
+        let boot = boot_id();
+        let config = Config { key, boot, transfers_in, transfers_out, trace, ..Config::default() };
+        let listen = listen
+            .map(|(place, host, identity)| {
+                PyResult::Ok(Listen { place, host, access: access::read(identity)? })
+            })
+            .transpose()?;
+        let thread = ManagerThread::start(ManagerOptions { socket, listen, config, spin_us })
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        let address = thread.address.clone();
         let link = Link {
             client: thread.client.clone(),
             owner,
@@ -238,6 +252,7 @@ impl Manager {
             functions: Mutex::default(),
             salt: random_name()?,
             impure: AtomicU64::new(0),
+            address,
         })
     }
 
@@ -452,6 +467,27 @@ impl Manager {
         }
     }
 
+    /// Where blocks are and how large, as arrays of i64: where the workers of each begin, the
+    /// numbers of the workers, and the bytes (-1: not made yet).
+    fn locate<'py>(
+        &self,
+        py: Python<'py>,
+        futures: &Bound<'py, PyList>,
+    ) -> PyResult<[Bound<'py, PyBytes>; 3]> {
+        let names = names_of(futures)?;
+        let mut nbytes = Vec::with_capacity(names.len());
+        for future in futures {
+            let known = future.cast::<FutureBase>()?.get().reference()?.nbytes();
+            nbytes.push(known.map_or(-1, u64::cast_signed));
+        }
+        match self.ask(py, |ticket| Request::WhoHas { names, ticket })? {
+            Outcome::Locations(locations) => {
+                Ok(figures::flat_locations(&locations, &nbytes).map(|flat| PyBytes::new(py, &flat)))
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
     /// A task's life, as a dict.
     fn explain(&self, py: Python<'_>, future: &FutureBase) -> PyResult<Py<PyAny>> {
         let name = future.reference()?.name;
@@ -499,6 +535,12 @@ impl Manager {
     fn forget(&self) {
         std::mem::forget(lock(&self.thread).take());
         self.link.client.close();
+    }
+
+    /// Where workers join.
+    #[getter]
+    fn address(&self) -> String {
+        self.address.to_string()
     }
 
     /// Whether the run has ended.

@@ -1,6 +1,7 @@
 //! How a call is to be run, checked once and shared by all calls of a function.
 
 use freestone_base::{Resources, WorkerId};
+use freestone_core::manager::Near;
 use freestone_core::wire::{CallOptions, Isolation, Keep};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,6 +18,8 @@ pub struct Options {
     pub priority: i32,
     /// Only there.
     pub worker: Option<WorkerId>,
+    /// There if that can be.
+    pub near: Option<Near>,
     /// Whether equal calls have equal results.
     pub pure: bool,
     /// How many outputs the function has.
@@ -47,11 +50,25 @@ pub fn keep_of(text: &str) -> PyResult<Keep> {
     }
 }
 
+fn near_of(near: &Bound<'_, PyAny>) -> PyResult<Near> {
+    if let Ok(worker) = near.extract() {
+        return Ok(Near::Worker(WorkerId(worker)));
+    }
+    match near.extract::<String>().as_deref() {
+        Ok("input") => Ok(Near::Input),
+        _ => Err(PyValueError::new_err(format!(
+            "near is the number of a worker or 'input', not {}",
+            near.repr()?
+        ))),
+    }
+}
+
 #[pymethods]
 impl Options {
     #[new]
     #[pyo3(signature = (*, cores=1, gpus=0, memory=0, disk=0, isolation="shared", keep="task",
-        timeout_s=None, retries=0, priority=0, worker=None, pure=true, outputs=1))]
+        timeout_s=None, retries=0, priority=0, worker=None, near=None, pure=true, outputs=1,
+        replicas=1))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         cores: u32,
@@ -64,11 +81,16 @@ impl Options {
         retries: u32,
         priority: i32,
         worker: Option<u32>,
+        near: Option<&Bound<'_, PyAny>>,
         pure: bool,
         outputs: usize,
+        replicas: u32,
     ) -> PyResult<Self> {
         if timeout_s.is_some_and(|timeout_s| !(timeout_s > 0.0 && timeout_s < 1e9)) {
             return Err(PyValueError::new_err("timeout_s must be a positive number of seconds"));
+        }
+        if replicas == 0 {
+            return Err(PyValueError::new_err("replicas is at least 1: the block itself"));
         }
         if outputs == 0 {
             return Err(PyValueError::new_err("a call has at least one output"));
@@ -79,10 +101,14 @@ impl Options {
                 isolation: isolation_of(isolation)?,
                 keep: keep_of(keep)?,
                 timeout_ns: timeout_s.map(|timeout_s| (timeout_s * 1e9) as u64),
+                replicas,
+                // What has effects besides its result should not have them twice without need.
+                twice: pure,
             }),
             retries,
             priority,
             worker: worker.map(WorkerId),
+            near: near.map(near_of).transpose()?,
             pure,
             outputs,
         })

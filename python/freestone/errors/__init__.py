@@ -6,9 +6,17 @@
     ├── UsageError                          what was asked for can't be done
     │   ├── ConfigurationError (ValueError)     a setting is unknown or has a wrong value
     │   ├── CycleError (ValueError)             tasks that wait for each other
+    │   ├── MissingKeyError (KeyError)          a key that is not in the graph
+    │   ├── NotAssociativeError (ValueError)    a reducer whose grouping matters
     │   ├── ForeignFutureError (ValueError)     a future of another cluster
     │   ├── ClosedError (RuntimeError)          the cluster was closed
-    │   └── NotSerializableError (TypeError)    a value or function can't be sent
+    │   ├── NotSerializableError (TypeError)    a value or function can't be sent
+    │   └── CollectionError                     something is wrong with a collection
+    │       ├── BlockingError (ValueError)          two that are cut into blocks differently
+    │       ├── BlockShapeError (ValueError)        a block is not of the shape that was said
+    │       ├── BlockTypeError (TypeError)          a block of a type that it can't hold
+    │       ├── DroppedError (RuntimeError)         it was dropped before
+    │       └── EmptyCollectionError (ValueError)   it has no blocks
     ├── WaitTimeoutError (TimeoutError)     the wait ended before the task did
     ├── TaskError                           a task failed for good
     │   ├── TaskRaisedError (RuntimeError)      it raised what can't be raised again here
@@ -26,6 +34,8 @@
     │   └── FileChangedError                    not what it was when it was named
     ├── ClusterError                        the machinery itself
     │   ├── ClusterStartError (RuntimeError)
+    │   ├── EngineMissingError (ImportError)    the engine of a host is not installed
+    │   ├── JoinError (ConnectionError)         a worker can't join, or lost its manager
     │   └── WorkerLostError (ConnectionError)
     ├── EventsError                         ranks and their events
     │   ├── RankFailedError (RuntimeError)      a task raised what can't be raised again here
@@ -53,13 +63,23 @@ from freestone.errors.base import (
     attach_remote,
     did_you_mean,
 )
+from freestone.errors.collection import (
+    BlockingError,
+    BlockShapeError,
+    BlockTypeError,
+    CollectionError,
+    DroppedError,
+    EmptyCollectionError,
+)
 from freestone.errors.data import (
     ClusterError,
     ClusterStartError,
+    EngineMissingError,
     FileChangedError,
     FileError,
     FileMissingError,
     FileUnreadableError,
+    JoinError,
     StorageFullError,
     WorkerLostError,
 )
@@ -98,6 +118,8 @@ from freestone.errors.usage import (
     ConfigurationError,
     CycleError,
     ForeignFutureError,
+    MissingKeyError,
+    NotAssociativeError,
     NotSerializableError,
     UsageError,
     WaitTimeoutError,
@@ -105,12 +127,19 @@ from freestone.errors.usage import (
 
 __all__ = [
     "BadEventError",
+    "BlockShapeError",
+    "BlockTypeError",
+    "BlockingError",
     "ClosedError",
     "ClusterError",
     "ClusterStartError",
+    "CollectionError",
     "ConfigurationError",
     "CycleError",
     "DemoError",
+    "DroppedError",
+    "EmptyCollectionError",
+    "EngineMissingError",
     "EventTimeoutError",
     "EventsError",
     "EventsLeftWarning",
@@ -125,7 +154,10 @@ __all__ = [
     "InputLostError",
     "InputUnknownError",
     "IrreproducibleError",
+    "JoinError",
     "LockNotHeldError",
+    "MissingKeyError",
+    "NotAssociativeError",
     "NotSerializableError",
     "PackagesMissingError",
     "RankFailedError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -14,6 +15,7 @@ from freestone.functions.values import IMMUTABLE
 __all__ = ["Watch"]
 
 _STATELESS = frozenset({"ufunc", "_ArrayFunctionDispatcher", "builtin_function_or_method"})
+_FEW, _DEEP = 64, 2
 _Check = Callable[[Any], bool]
 
 
@@ -85,19 +87,42 @@ def _watched(function: FunctionType, captured: dict[str | int, Any]) -> _Watched
     return _Watched(weakref.ref(function), function.__code__, tuple(same), tuple(weak), tuple(rest))
 
 
-def _check(value: Any) -> _Check:
+def _check(value: Any, depth: int = 0) -> _Check:
     """Make the test whether a value is still this one, without keeping alive what can die."""
     if _is_constant(value):
         return lambda now: now is value
     if isinstance(value, FunctionType | type):
         reference = weakref.ref(value)
         return lambda now: now is reference()
+    if depth < _DEEP and type(value) in (dict, list, tuple) and len(value) <= _FEW:
+        return _check_items(value, depth + 1)
     try:
         expected = digest(value)
     except NotSerializableError:
         # Only what a module makes for itself comes here, such as a lock.
         return lambda now: now is value
     return lambda now: _digest_or_none(now) == expected
+
+
+def _check_items(container: Any, depth: int) -> _Check:
+    """Test a small container item by item: to hash functions in it is to walk all they refer to."""
+    kind, count = type(container), len(container)
+    keys = tuple(container) if kind is dict else ()
+    if not all(map(_is_constant, keys)):
+        expected = digest(container)
+        return lambda now: _digest_or_none(now) == expected
+    items = container.values() if kind is dict else container
+    checks = [_check(item, depth) for item in items]
+
+    def is_same(now: Any) -> bool:
+        if type(now) is not kind or len(now) != count:
+            return False
+        values = now.values() if kind is dict else now
+        # Keys by what they are: 1, True and 1.0 are equal and not the same.
+        alike = all(map(operator.is_, now, keys)) if keys else True
+        return alike and all(check(value) for check, value in zip(checks, values, strict=True))
+
+    return is_same
 
 
 def _digest_or_none(value: Any) -> bytes | None:

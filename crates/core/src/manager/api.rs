@@ -28,6 +28,10 @@ pub struct Config {
     pub silence_ns: u64,
     /// The key that workers must show.
     pub key: String,
+    /// Tells the manager's machine from others since it was started: the id of its boot.
+    pub boot: String,
+    /// Whether calls that take far longer than their like are run a second time elsewhere.
+    pub speculate: bool,
     /// Whether to tell [`Action::Trace`].
     pub trace: bool,
 }
@@ -42,6 +46,8 @@ impl Default for Config {
             bandwidth: 1e9,
             silence_ns: 60_000_000_000,
             key: String::new(),
+            boot: String::new(),
+            speculate: true,
             trace: false,
         }
     }
@@ -153,6 +159,15 @@ pub enum Request {
     Shutdown,
 }
 
+/// Where a task is to run if it can: it is not taken from there by others that have nothing to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Near {
+    /// At a worker.
+    Worker(WorkerId),
+    /// Where its first input in a cache is.
+    Input,
+}
+
 /// A call, as a client submits it. Counts as one reference to each output.
 #[derive(Debug)]
 pub struct Submission {
@@ -172,6 +187,8 @@ pub struct Submission {
     pub priority: i32,
     /// Only there, if given.
     pub worker: Option<WorkerId>,
+    /// There for as long as a worker is there, if given; then anywhere.
+    pub near: Option<Near>,
     /// Settled with the first output; the others settle their own, as many as `outputs`.
     pub tickets: SmallVec<[Ticket; 1]>,
 }

@@ -35,6 +35,9 @@ pub(super) struct Want {
     /// How many assigned tasks, gathers and hand-overs ask for it.
     pub users: u32,
     pub failures: u32,
+    /// Whether the source has lost the block since the transfer began: what is there now is another
+    /// replica, and says nothing about why this transfer fails.
+    pub stale: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +50,12 @@ pub(super) enum WantStage {
     Outbox(WorkerId),
     /// Being sent.
     Active(WorkerId),
+}
+
+impl WantStage {
+    pub fn is_active(self) -> bool {
+        matches!(self, Self::Active(_))
+    }
 }
 
 /// A `Gather` that is not settled.
@@ -81,6 +90,8 @@ pub(super) struct Extra {
     pub reductions: Vec<(ReductionSlot, u32)>,
     /// The reduction that will make it.
     pub reducing: Option<ReductionSlot>,
+    /// Why it can't be made again, if it is lost: its task failed over another output.
+    pub doomed: Option<Arc<Failure>>,
     /// Other names of it.
     pub aliases: Vec<Name>,
 }
@@ -93,6 +104,7 @@ impl Extra {
             && self.pins.is_empty()
             && self.reductions.is_empty()
             && self.reducing.is_none()
+            && self.doomed.is_none()
             && self.aliases.is_empty()
     }
 }
@@ -149,6 +161,12 @@ impl Block {
         self.extra
             .as_ref()
             .is_some_and(|extra| !extra.adopting.is_empty() || extra.reducing.is_some())
+    }
+
+    /// Whether a worker was sent `Adopt` for it and has not answered.
+    pub fn is_to_be_adopted_by(&self, id: WorkerId) -> bool {
+        let extra = self.extra.as_ref();
+        extra.is_some_and(|extra| extra.adopting.iter().any(|(worker, _)| *worker == id))
     }
 
     pub fn is_available(&self) -> bool {
@@ -213,6 +231,11 @@ impl Block {
             checksum: stored.checksum,
             form: stored.form.as_deref().cloned().unwrap_or(Form::Value),
         })
+    }
+
+    /// Whether it is of use only where it is.
+    pub fn is_group(&self) -> bool {
+        self.stored().is_some_and(|stored| stored.form.as_deref() == Some(&Form::Group))
     }
 
     pub fn as_input(&self) -> Option<Input> {

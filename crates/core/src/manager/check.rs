@@ -10,7 +10,7 @@ impl Manager {
     /// # Panics
     /// If one does not hold.
     pub fn check(&self) {
-        let (mut waiting, mut ready, mut assigned, mut inline_nbytes) = (0, 0, 0, 0);
+        let (mut waiting, mut ready, mut assigned) = (0, 0, 0);
         for slot in self.tasks.slots() {
             let task = &self.tasks[slot];
             let inputs = task.inputs.iter().map(|input| &self.blocks[*input]);
@@ -27,11 +27,24 @@ impl Manager {
                 Stage::Assigned { worker, .. } => {
                     assigned += 1;
                     assert!(self.workers.get(worker).is_some());
-                    assert_eq!(absent, 0);
+                    let inputs = task.inputs.iter();
+                    let vanished = inputs.filter(|slot| self.vanished.get(slot) == Some(&worker));
+                    assert_eq!(absent, vanished.count() as u32);
                 }
                 Stage::Done(_) => assert!(self.is_lineage_needed(slot)),
             }
         }
+        let inline_nbytes = self.check_blocks();
+        let counts = &self.counts;
+        assert_eq!((counts.waiting, counts.ready, counts.assigned), (waiting, ready, assigned));
+        assert_eq!(counts.inline_nbytes, inline_nbytes);
+        self.check_places();
+        self.check_workers();
+    }
+
+    /// Gives the bytes of small values.
+    fn check_blocks(&self) -> u64 {
+        let mut inline_nbytes = 0;
         for slot in self.blocks.slots() {
             let block = &self.blocks[slot];
             if let Data::Inline(bytes) = &block.data {
@@ -44,10 +57,33 @@ impl Manager {
             assert!(entry, "{} is kept for nothing", block.name);
             assert!(block.tickets.is_empty() || !block.is_available());
         }
-        let counts = &self.counts;
-        assert_eq!((counts.waiting, counts.ready, counts.assigned), (waiting, ready, assigned));
-        assert_eq!(counts.inline_nbytes, inline_nbytes);
-        self.check_workers();
+        inline_nbytes
+    }
+
+    /// What blocks know of workers is what workers know of blocks.
+    fn check_places(&self) {
+        let (mut replicas, mut wants) = (0, 0);
+        for slot in self.blocks.slots() {
+            let block = &self.blocks[slot];
+            replicas += block.replicas().len();
+            wants += block.wants().len();
+            for id in block.replicas() {
+                assert!(self.workers[*id].blocks.contains(&slot));
+            }
+            for want in block.wants() {
+                assert!(self.workers[want.target].wanted.contains(&slot));
+                assert!(!block.is_at(want.target) || want.stage.is_active());
+            }
+        }
+        for worker in self.workers.iter() {
+            let inbox = worker.inbox.iter().map(|(nbytes, slot)| (nbytes.0, *slot));
+            let outbox = worker.outbox.iter().map(|(nbytes, slot, _)| (nbytes.0, *slot));
+            for (nbytes, slot) in inbox.chain(outbox) {
+                assert_eq!(self.blocks[slot].nbytes(), nbytes, "queued under another size");
+            }
+        }
+        assert_eq!(replicas, self.workers.iter().map(|worker| worker.blocks.len()).sum());
+        assert_eq!(wants, self.workers.iter().map(|worker| worker.wanted.len()).sum());
     }
 
     fn check_workers(&self) {

@@ -65,7 +65,7 @@ impl Manager {
         let mut taker = None;
         for class in 0..self.classes.len() {
             let Some(task) = self.first_of_class(class) else { continue };
-            let needs = &self.classes.get(class).resources;
+            let needs = &self.tasks[task].options.resources;
             let Some(id) = self.workers.least_loaded(needs) else { continue };
             let worker = &self.workers[id];
             let better = taker.is_none_or(|(load, than, _)| (worker.load, id) < (load, than));
@@ -103,10 +103,10 @@ impl Manager {
     fn best_for(&mut self, id: WorkerId) -> Option<(From, TaskSlot)> {
         let mut best = self.first_of_own(id).map(|task| (From::Own, task));
         for class in 0..self.classes.len() {
-            if !self.classes.get(class).resources.fit(&self.workers[id].resources) {
+            let Some(task) = self.first_of_class(class) else { continue };
+            if !self.tasks[task].options.resources.fit(&self.workers[id].resources) {
                 continue;
             }
-            let Some(task) = self.first_of_class(class) else { continue };
             let goes_first = |than: TaskSlot| {
                 let (one, other) = (&self.tasks[task], &self.tasks[than]);
                 (one.priority, one.depth) > (other.priority, other.depth)
@@ -158,6 +158,7 @@ impl Manager {
 
     /// Gives a ready task to a worker.
     pub(super) fn assign(&mut self, task: TaskSlot, id: WorkerId) {
+        self.end_first(task);
         let name = self.tasks.id(task);
         let expected_ns = self.functions.mean_ns(self.tasks[task].function);
         let record = &mut self.tasks[task];

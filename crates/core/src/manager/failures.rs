@@ -19,7 +19,7 @@ impl Manager {
     pub(super) fn refusal(&self, needs: &Resources, pinned: Option<WorkerId>) -> Option<Why> {
         let holds = match pinned {
             Some(id) => match self.workers.get(id) {
-                Some(worker) => worker.is_active() && needs.fit(&worker.resources),
+                Some(worker) => worker.is_active() && worker.can_hold(needs),
                 None => !self.workers.is_gone(id),
             },
             None => self.workers.slots() == 0 || self.workers.can_hold(needs),
@@ -31,15 +31,16 @@ impl Manager {
     /// Workers joined or left: fails ready tasks that none of those present can hold.
     pub(super) fn refuse_unschedulable(&mut self) {
         for class in 0..self.classes.len() {
-            let needs = self.classes.get(class).resources;
-            let Some(why) = self.refusal(&needs, None) else { continue };
+            let ceiling = self.classes.get(class).ceiling;
+            if self.refusal(&ceiling, None).is_none() {
+                continue;
+            }
             for entry in self.classes.queue(class).drain() {
-                if let Some(task) = self.tasks.find_queued(entry, Stage::Ready) {
-                    self.counts.ready -= 1;
-                    self.counts.waiting += 1;
-                    self.tasks[task].stage = Stage::Waiting { missing: 0 };
-                    self.fail_with(task, why.clone());
-                }
+                let Some(task) = self.tasks.find_queued(entry, Stage::Ready) else { continue };
+                self.counts.ready -= 1;
+                self.counts.waiting += 1;
+                self.tasks[task].stage = Stage::Waiting { missing: 0 };
+                self.resume(task);
             }
         }
     }
@@ -62,7 +63,7 @@ impl Manager {
             }
             TaskFailure::InputLost { name } => return self.on_input_lost(task, id, *name),
             TaskFailure::StorageFull { .. } => self.has_room_elsewhere(task, id),
-            TaskFailure::FileChanged { .. } => false,
+            TaskFailure::FileChanged { .. } => return self.on_file_changed(task, why),
             TaskFailure::Cancelled => return self.fail_with(task, Why::Cancelled),
         };
         if !again {
@@ -70,6 +71,19 @@ impl Manager {
         }
         self.counts.retried += 1;
         self.resume(task);
+    }
+
+    /// A file of the user's is not what it was: so say all that need it.
+    fn on_file_changed(&mut self, task: TaskSlot, why: TaskFailure) {
+        let inputs = self.tasks[task].inputs.clone();
+        let failure = self.failure_with(task, Why::Attempt(why));
+        self.fail_task(task, &failure);
+        for slot in inputs {
+            if self.vanished.remove(&slot).is_some() {
+                self.take_back_consumers(slot, None);
+                self.fail_block(slot, &failure);
+            }
+        }
     }
 
     fn may_retry(&mut self, task: TaskSlot) -> bool {
@@ -87,6 +101,9 @@ impl Manager {
         self.counts.retried += 1;
         if let Some(slot) = self.blocks.find(&name) {
             self.remove_replica(slot, id);
+            if self.vanished.remove(&slot).is_some() {
+                self.on_gone(slot);
+            }
         }
         if self.tasks.get(task).is_some() {
             self.resume(task);
@@ -143,9 +160,14 @@ impl Manager {
 
     /// Fails a task for good.
     pub(super) fn fail_with(&mut self, task: TaskSlot, why: Why) {
+        let failure = self.failure_with(task, why);
+        self.fail_task(task, &failure);
+    }
+
+    fn failure_with(&self, task: TaskSlot, why: Why) -> Arc<Failure> {
         let record = &self.tasks[task];
         let last = record.history.as_ref().and_then(|history| history.attempts.last());
-        let failure = Arc::new(Failure {
+        Arc::new(Failure {
             label: self.functions.label(record.function),
             name: self.blocks[record.outputs[0]].name,
             worker: match record.stage {
@@ -154,8 +176,7 @@ impl Manager {
             },
             attempts: record.attempts(),
             why,
-        });
-        self.fail_task(task, &failure);
+        })
     }
 
     pub(super) fn fail_task(&mut self, task: TaskSlot, failure: &Arc<Failure>) {
@@ -170,11 +191,16 @@ impl Manager {
     /// Blocks will never be there: fails them, the tasks that need them, and so on.
     fn fail_blocks(&mut self, mut slots: Vec<BlockSlot>, failure: &Arc<Failure>) {
         while let Some(slot) = slots.pop() {
-            let Some(block) = self.blocks.get(slot) else { continue };
-            if block.is_available() || block.failure().is_some() || block.producer.is_some() {
+            let Some(block) = self.blocks.get_mut(slot) else { continue };
+            if block.failure().is_some() || block.producer.is_some() {
                 continue;
             }
-            let block = &mut self.blocks[slot];
+            if block.is_available() {
+                if block.stored().is_some() {
+                    block.extra().doomed = Some(Arc::clone(failure));
+                }
+                continue;
+            }
             block.data = Data::Failed(Arc::clone(failure));
             let tickets = std::mem::take(&mut block.tickets);
             let consumers = std::mem::take(&mut block.consumers);

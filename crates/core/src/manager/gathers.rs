@@ -249,10 +249,7 @@ impl Manager {
 
     /// Whether a client has brought a block there that is not in place yet.
     pub(super) fn is_adopting(&self, id: WorkerId) -> bool {
-        self.bound_to(id).into_iter().any(|slot| {
-            let extra = self.blocks[slot].extra.as_ref();
-            extra.is_some_and(|extra| extra.adopting.iter().any(|(worker, _)| *worker == id))
-        })
+        self.bound_to(id).into_iter().any(|slot| self.blocks[slot].is_to_be_adopted_by(id))
     }
 
     fn bound_to(&self, id: WorkerId) -> Vec<BlockSlot> {

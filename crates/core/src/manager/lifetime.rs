@@ -5,43 +5,33 @@ use super::api::{Outcome, Why};
 use super::blocks::{Block, Data, Extra, Stored};
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::Stage;
-use super::workers::WorkerStage;
 use crate::wire::{BlockDesc, Output};
 use freestone_base::WorkerId;
 
 impl Manager {
     /// A worker has a block.
     pub(super) fn add_replica(&mut self, desc: BlockDesc, id: WorkerId) {
-        let Some(slot) = self.blocks.find(&desc.name) else {
-            return self.drop_at(id, desc.name);
+        match self.blocks.find(&desc.name) {
+            Some(slot) => self.add_replica_of(slot, desc, id),
+            None => self.drop_at(id, desc.name),
+        }
+    }
+
+    pub(super) fn add_replica_of(&mut self, slot: BlockSlot, desc: BlockDesc, id: WorkerId) {
+        let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.is_closing()) else {
+            return;
         };
-        if self.workers.get(id).is_none_or(|worker| worker.stage == WorkerStage::Closing) {
+        if let Data::Inline(_) = self.blocks[slot].data {
+            // The manager has it: the replica is not needed.
+            return self.drop_at(id, desc.name);
+        }
+        if !worker.blocks.insert(slot) {
             return;
         }
         let was_available = self.blocks[slot].is_available();
-        let nbytes = desc.nbytes;
-        match &mut self.blocks[slot].data {
-            // The manager has it: the replica is not needed.
-            Data::Inline(_) => return self.drop_at(id, desc.name),
-            Data::Stored(stored) => {
-                if stored.replicas.contains(&id) {
-                    return;
-                }
-                if stored.replicas.is_empty() {
-                    **stored = Stored::new(desc);
-                }
-                stored.replicas.push(id);
-            }
-            data => {
-                let mut stored = Stored::new(desc);
-                stored.replicas.push(id);
-                *data = Data::Stored(Box::new(stored));
-            }
-        }
-        if let Some(worker) = self.workers.get_mut(id) {
-            worker.blocks.insert(slot);
-            worker.nbytes += nbytes;
-        }
+        self.note_replica(slot, desc, id);
+        self.workers[id].nbytes += self.blocks[slot].nbytes();
+        self.arrived_otherwise(slot, id);
         if !was_available {
             self.on_available(slot);
         } else if self.blocks[slot].extra.is_some() {
@@ -49,6 +39,22 @@ impl Manager {
         }
         if !self.blocks[slot].is_wanted() {
             self.loose.push(slot);
+        }
+    }
+
+    fn note_replica(&mut self, slot: BlockSlot, desc: BlockDesc, id: WorkerId) {
+        let block = &mut self.blocks[slot];
+        if let Data::Stored(stored) = &mut block.data {
+            if stored.replicas.is_empty() {
+                **stored = Stored::new(desc);
+            }
+            return stored.replicas.push(id);
+        }
+        let mut stored = Stored::new(desc);
+        stored.replicas.push(id);
+        let former = std::mem::replace(&mut block.data, Data::Stored(Box::new(stored)));
+        if let Data::Failed(failure) = former {
+            block.extra().doomed = Some(failure);
         }
     }
 
@@ -79,6 +85,9 @@ impl Manager {
             self.advance_gathers(slot);
             self.restart_wants(slot);
             self.feed_reductions(slot);
+        }
+        if let Some(id) = self.vanished.remove(&slot) {
+            self.want_again(slot, id);
         }
         self.wake_consumers(slot);
         if !self.blocks[slot].is_wanted() {
@@ -121,10 +130,12 @@ impl Manager {
         match block.producer {
             Some(task) if self.tasks[task].stage.is_done() => self.revive(task),
             Some(_) => {}
-            None if block.is_coming() => {}
+            None if block.is_coming() || self.vanished.contains_key(&slot) => {}
             None if self.has_origin(&block.name) => self.adopt_again(slot),
             None => {
-                let failure = Self::block_failure(block.name, Why::InputLost(block.name));
+                let doomed = block.extra.as_ref().and_then(|extra| extra.doomed.clone());
+                let lost = || Self::block_failure(block.name, Why::InputLost(block.name));
+                let failure = doomed.unwrap_or_else(lost);
                 self.fail_block(slot, &failure);
             }
         }
@@ -154,18 +165,22 @@ impl Manager {
         }
     }
 
-    /// Fails a task one of whose inputs has failed or can't be made again.
+    /// Fails a task one of whose inputs has failed or can't be made again; what a worker can adopt
+    /// again comes.
     fn refuse_without_producer(&mut self, task: TaskSlot) {
-        let mut inputs = self.tasks[task].inputs.iter().copied();
-        let lost = inputs.find(|slot| {
-            !self.blocks[*slot].is_available() && self.blocks[*slot].producer.is_none()
-        });
-        let Some(slot) = lost else { return };
-        self.demand(slot);
-        if let (Some(failure), Some(_)) =
-            (self.blocks[slot].failure().cloned(), self.tasks.get(task))
-        {
-            self.fail_task(task, &failure);
+        for slot in self.tasks[task].inputs.clone() {
+            let block = &self.blocks[slot];
+            if block.is_available() || block.producer.is_some() {
+                continue;
+            }
+            self.demand(slot);
+            // To fail a block is to fail the tasks that need it, unless it had failed before.
+            if self.tasks.get(task).is_none() {
+                return;
+            }
+            if let Some(failure) = self.blocks[slot].failure().cloned() {
+                return self.fail_task(task, &failure);
+            }
         }
     }
 
@@ -178,6 +193,7 @@ impl Manager {
 
     /// A task no longer uses its inputs: it is done (and may be kept as lineage) or gone.
     pub(super) fn end_use(&mut self, task: TaskSlot, as_lineage: bool) {
+        self.end_first(task);
         for index in 0..self.tasks[task].inputs.len() {
             let slot = self.tasks[task].inputs[index];
             let block = &mut self.blocks[slot];
@@ -220,6 +236,7 @@ impl Manager {
                     self.give_up(slot);
                 }
                 if !needed && is_forgettable(&self.blocks[slot]) {
+                    self.vanished.remove(&slot);
                     self.origins.remove(&self.blocks[slot].name);
                     self.blocks.remove(slot);
                 }
@@ -258,7 +275,9 @@ impl Manager {
                     }
                 }
             }
-            Data::Failed(_) if block.producer.is_none() => block.data = Data::Absent,
+            Data::Failed(_) if block.producer.is_none() && block.lineage == 0 => {
+                block.data = Data::Absent;
+            }
             _ => {}
         }
     }
@@ -326,7 +345,7 @@ impl Manager {
     }
 
     /// Forgets a replica; whether it was the last.
-    fn detach_replica(&mut self, slot: BlockSlot, id: WorkerId) -> bool {
+    pub(super) fn detach_replica(&mut self, slot: BlockSlot, id: WorkerId) -> bool {
         let block = &mut self.blocks[slot];
         let Data::Stored(stored) = &mut block.data else { return false };
         let Some(index) = stored.replicas.iter().position(|replica| *replica == id) else {
@@ -339,7 +358,9 @@ impl Manager {
             worker.nbytes -= nbytes;
         }
         self.redirect_wants(slot, id);
-        if !gone {
+        if gone {
+            self.lack_all(slot);
+        } else {
             self.want_again(slot, id);
         }
         gone

@@ -7,22 +7,30 @@ pub mod simulate;
 
 mod blocks;
 mod check;
+mod clocks;
+mod comeback;
 mod dispatch;
 mod explain;
 mod failures;
 mod functions;
 mod gathers;
 mod hash;
+mod kinds;
 mod lifetime;
 mod members;
+#[cfg(test)]
+mod near_tests;
+mod order;
 mod origins;
 mod placement;
 mod ready;
 mod recent;
 mod recovery;
 mod reduction;
+mod replication;
 mod reports;
 mod retirement;
+mod speculation;
 mod statistics;
 mod stealing;
 mod submission;
@@ -78,6 +86,16 @@ pub struct Manager {
     absent: BTreeMap<WorkerId, Early>,
     /// Transfers that failed, to be tried again when time has passed.
     delayed: Vec<(BlockSlot, WorkerId)>,
+    /// Blocks that can't be made again and are lost, and where calls may say why.
+    vanished: BTreeMap<BlockSlot, WorkerId>,
+    /// First attempts of tasks that were given to a second worker.
+    firsts: BTreeMap<TaskSlot, speculation::First>,
+    /// Blocks that should have more than one replica, and which of them was looked at last.
+    hot: BTreeMap<BlockSlot, replication::Hot>,
+    replicated_last: Option<BlockSlot>,
+    /// Workers that were lost, since when.
+    lost_workers: u32,
+    began_ns: Now,
     closed: bool,
 }
 
@@ -134,6 +152,12 @@ impl Manager {
             reductions: Table::new(),
             absent: BTreeMap::new(),
             delayed: Vec::new(),
+            vanished: BTreeMap::new(),
+            firsts: BTreeMap::new(),
+            hot: BTreeMap::new(),
+            replicated_last: None,
+            lost_workers: 0,
+            began_ns: 0,
             closed: false,
         }
     }
@@ -144,6 +168,9 @@ impl Manager {
     /// changes, not on how many tasks and workers there are.
     pub fn handle(&mut self, event: Event, now: Now, out: &mut Vec<Action>) {
         self.now = self.now.max(now);
+        if self.began_ns == 0 {
+            self.began_ns = self.now;
+        }
         std::mem::swap(&mut self.out, out);
         match event {
             Event::Client(request) => self.on_request(request),

@@ -1,10 +1,13 @@
 //! Where a ready task goes.
 
 use super::Manager;
+use super::api::Near;
+use super::blocks::Block;
 use super::functions::UNMEASURED_NS;
 use super::ready::rank;
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::{Stage, Task};
+use super::workers::Worker;
 use freestone_base::{TaskId, WorkerId};
 use smallvec::SmallVec;
 
@@ -14,7 +17,7 @@ const HOLDERS_SEEN: usize = 4;
 const CANDIDATES_SEEN: usize = 16;
 
 /// What fetching a block takes besides its bytes.
-const FETCH_NS: u64 = 100_000;
+pub(super) const FETCH_NS: u64 = 100_000;
 
 impl Manager {
     /// Puts a ready task into a queue: a worker's if its inputs or its past speak for one, else
@@ -24,7 +27,7 @@ impl Manager {
         let avoids = record.history.as_ref().is_some_and(|history| !history.avoid.is_empty());
         let by_place =
             avoids || record.inputs.iter().any(|slot| self.blocks[*slot].stored().is_some());
-        let worker = match record.pinned {
+        let worker = match record.pinned.or_else(|| self.tied_to(record)) {
             Some(worker) => Some(worker),
             None if by_place => self.soonest(record),
             None => None,
@@ -83,7 +86,7 @@ impl Manager {
                 && self
                     .workers
                     .get(*id)
-                    .is_some_and(|worker| worker.is_active() && needs.fit(&worker.resources))
+                    .is_some_and(|worker| worker.is_active() && worker.can_hold(needs))
         };
         let mut candidates: SmallVec<[WorkerId; 16]> = SmallVec::new();
         let least_loaded = self.workers.least_loaded_of_each_kind(needs, avoid);
@@ -106,16 +109,43 @@ impl Manager {
         candidates.into_iter().min_by_key(cost).or_else(|| self.workers.least_loaded(needs))
     }
 
+    /// Where a task has to run, while there is that worker: near a place or an input, or where a
+    /// group is that it needs; at the worker that has least to do, if there are several.
+    pub(super) fn tied_to(&self, task: &Task) -> Option<WorkerId> {
+        let needs = &task.options.resources;
+        let active = |id: &WorkerId| {
+            let avoids = task.history.as_ref().is_some_and(|history| history.avoid.contains(id));
+            let holds = |worker: &Worker| worker.is_active() && needs.fit(&worker.resources);
+            !avoids && self.workers.get(*id).is_some_and(holds)
+        };
+        if let Some(Near::Worker(id)) = task.near
+            && active(&id)
+        {
+            return Some(id);
+        }
+        let ties = |block: &Block| match task.near {
+            Some(Near::Input) => block.stored().is_some(),
+            _ => block.is_group(),
+        };
+        let mut inputs = task.inputs.iter().take(INPUTS_SEEN).map(|slot| &self.blocks[*slot]);
+        let holders = inputs.find(|block| ties(block))?.replicas().iter().copied().filter(active);
+        holders.min_by_key(|id| (self.workers[*id].wait_ns(), *id))
+    }
+
     /// How long the inputs that are not at a worker, nor on their way there, take to fetch.
     pub(super) fn fetch_ns(&self, task: &Task, id: WorkerId) -> u64 {
+        let seen = task.inputs.len().min(INPUTS_SEEN) as u64;
         let missing = task.inputs.iter().take(INPUTS_SEEN);
-        missing.map(|slot| self.fetch_block_ns(*slot, id)).sum()
+        let seen_ns: u64 = missing.map(|slot| self.fetch_block_ns(*slot, id)).sum();
+        // Those that were looked at stand for all.
+        seen_ns / seen.max(1) * (task.inputs.len() as u64).max(1)
     }
 
     pub(super) fn fetch_block_ns(&self, slot: BlockSlot, id: WorkerId) -> u64 {
         let block = &self.blocks[slot];
         let Some(stored) = block.stored() else { return 0 };
-        if block.is_at(id) || block.wants().iter().any(|want| want.target == id) {
+        let worker = &self.workers[id];
+        if worker.blocks.contains(&slot) || worker.wanted.contains(&slot) {
             return 0;
         }
         FETCH_NS + (stored.nbytes as f64 * 1e9 / self.bandwidth) as u64

@@ -3,6 +3,7 @@
 //! A task that leaves a queue before its turn leaves its entry behind, which is passed over later;
 //! its stamp tells it from the entry that the task gets if it comes back.
 
+use super::kinds::{coarse, larger};
 use freestone_base::{Resources, TaskId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -101,9 +102,11 @@ impl Queue {
     }
 }
 
-/// Ready tasks that ask for the same resources.
+/// Ready tasks that ask for about the same resources.
 pub(super) struct Class {
-    pub resources: Resources,
+    kind: Resources,
+    /// What none of its tasks exceeds.
+    pub ceiling: Resources,
     pub queue: Queue,
 }
 
@@ -112,13 +115,17 @@ pub(super) struct Class {
 pub(super) struct Classes(Vec<Class>);
 
 impl Classes {
-    /// The number of the class that asks for `resources`.
+    /// The number of the class of tasks that ask for `resources`.
     pub fn of(&mut self, resources: &Resources) -> u32 {
-        let found = self.0.iter().position(|class| class.resources == *resources);
-        found.unwrap_or_else(|| {
-            self.0.push(Class { resources: *resources, queue: Queue::default() });
+        let kind = coarse(resources);
+        let found = self.0.iter().position(|class| class.kind == kind);
+        let index = found.unwrap_or_else(|| {
+            self.0.push(Class { kind, ceiling: kind, queue: Queue::default() });
             self.0.len() - 1
-        }) as u32
+        });
+        let class = &mut self.0[index];
+        class.ceiling = larger(&class.ceiling, resources);
+        index as u32
     }
 
     pub fn get(&self, class: u32) -> &Class {

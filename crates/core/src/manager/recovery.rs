@@ -21,10 +21,13 @@ impl Manager {
         if self.config.trace {
             self.out.push(Action::Trace(Record::Left { worker: id, at_ns: self.now }));
         }
+        self.lost_workers += u32::from(worker.is_active());
+        self.forget_firsts(id);
         let mut tasks = self.take_back(&worker);
         tasks.extend(self.take_queue(id, std::mem::take(&mut worker.queue)));
         self.end_transfers_of(&worker);
         self.remove_replicas(worker.blocks.iter().copied().collect(), id);
+        self.give_up_vanished(Some(id));
         self.unbind_all(id);
         for task in tasks {
             let Some(task) = self.tasks.find(task) else { continue };
@@ -93,16 +96,40 @@ impl Manager {
         kills < MOST_DEATHS
     }
 
-    /// Blocks are gone from a worker.
+    /// Blocks are gone from a worker. What can't be made again has failed, but calls there may say
+    /// why (a file was changed): their word is waited for.
     pub(super) fn on_lost(&mut self, id: WorkerId, names: &[Name]) {
         for name in names {
-            if let Some(slot) = self.blocks.find(name) {
-                if self.blocks[slot].replicas().iter().all(|replica| *replica == id) {
-                    // The worker looked at the file: it is not what it was, and never will be.
-                    self.origins.remove(name);
+            let Some(slot) = self.blocks.find(name) else { continue };
+            if self.blocks[slot].replicas().iter().all(|replica| *replica == id) {
+                // The worker looked at the file: it is not what it was, and never will be.
+                self.origins.remove(name);
+            }
+            if self.detach_replica(slot, id) {
+                if self.blocks[slot].producer.is_none() && self.has_calls_with(slot, id) {
+                    self.vanished.insert(slot, id);
+                    self.take_back_consumers(slot, Some(id));
+                } else {
+                    self.on_gone(slot);
                 }
-                self.remove_replica(slot, id);
-                self.on_adopted(slot, id);
+            }
+            self.on_adopted(slot, id);
+        }
+    }
+
+    fn has_calls_with(&self, slot: BlockSlot, id: WorkerId) -> bool {
+        let mut consumers =
+            self.blocks[slot].consumers.iter().filter_map(|id| self.tasks.find(*id));
+        consumers.any(|task| self.tasks[task].stage.assigned_to() == Some(id))
+    }
+
+    /// Nobody at `id` (or anywhere) said why blocks vanished there.
+    pub(super) fn give_up_vanished(&mut self, id: Option<WorkerId>) {
+        let given_up = self.vanished.iter().filter(|(_, at)| id.is_none_or(|id| id == **at));
+        let given_up: Vec<BlockSlot> = given_up.map(|(slot, _)| *slot).collect();
+        for slot in given_up {
+            if self.vanished.remove(&slot).is_some() {
+                self.on_gone(slot);
             }
         }
     }
@@ -110,21 +137,27 @@ impl Manager {
     /// A block's last replica is gone: tasks that were given to workers wait for it again, so
     /// that they do not hold the slots that it takes to make it; if someone wants it, it is made.
     pub(super) fn on_gone(&mut self, slot: BlockSlot) {
-        self.rewind_gathers(slot);
-        self.rewind_reductions(slot);
-        self.lack_all(slot);
-        let consumers = self.blocks[slot].consumers.clone();
-        for id in consumers {
-            let Some(task) = self.tasks.find(id) else { continue };
-            self.withdraw(task);
-            if matches!(self.tasks[task].stage, Stage::Waiting { .. }) {
-                self.recount(task);
-            }
-        }
+        self.take_back_consumers(slot, None);
         if self.blocks[slot].is_wanted() {
             self.demand(slot);
         } else {
             self.loose.push(slot);
+        }
+    }
+
+    pub(super) fn take_back_consumers(&mut self, slot: BlockSlot, but_at: Option<WorkerId>) {
+        self.rewind_gathers(slot);
+        self.rewind_reductions(slot);
+        let consumers = self.blocks[slot].consumers.clone();
+        for id in consumers {
+            let Some(task) = self.tasks.find(id) else { continue };
+            let at = self.tasks[task].stage.assigned_to();
+            if at.is_none() || at != but_at {
+                self.withdraw(task);
+            }
+            if matches!(self.tasks[task].stage, Stage::Waiting { .. }) {
+                self.recount(task);
+            }
         }
     }
 
@@ -158,7 +191,10 @@ impl Manager {
                 self.on_left(id);
             }
         }
+        self.give_up_vanished(None);
         self.restart_delayed();
         self.steal_again();
+        self.replicate_again();
+        self.speculate();
     }
 }

@@ -284,6 +284,7 @@ impl Manager {
             retries: request.retries,
             priority: request.priority,
             worker: None,
+            near: None,
             tickets: SmallVec::new(),
         };
         if last {

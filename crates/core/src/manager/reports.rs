@@ -1,7 +1,7 @@
 //! What workers report of their calls.
 
 use super::Manager;
-use super::api::Record;
+use super::api::{Record, Why};
 use super::table::TaskSlot;
 use super::tasks::Stage;
 use crate::wire::{Output, Report, TaskFailure};
@@ -17,7 +17,9 @@ impl Manager {
         self.promote(id);
     }
 
-    fn on_report(&mut self, id: WorkerId, report: Report) {
+    fn on_report(&mut self, id: WorkerId, mut report: Report) {
+        report.start_ns = self.on_our_clock(id, report.start_ns);
+        let Some(report) = self.on_first_report(id, report) else { return };
         let task = self.tasks.find(report.task).filter(|task| {
             let record = &self.tasks[*task];
             record.attempt == report.attempt
@@ -53,12 +55,22 @@ impl Manager {
     fn on_stale(&mut self, id: WorkerId, report: Report) {
         for output in report.result.into_iter().flatten() {
             if let Output::Stored(desc) = output {
+                let slot = self.blocks.find(&desc.name);
+                if slot.is_some_and(|slot| self.blocks[slot].failure().is_some()) {
+                    self.drop_at(id, desc.name);
+                    continue;
+                }
                 self.add_replica(desc, id);
             }
         }
     }
 
-    fn on_outputs(&mut self, task: TaskSlot, id: WorkerId, outputs: SmallVec<[Output; 1]>) {
+    pub(super) fn on_outputs(
+        &mut self,
+        task: TaskSlot,
+        id: WorkerId,
+        outputs: SmallVec<[Output; 1]>,
+    ) {
         self.counts.done += 1;
         if let Some(worker) = self.workers.get_mut(id) {
             worker.done += 1;
@@ -68,18 +80,34 @@ impl Manager {
         for (index, output) in outputs.into_iter().enumerate() {
             let Some(slot) = self.tasks[task].outputs.get(index).copied() else { break };
             match output {
-                Output::Stored(desc) => self.add_replica(desc, id),
+                Output::Stored(desc) => self.add_replica_of(slot, desc, id),
                 Output::Inline(_) => {
                     self.set_inline(slot, output);
                 }
             }
         }
+        self.refuse_incomplete(task);
+        self.replicate_outputs(task);
         if !self.is_lineage_needed(task) {
             self.remove_lineage(task);
         }
     }
 
-    fn trace_attempt(&mut self, task: TaskSlot, worker: WorkerId, report: &Report) {
+    /// A worker that says less than was asked for breaks the contract: nothing waits for it.
+    fn refuse_incomplete(&mut self, task: TaskSlot) {
+        for index in 0..self.tasks[task].outputs.len() {
+            let slot = self.tasks[task].outputs[index];
+            let block = &mut self.blocks[slot];
+            if block.is_available() || block.producer != Some(task) {
+                continue;
+            }
+            block.producer = None;
+            let failure = Self::block_failure(block.name, Why::InputLost(block.name));
+            self.fail_block(slot, &failure);
+        }
+    }
+
+    pub(super) fn trace_attempt(&mut self, task: TaskSlot, worker: WorkerId, report: &Report) {
         if !self.config.trace {
             return;
         }

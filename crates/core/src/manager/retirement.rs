@@ -60,7 +60,7 @@ impl Manager {
         loop {
             let first = self.workers[id].handing.as_ref().and_then(|handing| handing.first());
             let Some(slot) = first.copied() else { return self.close(id) };
-            if self.is_only_at(slot, id) && self.hand_over(slot, id) {
+            if self.is_only_at(slot, id) && self.hand_over(slot) {
                 return;
             }
             if let Some(handing) = &mut self.workers[id].handing {
@@ -89,7 +89,7 @@ impl Manager {
         let blocks = self.workers[id].blocks.iter().copied();
         let only: BTreeSet<BlockSlot> = blocks.filter(|slot| self.is_only_at(*slot, id)).collect();
         for slot in &only {
-            self.hand_over(*slot, id);
+            self.hand_over(*slot);
         }
         only
     }
@@ -97,17 +97,19 @@ impl Manager {
     /// Whether a block is needed beyond this worker, and has no other replica.
     fn is_only_at(&self, slot: BlockSlot, id: WorkerId) -> bool {
         self.blocks.get(slot).is_some_and(|block| {
-            block.replicas() == [id] && (block.is_wanted() || block.keep == Keep::Session)
+            block.replicas() == [id]
+                && !block.is_group()
+                && (block.is_wanted() || block.keep == Keep::Session)
         })
     }
 
     /// Has a block copied to another worker; whether there is one.
-    fn hand_over(&mut self, slot: BlockSlot, id: WorkerId) -> bool {
-        let wants = self.blocks[slot].wants().iter().map(|want| want.target);
-        if wants.into_iter().any(|target| target != id) {
+    fn hand_over(&mut self, slot: BlockSlot) -> bool {
+        let mut targets = self.blocks[slot].wants().iter().map(|want| want.target);
+        if targets.any(|target| self.workers.get(target).is_some_and(Worker::is_active)) {
             return true;
         }
-        let Some(target) = self.workers.least_filled(8) else { return false };
+        let Some(target) = self.workers.least_filled(8, |_| true) else { return false };
         self.want(slot, target);
         true
     }
@@ -117,6 +119,8 @@ impl Manager {
         self.workers.retiring -= 1;
         self.send(id, ToWorker::Shutdown);
         self.unbind_all(id);
+        let wanted = self.workers[id].wanted.clone();
+        self.abandon_all(&wanted, id, false);
         let blocks = self.workers[id].blocks.iter().copied().collect();
         self.remove_replicas(blocks, id);
     }

@@ -90,6 +90,7 @@ impl Manager {
         let record = &self.tasks[task];
         let avoided = record.history.as_ref().is_some_and(|history| history.avoid.contains(&id));
         record.pinned.is_none()
+            && self.tied_to(record).is_none_or(|tied| tied == id)
             && !avoided
             && record.options.resources.fit(&self.workers[id].resources)
     }

@@ -47,6 +47,7 @@ impl Manager {
             && !block.is_available()
             && block.failure().is_none()
             && !block.is_coming()
+            && !self.vanished.contains_key(&slot)
             && !self.has_origin(&block.name)
     }
 
@@ -169,6 +170,7 @@ impl Manager {
             function: submission.function,
             stage: Stage::Waiting { missing: 0 },
             pinned: submission.worker,
+            near: submission.near,
             priority: submission.priority,
             depth,
             attempt: 0,
@@ -210,18 +212,37 @@ impl Manager {
         for index in 0..self.tasks[task].outputs.len() {
             let block = &mut self.blocks[self.tasks[task].outputs[index]];
             block.producer = Some(task);
+            if let Some(extra) = &mut block.extra {
+                extra.doomed = None;
+            }
             if block.failure().is_some() {
                 block.data = Data::Absent;
             }
         }
         for index in 0..self.tasks[task].inputs.len() {
-            let block = &mut self.blocks[self.tasks[task].inputs[index]];
+            let slot = self.tasks[task].inputs[index];
+            self.forget_consumers(slot);
+            let block = &mut self.blocks[slot];
             block.unfinished += 1;
             block.consumers.push(id);
             missing += u32::from(!block.is_available());
         }
         self.tasks[task].stage = Stage::Waiting { missing };
         missing
+    }
+
+    /// A block that is used all the time forgets tasks that have ended, now and then.
+    fn forget_consumers(&mut self, slot: BlockSlot) {
+        let block = &mut self.blocks[slot];
+        if block.consumers.len() < 2 * block.unfinished as usize + 64 {
+            return;
+        }
+        let mut consumers = std::mem::take(&mut block.consumers);
+        consumers.retain(|id| {
+            let found = self.tasks.find(*id);
+            found.is_some_and(|task| !self.tasks[task].stage.is_done())
+        });
+        self.blocks[slot].consumers = consumers;
     }
 
     pub(super) fn demand_inputs(&mut self, task: TaskSlot) {

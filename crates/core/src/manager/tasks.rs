@@ -1,6 +1,6 @@
 //! Tasks: the records of calls.
 
-use super::api::{Attempt, Now};
+use super::api::{Attempt, Near, Now};
 use super::ready::Entry;
 use super::table::{BlockSlot, Slot, Table, TaskSlot};
 use crate::wire::{CallOptions, Payload};
@@ -54,6 +54,7 @@ pub(super) struct Task {
     pub function: FunctionId,
     pub stage: Stage,
     pub pinned: Option<WorkerId>,
+    pub near: Option<Near>,
     pub priority: i32,
     pub depth: u32,
     /// Its resources as a number.

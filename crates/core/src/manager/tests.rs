@@ -117,6 +117,9 @@ impl Play {
 
 pub(super) fn hello(slots: u32, resources: Resources, blocks: Vec<BlockDesc>) -> FromWorker {
     FromWorker::Hello {
+        former: None,
+        boot: String::new(),
+        now_ns: 0,
         protocol: PROTOCOL,
         key: String::new(),
         resources,
@@ -140,6 +143,7 @@ pub(super) fn call(output: u32, inputs: &[u32]) -> Submission {
         retries: 0,
         priority: 0,
         worker: None,
+        near: None,
         tickets: smallvec![Ticket(u64::from(output))],
     }
 }
@@ -478,4 +482,49 @@ fn what_no_worker_can_hold_fails() {
     );
     play.request(big(2));
     assert_eq!(play.settled().len(), 1);
+}
+
+#[test]
+fn a_changed_file_is_why_all_that_need_it_fail() {
+    let mut play = play();
+    play.join(0, 1);
+    play.join(1, 1);
+    play.request(Request::Put {
+        block: desc(1, 10),
+        path: "/data/x".into(),
+        owned: false,
+        worker: WorkerId(0),
+        keep: Keep::Task,
+        ticket: Ticket(1),
+    });
+    play.says(0, FromWorker::Have { block: desc(1, 10), fetched: None });
+    play.request(Request::Submit(vec![call(2, &[1]), call(3, &[2])]));
+    let runs = play.runs(0);
+    let reason = "its size is not what it was".to_owned();
+    play.says(0, FromWorker::Lost { names: vec![name(1)], reason: reason.clone() });
+    assert!(play.settled().is_empty());
+    play.request(Request::Submit(vec![call(4, &[1])]));
+    play.fails(0, &runs[0], TaskFailure::FileChanged { path: "/data/x".into(), reason });
+    let mut failed = play.settled();
+    failed.sort_by_key(|(ticket, _)| *ticket);
+    assert_eq!(failed.iter().map(|(ticket, _)| *ticket).collect::<Vec<_>>(), [2, 3, 4]);
+    assert!(failed.iter().all(|(_, outcome)| matches!(outcome, Outcome::Failed(failure)
+        if matches!(failure.why, Why::Attempt(TaskFailure::FileChanged { .. })))));
+    play.request(Request::Release((1..=4).map(name).collect()));
+    play.assert_empty();
+}
+
+#[test]
+fn what_vanished_without_a_word_is_lost_after_a_while() {
+    let mut play = play();
+    let found = vec![desc(1, 10)];
+    play.says(0, hello(1, Resources { cores: 1, ..Resources::default() }, found));
+    play.request(Request::Submit(vec![call(2, &[1])]));
+    assert_eq!(play.runs(0).len(), 1);
+    play.says(0, FromWorker::Lost { names: vec![name(1)], reason: "?".into() });
+    assert!(play.settled().is_empty());
+    play.handle(Event::Tick);
+    let lost = play.settled();
+    assert!(matches!(&lost[..], [(2, Outcome::Failed(why))] if why.why == Why::InputLost(name(1))));
+    assert!(matches!(play.sent(0)[..], [ToWorker::Cancel(_)]));
 }

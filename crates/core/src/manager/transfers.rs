@@ -3,6 +3,7 @@
 use super::Manager;
 use super::api::{Action, Record};
 use super::blocks::{Data, Want, WantStage};
+use super::hash::SetOf;
 use super::table::{BlockSlot, TaskSlot};
 use super::workers::Worker;
 use crate::wire::{BlockDesc, ToWorker};
@@ -12,25 +13,28 @@ use std::cmp::Reverse;
 /// How often a block may fail to come before the last holder asked counts as having lost it.
 const MOST_FAILURES: u32 = 10;
 
+/// How many holders of a block are compared.
+const HOLDERS_ASKED: usize = 16;
+
 /// How often it is asked for again at once; then, when time has passed.
 const HASTY_FAILURES: u32 = 3;
 
 impl Manager {
     /// Something at `target` needs the block there.
     pub(super) fn want(&mut self, slot: BlockSlot, target: WorkerId) {
+        let Some(worker) = self.workers.get_mut(target) else { return };
+        if worker.blocks.contains(&slot) {
+            return;
+        }
         let block = &mut self.blocks[slot];
-        if block.is_at(target) {
+        if !worker.wanted.insert(slot) {
+            if let Some(want) = block.want_mut(target) {
+                want.users += 1;
+            }
             return;
         }
-        if let Some(want) = block.want_mut(target) {
-            want.users += 1;
-            return;
-        }
-        let want = Want { target, stage: WantStage::Lacking, users: 1, failures: 0 };
+        let want = Want { target, stage: WantStage::Lacking, users: 1, failures: 0, stale: false };
         block.extra().wants.push(want);
-        if let Some(worker) = self.workers.get_mut(target) {
-            worker.wanted.insert(slot);
-        }
         if self.blocks[slot].is_available() {
             self.enqueue(slot, target);
             self.fill_target(target);
@@ -135,8 +139,8 @@ impl Manager {
         let failures =
             self.blocks[slot].wants().iter().find(|want| want.target == target)?.failures;
         let replicas = self.blocks[slot].replicas();
-        let skip = failures as usize % replicas.len().max(1);
-        let holders = replicas.iter().cycle().skip(skip).take(replicas.len());
+        let skip = (target.0 as usize + failures as usize) % replicas.len().max(1);
+        let holders = replicas.iter().cycle().skip(skip).take(replicas.len().min(HOLDERS_ASKED));
         let holders = holders.filter_map(|id| self.workers.get(*id));
         let source = holders
             .enumerate()
@@ -148,7 +152,10 @@ impl Manager {
     fn start(&mut self, slot: BlockSlot, source: WorkerId, target: WorkerId) {
         let Some(block) = self.blocks[slot].desc() else { return };
         let keep = self.blocks[slot].keep;
-        self.set_stage(slot, target, WantStage::Active(source));
+        if let Some(want) = self.blocks[slot].want_mut(target) {
+            want.stage = WantStage::Active(source);
+            want.stale = false;
+        }
         let sender = &mut self.workers[source];
         sender.sending.push((slot, target));
         let address = sender.address.clone();
@@ -198,10 +205,14 @@ impl Manager {
         }
         self.touch(id);
         let slot = self.blocks.find(&name);
-        let active = slot.and_then(|slot| self.finish_want(slot, id));
+        // A worker that has adopted a block may still be receiving it, and says so later.
+        let adopted =
+            fetched.is_none() && slot.is_some_and(|slot| self.blocks[slot].is_to_be_adopted_by(id));
+        let ended = slot.filter(|_| !adopted);
+        let active = ended.and_then(|slot| self.finish_want(slot, id));
         self.add_replica(desc, id);
         let Some(slot) = slot else { return };
-        if fetched.is_none() {
+        if adopted {
             self.on_adopted(slot, id);
         }
         if let Some(source) = active {
@@ -210,6 +221,15 @@ impl Manager {
             self.fill_source(source);
             self.fill_source(id);
             self.fill_target(id);
+        }
+    }
+
+    /// A worker has a block of its own making: it need not come, unless it is on its way.
+    pub(super) fn arrived_otherwise(&mut self, slot: BlockSlot, target: WorkerId) {
+        let Some(stage) = self.blocks[slot].want_mut(target).map(|want| want.stage) else { return };
+        if !stage.is_active() {
+            self.dequeue(slot, target, stage);
+            self.remove_want(slot, target);
         }
     }
 
@@ -272,12 +292,16 @@ impl Manager {
         let WantStage::Active(sender) = want.stage else { return };
         want.failures += 1;
         want.stage = WantStage::Lacking;
+        let stale = std::mem::take(&mut want.stale);
         let (users, failures) = (want.users, want.failures);
         self.end(slot, sender, target);
-        if missing_there || failures >= MOST_FAILURES {
+        if (missing_there && !stale) || failures >= MOST_FAILURES {
             self.remove_replica(slot, source);
         }
-        if users == 0 && self.blocks.get(slot).is_some() {
+        let block = self.blocks.get(slot);
+        let is_there = block.is_some_and(|block| block.is_at(target));
+        let closing = self.workers.get(target).is_some_and(Worker::is_closing);
+        if block.is_some() && (users == 0 || is_there || closing) {
             self.remove_want(slot, target);
         } else if failures < HASTY_FAILURES {
             self.restart(slot, target);
@@ -324,6 +348,10 @@ impl Manager {
 
     /// A worker lost a block: those that waited for it there wait elsewhere.
     pub(super) fn redirect_wants(&mut self, slot: BlockSlot, source: WorkerId) {
+        let wants = self.blocks[slot].extra.iter_mut().flat_map(|extra| &mut extra.wants);
+        for want in wants.filter(|want| want.stage == WantStage::Active(source)) {
+            want.stale = true;
+        }
         let waiting = self.blocks[slot].wants().iter();
         let waiting = waiting.filter(|want| want.stage == WantStage::Outbox(source));
         let targets: Vec<WorkerId> = waiting.map(|want| want.target).collect();
@@ -337,11 +365,7 @@ impl Manager {
     /// that receive from it notice and say so.
     pub(super) fn end_transfers_of(&mut self, worker: &Worker) {
         let id = worker.id;
-        let mut wanted: Vec<BlockSlot> = worker.wanted.iter().copied().collect();
-        wanted.sort_unstable();
-        for slot in wanted {
-            self.abandon(slot, id);
-        }
+        self.abandon_all(&worker.wanted, id, true);
         for (_, slot, target) in &worker.outbox {
             self.set_stage(*slot, *target, WantStage::Lacking);
         }
@@ -350,10 +374,22 @@ impl Manager {
         }
     }
 
-    /// A worker is lost: what it wanted, it wants no more.
-    pub(super) fn abandon(&mut self, slot: BlockSlot, target: WorkerId) {
+    /// A worker ends: what it wanted, it wants no more; what is under way to it, only if `active`.
+    pub(super) fn abandon_all(&mut self, wanted: &SetOf<BlockSlot>, id: WorkerId, active: bool) {
+        let mut wanted: Vec<BlockSlot> = wanted.iter().copied().collect();
+        wanted.sort_unstable();
+        for slot in wanted {
+            self.abandon(slot, id, active);
+        }
+    }
+
+    /// A worker ends: what it wanted, it wants no more.
+    fn abandon(&mut self, slot: BlockSlot, target: WorkerId, active: bool) {
         let Some(block) = self.blocks.get_mut(slot) else { return };
         let Some(stage) = block.want_mut(target).map(|want| want.stage) else { return };
+        if stage.is_active() && !active {
+            return;
+        }
         self.dequeue(slot, target, stage);
         self.remove_want(slot, target);
         for index in 0..self.blocks.get(slot).map_or(0, |block| block.replicas().len()) {

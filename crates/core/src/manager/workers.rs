@@ -2,6 +2,7 @@
 
 use super::api::Now;
 use super::hash::SetOf;
+use super::kinds::{Kind, larger};
 use super::ready::Queue;
 use super::table::BlockSlot;
 use crate::wire::{Address, Assignment, ToWorker, WorkerStatus};
@@ -42,6 +43,8 @@ pub(super) struct Worker {
     pub folder: String,
     pub status: WorkerStatus,
     pub seen_ns: Now,
+    /// How much its clock is behind the manager's.
+    pub behind_ns: i64,
     pub done: u64,
     /// The number of its kind, and its place among those of that kind.
     pub kind: usize,
@@ -88,6 +91,46 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// A worker that has just joined.
+    pub fn new(id: WorkerId, resources: Resources, slots: u32, address: Address) -> Self {
+        Self {
+            id,
+            stage: WorkerStage::Active,
+            resources,
+            slots,
+            address,
+            pid: 0,
+            host: String::new(),
+            folder: String::new(),
+            status: WorkerStatus::default(),
+            seen_ns: 0,
+            behind_ns: 0,
+            done: 0,
+            kind: 0,
+            load: 0,
+            free: resources,
+            running: Vec::new(),
+            ahead: VecDeque::new(),
+            ahead_len: 0,
+            held_ns: 0,
+            backlog_ns: 0,
+            queue: Queue::default(),
+            returning: None,
+            asked_all: false,
+            handing: None,
+            defined: Vec::new(),
+            blocks: SetOf::default(),
+            nbytes: 0,
+            receiving: Vec::new(),
+            sending: Vec::new(),
+            wanted: SetOf::default(),
+            inbox: BTreeSet::new(),
+            outbox: BTreeSet::new(),
+            touched: false,
+            post: Outbox::default(),
+        }
+    }
+
     pub fn held(&self) -> u32 {
         self.running.len() as u32 + self.ahead_len
     }
@@ -131,6 +174,12 @@ impl Worker {
         known
     }
 
+    /// Whether it could ever hold a call that asks for `needs`. One without executors holds none,
+    /// only blocks.
+    pub fn can_hold(&self, needs: &Resources) -> bool {
+        self.slots > 0 && needs.fit(&self.resources)
+    }
+
     /// How many calls that ask for `needs` can run here at once.
     pub fn fits_at_once(&self, needs: &Resources) -> u32 {
         if *needs == Resources::ONE_CORE && self.resources.cores >= self.slots {
@@ -167,13 +216,6 @@ impl Worker {
         }
         self.backlog_ns / u64::from(self.slots.max(1))
     }
-}
-
-/// Workers with the same resources, the least loaded first.
-struct Kind {
-    resources: Resources,
-    slots: u32,
-    order: BTreeSet<(u32, WorkerId)>,
 }
 
 /// The workers, by id.
@@ -238,14 +280,14 @@ impl Workers {
 
     pub fn insert(&mut self, mut worker: Worker) {
         let (id, index) = (worker.id, worker.id.0 as usize);
-        let same = |kind: &Kind| kind.resources == worker.resources && kind.slots == worker.slots;
-        worker.kind = self.kinds.iter().position(same).unwrap_or_else(|| {
-            let (resources, slots) = (worker.resources, worker.slots);
-            self.kinds.push(Kind { resources, slots, order: BTreeSet::new() });
+        worker.kind = self.kinds.iter().position(|kind| kind.is_of(&worker)).unwrap_or_else(|| {
+            self.kinds.push(Kind::new(&worker));
             self.kinds.len() - 1
         });
+        let kind = &mut self.kinds[worker.kind];
+        kind.ceiling = larger(&kind.ceiling, &worker.resources);
         worker.load = worker.current_load();
-        self.kinds[worker.kind].order.insert((worker.load, id));
+        self.kinds[worker.kind].order.insert(worker.load, id);
         self.slots += u64::from(worker.slots);
         if self.table.len() <= index {
             self.table.resize_with(index + 1, || None);
@@ -266,7 +308,7 @@ impl Workers {
     pub fn rest(&mut self, id: WorkerId) {
         let Some(worker) = self.get(id) else { return };
         let (kind, load, slots) = (worker.kind, worker.load, worker.slots);
-        if self.kinds[kind].order.remove(&(load, id)) {
+        if self.kinds[kind].order.remove(load, id) {
             self.slots -= u64::from(slots);
         }
     }
@@ -281,14 +323,16 @@ impl Workers {
         worker.load = new;
         let kind = worker.kind;
         let order = &mut self.kinds[kind].order;
-        order.remove(&(old, id));
-        order.insert((new, id));
+        order.remove(old, id);
+        order.insert(new, id);
     }
 
     /// The least loaded worker that could ever hold a call that asks for `needs`.
     pub fn least_loaded(&self, needs: &Resources) -> Option<WorkerId> {
-        let kinds = self.kinds.iter().filter(|kind| needs.fit(&kind.resources));
-        kinds.filter_map(|kind| kind.order.first()).min().map(|(_, id)| *id)
+        let each = self.kinds.iter();
+        let each =
+            each.filter_map(|kind| kind.least_loaded(needs, |id| self[id].resources, |_| true));
+        each.min().map(|(_, id)| id)
     }
 
     /// The least loaded of each kind that could ever hold a call that asks for `needs`, passing
@@ -298,19 +342,28 @@ impl Workers {
         needs: &'a Resources,
         avoid: &'a [WorkerId],
     ) -> impl Iterator<Item = WorkerId> + 'a {
-        let kinds = self.kinds.iter().filter(|kind| needs.fit(&kind.resources));
-        kinds.filter_map(|kind| kind.order.iter().map(|(_, id)| *id).find(|id| !avoid.contains(id)))
+        let passes = |id| !avoid.contains(&id);
+        let each = self.kinds.iter();
+        let each =
+            each.filter_map(move |kind| kind.least_loaded(needs, |id| self[id].resources, passes));
+        each.map(|(_, id)| id)
     }
 
     /// The most loaded few of each kind.
     pub fn most_loaded(&self) -> impl Iterator<Item = WorkerId> + '_ {
-        self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| *id))
+        self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| id))
     }
 
-    /// Among some least loaded workers, the one with the fewest bytes.
-    pub fn least_filled(&self, most: usize) -> Option<WorkerId> {
-        let some = self.kinds.iter().flat_map(|kind| kind.order.iter().take(most));
-        some.map(|(_, id)| *id).min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
+    /// Among some least loaded workers that pass, the one with the fewest bytes.
+    pub fn least_filled(&self, most: usize, passes: impl Fn(WorkerId) -> bool) -> Option<WorkerId> {
+        let passing = |kind: &Kind| {
+            let each = kind.order.iter().map(|(_, id)| id).filter(|id| passes(*id));
+            each.take(most).collect::<Vec<_>>()
+        };
+        self.kinds
+            .iter()
+            .flat_map(passing)
+            .min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
     }
 
     /// Some workers with free slots.
@@ -319,23 +372,18 @@ impl Workers {
             .kinds
             .iter()
             .flat_map(|kind| kind.order.iter().take_while(|(load, _)| *load < 64).take(most));
-        all.map(|(_, id)| *id).collect()
+        all.map(|(_, id)| id).collect()
     }
 
     /// Whether some worker that takes work could hold a call that asks for `needs`.
     pub fn can_hold(&self, needs: &Resources) -> bool {
-        self.kinds.iter().any(|kind| !kind.order.is_empty() && needs.fit(&kind.resources))
+        self.least_loaded(needs).is_some()
     }
 
-    /// The most that any worker has, each resource for itself.
+    /// The most that any worker has, each resource for itself, to within a quarter.
     pub fn largest(&self) -> Resources {
         let kinds = self.kinds.iter().filter(|kind| !kind.order.is_empty());
-        kinds.fold(Resources::default(), |most, kind| Resources {
-            cores: most.cores.max(kind.resources.cores),
-            gpus: most.gpus.max(kind.resources.gpus),
-            memory: most.memory.max(kind.resources.memory),
-            disk: most.disk.max(kind.resources.disk),
-        })
+        kinds.fold(Resources::default(), |most, kind| larger(&most, &kind.ceiling))
     }
 }
 

@@ -222,14 +222,15 @@ fn a_full_memory_goes_on_disk_and_a_full_disk_says_so() {
     let [memory, disk] = ["memory", "disk"].map(|name| root.path().join(name));
     let Some(_memory) = Tiny::mount(&memory) else { return };
     let folder = Folder::open(&memory, &disk).unwrap();
-    let bytes = bytes(3 << 20, 5);
-    for mapped in [false, true] {
+    let bytes = bytes(9 << 20, 5);
+    let ways: [fn(&mut Segment, &[u8]); 3] = [
+        |segment, bytes| segment.append(bytes).unwrap(),
+        |segment, bytes| segment.map().unwrap().copy_from_slice(bytes),
+        |segment, mut bytes| segment.append_from(&mut bytes).unwrap(),
+    ];
+    for fill in ways {
         let mut segment = folder.segment(bytes.len() as u64).unwrap();
-        if mapped {
-            segment.map().unwrap().copy_from_slice(&bytes);
-        } else {
-            segment.append(&bytes).unwrap();
-        }
+        fill(&mut segment, &bytes);
         assert_eq!(segment.tier(), Tier::Disk);
         let block = folder.commit(segment, name(1), Form::Value).unwrap();
         assert_eq!(block.checksum, xxh3_64(&bytes));
@@ -242,7 +243,7 @@ fn a_full_memory_goes_on_disk_and_a_full_disk_says_so() {
     let mut segment = folder.segment(bytes.len() as u64).unwrap();
     match segment.append(&bytes).unwrap_err() {
         StoreError::Full { needed, free, folder } => {
-            assert_eq!(needed, 3 << 20);
+            assert_eq!(needed, 9 << 20);
             assert!(free < 1 << 20 && folder.starts_with(&disk));
         }
         other => panic!("{other}"),
@@ -257,4 +258,24 @@ fn want_of_room_is_told_apart_from_other_errors() {
     let path = folder.folder(Tier::Disk).join("tmp/none");
     let mut segment = Segment::new(file(), path, Tier::Disk, 1 << 20);
     assert!(segment.append(&bytes(1 << 20, 1)).unwrap_err().is_full());
+    let mut segment = Segment::new(file(), PathBuf::from("/none"), Tier::Disk, 20 << 20);
+    assert!(segment.append_from(&mut &*bytes(20 << 20, 1)).unwrap_err().is_full());
+}
+
+#[test]
+fn what_two_threads_read_and_write_is_what_was_sent() {
+    let folder = scratch_folder();
+    let bytes = bytes((20 << 20) + 12_345, 3);
+    let mut segment = folder.segment(bytes.len() as u64).unwrap();
+    segment.append(&bytes[..100]).unwrap();
+    segment.append_from(&mut &bytes[100..]).unwrap();
+    let block = folder.commit(segment, name(1), Form::Value).unwrap();
+    assert_eq!(block.checksum, xxh3_64(&bytes));
+    let (path, _) = folder.path(name(1), &Form::Value).unwrap();
+    assert_eq!(*folder.map(&path).unwrap(), bytes[..]);
+    let mut segment = folder.segment(bytes.len() as u64).unwrap();
+    let error = segment.append_from(&mut &bytes[1..]).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Io { source, .. } if source.kind() == ErrorKind::UnexpectedEof)
+    );
 }

@@ -1,21 +1,38 @@
-//! A block's file, mapped for reading.
+//! A block's file, mapped or read.
 
 use super::error::{At, StoreError};
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fs::File;
+use std::io::{self, Read};
 use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes of a file, without a copy. They stay readable when the file is removed or moved, but
-/// must not be recycled before this is dropped.
+/// Smaller files are read: that takes less than to map them, touch their pages and unmap them.
+const MAP_LEAST: usize = 16 << 10;
+
+/// Linux lets a process have 65,530 mappings, of which allocators and libraries need some. Files
+/// beyond are read.
+const MOST_MAPPED: usize = 48 << 10;
+
+/// As buffers in a block's file are aligned.
+const ALIGNMENT: usize = 64;
+
+/// How many files are mapped. Only counted; pairs with nothing.
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
+
+/// The bytes of a file, without a copy unless it is small or very many are mapped. They stay
+/// readable when the file is removed or moved, but must not be recycled before this is dropped.
 #[derive(Debug)]
 pub struct Mapping {
     address: NonNull<u8>,
     nbytes: usize,
+    is_copy: bool,
 }
 
-// SAFETY: the bytes are only read, and the mapping belongs to nobody else.
+// SAFETY: the bytes are only read, and belong to nobody else.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -26,27 +43,20 @@ impl Mapping {
     /// # Errors
     /// [`StoreError::Io`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_beside(path, MAPPED.load(Ordering::Relaxed))
+    }
+
+    /// The same, when so many files are mapped.
+    fn open_beside(path: &Path, mapped: usize) -> Result<Self, StoreError> {
         let file = File::open(path).at(path)?;
         let nbytes = file.metadata().at(path)?.len() as usize;
         if nbytes == 0 {
-            return Ok(Self { address: NonNull::dangling(), nbytes });
+            return Ok(Self { address: NonNull::dangling(), nbytes, is_copy: true });
         }
-        // SAFETY: a fresh mapping at an address that the system chooses, of an open file.
-        let address = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                nbytes,
-                libc::PROT_READ,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error()).at(path);
+        if nbytes < MAP_LEAST || mapped >= MOST_MAPPED {
+            return read(file, nbytes).at(path);
         }
-        let address = NonNull::new(address.cast()).ok_or_else(std::io::Error::last_os_error);
-        Ok(Self { address: address.at(path)?, nbytes })
+        map(&file, nbytes).at(path)
     }
 
     /// The bytes, for whoever keeps the mapping alive by other means.
@@ -55,21 +65,97 @@ impl Mapping {
     }
 }
 
+fn map(file: &File, nbytes: usize) -> io::Result<Mapping> {
+    let (access, fd) = (libc::PROT_READ, file.as_raw_fd());
+    // SAFETY: a fresh mapping at an address that the system chooses, of an open file.
+    let address =
+        unsafe { libc::mmap(std::ptr::null_mut(), nbytes, access, libc::MAP_SHARED, fd, 0) };
+    if address == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let address = NonNull::new(address.cast()).ok_or_else(io::Error::last_os_error)?;
+    MAPPED.fetch_add(1, Ordering::Relaxed);
+    Ok(Mapping { address, nbytes, is_copy: false })
+}
+
+fn read(mut file: File, nbytes: usize) -> io::Result<Mapping> {
+    let layout = layout(nbytes);
+    // SAFETY: of more than no bytes.
+    let address = unsafe { alloc_zeroed(layout) };
+    let Some(address) = NonNull::new(address) else { handle_alloc_error(layout) };
+    // Frees the bytes from here on, whatever fails.
+    let copy = Mapping { address, nbytes, is_copy: true };
+    // SAFETY: allocated and zeroed above, and nobody else has them yet.
+    file.read_exact(unsafe { std::slice::from_raw_parts_mut(address.as_ptr(), nbytes) })?;
+    Ok(copy)
+}
+
+fn layout(nbytes: usize) -> Layout {
+    Layout::from_size_align(nbytes, ALIGNMENT).expect("a file is smaller than the address space")
+}
+
 impl Deref for Mapping {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: mapped for as long as `self` lives, or no bytes at all. Files in a cache are
-        // not written after they got their names, and recycled only when nobody maps them.
+        // SAFETY: there for as long as `self` lives, or no bytes at all. Files in a cache are not
+        // written after they got their names, and recycled only when nobody maps them.
         unsafe { std::slice::from_raw_parts(self.address.as_ptr(), self.nbytes) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        if self.nbytes > 0 {
-            // SAFETY: mapped in `open` with this length, and unmapped only here.
+        if self.nbytes == 0 {
+            return;
+        }
+        if self.is_copy {
+            // SAFETY: allocated in `read` with this layout, and freed only here.
+            unsafe { dealloc(self.address.as_ptr(), layout(self.nbytes)) };
+        } else {
+            MAPPED.fetch_sub(1, Ordering::Relaxed);
+            // SAFETY: mapped in `map` with this length, and unmapped only here.
             unsafe { libc::munmap(self.address.as_ptr().cast(), self.nbytes) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(nbytes: usize) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let bytes: Vec<u8> = (0..nbytes).map(|at| (at % 251) as u8).collect();
+        std::fs::write(file.path(), bytes).unwrap();
+        file
+    }
+
+    fn open(nbytes: usize, mapped: usize) -> Mapping {
+        let file = file(nbytes);
+        let mapping = Mapping::open_beside(file.path(), mapped).unwrap();
+        drop(file);
+        assert_eq!(mapping.len(), nbytes);
+        assert!(mapping.iter().enumerate().all(|(at, byte)| *byte == (at % 251) as u8));
+        assert!(nbytes == 0 || mapping.as_ptr().addr().is_multiple_of(ALIGNMENT));
+        mapping
+    }
+
+    #[test]
+    fn large_files_are_mapped_and_small_ones_read() {
+        assert!(open(0, 0).is_copy);
+        assert!(open(MAP_LEAST - 1, 0).is_copy);
+        assert!(!open(MAP_LEAST, 0).is_copy);
+    }
+
+    #[test]
+    fn when_very_many_are_mapped_others_are_read() {
+        assert!(!open(1 << 20, MOST_MAPPED - 1).is_copy);
+        assert!(open(1 << 20, MOST_MAPPED).is_copy);
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_an_error() {
+        assert!(matches!(Mapping::open(Path::new("/no/such")), Err(StoreError::Io { .. })));
     }
 }

@@ -61,6 +61,8 @@ pub struct TransferError {
 pub enum Event {
     /// The manager says something.
     Manager(ToWorker),
+    /// The manager is out of reach, and gives this worker's calls to others. It may come back.
+    Parted,
     /// An executor is up.
     Ready {
         /// Which.
@@ -76,6 +78,16 @@ pub enum Event {
         unmapped: Vec<Name>,
         /// Outputs that lie on disk since there was no room in memory.
         on_disk: Vec<Name>,
+    },
+    /// An executor wants to map the members of a group; answered with
+    /// [`ToExecutor::Opened`].
+    Open {
+        /// Which executor.
+        executor: u32,
+        /// The group.
+        group: Name,
+        /// Its members.
+        members: Vec<Name>,
     },
     /// An executor is dead, and all that it said was handed over before.
     Died {

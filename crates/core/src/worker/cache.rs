@@ -80,6 +80,8 @@ pub(super) enum Room {
 pub(super) struct Cache {
     config: WorkerConfig,
     blocks: HashMap<Name, Block>,
+    /// Blocks whose files others may put in their places at any moment, and how many do.
+    coming: HashMap<Name, u32>,
     /// Blocks in memory that may go to disk, by last use.
     idle: BTreeMap<u64, Name>,
     clock: u64,
@@ -101,6 +103,7 @@ impl Cache {
         Self {
             config,
             blocks: HashMap::new(),
+            coming: HashMap::new(),
             idle: BTreeMap::new(),
             clock: 0,
             memory: 0,
@@ -115,6 +118,14 @@ impl Cache {
 
     pub fn get(&self, name: Name) -> Option<&Block> {
         self.blocks.get(&name)
+    }
+
+    /// What is here and not on its way out, by name.
+    pub fn descriptions(&self) -> Vec<BlockDesc> {
+        let here = self.blocks.values().filter(|block| !block.doomed);
+        let mut here: Vec<BlockDesc> = here.map(|block| block.desc.clone()).collect();
+        here.sort_unstable_by_key(|desc| desc.name);
+        here
     }
 
     pub fn memory_nbytes(&self) -> u64 {
@@ -244,6 +255,27 @@ impl Cache {
         }
     }
 
+    /// Someone else is about to put a block's file in its place: an executor, a transfer. Until
+    /// [`come`](Self::come) no file is removed from there, since it could be that one.
+    pub fn expect(&mut self, name: Name) {
+        *self.coming.entry(name).or_insert(0) += 1;
+    }
+
+    /// What was expected was taken in, or will not come.
+    pub fn come(&mut self, name: Name, out: &mut Vec<Action>) {
+        let Some(count) = self.coming.get_mut(&name) else { return };
+        *count -= 1;
+        if *count == 0 {
+            self.coming.remove(&name);
+            self.settle(name, out);
+        }
+    }
+
+    /// Whether a block is here and something needs it.
+    pub fn is_needed(&self, name: Name) -> bool {
+        self.blocks.get(&name).is_some_and(|block| !block.doomed)
+    }
+
     /// Nothing needs the block any more, unless it is kept.
     pub fn doom(&mut self, name: Name, out: &mut Vec<Action>) {
         if let Some(block) = self.blocks.get_mut(&name) {
@@ -355,6 +387,12 @@ impl Cache {
         }
     }
 
+    /// Whether memory is over its quota and only what is used is in it.
+    pub fn is_pressed(&self) -> bool {
+        let quota = self.config.memory_quota;
+        self.idle.is_empty() && self.memory + self.memory_promised > quota + self.leaving
+    }
+
     /// A block was moved to disk, or could not be.
     pub fn moved(&mut self, name: Name, is_there: bool, out: &mut Vec<Action>) {
         let Some(block) = self.blocks.get_mut(&name) else { return };
@@ -418,6 +456,9 @@ impl Cache {
             return;
         }
         if block.doomed {
+            if self.coming.contains_key(&name) {
+                return;
+            }
             if let Some(Block { desc, place: Place::Tier(tier), .. }) = self.take_out(name) {
                 out.push(Action::Remove { name, form: desc.form, tier });
             }

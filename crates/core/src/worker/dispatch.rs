@@ -57,6 +57,9 @@ impl Worker {
             Err(placed) => return placed,
         };
         if let Some(why) = self.wants_room(call) {
+            if self.forget_groups(out) {
+                return Placed::Blocked;
+            }
             self.fail(task, why, now, out);
         } else if let Some(files) = self.files_to_check(call) {
             self.calls.dequeue(task, Stage::Checking);
@@ -86,13 +89,14 @@ impl Worker {
                 let is_alone = executor.exclusive || call.is_exclusive();
                 !has_work && !is_alone && executor.lease.as_ref() == Some(needs)
             };
-            let load = (executor.in_flight.len(), index);
+            // Where its groups are mapped already, among those with as little to do.
+            let load = (executor.in_flight.len(), !self.holds_group(index, &call.inputs), index);
             if fits && best.is_none_or(|best| load < best) {
                 best = Some(load);
             }
         }
         let none = if has_room { Placed::Blocked } else { Placed::NoExecutor };
-        best.map(|(_, index)| index).ok_or(none)
+        best.map(|(_, _, index)| index).ok_or(none)
     }
 
     fn expected_ns(&self, call: &Call) -> u64 {
@@ -145,7 +149,10 @@ impl Worker {
             there.deadline = options.timeout_ns.map(|timeout| now.saturating_add(timeout));
             there.moved_at = now;
         }
-        let sequence = there.push(task, call.assignment.attempt, expected_ns, &call.held);
+        let sequence = there.push(call, expected_ns);
+        for name in &call.assignment.outputs {
+            self.cache.expect(*name);
+        }
         let message = self.placed(call, sequence);
         self.executors[executor as usize].outbox.push(message);
         self.calls.dequeue(task, Stage::Sent { executor, sequence });

@@ -1,6 +1,7 @@
 //! The executors, what they were sent, and what they map.
 
 use super::api::Now;
+use super::calls::Call;
 use super::claim::LAST_SEQUENCE;
 use crate::wire::Call as SentCall;
 use freestone_base::{FunctionId, Name, Resources, TaskId};
@@ -34,6 +35,8 @@ pub(super) struct InFlight {
     pub expected_ns: u64,
     /// The blocks that it maps.
     pub inputs: SmallVec<[Name; 2]>,
+    /// The blocks that it may leave.
+    pub outputs: SmallVec<[Name; 1]>,
 }
 
 /// One executor.
@@ -110,15 +113,25 @@ impl Executor {
     }
 
     /// Adds a call and gives it its sequence.
-    pub fn push(&mut self, task: TaskId, attempt: u32, expected_ns: u64, inputs: &[Name]) -> u32 {
+    pub fn push(&mut self, call: &Call, expected_ns: u64) -> u32 {
+        let Call { assignment, held, .. } = call;
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         let expected_ns = expected_ns.min(UNKNOWN_NS);
-        let inputs: SmallVec<[Name; 2]> = inputs.into();
+        let inputs = held.clone();
         for name in &inputs {
             *self.mapped.entry(*name).or_insert(0) += 1;
         }
-        self.in_flight.push_back(InFlight { sequence, task, attempt, expected_ns, inputs });
+        let (task, attempt) = (assignment.task, assignment.attempt);
+        let outputs = assignment.outputs.clone();
+        self.in_flight.push_back(InFlight {
+            sequence,
+            task,
+            attempt,
+            expected_ns,
+            inputs,
+            outputs,
+        });
         self.work_ns += expected_ns;
         sequence
     }

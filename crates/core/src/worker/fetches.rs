@@ -67,6 +67,7 @@ impl Worker {
                     self.fetches.waiting.pop_front();
                     self.start_fetch(name, tier, out);
                 }
+                Room::Nowhere { .. } if self.forget_groups(out) => return,
                 Room::Nowhere { free } => {
                     self.fetches.waiting.pop_front();
                     self.refuse_fetch(name, free, now, out);
@@ -80,6 +81,7 @@ impl Worker {
             fetch.tier = Some(tier);
             self.fetches.running += 1;
             self.cache.promise(tier, fetch.block.nbytes);
+            self.cache.expect(name);
             let (block, address) = (fetch.block.clone(), fetch.address.clone());
             out.push(Action::Transfer { block, address, tier });
         }
@@ -117,9 +119,10 @@ impl Worker {
             Ok(tier) => {
                 self.status.received_nbytes += nbytes;
                 let fetched = Some((fetch.source, duration_ns));
-                let was_here = self.cache.get(name).is_some();
+                let was_needed = self.cache.is_needed(name);
                 self.take_in(fetch.block.clone(), Place::Tier(tier), fetch.keep, out);
-                if fetch.dropped && !was_here && !self.waiters.contains_key(&name) {
+                self.cache.come(name, out);
+                if fetch.dropped && !was_needed && !self.waiters.contains_key(&name) {
                     self.cache.doom(name, out);
                     return;
                 }
@@ -127,6 +130,7 @@ impl Worker {
                 self.on_usable(name, out);
             }
             Err(TransferError { reason, missing_there }) => {
+                self.cache.come(name, out);
                 let source = fetch.source;
                 let failed = FromWorker::FetchFailed { name, source, reason, missing_there };
                 out.push(Action::Tell(failed));

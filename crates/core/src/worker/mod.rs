@@ -10,6 +10,7 @@ pub mod claim;
 mod dispatch;
 mod executors;
 mod fetches;
+mod groups;
 mod on_executor;
 mod on_manager;
 mod on_storage;
@@ -73,6 +74,8 @@ pub struct Worker {
     functions: HashMap<FunctionId, Function>,
     waiters: HashMap<Name, Vec<Waiter>>,
     fetches: Fetches,
+    /// Groups whose members executors hold mapped, and which ones do.
+    groups: HashMap<Name, Vec<u32>>,
     /// How long blocks stay whose files are being moved into place.
     adopting: HashMap<Name, Keep>,
     /// Blocks that the manager was told are lost, and that did not come back since.
@@ -105,6 +108,7 @@ impl Worker {
             functions: HashMap::new(),
             waiters: HashMap::new(),
             fetches: Fetches::default(),
+            groups: HashMap::new(),
             adopting: HashMap::new(),
             lost: HashSet::new(),
             returning: Vec::new(),
@@ -123,9 +127,13 @@ impl Worker {
     pub fn handle(&mut self, event: Event, now: Now, out: &mut Vec<Action>) {
         match event {
             Event::Manager(message) => self.on_manager(message, now, out),
+            Event::Parted => self.on_parted(now, out),
             Event::Ready { executor } => self.on_ready(executor, now),
             Event::Results { executor, results, unmapped, on_disk } => {
                 self.on_results(executor, results, &unmapped, &on_disk, now, out);
+            }
+            Event::Open { executor, group, members } => {
+                self.on_open(executor, group, &members, out);
             }
             Event::Died { executor, claimed, signal, status } => {
                 self.on_died(executor, claimed, &TaskFailure::Killed { signal, status }, now, out);
@@ -165,6 +173,9 @@ impl Worker {
         self.kill_late(now, out);
         self.ask_again(now, out);
         self.cache.enforce(0, out);
+        if self.cache.is_pressed() {
+            self.forget_groups(out);
+        }
         self.start_fetches(now, out);
         self.dispatch(now, out);
         self.share(now, out);
@@ -177,6 +188,11 @@ impl Worker {
         let status = self.told_at + interval;
         let executors = self.executors.iter().filter_map(|executor| self.executor_wakeup(executor));
         executors.min().map_or(status, |executor| executor.min(status))
+    }
+
+    /// What is here, for a manager that does not know.
+    pub fn blocks(&self) -> Vec<BlockDesc> {
+        self.cache.descriptions()
     }
 
     /// Whether it has ended.

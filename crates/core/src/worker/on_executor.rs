@@ -62,6 +62,8 @@ impl Worker {
         let keep = call.as_ref().map(|call| call.assignment.options.keep).unwrap_or_default();
         let is_wanted = call.as_ref().is_some_and(|call| !call.cancelled);
         let stored = self.take_outputs(&result, keep, is_wanted, on_disk, out);
+        self.expect_no_more(&sent, out);
+        self.note_groups(executor, &result, out);
         let Some(call) = call else { return };
         self.learn(call.assignment.function, result.duration_ns, stored);
         let ended = if call.cancelled { Err(TaskFailure::Cancelled) } else { result.result };
@@ -91,9 +93,9 @@ impl Worker {
             let name = block.name;
             stored += block.nbytes;
             let tier = if on_disk.contains(&name) { Tier::Disk } else { Tier::Memory };
-            let was_here = self.cache.get(name).is_some();
+            let was_needed = self.cache.is_needed(name);
             self.take_in(block.clone(), Place::Tier(tier), keep, out);
-            if is_wanted || was_here {
+            if is_wanted || was_needed {
                 self.on_usable(name, out);
             } else {
                 self.cache.doom(name, out);
@@ -119,6 +121,7 @@ impl Worker {
         }
         let lost: Vec<InFlight> = dead.in_flight.drain(..).collect();
         for sent in lost {
+            self.expect_no_more(&sent, out);
             let is_blamed = match dead.killed_for {
                 Some(task) => task == sent.task,
                 None => sent.sequence == claimed,
@@ -129,6 +132,7 @@ impl Worker {
                 self.on_lost_call(sent.task, blame, killed_for, now, out);
             }
         }
+        self.forget_holder(executor);
         for (name, count) in dead.mapped {
             (0..count).for_each(|_| self.cache.release(name, out));
         }
@@ -139,6 +143,13 @@ impl Worker {
         if stillborn >= MOST_STILLBORN {
             self.ended = true;
             out.push(Action::End(Some(format!("executors do not start: {why:?}"))));
+        }
+    }
+
+    /// A call is in an executor no longer, and leaves nothing there any more.
+    pub(super) fn expect_no_more(&mut self, sent: &InFlight, out: &mut Vec<Action>) {
+        for name in &sent.outputs {
+            self.cache.come(*name, out);
         }
     }
 

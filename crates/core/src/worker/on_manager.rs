@@ -33,8 +33,21 @@ impl Worker {
             ToWorker::Drop(names) => names.into_iter().for_each(|name| self.on_drop(name, out)),
             ToWorker::Return(tasks) => self.on_return(tasks, out),
             ToWorker::Cancel(tasks) => self.on_cancel(&tasks, now, out),
+            ToWorker::Refused(reason) => {
+                self.ended = true;
+                out.push(Action::End(Some(reason)));
+            }
             ToWorker::Shutdown => self.on_shutdown(now, out),
         }
+    }
+
+    /// All calls end; blocks stay.
+    pub(super) fn on_parted(&mut self, now: Now, out: &mut Vec<Action>) {
+        let mut tasks: Vec<TaskId> = self.calls.iter().map(|(task, _)| task).collect();
+        tasks.sort_unstable();
+        self.on_cancel(&tasks, now, out);
+        self.returning.clear();
+        self.lost.clear();
     }
 
     fn on_assignment(&mut self, assignment: Assignment, now: Now, out: &mut Vec<Action>) {
@@ -99,10 +112,23 @@ impl Worker {
             return;
         }
         self.adopting.insert(block.name, keep);
+        self.cache.expect(block.name);
         out.push(Action::Adopt { block, path, owned, verify });
     }
 
     pub(super) fn on_adopted(
+        &mut self,
+        block: BlockDesc,
+        result: Result<Adopted, String>,
+        now: Now,
+        out: &mut Vec<Action>,
+    ) {
+        let name = block.name;
+        self.take_adopted(block, result, now, out);
+        self.cache.come(name, out);
+    }
+
+    fn take_adopted(
         &mut self,
         block: BlockDesc,
         result: Result<Adopted, String>,
@@ -150,6 +176,7 @@ impl Worker {
             fetch.dropped = true;
         }
         self.cache.doom(name, out);
+        self.forget_group(name, out);
     }
 
     fn on_shutdown(&mut self, now: Now, out: &mut Vec<Action>) {

@@ -109,6 +109,7 @@ impl Worker {
             let mut there = std::mem::replace(there, Executor::new());
             let mut back = Vec::new();
             for sent in taken {
+                self.expect_no_more(&sent, out);
                 if self.take_over(&mut there, &sent) {
                     back.push(sent.task);
                     continue;

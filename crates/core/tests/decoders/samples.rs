@@ -35,6 +35,8 @@ fn assignment() -> Assignment {
             resources: Resources { cores: 2, gpus: 1, memory: 1 << 40, disk: 3 },
             isolation: Isolation::Fork,
             keep: Keep::Forever,
+            replicas: 2,
+            twice: false,
             timeout_ns: Some(1_000_000_000),
         }),
         priority: -7,
@@ -46,6 +48,7 @@ pub fn to_worker() -> Vec<ToWorker> {
     let (source, keep) = (WorkerId(4), Keep::Session);
     vec![
         ToWorker::Welcome { worker: WorkerId(1) },
+        ToWorker::Refused("its key is not that of this cluster".to_owned()),
         ToWorker::Define {
             function: FunctionId(1),
             label: "ein Name: λ".to_owned(),
@@ -106,6 +109,9 @@ fn reports() -> Vec<Report> {
 pub fn from_worker() -> Vec<FromWorker> {
     vec![
         FromWorker::Hello {
+            former: Some(WorkerId(3)),
+            boot: "a boot".to_owned(),
+            now_ns: 6,
             protocol: PROTOCOL,
             key: "a key".to_owned(),
             resources: Resources::ONE_CORE,

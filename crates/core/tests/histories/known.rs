@@ -50,6 +50,7 @@ impl Known {
             retries: self.retries,
             priority: self.priority,
             worker: self.pinned,
+            near: None,
             tickets: tickets.into_iter().collect(),
         })
     }

@@ -82,7 +82,7 @@ fn serve() {
         let mut unmapped = Vec::new();
         while let Some(message) = frames.next::<ToExecutor>().unwrap() {
             match message {
-                ToExecutor::Define { .. } => {}
+                ToExecutor::Define { .. } | ToExecutor::Opened { .. } | ToExecutor::Forget(_) => {}
                 ToExecutor::Resume => claims.resume(),
                 ToExecutor::Shutdown => return,
                 ToExecutor::Calls(calls) => {

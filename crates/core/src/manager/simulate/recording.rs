@@ -80,6 +80,7 @@ fn copy_call(call: &Submission) -> Submission {
         retries: call.retries,
         priority: call.priority,
         worker: call.worker,
+        near: call.near,
         tickets: call.tickets.clone(),
     }
 }

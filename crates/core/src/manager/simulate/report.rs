@@ -154,6 +154,7 @@ pub fn submission_of(
         retries: 0,
         priority: 0,
         worker: None,
+        near: None,
         tickets: smallvec::smallvec![Ticket(task as u64)],
     }
 }

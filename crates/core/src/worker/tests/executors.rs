@@ -73,6 +73,7 @@ impl World {
             Some(ToExecutor::Define { function, .. }) => {
                 assert!(executor.defined.insert(function), "defined twice");
             }
+            Some(ToExecutor::Opened { .. } | ToExecutor::Forget(_)) => {}
             Some(ToExecutor::Shutdown) => panic!("executors are killed"),
             None => self.tell(index),
         }

@@ -307,7 +307,9 @@ impl World {
             FromWorker::Status(status) => {
                 assert_eq!(status.memory_nbytes, self.nbytes_in(Tier::Memory));
             }
-            FromWorker::Hello { .. } | FromWorker::Done(_) => panic!("{message:?}"),
+            FromWorker::Hello { .. } | FromWorker::Done(_) | FromWorker::Leaving => {
+                panic!("{message:?}")
+            }
         }
     }
 

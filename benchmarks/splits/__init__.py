@@ -1,0 +1,1 @@
+"""One system each: the four applications of `examples` at some fragmentation."""

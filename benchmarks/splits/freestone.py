@@ -1,0 +1,89 @@
+"""Freestone: a call per block, per partition, materialized, and after cutting anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import freestone as fs
+from benchmarks.splits import cases
+from examples.cascade_svm.svm import CascadeSVC
+from examples.data import blobs, uniform
+from examples.histogram.histogram import histogram
+from examples.kmeans.kmeans import KMeans
+from examples.knn.neighbours import NearestNeighbors
+
+VARIANTS = ("blocks", "split", "materialize", "rechunk")
+Run = Callable[[str, str], Any]
+"""Runs an application with a kernel in a variant; returns what comes out."""
+
+
+def measure(application: str, blocks: int, quick: bool) -> dict[str, Any]:
+    """Measure all variants at so many blocks in all."""
+    case, found = cases.CASES[application], {}
+    with fs.Cluster(executors=cases.CORES):
+        warm = RUNS[application](cases.WARM_ROWS, cases.WARM_BLOCKS, cases.WARM_SEED)
+        run = RUNS[application](cases.rows_of(application, quick), blocks, 0)
+        for variant, kernel in [*((name, case.paper) for name in VARIANTS), ("split", case.best)]:
+            name = variant if kernel == case.paper else f"{variant}, best kernel"
+            warm(variant, kernel)
+            found[name] = cases.seconds_of(partial(run, variant, kernel))
+    return {"cases": found}
+
+
+def run_histogram(rows: int, blocks: int, seed: int) -> Run:
+    """Count in 1,024 cells."""
+    points = uniform((rows, 5), cases.block_rows(rows, blocks), seed).persist()
+    return lambda variant, kernel: histogram(points, cases.GRID, kernel=kernel, variant=variant)
+
+
+def run_kmeans(rows: int, blocks: int, seed: int) -> Run:
+    """Make ten passes from the same first centres."""
+    points = uniform((rows, 20), cases.block_rows(rows, blocks), seed).persist()
+    init = np.asarray(points[: cases.CLUSTERS].compute())
+
+    def run(variant: str, kernel: str) -> Any:
+        settings: dict[str, Any] = {"init": init, "max_iter": cases.PASSES, "tol": 0}
+        model = KMeans(cases.CLUSTERS, **settings, kernel=kernel, variant=variant)
+        return model.fit(points).cluster_centers_
+
+    return run
+
+
+def run_cascade_svm(rows: int, blocks: int, seed: int) -> Run:
+    """Train until it converges, five rounds at most."""
+    points, labels = blobs(rows, cases.block_rows(rows, blocks), replace(cases.BLOBS, seed=seed))
+    points, labels = points.persist(), labels.persist()
+
+    def run(variant: str, kernel: str) -> Any:
+        settings: dict[str, Any] = {"max_iter": cases.ROUNDS, "arity": cases.ARITY, "gamma": 0.01}
+        model = CascadeSVC(kernel=kernel, variant=variant, **settings)
+        return model.fit(points, labels).score(points[:1000], labels[:1000])
+
+    return run
+
+
+def run_knn(rows: int, blocks: int, seed: int) -> Run:
+    """Build and look up."""
+    points = uniform((rows, 3), cases.block_rows(rows, blocks), seed).persist()
+    queries = uniform(
+        (cases.QUERIES, 3), cases.QUERIES // cases.QUERY_BLOCKS, seed=seed + 1
+    ).persist()
+
+    def run(variant: str, kernel: str) -> Any:
+        model = NearestNeighbors(cases.NEIGHBOURS, kernel=kernel, variant=variant)
+        return model.fit(points).kneighbors(queries).distances
+
+    return run
+
+
+RUNS: dict[str, Callable[[int, int, int], Run]] = {
+    "histogram": run_histogram,
+    "kmeans": run_kmeans,
+    "cascade_svm": run_cascade_svm,
+    "knn": run_knn,
+}

@@ -1,0 +1,203 @@
+use super::blocks::{block_transfers, reassign};
+use super::nodes::{crossing, relabel_nodes};
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// The sizes of the paper's runs.
+const SIZES: [usize; 7] = [2, 10, 20, 40, 80, 120, 160];
+const ROWS: u64 = 960_000;
+
+fn even(places: usize) -> RowBlocks {
+    RowBlocks::even(ROWS, places).unwrap()
+}
+
+fn pairs() -> impl Iterator<Item = (usize, usize)> {
+    let all = SIZES.iter().flat_map(|from| SIZES.iter().map(move |to| (*from, *to)));
+    all.filter(|(from, to)| from != to)
+}
+
+/// Percent of all rows, as the mean over the paper's pairs.
+fn mean(moved: impl Fn(usize, usize) -> u64) -> f64 {
+    let found: Vec<f64> = pairs().map(|(from, to)| moved(from, to) as f64).collect();
+    100.0 * found.iter().sum::<f64>() / found.len() as f64 / ROWS as f64
+}
+
+#[test]
+fn what_moves_in_the_papers_pairs_is_what_was_computed_for_them() {
+    let as_is = mean(|from, to| moved_weight(&transfers(&even(from), &even(to)).unwrap(), None));
+    let best = mean(|from, to| {
+        moved_weight(&relabel(&even(from), &even(to), None).unwrap().transfers, None)
+    });
+    assert!((as_is - 98.0).abs() < 0.05, "{as_is}");
+    assert!((best - 74.4).abs() < 0.05, "{best}");
+}
+
+#[test]
+fn small_steps_move_less_when_places_are_relabelled_and_least_in_many_blocks() {
+    let rows = 8 * 7 * 16 * 100;
+    let (from, to) = (RowBlocks::even(rows, 7).unwrap(), RowBlocks::even(rows, 8).unwrap());
+    let share = |moved: u64| 100.0 * moved as f64 / rows as f64;
+    let as_is = share(moved_weight(&transfers(&from, &to).unwrap(), None));
+    let relabelled = share(moved_weight(&relabel(&from, &to, None).unwrap().transfers, None));
+    assert!((as_is - 50.0).abs() < 0.1 && (relabelled - 28.6).abs() < 0.1);
+    let blocks = RowBlocks::even(rows, 7 * 16).unwrap();
+    let owners: Vec<usize> = (0..7 * 16).map(|block| block / 16).collect();
+    let moved = block_transfers(&blocks, &owners, &reassign(&owners, 8).unwrap());
+    assert!((share(moved_weight(&moved, None)) - 12.5).abs() < 0.1);
+}
+
+#[test]
+fn nodes_are_relabelled_as_wholes() {
+    let (from, to) = (even(80), even(160));
+    let plain = crossing(&transfers(&from, &to).unwrap(), 20, None);
+    let by_node = crossing(&relabel_nodes(&from, &to, 20, None).unwrap().transfers, 20, None);
+    let percent = |weight: u64| 100.0 * weight as f64 / ROWS as f64;
+    assert!((percent(plain.total) - 87.5).abs() < 0.1, "{}", percent(plain.total));
+    assert!((percent(by_node.total) - 50.0).abs() < 0.1, "{}", percent(by_node.total));
+    assert!((percent(plain.busiest) - 25.0).abs() < 0.1, "{}", percent(plain.busiest));
+    assert!((percent(by_node.busiest) - 12.5).abs() < 0.1, "{}", percent(by_node.busiest));
+}
+
+#[test]
+fn ten_thousand_places_are_planned() {
+    let rows = 100_000_000;
+    let (from, to) =
+        (RowBlocks::even(rows, 10_000).unwrap(), RowBlocks::even(rows, 12_000).unwrap());
+    let plan = relabel(&from, &to, None).unwrap();
+    assert!(plan.process_of.len() == 12_000 && plan.transfers.len() < 22_000);
+}
+
+#[test]
+fn loads_are_shared_by_what_rows_weigh() {
+    // Nine rows without a non-zero, one with ten, ten with one each.
+    let mut offsets = vec![0; 10];
+    offsets.extend([10]);
+    offsets.extend(11..=20);
+    let layout = RowBlocks::by_load(&offsets, 2).unwrap();
+    assert_eq!(layout.offsets(), [0, 10, 20]);
+    assert_eq!(RowBlocks::weighted(10, &[1.0, 3.0, 1.0]).unwrap().offsets(), [0, 2, 8, 10]);
+}
+
+#[test]
+fn what_can_not_be_laid_out_is_refused() {
+    assert_eq!(RowBlocks::even(3, 0).unwrap_err(), LayoutError::NoPlaces);
+    let error = RowBlocks::weighted(3, &[1.0, -1.0]).unwrap_err();
+    assert_eq!(error, LayoutError::Weight { index: 1, value: -1.0 });
+    assert!(matches!(RowBlocks::weighted(3, &[0.0]), Err(LayoutError::Weight { index: 0, .. })));
+    let error = RowBlocks::from_offsets(vec![0, 5, 3]).unwrap_err();
+    assert_eq!(error, LayoutError::Offsets { index: 2, value: 3, length: 3 });
+    assert!(RowBlocks::by_load(&[], 1).is_err() && RowBlocks::from_offsets(vec![1, 2]).is_err());
+    let error = transfers(&even(2), &RowBlocks::even(5, 2).unwrap()).unwrap_err();
+    assert_eq!(error, LayoutError::Rows { from: ROWS, to: 5 });
+    assert!(reassign(&[0], 0).is_err() && even(4).grouped(0).is_err());
+}
+
+/// Layouts of the same few rows, some blocks empty.
+fn two_layouts() -> impl Strategy<Value = (RowBlocks, RowBlocks)> {
+    (0..30_u64).prop_flat_map(|rows| {
+        let layout = || {
+            prop::collection::vec(0..=rows, 0..5).prop_map(move |mut inner| {
+                inner.sort_unstable();
+                let offsets = [vec![0], inner, vec![rows]].concat();
+                RowBlocks::from_offsets(offsets).unwrap()
+            })
+        };
+        (layout(), layout())
+    })
+}
+
+/// The most that any assignment of new places to processes keeps, by trying them all.
+fn most_kept(
+    overlaps: &[Transfer],
+    offsets: Option<&[u64]>,
+    place: usize,
+    used: u32,
+    to: usize,
+) -> u64 {
+    if place == to {
+        return 0;
+    }
+    let kept = |process: usize| -> u64 {
+        let mine = overlaps.iter().filter(|o| o.target == place && o.source == process);
+        mine.map(|o| super::transfers::weight(o, offsets)).sum()
+    };
+    let rest = |used: u32| most_kept(overlaps, offsets, place + 1, used, to);
+    let takes = (0..6).filter(|process| used & (1 << process) == 0);
+    takes
+        .map(|process| kept(process) + rest(used | 1 << process))
+        .max()
+        .unwrap_or(0)
+        .max(rest(used))
+}
+
+proptest! {
+    #[test]
+    fn every_row_goes_from_where_it_is_to_where_it_shall_be((from, to) in two_layouts()) {
+        let moves = transfers(&from, &to).unwrap();
+        let rows: Vec<u64> = moves.iter().flat_map(|m| m.rows.clone()).collect();
+        prop_assert_eq!(rows, (0..from.rows()).collect::<Vec<_>>());
+        for m in &moves {
+            let (old, new) = (from.of(m.source), to.of(m.target));
+            prop_assert!(old.start <= m.rows.start && m.rows.end <= old.end);
+            prop_assert!(new.start <= m.rows.start && m.rows.end <= new.end);
+        }
+    }
+
+    #[test]
+    fn no_assignment_keeps_more(
+        (from, to) in two_layouts(),
+        loads in prop::collection::vec(0..9_u64, 30),
+        by_load: bool,
+    ) {
+        let mut offsets = vec![0];
+        for load in loads {
+            offsets.push(offsets[offsets.len() - 1] + load);
+        }
+        let offsets = by_load.then_some(&offsets[..]);
+        let plan = relabel(&from, &to, offsets).unwrap();
+        let distinct: BTreeSet<usize> = plan.process_of.iter().copied().collect();
+        prop_assert_eq!(distinct.len(), to.places());
+        prop_assert!(distinct.iter().all(|process| *process < from.places().max(to.places())));
+        let overlaps = transfers(&from, &to).unwrap();
+        let all: u64 = overlaps.iter().map(|o| super::transfers::weight(o, offsets)).sum();
+        let kept = all - moved_weight(&plan.transfers, offsets);
+        prop_assert_eq!(kept, most_kept(&overlaps, offsets, 0, 0, to.places()));
+    }
+
+    #[test]
+    fn nodes_keep_their_processes((from, to) in two_layouts(), size in 1..4_usize) {
+        let plan = relabel_nodes(&from, &to, size, None).unwrap();
+        let distinct: BTreeSet<usize> = plan.process_of.iter().copied().collect();
+        prop_assert_eq!(distinct.len(), to.places());
+    }
+
+    #[test]
+    fn blocks_are_balanced_and_no_fewer_could_move(
+        owners in prop::collection::vec(0..4_usize, 0..9),
+        places in 1..5_usize,
+    ) {
+        let after = reassign(&owners, places).unwrap();
+        let count = |place: usize| after.iter().filter(|owner| **owner == place).count();
+        let share = owners.len() / places;
+        prop_assert!((0..places).all(|place| count(place) == share || count(place) == share + 1));
+        let moved = owners.iter().zip(&after).filter(|(old, new)| old != new).count();
+        prop_assert_eq!(moved, fewest_moved(&owners, places));
+    }
+}
+
+/// The fewest blocks that change hands in any balanced assignment, by trying them all.
+fn fewest_moved(owners: &[usize], places: usize) -> usize {
+    let share = owners.len() / places;
+    let all = places.pow(owners.len() as u32);
+    let assignment = |number: usize| -> Vec<usize> {
+        (0..owners.len()).map(|block| number / places.pow(block as u32) % places).collect()
+    };
+    let is_balanced = |after: &Vec<usize>| {
+        let count = |place: usize| after.iter().filter(|owner| **owner == place).count();
+        (0..places).all(|place| (share..=share + 1).contains(&count(place)))
+    };
+    let moved =
+        |after: Vec<usize>| owners.iter().zip(&after).filter(|(old, new)| old != new).count();
+    (0..all).map(assignment).filter(is_balanced).map(moved).min().unwrap_or(0)
+}

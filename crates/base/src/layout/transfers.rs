@@ -1,0 +1,65 @@
+//! Who sends which rows to whom.
+
+use super::rows::{LayoutError, RowBlocks};
+use std::ops::Range;
+
+/// Rows that one place has and another one shall have; the same one, when they stay.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Transfer {
+    /// The place that has them.
+    pub source: usize,
+    /// The place that shall have them.
+    pub target: usize,
+    /// Which they are.
+    pub rows: Range<u64>,
+}
+
+impl Transfer {
+    /// How many rows.
+    pub fn count(&self) -> u64 {
+        self.rows.end - self.rows.start
+    }
+}
+
+/// All common rows of an old and a new place, in the order of the rows; none is empty.
+///
+/// Linear in the number of places. Sources and targets never cross: a later transfer has no
+/// earlier source and no earlier target.
+///
+/// # Errors
+/// [`LayoutError::Rows`] if the layouts are not of the same rows.
+pub fn transfers(from: &RowBlocks, to: &RowBlocks) -> Result<Vec<Transfer>, LayoutError> {
+    if from.rows() != to.rows() {
+        return Err(LayoutError::Rows { from: from.rows(), to: to.rows() });
+    }
+    let mut found = Vec::with_capacity(from.places() + to.places());
+    let (mut source, mut target, mut row) = (0, 0, 0);
+    while row < from.rows() {
+        let (old, new) = (from.of(source), to.of(target));
+        let end = old.end.min(new.end);
+        if end > row {
+            found.push(Transfer { source, target, rows: row..end });
+            row = end;
+        }
+        source += usize::from(old.end == end);
+        target += usize::from(new.end == end);
+    }
+    Ok(found)
+}
+
+/// What the transfers weigh whose source and target differ, by a table of what all rows before
+/// each one weigh: in a CSR matrix the row pointers, for instance. Without one a row weighs 1.
+///
+/// # Panics
+/// If the table is shorter than the rows.
+pub fn moved_weight(transfers: &[Transfer], offsets: Option<&[u64]>) -> u64 {
+    let moving = transfers.iter().filter(|transfer| transfer.source != transfer.target);
+    moving.map(|transfer| weight(transfer, offsets)).sum()
+}
+
+/// What the rows of one transfer weigh.
+pub(super) fn weight(transfer: &Transfer, offsets: Option<&[u64]>) -> u64 {
+    offsets.map_or(transfer.count(), |offsets| {
+        offsets[transfer.rows.end as usize] - offsets[transfer.rows.start as usize]
+    })
+}

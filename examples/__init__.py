@@ -1,0 +1,1 @@
+"""Applications on freestone, one folder each."""

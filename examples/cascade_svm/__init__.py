@@ -1,0 +1,1 @@
+"""Train a support vector machine in a cascade."""

@@ -1,0 +1,1 @@
+"""Count points in a grid of any number of dimensions."""

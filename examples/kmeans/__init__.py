@@ -1,0 +1,1 @@
+"""Cluster points by k-means."""

@@ -1,0 +1,1 @@
+"""Find the nearest neighbours of points."""

@@ -1,0 +1,269 @@
+"""Arrays cut into row blocks."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from freestone.collections.base import Collection
+from freestone.collections.blocking import cuts_of
+from freestone.collections.making import Meta, Spec, check_blocks
+from freestone.collections.rows import take_rows
+from freestone.collections.sources import made, name_of, put_all
+
+__all__ = ["Array"]
+
+BlockRows = int | Sequence[int] | NDArray[Any]
+
+
+class Array(Collection):
+    """A 1-D or 2-D array cut into blocks of rows: NumPy arrays or SciPy CSR matrices.
+
+    Made by `from_numpy`, `from_function` and their like. Blocks may be of different lengths.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    offsets : ndarray of shape (blocks + 1,)
+        Where each block begins.
+    """
+
+    kind = "array"
+
+    def __init__(
+        self,
+        pieces: Sequence[Any],
+        offsets: NDArray[np.int64] | None,
+        *,
+        name: str,
+        metas: Sequence[Meta] | None = None,
+        columns: tuple[int, ...] | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        super().__init__(pieces, offsets, name=name, metas=metas)
+        self._columns = columns
+        self._dtype = None if dtype is None else np.dtype(dtype)
+
+    # -- making -------------------------------------------------------------------------------
+
+    @classmethod
+    def from_numpy(cls, x: Any, block_rows: BlockRows, *, name: str = "array") -> Self:
+        """Cut an array that is here into blocks and give them to the open cluster.
+
+        Parameters
+        ----------
+        x
+            An array of shape ``(n,)`` or ``(n, k)``, or a SciPy sparse matrix.
+        block_rows
+            Rows per block, of which the last may have less; or offsets, from 0 to n.
+        name
+            What messages call it.
+
+        Raises
+        ------
+        BlockTypeError
+            For a dtype that holds Python objects.
+
+        Notes
+        -----
+        Copies every byte once, into the cache of the worker on this machine.
+        """
+        x = Spec(collection=name, kind=cls.kind).check(x, 0, None)
+        offsets = cuts_of(x.shape[0], block_rows)
+        starts, stops = offsets[:-1].tolist(), offsets[1:].tolist()
+        blocks = [take_rows(x, start, stop) for start, stop in zip(starts, stops, strict=True)]
+        columns = tuple(map(int, x.shape[1:]))
+        return cls(put_all(blocks), offsets, name=name, columns=columns, dtype=x.dtype)
+
+    @classmethod
+    def from_function(
+        cls,
+        shape: int | tuple[int, ...],
+        block_rows: BlockRows,
+        function: Callable[[int, int], Any],
+        *,
+        dtype: DTypeLike | None = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """Make each block on a worker.
+
+        Parameters
+        ----------
+        shape
+            ``(n,)`` or ``(n, k)``, or n alone.
+        block_rows
+            Rows per block, of which the last may have less; or offsets, from 0 to n.
+        function
+            Called as ``function(start, stop)``; returns those rows. Equal calls must have equal
+            results, since a block that is lost is made again.
+        dtype
+            To what blocks are converted; by default they stay as they are.
+        name
+            What messages call it; the function's name by default.
+        **options
+            Those of `Cluster.submit`.
+
+        Notes
+        -----
+        One call per block. Blocks stay on the workers that make them, small ones too.
+        """
+        shape = (int(shape),) if isinstance(shape, int | np.integer) else tuple(map(int, shape))
+        if len(shape) not in (1, 2):
+            raise ValueError(f"shape={shape}: an Array has 1 or 2 dimensions")
+        spec = Spec(
+            collection=name or name_of(function),
+            kind=cls.kind,
+            columns=shape[1:],
+            dtype=None if dtype is None else np.dtype(dtype).str,
+        )
+        offsets = cuts_of(shape[0], block_rows)
+        pieces = made(spec, function, offsets, options)
+        return cls(pieces, offsets, name=spec.collection, columns=shape[1:], dtype=dtype)
+
+    @classmethod
+    def from_dask(cls, x: Any, *, name: str = "array") -> Self:
+        """Compute a ``dask.array`` block by block into the open cluster.
+
+        Notes
+        -----
+        Blocks side by side are joined: this is cut by rows only.
+        """
+        from freestone.collections.dask import row_blocks_of
+
+        return cls.from_blocks(row_blocks_of(x), name=name)
+
+    @classmethod
+    def from_zarr(cls, url: str, *, block_rows: BlockRows | None = None) -> Self:
+        """Read a Zarr array, each block on a worker; needs ``freestone[zarr]``.
+
+        Parameters
+        ----------
+        url
+            A path, or a URL that fsspec understands.
+        block_rows
+            Rows per block; those of the store's chunks by default.
+        """
+        from freestone.collections.zarr import open_zarr, read_rows
+
+        store = open_zarr(url)
+        rows = store.chunks[0] if block_rows is None else block_rows
+        read = functools.partial(read_rows, url)
+        return cls.from_function(store.shape, rows, read, dtype=store.dtype, name=url)
+
+    def to_dask(self) -> Any:
+        """Return a ``dask.array`` whose chunks fetch the blocks when they are computed."""
+        from freestone.collections.dask import to_array
+
+        return to_array(self)
+
+    def to_zarr(self, url: str) -> None:
+        """Write it as a Zarr array, each block by a worker; needs ``freestone[zarr]``.
+
+        Notes
+        -----
+        Blocks of uneven lengths are rechunked first: chunks of a store are of one length.
+        """
+        from freestone.collections.zarr import is_even, write_blocks
+
+        write_blocks(self if is_even(self) else self.rechunk(self.block_rows), url)
+
+    # -- what it knows ------------------------------------------------------------------------
+
+    def _described(self) -> list[Meta]:
+        known = self._metas is not None
+        metas = super()._described()
+        if not known:
+            check_blocks(Spec(collection=self.name, kind=self.kind), metas)
+        return metas
+
+    def _first(self) -> Meta:
+        if self._offsets is None:
+            return self._described()[0]
+        return self._slice_blocks(0, 1)._described()[0]
+
+    def _slice_blocks(self, start: int, stop: int) -> Array:
+        pieces = self._live("look at its blocks")[start:stop]
+        return Array(pieces, None, name=self.name)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(n,)`` or ``(n, k)``; asks the first block for k if that is not known."""
+        if self._columns is None:
+            self._columns = self._first().columns if self._live("ask for its shape") else ()
+        return (len(self), *self._columns)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the blocks; asks the first one if that is not known."""
+        if self._dtype is None:
+            first = self._first().dtype if self._live("ask for its dtype") else None
+            self._dtype = np.dtype(first or float)
+        return self._dtype
+
+    @property
+    def ndim(self) -> int:
+        """1 or 2."""
+        return len(self.shape)
+
+    def __getitem__(self, rows: slice) -> Self:
+        """Take rows without copying them: views of the blocks, cut out where they are used."""
+        if not isinstance(rows, slice):
+            raise TypeError(f"an Array is sliced by rows, x[start:stop], not by {rows!r}")
+        part = self._slice(rows)
+        part._columns, part._dtype = self._columns, self._dtype
+        return part
+
+    def _alike(self, pieces: Sequence[Any], offsets: NDArray[np.int64]) -> Self:
+        columns, dtype = self._columns, self._dtype
+        return type(self)(pieces, offsets, name=self.name, columns=columns, dtype=dtype)
+
+    # -- what can be done with it -------------------------------------------------------------
+
+    def map_blocks(
+        self,
+        function: Callable[..., Any],
+        *more: Any,
+        dtype: DTypeLike | None = None,
+        shape: tuple[int, ...] | None = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """Call a function with each block; what it returns are the blocks of the result.
+
+        Parameters
+        ----------
+        function
+            Called as ``function(block, *more)``, where the block is; returns as many rows.
+        *more
+            Arrays of the same blocking, of which it gets the block that goes with it; or values,
+            which it gets as they are.
+        dtype, shape
+            Those of the result, checked; asked of its first block by default. `shape` is that
+            of the whole: ``(n,)`` or ``(n, k)``.
+        name
+            What the result is called; the function's name by default.
+        **options
+            Those of `Cluster.submit`.
+
+        Raises
+        ------
+        BlockingError
+            When an array among `more` is cut into blocks differently.
+        """
+        spec = Spec(
+            collection=name or name_of(function),
+            kind=self.kind,
+            columns=None if shape is None else tuple(shape[1:]),
+            dtype=None if dtype is None else np.dtype(dtype).str,
+        )
+        rows = np.diff(self.offsets).tolist()
+        pieces = self._map(spec, function, more, rows, options)
+        return type(self)(
+            pieces, self.offsets, name=spec.collection, columns=spec.columns, dtype=dtype
+        )

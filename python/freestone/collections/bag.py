@@ -1,0 +1,88 @@
+"""Bags: any values, in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+from freestone.collections.base import Collection
+from freestone.collections.blocking import cuts_of
+from freestone.collections.making import Spec
+from freestone.collections.sources import made, name_of, put_all
+
+__all__ = ["Bag"]
+
+
+class Bag(Collection):
+    """Any values that can be pickled, in blocks that are lists of them.
+
+    Made by `from_items`, `from_function` and their like. Blocks may be of different lengths.
+    """
+
+    kind = "bag"
+
+    @classmethod
+    def from_items(cls, items: Iterable[Any], block_items: int, *, name: str = "bag") -> Self:
+        """Cut values that are here into blocks and give them to the open cluster.
+
+        Parameters
+        ----------
+        items
+            The values.
+        block_items
+            Items per block, of which the last may have less; or offsets.
+        name
+            What messages call it.
+        """
+        items = list(items)
+        offsets = cuts_of(len(items), block_items)
+        ends = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+        return cls(put_all([items[start:stop] for start, stop in ends]), offsets, name=name)
+
+    @classmethod
+    def from_function(
+        cls,
+        items: int,
+        block_items: int,
+        function: Callable[[int, int], Any],
+        *,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """Make each block on a worker.
+
+        Parameters
+        ----------
+        items
+            How many there are.
+        block_items
+            Items per block, of which the last may have less; or offsets, from 0 to `items`.
+        function
+            Called as ``function(start, stop)``; returns those items.
+        name
+            What messages call it; the function's name by default.
+        **options
+            Those of `Cluster.submit`.
+        """
+        spec = Spec(collection=name or name_of(function), kind=cls.kind)
+        offsets = cuts_of(items, block_items)
+        return cls(made(spec, function, offsets, options), offsets, name=spec.collection)
+
+    @classmethod
+    def from_dask(cls, bag: Any, *, name: str = "bag") -> Self:
+        """Compute a ``dask.bag`` partition by partition into the open cluster."""
+        from freestone.collections.dask import blocks_of
+
+        return cls.from_blocks(blocks_of(bag), name=name)
+
+    def to_dask(self) -> Any:
+        """Return a ``dask.bag`` whose partitions fetch the blocks when they are computed."""
+        from freestone.collections.dask import to_bag
+
+        return to_bag(self)
+
+    def __getitem__(self, items: slice) -> Self:
+        """Take items: cut out of the blocks where they are used."""
+        if not isinstance(items, slice):
+            raise TypeError(f"a Bag is sliced by items, x[start:stop], not by {items!r}")
+        return self._slice(items)

@@ -1,0 +1,310 @@
+"""What all collections share: an ordered sequence of blocks and where each begins."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freestone.cluster import Cluster
+from freestone.collections.blocking import Offsets, cuts_of, offsets_of
+from freestone.collections.making import Meta, Spec, describe, map_block
+from freestone.collections.pieces import cut, future_of, value_of
+from freestone.collections.rows import concatenate
+from freestone.collections.sources import Sources, name_of
+from freestone.errors import BlockingError, DroppedError, EmptyCollectionError
+from freestone.future import Future
+from freestone.reduction import reduce
+
+__all__ = ["Collection", "require_same_blocking"]
+
+
+class Collection(Sources):
+    """An ordered sequence of blocks. Use `Array`, `Frame` or `Bag`."""
+
+    def __init__(
+        self,
+        pieces: Sequence[Any],
+        offsets: Offsets | None,
+        *,
+        name: str,
+        metas: Sequence[Meta] | None = None,
+    ) -> None:
+        self._pieces: list[Any] | None = list(pieces)
+        self._offsets = offsets
+        self._metas = None if metas is None else list(metas)
+        self.name = name
+
+    # -- what it knows ------------------------------------------------------------------------
+
+    @property
+    def blocks(self) -> list[Any]:
+        """The blocks, in order: futures, or pieces of them; values without a cluster."""
+        return list(self._live("use its blocks"))
+
+    @property
+    def offsets(self) -> Offsets:
+        """Where each block begins, and where the last one ends: shape (blocks + 1,)."""
+        if self._offsets is None:
+            self._offsets = offsets_of([meta.rows for meta in self._described()])
+        return self._offsets
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of the largest block."""
+        return int(np.diff(self.offsets).max(initial=0))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all blocks; waits until they are made."""
+        return int(self._block_nbytes().sum())
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The cluster that holds the blocks; None when they are values here."""
+        for piece in self._live("use it"):
+            future = future_of(piece)
+            if isinstance(future, Future):
+                return future.cluster
+        return None
+
+    def where(self) -> list[list[str]]:
+        """Return for each block the workers that hold it, in one message.
+
+        A block that is not made yet, or that the program holds, stands with none.
+        """
+        cluster = self.cluster
+        pieces = self._live("say where it is")
+        if cluster is None:
+            return [[] for _ in pieces]
+        return list(cluster._manager.who_has([future_of(piece) for piece in pieces]))
+
+    def __len__(self) -> int:
+        """How many rows, or items, there are."""
+        return int(self.offsets[-1])
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the blocks' values, in order."""
+        for piece in self._live("iterate over it"):
+            yield value_of(piece)
+
+    def _live(self, action: str) -> list[Any]:
+        if self._pieces is None:
+            raise DroppedError(self.name, action)
+        return self._pieces
+
+    def _described(self) -> list[Meta]:
+        """Return what is known of each block; asked on the workers, once."""
+        if self._metas is None:
+            pieces = self._live("ask for its sizes")
+            cluster = self.cluster
+            if cluster is None:
+                self._metas = [describe(piece) for piece in pieces]
+            else:
+                self._metas = cluster.gather(cluster.map(describe, pieces))
+        return self._metas
+
+    def _block_nbytes(self) -> NDArray[np.int64]:
+        pieces = self._live("ask for its bytes")
+        if all(type(piece) is Future for piece in pieces):
+            self.persist()
+            return np.array([piece.nbytes for piece in pieces], np.int64)
+        return np.array([meta.nbytes for meta in self._described()], np.int64)
+
+    # -- what can be done with it -------------------------------------------------------------
+
+    def map_blocks(
+        self, function: Callable[..., Any], *more: Any, name: str | None = None, **options: Any
+    ) -> Self:
+        """Call a function with each block; what it returns are the blocks of the result.
+
+        Parameters
+        ----------
+        function
+            Called as ``function(block, *more)``, where the block is.
+        *more
+            Collections of the same blocking, of which it gets the block that goes with it; or
+            values, which it gets as they are.
+        name
+            What the result is called; the function's name by default.
+        **options
+            Those of `Cluster.submit`.
+
+        Raises
+        ------
+        BlockingError
+            When a collection among `more` is cut into blocks differently.
+
+        Notes
+        -----
+        One call per block, each where its block is, so that nothing moves unless a partner in
+        `more` is elsewhere; what they return lies beside the blocks they come from. To be
+        independent of how many blocks there are, call the function with the partitions of
+        `freestone.split`.
+        """
+        spec = Spec(collection=name or name_of(function), kind=self.kind)
+        pieces = self._map(spec, function, more, [None] * len(self._live("map it")), options)
+        return type(self)(pieces, None, name=spec.collection)
+
+    def _map(
+        self,
+        spec: Spec,
+        function: Callable[..., Any],
+        more: Sequence[Any],
+        rows: Sequence[int | None],
+        options: dict[str, Any],
+    ) -> list[Any]:
+        pieces = self._live("map it")
+        columns: list[Any] = [range(len(pieces)), rows, pieces]
+        for other in more:
+            if isinstance(other, Collection):
+                require_same_blocking(self, other)
+                columns.append(other._live("map it"))
+            else:
+                columns.append([other] * len(pieces))
+        call = functools.partial(map_block, spec, function)
+        near = {} if "worker" in options else {"near": "input"}
+        options = {"name": spec.collection, **near, **options}
+        cluster = self.cluster
+        if cluster is None:
+            return [call(*values).value for values in zip(*columns, strict=True)]
+        return cluster.map(call, *columns, **options)
+
+    def reduce(
+        self,
+        op: Callable[[Any, Any], Any],
+        function: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> Any:
+        """Combine the blocks, or what a function makes of each, into one value.
+
+        Parameters
+        ----------
+        op
+            Combines two values; must be associative.
+        function
+            Called with each block first.
+        **options
+            Those of `freestone.reduce`, such as `arity` and `commutes`.
+
+        Returns
+        -------
+        Future or object
+            The future of the result; the result itself when there is no cluster.
+        """
+        pieces = self._live("reduce it")
+        if not pieces:
+            raise EmptyCollectionError(self.name, "reduce")
+        cluster = self.cluster
+        if cluster is None:
+            values = map(function, pieces) if function is not None else pieces
+            return functools.reduce(op, values)
+        if function is not None:
+            pieces = cluster.map(function, pieces)
+        elif not all(type(piece) is Future for piece in pieces):
+            pieces = cluster.map(_same, pieces)
+        return reduce(op, pieces, **options)
+
+    def rechunk(self, block_rows: int | Sequence[int] | NDArray[Any]) -> Self:
+        """Cut the same rows into other blocks.
+
+        Parameters
+        ----------
+        block_rows
+            Rows per block, of which the last may have less; or offsets, from 0 to n.
+
+        Notes
+        -----
+        Moves and copies data, between workers and not through this program; `freestone.split` does
+        not, and is as independent of the size of blocks. Each new block is made where most of its
+        rows are, from the rows that it needs.
+        """
+        from freestone.collections.rechunking import rechunked
+
+        if not len(self):
+            return self
+        new = np.unique(cuts_of(len(self), block_rows))
+        pieces = rechunked(self._live("rechunk it"), self.offsets, new, self.cluster)
+        return self._alike(pieces, offsets_of(np.diff(new)))
+
+    def _alike(self, pieces: Sequence[Any], offsets: Offsets) -> Self:
+        """Return a collection of the same kind of rows."""
+        return type(self)(pieces, offsets, name=self.name)
+
+    def persist(self) -> Self:
+        """Wait until every block is made, and raise the error of the first that can't be."""
+        for piece in self._live("persist it"):
+            future = future_of(piece)
+            if isinstance(future, Future):
+                error = future.exception()
+                if error is not None:
+                    raise error
+        return self
+
+    def compute(self) -> Any:
+        """Return all rows as one value, here."""
+        pieces = self._live("compute it")
+        if not pieces:
+            raise EmptyCollectionError(self.name, "compute")
+        return concatenate([value_of(piece) for piece in pieces])
+
+    def drop(self) -> None:
+        """Let the blocks go; partitions of it can't be used any more either."""
+        self._pieces = None
+        self._metas = None
+
+    def _slice(self, rows: slice) -> Self:
+        start, stop, step = rows.indices(len(self))
+        if step != 1:
+            raise IndexError(f"rows can be taken in order only, not with step {step}")
+        stop = max(start, stop)
+        offsets = self.offsets
+        # An empty slice keeps a block, which says what kind of rows there are none of.
+        first = int(np.searchsorted(offsets, start, "right")) - 1
+        first = max(min(first, len(offsets) - 2), 0)
+        last = max(int(np.searchsorted(offsets, stop, "left")), first + 1)
+        pieces = self._live("slice it")[first:last]
+        starts = np.clip(offsets[first:last], start, stop)
+        stops = np.clip(offsets[first + 1 : last + 1], start, stop)
+        parts = [
+            piece if (a, b) == (begin, end) else cut(piece, a - begin, b - begin)
+            for piece, a, b, begin, end in zip(
+                pieces,
+                starts.tolist(),
+                stops.tolist(),
+                offsets[first:last].tolist(),
+                offsets[first + 1 : last + 1].tolist(),
+                strict=True,
+            )
+        ]
+        name = f"{self.name}[{start}:{stop}]"
+        return type(self)(parts, offsets_of(stops - starts), name=name)
+
+    def __repr__(self) -> str:
+        from freestone.collections.reprs import collection_text
+
+        return collection_text(self)
+
+    def _repr_html_(self) -> str:
+        from freestone.collections.reprs import collection_html
+
+        return collection_html(self)
+
+
+def require_same_blocking(ours: Collection, theirs: Collection) -> None:
+    """Raise `BlockingError` unless two collections are cut at the same rows."""
+    if np.array_equal(ours.offsets, theirs.offsets):
+        return
+    shown = [
+        f"{len(each.offsets) - 1:,} blocks of {len(each):,} rows in all, at most "
+        f"{each.block_rows:,} each"
+        for each in (ours, theirs)
+    ]
+    raise BlockingError(ours.name, theirs.name, ours=shown[0], theirs=shown[1])
+
+
+def _same(block: Any) -> Any:
+    return block

@@ -1,0 +1,171 @@
+"""How blocks are made and checked, where they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freestone import _native
+from freestone.collections.rows import (
+    count_rows,
+    describe_type,
+    is_sparse,
+    is_table,
+    nbytes_of,
+)
+from freestone.errors import BlockShapeError, BlockTypeError
+
+__all__ = ["Meta", "Spec", "describe", "make_block", "map_block"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """What every block of a collection has to be.
+
+    Attributes
+    ----------
+    collection : str
+        Its name.
+    kind : str
+        ``array``, ``frame`` or ``bag``.
+    columns : tuple of int or None
+        The shape of a row of an array; None when the blocks say it.
+    dtype : str or None
+        The dtype of an array; None when the blocks say it.
+    """
+
+    collection: str
+    kind: str
+    columns: tuple[int, ...] | None = None
+    dtype: str | None = None
+
+    def check(self, block: Any, index: int, rows: int | None) -> Any:
+        """Return a block in the form in which it is kept, or say clearly what is wrong."""
+        block = _FORMS[self.kind](self, block, index)
+        found = count_rows(block)
+        if rows is not None and found != rows:
+            wanted, got = f"of {rows:,} rows", f"of {found:,} rows ({describe_type(block)})"
+            raise BlockShapeError(self.collection, index, wanted=wanted, found=got)
+        return block
+
+
+def _array(spec: Spec, block: Any, index: int) -> Any:
+    if not is_sparse(block):
+        block = np.asarray(block)
+    elif block.format != "csr":
+        block = block.tocsr()
+    if block.dtype.hasobject:
+        wanted = "an array of numbers or fixed-size text"
+        raise BlockTypeError(spec.collection, index, wanted=wanted, found=describe_type(block))
+    if block.ndim not in (1, 2):
+        raise BlockShapeError(
+            spec.collection, index, wanted="of 1 or 2 dimensions", found=describe_type(block)
+        )
+    columns = tuple(map(int, block.shape[1:]))
+    if spec.columns is not None and columns != spec.columns:
+        wanted = f"of shape {('n', *spec.columns)}".replace("'", "")
+        raise BlockShapeError(spec.collection, index, wanted=wanted, found=describe_type(block))
+    if spec.dtype is not None and block.dtype != np.dtype(spec.dtype):
+        block = block.astype(spec.dtype)
+    return block
+
+
+def _frame(spec: Spec, block: Any, index: int) -> Any:
+    import pyarrow as pa
+
+    if is_table(block):
+        return block
+    if isinstance(block, pa.RecordBatch):
+        return pa.Table.from_batches([block])
+    if isinstance(block, dict):
+        return _columns(spec, block, index)
+    if type(block).__module__.split(".")[0] == "pandas":
+        return pa.Table.from_pandas(block, preserve_index=False)
+    wanted = "an Arrow table, a pandas frame or a dict of columns"
+    raise BlockTypeError(spec.collection, index, wanted=wanted, found=describe_type(block))
+
+
+def _columns(spec: Spec, columns: dict[str, Any], index: int) -> Any:
+    import pyarrow as pa
+
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name!r} {length:,}" for name, length in lengths.items())
+        raise BlockShapeError(
+            spec.collection, index, wanted="of columns of one length", found=f"ragged: {shown}"
+        )
+    return pa.table(columns)
+
+
+def _bag(spec: Spec, block: Any, index: int) -> Any:
+    if isinstance(block, str | bytes | dict) or not hasattr(block, "__iter__"):
+        raise BlockTypeError(
+            spec.collection, index, wanted="a list of items", found=describe_type(block)
+        )
+    return block if isinstance(block, list) else list(block)
+
+
+_FORMS: dict[str, Callable[[Spec, Any, int], Any]] = {
+    "array": _array,
+    "bag": _bag,
+    "frame": _frame,
+}
+
+
+def make_block(
+    spec: Spec, function: Callable[[int, int], Any], index: int, start: int, stop: int
+) -> Any:
+    """Make rows ``start:stop``, block number `index` of a collection."""
+    try:
+        block = function(start, stop)
+    except Exception as error:
+        error.add_note(f"while making block {index} of {spec.collection!r}, rows {start}:{stop}")
+        raise
+    return _native.Stored(spec.check(block, index, stop - start))
+
+
+def map_block(
+    spec: Spec, function: Callable[..., Any], index: int, rows: int | None, *blocks: Any
+) -> Any:
+    """Make block number `index` of a collection from the blocks, and values, that it comes from."""
+    try:
+        block = function(*blocks)
+    except Exception as error:
+        given = ", ".join(describe_type(block) for block in blocks)
+        error.add_note(f"while making block {index} of {spec.collection!r} from {given}")
+        raise
+    return _native.Stored(spec.check(block, index, rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What is known of a block without its values."""
+
+    rows: int
+    nbytes: int
+    columns: tuple[Any, ...] = ()
+    dtype: str | None = None
+    sparse: bool = False
+
+
+def describe(block: Any) -> Meta:
+    """Return what a collection has to know of a block."""
+    rows, nbytes = count_rows(block), nbytes_of(block)
+    if is_table(block):
+        return Meta(rows, nbytes, tuple(block.schema.names))
+    if isinstance(block, np.ndarray) or is_sparse(block):
+        columns = tuple(map(int, block.shape[1:]))
+        return Meta(rows, nbytes, columns, block.dtype.str, is_sparse(block))
+    return Meta(rows, nbytes)
+
+
+def check_blocks(spec: Spec, metas: Sequence[Meta]) -> None:
+    """Say clearly which of some blocks does not go with the first."""
+    for index, meta in enumerate(metas):
+        if (meta.columns, meta.dtype) != (metas[0].columns, metas[0].dtype):
+            wanted = f"like block 0, of columns {metas[0].columns} and dtype {metas[0].dtype}"
+            found = f"of columns {meta.columns} and dtype {meta.dtype}"
+            raise BlockShapeError(spec.collection, index, wanted=wanted, found=found)

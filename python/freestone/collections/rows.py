@@ -1,0 +1,93 @@
+"""What is done to the rows of one block, whatever holds them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["concatenate", "count_rows", "describe_type", "nbytes_of", "take_rows"]
+
+
+def is_sparse(block: Any) -> bool:
+    """Tell whether a block is a SciPy sparse matrix or array."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(block))
+
+
+def is_table(block: Any) -> bool:
+    """Tell whether a block is an Arrow table."""
+    arrow = sys.modules.get("pyarrow")
+    return arrow is not None and isinstance(block, arrow.Table)
+
+
+def count_rows(block: Any) -> int:
+    """Return how many rows, or items, a block has."""
+    if is_table(block):
+        return int(block.num_rows)
+    shape = getattr(block, "shape", None)
+    return len(block) if shape is None else int(shape[0])
+
+
+def take_rows(block: Any, start: int, stop: int) -> Any:
+    """Return rows ``start:stop`` of a block without copying them.
+
+    Notes
+    -----
+    A list is copied: its items are not. Of a CSR matrix only the row pointers are.
+    """
+    if start <= 0 and stop >= count_rows(block):
+        return block
+    if is_table(block):
+        return block.slice(start, stop - start)
+    if is_sparse(block):
+        first, last = block.indptr[start], block.indptr[stop]
+        parts = (block.data[first:last], block.indices[first:last])
+        pointers = block.indptr[start : stop + 1] - first
+        return type(block)((*parts, pointers), shape=(stop - start, block.shape[1]))
+    return block[start:stop]
+
+
+def concatenate(blocks: Sequence[Any]) -> Any:
+    """Return the rows of blocks one after the other, as one block.
+
+    Notes
+    -----
+    Copies every byte once, unless there is only one block. Arrow tables are combined so that
+    each column is one buffer.
+    """
+    first = blocks[0]
+    if len(blocks) == 1:
+        return first
+    if is_table(first):
+        import pyarrow as pa
+
+        return pa.concat_tables(blocks).combine_chunks()
+    if is_sparse(first):
+        import scipy.sparse
+
+        return scipy.sparse.vstack(blocks, format="csr")
+    if isinstance(first, list):
+        return [item for block in blocks for item in block]
+    return np.concatenate(blocks)
+
+
+def nbytes_of(block: Any) -> int:
+    """Return the bytes of a block's values; of a list, what it takes by itself."""
+    if is_sparse(block):
+        return int(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes)
+    nbytes = getattr(block, "nbytes", None)
+    return sys.getsizeof(block) if nbytes is None else int(nbytes)
+
+
+def describe_type(block: Any) -> str:
+    """Say in a few words what a block is, for messages."""
+    kind = type(block)
+    name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    if is_table(block):
+        return f"a table of {block.num_rows:,} rows x {block.num_columns:,} columns"
+    if hasattr(block, "shape") and hasattr(block, "dtype"):
+        return f"{name} of shape {tuple(map(int, block.shape))} and dtype {block.dtype}"
+    return f"of type {name}"

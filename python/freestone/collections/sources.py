@@ -1,0 +1,135 @@
+"""What collections are made of: functions, futures, values and files."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from freestone import _native
+from freestone.cluster import Cluster, current
+from freestone.collections.blocking import Offsets, offsets_of, total_rows
+from freestone.collections.files import read_files
+from freestone.collections.making import Spec, make_block
+from freestone.files import File
+from freestone.future import Future
+
+__all__ = ["Sources", "made", "name_of", "put_all"]
+
+
+class Sources:
+    """The ways to make a collection that are alike for all kinds."""
+
+    kind: ClassVar[str] = ""
+
+    def __init__(self, pieces: Sequence[Any], offsets: Offsets | None, *, name: str) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def from_futures(
+        cls, futures: Iterable[Any], *, rows: Sequence[int] | None = None, name: str | None = None
+    ) -> Self:
+        """Make a collection of blocks that are in the cluster, or will be.
+
+        Parameters
+        ----------
+        futures
+            Of blocks that go together, in order: arrays of the same columns and dtype, tables of
+            the same columns, or lists.
+        rows
+            How many rows each has; asked of the workers by default, which waits for them.
+        name
+            What messages call it.
+
+        Raises
+        ------
+        BlockShapeError
+            When they don't go together; raised when shape or sizes are first asked for.
+        """
+        offsets = None if rows is None else offsets_of(rows)
+        return cls(list(futures), offsets, name=name or cls.kind)
+
+    @classmethod
+    def from_blocks(cls, blocks: Iterable[Any], *, name: str | None = None) -> Self:
+        """Make a collection of blocks that are here, and give them to the open cluster."""
+        spec = Spec(collection=name or cls.kind, kind=cls.kind)
+        checked = [spec.check(block, index, None) for index, block in enumerate(blocks)]
+        return cls(put_all(checked), total_rows(checked), name=spec.collection)
+
+    @classmethod
+    def from_files(
+        cls,
+        files: Iterable[File | str],
+        read: Callable[[Any], Any],
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Make each block by reading a file, on a worker.
+
+        Parameters
+        ----------
+        files
+            Made by `freestone.file`, or paths.
+        read
+            Called with each; returns a block.
+        name
+            What messages call it; the function's name by default.
+        """
+        spec = Spec(collection=name or name_of(read), kind=cls.kind)
+        return cls(read_files(spec, files, read), None, name=spec.collection)
+
+
+def made(
+    spec: Spec, function: Callable[[int, int], Any], offsets: Offsets, options: dict[str, Any]
+) -> list[Any]:
+    """Make blocks by a function of first and last row: futures, or values without a cluster."""
+    call = functools.partial(make_block, spec, function)
+    starts, stops = offsets[:-1].tolist(), offsets[1:].tolist()
+    cluster = current()
+    if cluster is None:
+        return [call(*which).value for which in zip(range(len(starts)), starts, stops, strict=True)]
+    options = {"name": spec.collection, **options}
+    futures = []
+    for worker, first, last in dealt(cluster, offsets):
+        near = {} if "worker" in options else {"near": worker}
+        run = slice(first, last)
+        columns = (range(first, last), starts[run], stops[run])
+        futures += cluster.map(call, *columns, **near, **options)
+    return futures
+
+
+def dealt(cluster: Cluster, offsets: Offsets) -> list[tuple[int | None, int, int]]:
+    """Give each worker a run of blocks, with rows in proportion to its executors.
+
+    Returns
+    -------
+    list of tuple
+        Worker, first block, and the one behind the last. The same for the same rows, so that
+        collections of one blocking lie together.
+    """
+    workers = cluster.statistics().workers
+    if not workers:
+        return [(None, 0, len(offsets) - 1)]
+    numbers: list[int | None] = [int(worker.worker.removeprefix("worker-")) for worker in workers]
+    slots = np.cumsum([worker.slots for worker in workers])
+    ends = slots * (offsets[-1] / slots[-1])
+    middles = (offsets[:-1] + offsets[1:]) / 2
+    cuts = [0, *np.searchsorted(middles, ends[:-1]).tolist(), len(middles)]
+    runs = zip(numbers, cuts[:-1], cuts[1:], strict=True)
+    return [run for run in runs if run[1] < run[2]]
+
+
+def put_all(blocks: Sequence[Any]) -> list[Any]:
+    """Give values to the open cluster; without one they stay as they are."""
+    cluster = current()
+    if cluster is None:
+        return [block.value if isinstance(block, _native.Stored) else block for block in blocks]
+    return [block if isinstance(block, Future) else cluster.put(block) for block in blocks]
+
+
+def name_of(function: Any) -> str:
+    """Return what people call a function."""
+    name = getattr(function, "__name__", None) or type(function).__name__
+    return str(name)

@@ -1,0 +1,60 @@
+"""Arrays from Zarr stores, and into them: each block is read and written by a worker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from freestone.errors import FreestoneError
+
+if TYPE_CHECKING:
+    from freestone.collections.array import Array
+
+__all__ = ["open_zarr", "read_rows", "write_blocks"]
+
+
+def _zarr() -> Any:
+    try:
+        import zarr
+    except ImportError as error:
+        raise FreestoneError("Zarr stores need zarr; install freestone[zarr]") from error
+    return zarr
+
+
+def open_zarr(url: str) -> Any:
+    """Open the Zarr array at a path or URL for reading."""
+    return _zarr().open_array(url, mode="r")
+
+
+def read_rows(url: str, start: int, stop: int) -> Any:
+    """Read rows ``start:stop`` of the Zarr array at a path or URL."""
+    return open_zarr(url)[start:stop]
+
+
+def write_blocks(array: Array, url: str) -> None:
+    """Write an array whose blocks are Zarr chunks; waits until it is written."""
+    rows = max(array.block_rows, 1)
+    store = _zarr().create_array(
+        url, shape=array.shape, chunks=(rows, *array.shape[1:]), dtype=array.dtype, overwrite=True
+    )
+    del store
+    cluster, starts = array.cluster, array.offsets[:-1].tolist()
+    if cluster is None:
+        for start, block in zip(starts, array, strict=True):
+            _write(url, start, block)
+    else:
+        written = cluster.map(_write, [url] * len(starts), starts, array.blocks, pure=False)
+        cluster.gather(written)
+
+
+def is_even(array: Array) -> bool:
+    """Tell whether all blocks but the last are of one length, as Zarr chunks have to be."""
+    rows = np.diff(array.offsets)
+    return bool((rows[:-1] == rows[:1]).all() and (rows[-1:] <= rows[:1]).all())
+
+
+def _write(url: str, start: int, block: Any) -> None:
+    target = _zarr().open_array(url, mode="r+")
+    dense = block.toarray() if hasattr(block, "toarray") else block
+    target[start : start + dense.shape[0]] = dense

@@ -1,0 +1,106 @@
+"""Collections and their blocks."""
+
+from __future__ import annotations
+
+from freestone.errors.usage import UsageError
+
+
+class CollectionError(UsageError):
+    """Something is wrong with a collection.
+
+    Attributes
+    ----------
+    collection : str
+        Its name.
+    """
+
+    slug = "collection"
+    collection: str
+
+
+class BlockingError(CollectionError, ValueError):
+    """Collections that belong together are cut into blocks differently.
+
+    Attributes
+    ----------
+    other : str
+        The name of the other one.
+    """
+
+    slug = "blocking"
+    other: str
+
+    def __init__(self, collection: str, other: str, *, ours: str, theirs: str) -> None:
+        super().__init__(
+            f"{collection!r} and {other!r} are cut differently: {ours} against {theirs}; give both "
+            "the same blocking, for instance with rechunk(other.offsets)",
+            collection=collection,
+            other=other,
+        )
+
+
+class EmptyCollectionError(CollectionError, ValueError):
+    """A collection without blocks."""
+
+    slug = "empty-collection"
+
+    def __init__(self, collection: str, action: str) -> None:
+        super().__init__(
+            f"can't {action} {collection!r}: it has no blocks; leave it out, or give it data",
+            collection=collection,
+        )
+
+
+class DroppedError(CollectionError, RuntimeError):
+    """A collection, or a partition of it, is used after it was dropped."""
+
+    slug = "dropped"
+
+    def __init__(self, collection: str, action: str) -> None:
+        super().__init__(
+            f"can't {action}: {collection!r} was dropped, and its blocks went; call drop() last, "
+            "or make it again",
+            collection=collection,
+        )
+
+
+class BlockShapeError(CollectionError, ValueError):
+    """A block is not of the shape that its collection says.
+
+    Attributes
+    ----------
+    block : int
+        Its place in the collection.
+    """
+
+    slug = "block-shape"
+    block: int
+
+    def __init__(self, collection: str, block: int, *, wanted: str, found: str) -> None:
+        super().__init__(
+            f"block {block} of {collection!r} should be {wanted} and is {found}; return what fits, "
+            "or give shape= and dtype= as they are",
+            collection=collection,
+            block=block,
+        )
+
+
+class BlockTypeError(CollectionError, TypeError):
+    """A block is of a type that its collection can't hold.
+
+    Attributes
+    ----------
+    block : int
+        Its place in the collection.
+    """
+
+    slug = "block-type"
+    block: int
+
+    def __init__(self, collection: str, block: int, *, wanted: str, found: str) -> None:
+        super().__init__(
+            f"block {block} of {collection!r} is {found}, and has to be {wanted}; convert it, or "
+            "use freestone.Bag, which holds any values",
+            collection=collection,
+            block=block,
+        )

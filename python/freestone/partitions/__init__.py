@@ -1,0 +1,8 @@
+"""Partitions of collections: calls that don't depend on how many blocks there are."""
+
+from __future__ import annotations
+
+from freestone.partitions.partition import Partition
+from freestone.partitions.splitting import split
+
+__all__ = ["Partition", "split"]

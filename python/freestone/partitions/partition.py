@@ -1,0 +1,257 @@
+"""Partitions: blocks of a collection that are on one worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freestone import _native
+from freestone.collections.pieces import value_of
+from freestone.collections.rows import concatenate, take_rows
+from freestone.collections.tiles import TILE_NBYTES, joined
+from freestone.future import Future
+
+if TYPE_CHECKING:
+    from freestone.cluster import Cluster
+    from freestone.collections.base import Collection
+
+__all__ = ["Partition", "Positions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Where the blocks of a partition stand in the collection.
+
+    Attributes
+    ----------
+    indexes : tuple of range
+        The blocks' places, in order, as runs.
+    items : tuple of range
+        The rows' places, in the order of the partition, as runs.
+    block_rows : tuple of int
+        How many rows each block has.
+    """
+
+    indexes: tuple[range, ...]
+    items: tuple[range, ...]
+    block_rows: tuple[int, ...]
+
+    @classmethod
+    def of(cls, indexes: NDArray[np.int64], offsets: NDArray[np.int64]) -> Positions:
+        """Make it from block numbers in rising order and the collection's offsets."""
+        breaks = np.flatnonzero(np.diff(indexes) != 1) + 1
+        firsts = indexes[np.concatenate(([0], breaks))]
+        ends = indexes[np.concatenate((breaks - 1, [len(indexes) - 1]))] + 1
+        runs = zip(firsts.tolist(), ends.tolist(), strict=True)
+        items = zip(offsets[firsts].tolist(), offsets[ends].tolist(), strict=True)
+        rows = (offsets[indexes + 1] - offsets[indexes]).tolist()
+        return cls(
+            tuple(range(*run) for run in runs), tuple(range(*run) for run in items), tuple(rows)
+        )
+
+    def flat(self, runs: Sequence[range]) -> NDArray[np.int64]:
+        """Return some runs as one array."""
+        return np.concatenate([np.arange(run.start, run.stop) for run in runs])
+
+
+class Partition:
+    """Some blocks of a collection that are on one worker, and where they stand in it.
+
+    Made by `freestone.split`. Passed to a call it takes the call to its blocks; there it is an
+    iterable of them, mapped in place. Of several collections split together it yields tuples.
+
+    Attributes
+    ----------
+    worker : str or None
+        Where the blocks were when it was made; None without a cluster. A call goes to where they
+        are when it runs.
+    nbytes : int
+        Bytes of its blocks.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Sequence[Any]],
+        positions: Positions,
+        *,
+        worker: str | None,
+        nbytes: int,
+        sources: Sequence[Collection] = (),
+    ) -> None:
+        self._blocks = blocks
+        self._positions = positions
+        self.worker = worker
+        self.nbytes = nbytes
+        # The collections, in the program that split them.
+        self._sources = tuple(sources)
+        self._held: Future | None = None
+        # What `materialize` made, by collection: futures in the program, arrays elsewhere.
+        self._whole: tuple[Any, ...] | None = None
+
+    @property
+    def indexes(self) -> list[int]:
+        """The places of its blocks in the collection, in order."""
+        return [index for run in self._positions.indexes for index in run]
+
+    @property
+    def item_indexes(self) -> tuple[range, ...]:
+        """The places of its rows in the collection, in the order of its blocks, as ranges."""
+        return self._positions.items
+
+    def get_indexes(self) -> list[int]:
+        """Return `indexes`, under the paper's name."""
+        return self.indexes
+
+    def get_item_indexes(self) -> NDArray[np.int64]:
+        """Return the place of every row as one array, under the paper's name.
+
+        Notes
+        -----
+        8 bytes per row; `item_indexes` says the same in a few.
+        """
+        return self._positions.flat(self.item_indexes)
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return sum(map(len, self.item_indexes))
+
+    def __len__(self) -> int:
+        """How many blocks it has."""
+        return sum(map(len, self._positions.indexes))
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the blocks' values in order; tuples if several collections were split.
+
+        Once the partition is materialized they are views of its array.
+        """
+        tuples = self._tuples()
+        return (blocks[0] for blocks in tuples) if self._width == 1 else tuples
+
+    @property
+    def _width(self) -> int:
+        """How many collections were split together."""
+        return len(self._blocks if self._whole is None else self._whole)
+
+    def _tuples(self) -> Iterator[tuple[Any, ...]]:
+        self._require_live("iterate over it")
+        if self._whole is not None:
+            columns = [self._views(value_of(whole)) for whole in self._whole]
+        else:
+            columns = [map(value_of, column) for column in self._blocks]
+        return zip(*columns, strict=True)
+
+    def tiles(self, nbytes: int = TILE_NBYTES) -> Iterator[Any]:
+        """Yield the rows in order, in arrays of about `nbytes`, however large the blocks are.
+
+        Parameters
+        ----------
+        nbytes
+            Bytes of an array, those of all collections that were split together taken together.
+
+        Yields
+        ------
+        array, or tuple of arrays
+            Views of blocks, or of parts of them; copies where small blocks are joined.
+
+        Notes
+        -----
+        What a call of a kernel costs besides its data is then spent once per tile, and not once
+        per block. Copies each row of a block that is smaller than half a tile, and keeps none.
+        """
+        rows = max(1, nbytes * self.rows // max(self.nbytes, 1))
+        if self._whole is None:
+            blocks = self._tuples()
+        else:
+            self._require_live("iterate over it")
+            blocks = iter([tuple(map(value_of, self._whole))])
+        for tile in joined(blocks, rows):
+            yield tile[0] if len(tile) == 1 else tile
+
+    def materialize(self) -> Any:
+        """Make its rows one array, by a copy on its worker, and keep it for later iterations.
+
+        Returns
+        -------
+        Future or array
+            In the program, with a cluster: the future of the array, which the partition stands on
+            from now on. Elsewhere the array. A tuple of them if several collections were split.
+
+        Notes
+        -----
+        Copies every byte once, and takes as many bytes again on the worker.
+
+        References
+        ----------
+        The extension that section 7 of the paper asks for.
+        """
+        self._require_live("materialize it")
+        cluster = self._cluster()
+        if self._whole is None and cluster is not None:
+            from freestone.partitions.resident import materialize
+
+            self._whole = materialize(cluster, self)
+        elif self._whole is None:
+            columns = ([value_of(block) for block in column] for column in self._blocks)
+            self._whole = tuple(map(concatenate, columns))
+        return self._whole[0] if len(self._whole) == 1 else self._whole
+
+    def _views(self, whole: Any) -> Iterator[Any]:
+        rows = self._positions.block_rows
+        ends = np.cumsum(rows).tolist()
+        for end, count in zip(ends, rows, strict=True):
+            yield take_rows(whole, end - count, end)
+
+    def _cluster(self) -> Cluster | None:
+        return self._sources[0].cluster if self._sources else None
+
+    def _require_live(self, action: str) -> None:
+        for source in self._sources:
+            source._live(action)
+
+    def __reduce__(self) -> Any:
+        self._require_live("use a partition of it")
+        plain = (self._blocks, self._positions, self.worker, self.nbytes)
+        owner = _native.encoding_owner()
+        cluster = None if owner is None else owner()
+        if cluster is None or not self._sources:
+            return arrived, plain
+        if self._whole is not None:
+            return arrived_whole, (self._whole, *plain[1:])
+        if self.worker is None or not _native.encoding_place(self.worker):
+            # Another partition of the call is elsewhere: these blocks go there.
+            return arrived, plain
+        return self._hold(cluster).__reduce__()
+
+    def _hold(self, cluster: Cluster) -> Future:
+        from freestone.partitions.resident import hold
+
+        if self._held is None:
+            self._held = hold(cluster, self)
+        return self._held
+
+    def __repr__(self) -> str:
+        from freestone.units import format_nbytes
+
+        where = f" on {self.worker}" if self.worker else ""
+        return f"<freestone.Partition of {len(self):,} blocks, {format_nbytes(self.nbytes)}{where}>"
+
+
+def arrived(
+    blocks: Sequence[Sequence[Any]], positions: Positions, worker: str | None, nbytes: int
+) -> Partition:
+    """Make a partition where a call runs, of blocks that are there."""
+    return Partition(blocks, positions, worker=worker, nbytes=nbytes)
+
+
+def arrived_whole(
+    wholes: tuple[Any, ...], positions: Positions, worker: str | None, nbytes: int
+) -> Partition:
+    """Make a partition where a call runs, of rows that are one array."""
+    partition = Partition([], positions, worker=worker, nbytes=nbytes)
+    partition._whole = wholes
+    return partition

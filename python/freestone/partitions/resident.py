@@ -1,0 +1,62 @@
+"""Partitions that stay: one block each, whatever the number of blocks in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from freestone import _native
+from freestone.cluster import Cluster
+from freestone.collections.pieces import value_of
+from freestone.collections.rows import concatenate
+from freestone.future import Future
+from freestone.partitions.partition import Partition, Positions, arrived
+
+__all__ = ["hold", "materialize"]
+
+
+def hold(cluster: Cluster, partition: Partition) -> Future:
+    """Make a partition one block on its worker: a list of names, over blocks that stay in place.
+
+    Notes
+    -----
+    O(blocks) once; from then on a call that has the partition carries one input, and an executor
+    that has mapped it does so no more. If a block moves or is lost, the list is made again.
+    """
+    args = (partition._blocks, partition._positions, partition.worker, partition.nbytes)
+    future: Future = _submit(cluster, partition, _hold, args)
+    return future
+
+
+def materialize(cluster: Cluster, partition: Partition) -> tuple[Future, ...]:
+    """Make the rows of a partition one block per collection, by a copy on its worker."""
+    count = len(partition._blocks)
+    made = _submit(cluster, partition, _materialize, (partition,), outputs=count)
+    return made if count > 1 else (made,)
+
+
+def _submit(
+    cluster: Cluster,
+    partition: Partition,
+    function: Any,
+    args: tuple[Any, ...],
+    outputs: int = 1,
+) -> Any:
+    worker = partition.worker
+    near = None if worker is None else int(worker.removeprefix("worker-"))
+    return cluster._submit(function, args, {}, {"name": "split", "near": near}, outputs)
+
+
+def _hold(
+    blocks: Sequence[Sequence[Any]], positions: Positions, worker: str | None, nbytes: int
+) -> _native.Group:
+    return _native.Group(arrived(blocks, positions, worker, nbytes), arrived)
+
+
+def _materialize(partition: Partition) -> Any:
+    """Return the whole columns, for `Partition.materialize`."""
+    wholes = tuple(
+        _native.Stored(concatenate([value_of(block) for block in column]))
+        for column in partition._blocks
+    )
+    return wholes if len(wholes) > 1 else wholes[0]

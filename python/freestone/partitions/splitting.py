@@ -1,0 +1,162 @@
+"""Splitting collections into partitions."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freestone.cluster import Cluster
+from freestone.collections.base import Collection, require_same_blocking
+from freestone.collections.pieces import future_of
+from freestone.errors import EmptyCollectionError
+from freestone.future import Future
+from freestone.partitions.partition import Partition, Positions
+from freestone.partitions.planning import Holders, assign, even_out, plan
+from freestone.units import format_nbytes
+
+__all__ = ["place", "split"]
+
+Ints = NDArray[np.int64]
+
+
+def split(*collections: Any, per: str | int = "core", balance: bool = False) -> list[Any]:
+    """Group the blocks of a collection by where they are. Nothing moves.
+
+    Parameters
+    ----------
+    *collections
+        One, or several of the same blocking, which are split together: then iteration over a
+        partition yields tuples. Also persisted collections of Dask's.
+    per
+        ``"core"``: as many partitions as each worker has executors; ``"worker"``: one for each;
+        or how many for each worker.
+    balance
+        Whether to move the fewest bytes that even out workers that hold too much.
+
+    Returns
+    -------
+    list of Partition
+        None is empty; each block is in exactly one. Without a cluster there is one partition per
+        core, of blocks that are here. For Dask's collections futures of partitions.
+
+    Raises
+    ------
+    BlockingError
+        When collections are cut into blocks differently.
+    EmptyCollectionError, DroppedError
+        When there is nothing to split.
+
+    Warns
+    -----
+    UserWarning
+        When blocks that belong together are on different workers: how many bytes will be sent.
+
+    Notes
+    -----
+    One message to the manager; O(b log b) for b blocks.
+
+    References
+    ----------
+    Barcelo et al., "SplIter", section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import freestone as fs
+    >>> x = fs.Array.from_numpy(np.arange(12.0), 3)
+    >>> sum(block.sum() for part in fs.split(x) for block in part)
+    np.float64(66.0)
+    """
+    if _is_dask(collections):
+        from freestone.partitions.dask import split_dask
+
+        return split_dask(*collections, per=per, balance=balance)
+    first = _checked(collections, per)
+    cluster = first.cluster
+    tables = [_located(each, cluster) for each in collections]
+    slots = _slots(cluster)
+    workers, nbytes = place(tables, slots, balance)
+    columns = [each._live("split it") for each in collections]
+    return [
+        Partition(
+            [[column[index] for index in one.indexes.tolist()] for column in columns],
+            Positions.of(one.indexes, first.offsets),
+            worker=None if cluster is None else f"worker-{one.worker}",
+            nbytes=int(nbytes[one.indexes].sum()),
+            sources=collections,
+        )
+        for one in plan(workers, nbytes, slots, per)
+    ]
+
+
+def place(
+    tables: Sequence[tuple[Holders, Ints]], slots: Mapping[int, int], balance: bool
+) -> tuple[Ints, Ints]:
+    """Choose a worker for each block, and warn of what has to move; bytes of all blocks too.
+
+    The largest collection stays where it is; the blocks of the others go along.
+    """
+    main = max(range(len(tables)), key=lambda number: int(tables[number][1].sum()))
+    total = np.sum([nbytes for _, nbytes in tables], axis=0)
+    workers = assign(tables[main][0], total, slots)
+    if balance:
+        workers = even_out(workers, total, slots)
+    others = [table for number, table in enumerate(tables) if number != main]
+    moved = sum(holders.moved(workers, nbytes) for holders, nbytes in others)
+    if moved:
+        warnings.warn(
+            f"{format_nbytes(moved)} of collections that are split together are not where their "
+            "partners are, and will be sent there; blocks that one call makes are together",
+            stacklevel=3,
+        )
+    return workers, total
+
+
+def _is_dask(collections: Sequence[Any]) -> bool:
+    return any(hasattr(each, "__dask_keys__") for each in collections)
+
+
+def _located(collection: Collection, cluster: Cluster | None) -> tuple[Holders, Ints]:
+    """Where each block is and how large, in one message."""
+    pieces = collection._live("split it")
+    if cluster is None:
+        sizes = collection._block_nbytes()
+        return Holders(np.zeros(len(pieces) + 1, np.int64), np.zeros(0, np.int64)), sizes
+    futures = [future_of(piece) for piece in pieces]
+    starts, workers, nbytes = _ask(cluster, futures)
+    if (nbytes < 0).any():
+        collection.persist()
+        starts, workers, nbytes = _ask(cluster, futures)
+    if any(type(piece) is not Future for piece in pieces):
+        # Pieces of one block share its bytes.
+        nbytes = collection._block_nbytes()
+    return Holders(starts, workers), nbytes
+
+
+def _ask(cluster: Cluster, futures: list[Any]) -> list[Ints]:
+    return [np.frombuffer(flat, np.int64) for flat in cluster._manager.locate(futures)]
+
+
+def _checked(collections: tuple[Collection, ...], per: str | int) -> Collection:
+    if not collections:
+        raise TypeError("split() takes a collection at least")
+    if per not in ("core", "worker") and (not isinstance(per, int) or per < 1):
+        raise ValueError(f"per={per!r}: give 'core', 'worker' or a number of partitions per worker")
+    first = collections[0]
+    for each in collections:
+        if not each._live("split it"):
+            raise EmptyCollectionError(each.name, "split")
+        require_same_blocking(first, each)
+    return first
+
+
+def _slots(cluster: Cluster | None) -> dict[int, int]:
+    if cluster is None:
+        return {0: len(os.sched_getaffinity(0))}
+    workers = cluster.statistics().workers
+    return {int(worker.worker.removeprefix("worker-")): worker.slots for worker in workers}

@@ -1,0 +1,105 @@
+"""Bad input gets an error that names collection, block and shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import freestone as fs
+from freestone.errors import (
+    BlockingError,
+    BlockShapeError,
+    BlockTypeError,
+    DroppedError,
+    EmptyCollectionError,
+)
+
+
+def test_object_arrays(cluster: fs.Cluster) -> None:
+    with pytest.raises(BlockTypeError, match=r"block 0 of 'mixed' is .*dtype object"):
+        fs.Array.from_numpy(np.array([1, "a", None], object), 2, name="mixed")
+    bad = fs.Array.from_function(4, 2, lambda a, b: np.array([None] * (b - a)), name="mixed")
+    with pytest.raises(BlockTypeError, match="dtype object"):
+        bad.persist()
+
+
+def test_blocks_of_the_wrong_shape(cluster: fs.Cluster) -> None:
+    short = fs.Array.from_function((10, 2), 5, lambda a, b: np.zeros((3, 2)), name="short")
+    with pytest.raises(BlockShapeError, match="block 0 of 'short' should be of 5 rows and is of 3"):
+        short.persist()
+    narrow = fs.Array.from_function((10, 2), 5, lambda a, b: np.zeros((5, 1)), name="narrow")
+    with pytest.raises(BlockShapeError, match=r"should be of shape \(n, 2\) and is .*\(5, 1\)"):
+        narrow.persist()
+    with pytest.raises(BlockShapeError, match="1 or 2 dimensions"):
+        fs.Array.from_numpy(np.zeros((2, 2, 2)), 1)
+    ragged = fs.Array.from_blocks([np.zeros((2, 3)), np.zeros((2, 4))], name="ragged")
+    with pytest.raises(BlockShapeError, match="block 1 of 'ragged' should be like block 0"):
+        _ = ragged.nbytes, ragged._described()
+
+
+def test_a_block_that_raises_is_named(cluster: fs.Cluster) -> None:
+    def fails(start: int, stop: int) -> np.ndarray:
+        if start == 4:
+            raise ArithmeticError("no such block")
+        return np.zeros(stop - start)
+
+    x = fs.Array.from_function(10, 2, fails, name="points")
+    with pytest.raises(ArithmeticError, match="no such block") as caught:
+        x.compute()
+    assert any("block 2 of 'points', rows 4:6" in note for note in caught.value.__notes__)
+    y = fs.Array.from_numpy(np.zeros((4, 2)), 2).map_blocks(lambda block: 1 / 0, name="ratios")
+    with pytest.raises(ZeroDivisionError) as divided:
+        y.persist()
+    assert any("of shape (2, 2)" in note for note in divided.value.__notes__)
+
+
+def test_different_blockings(cluster: fs.Cluster) -> None:
+    x = fs.Array.from_numpy(np.zeros(10), 5, name="x")
+    y = fs.Array.from_numpy(np.zeros(10), 4, name="y")
+    message = "'x' and 'y' are cut differently: 2 blocks of 10 rows in all"
+    with pytest.raises(BlockingError, match=message):
+        fs.split(x, y)
+    with pytest.raises(BlockingError, match=message):
+        x.map_blocks(np.add, y)
+    assert len(fs.split(x, y.rechunk(x.offsets))) == 2
+
+
+def test_empty_collections(cluster: fs.Cluster) -> None:
+    empty = fs.Array.from_blocks([], name="nothing")
+    for action in (fs.split, fs.Array.compute, lambda x: x.reduce(max)):
+        with pytest.raises(EmptyCollectionError, match="'nothing': it has no blocks"):
+            action(empty)
+
+
+def test_use_after_drop(cluster: fs.Cluster) -> None:
+    x = fs.Array.from_numpy(np.zeros(10), 5, name="points")
+    (part, *_) = fs.split(x)
+    x.drop()
+    for action in (x.compute, x.persist, lambda: x.blocks, lambda: fs.split(x), lambda: list(part)):
+        with pytest.raises(DroppedError, match="'points' was dropped"):
+            action()
+    with pytest.raises(DroppedError, match="use a partition of it: 'points' was dropped"):
+        cluster.submit(len, part)
+    assert "dropped" in repr(x)
+    assert "dropped" in x._repr_html_()
+
+
+@pytest.mark.parametrize("per", ["node", 0, -1, 1.5, None])
+def test_nonsense_partitions(cluster: fs.Cluster, per: object) -> None:
+    x = fs.Array.from_numpy(np.zeros(10), 5)
+    with pytest.raises(ValueError, match="give 'core', 'worker' or a number"):
+        fs.split(x, per=per)  # type: ignore[arg-type]
+
+
+def test_nonsense_blockings() -> None:
+    with pytest.raises(ValueError, match="at least one row"):
+        fs.Array.from_numpy(np.zeros(3), 0)
+    for offsets in ([0, 2], [1, 3], [0, 5, 2, 3], [3]):
+        with pytest.raises(ValueError, match="offsets must rise from 0 to 3"):
+            fs.Array.from_numpy(np.zeros(3), offsets)
+    with pytest.raises(TypeError, match="sliced by rows"):
+        fs.Array.from_numpy(np.zeros(3), 2)[0]  # type: ignore[index]
+    with pytest.raises(IndexError, match="step 2"):
+        fs.Array.from_numpy(np.zeros(3), 2)[::2]
+    with pytest.raises(ValueError, match="1 or 2 dimensions"):
+        fs.Array.from_function((2, 2, 2), 1, lambda a, b: np.zeros((b - a, 2, 2)))

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import numpy as np
+
+import freestone as fs
+
+
+class Balanced(HTMLParser):
+    """Counts tags that are open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_text(two_workers: fs.Cluster) -> None:
+    x = fs.Array.from_numpy(np.zeros((10, 2)), 4, name="points").persist()
+    assert repr(x) == f"<freestone.Array 'points': (10, 2), float64, 3 blocks, {size(x)}>"
+    assert "4 rows, 2 blocks" in repr(fs.Frame.from_table({"a": [1, 2, 3, 4]}, 2))
+    assert "1 item, 1 block" in repr(fs.Bag.from_items(["a"], 2))
+
+
+def size(x: fs.Array) -> str:
+    from freestone.units import format_nbytes
+
+    return format_nbytes(x.nbytes)
+
+
+def test_html_is_self_contained_and_shows_workers(two_workers: fs.Cluster) -> None:
+    x = fs.Array.from_function(
+        (2000, 2), 2, lambda a, b: np.zeros((b - a, 2)), name="<b>"
+    ).persist()
+    html = x._repr_html_()
+    for bad in ("<script", "http", "<b><b>", "None"):
+        assert bad not in html
+    assert "&lt;b&gt;" in html
+    assert "worker-0" in html
+    parser = Balanced()
+    parser.feed(html)
+    assert parser.open == []
+    # However many blocks there are.
+    assert len(html) < 200_000
+
+
+def test_blocks_that_failed_are_shown(two_workers: fs.Cluster) -> None:
+    x = fs.Array.from_function(4, 2, lambda a, b: 1 / 0, name="bad")
+    assert x.blocks[0].exception() is not None
+    assert x.blocks[1].exception() is not None
+    assert "failed" in x._repr_html_()

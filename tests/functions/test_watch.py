@@ -1,0 +1,61 @@
+import pytest
+
+from freestone.functions import encode
+
+
+def one():
+    return 1
+
+
+def two():
+    return 2
+
+
+TABLE = {"a": one, "b": [one, (two, 3)]}
+CYCLE: list = [one]
+CYCLE.append(CYCLE)
+
+
+def use_table():
+    return TABLE["a"]()
+
+
+def use_cycle():
+    return CYCLE[0]()
+
+
+def test_a_table_of_functions_is_known_again():
+    assert encode(use_table) is encode(use_table)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"a": two, "b": [one, (two, 3)]},
+        {"a": one, "b": [one, (two, 4)]},
+        {"a": one, "b": [one, (two, 3)], "c": 1},
+        {"b": [one, (two, 3)], "a": one},
+        {"a": one, "c": [one, (two, 3)]},
+    ],
+)
+def test_a_change_in_a_table_of_functions_is_noticed(change, monkeypatch):
+    before = encode(use_table).name
+    saved = dict(TABLE)
+    try:
+        TABLE.clear()
+        TABLE.update(change)
+        assert encode(use_table).name != before
+    finally:
+        TABLE.clear()
+        TABLE.update(saved)
+    assert encode(use_table).name == before
+
+
+def test_a_list_inside_itself_is_watched():
+    before = encode(use_cycle)
+    assert encode(use_cycle) is before
+    CYCLE[0] = two
+    try:
+        assert encode(use_cycle).name != before.name
+    finally:
+        CYCLE[0] = one
