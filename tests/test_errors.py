@@ -46,15 +46,15 @@ EXAMPLES: list[FreestoneError] = [
     errors.EngineMissingError(engine="Ray", missing="no module 'ray'", cure="pip install ray"),
     errors.JoinError(manager="tcp://n1:4000", reason="connection refused"),
     errors.WorkerLostError(worker="worker-1", reason="its process ended by SIGKILL"),
-    errors.RankFailedError("a task of rank 1 failed: it panicked", rank=1),
-    errors.RankLostError("rank 1 is lost: its process was killed by SIGKILL", rank=1),
-    errors.RunStuckError("the run is stuck: every rank is idle", report="rank 0: nothing"),
-    errors.RunOverError("the run is over: nothing can be fired any more"),
-    errors.BadEventError("there is no rank 2: the run has 2, from 0 to 1"),
-    errors.InTaskError("drain was called inside of a task: only the program can wait for all"),
-    errors.EventTimeoutError("after 1s there was still no 'e' from any rank"),
-    errors.LockNotHeldError("lock 'a' is not held by this task: unlock what was locked, once"),
-    errors.TransportError("descriptor 7 is not of memory that ranks share"),
+    errors.RankFailedError("'total' of rank 1 raised Odd: 7 (it can't be sent)", rank=1),
+    errors.RankLostError("rank 1 is lost: its process exited with 3; see stderr", rank=1),
+    errors.RunStuckError("the run is stuck; fire what is waited for", report="rank 0: nothing"),
+    errors.RunOverError("the run is over; submit, fire and wait before the program ends"),
+    errors.BadEventError("there is no rank 2; the run has 2, from 0 to 1"),
+    errors.InTaskError("drain was called inside of a task; only the program can wait for all"),
+    errors.EventTimeoutError("after 1s there was still no 'e' from any rank; is it fired?"),
+    errors.LockNotHeldError("lock 'a' is not held by this task; unlock what was locked, once"),
+    errors.TransportError("rank 1 sent 7 bytes of no meaning; do all ranks run this version?"),
     errors.SamplesMissingError(
         file="uproot-Zmumu.root", package="scikit-hep-testdata==0.3.12", problem="is not installed"
     ),
@@ -84,12 +84,14 @@ def test_every_leaf_has_an_example() -> None:
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
-        "block-shape block-type blocking closed cluster cluster-start collection "
-        "configuration cycle demo dropped empty-collection engine-missing error file file-changed "
-        "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
-        "irreproducible join missing-key not-associative not-serializable packages-missing "
+        "bad-event block-shape block-type blocking closed cluster cluster-start collection "
+        "configuration cycle demo dropped empty-collection engine-missing error event-timeout events "
+        "file file-changed "
+        "file-missing file-unreadable foreign-future function-load in-task input-lost input-unknown "
+        "irreproducible join lock-not-held missing-key not-associative not-serializable packages-missing rank-failed "
+        "rank-lost run-over run-stuck "
         "samples-missing storage-full task task-cancelled task-killed task-raised task-timeout "
-        "unschedulable usage wait-timeout worker-lost"
+        "transport unschedulable usage wait-timeout worker-lost"
     )
     assert " ".join(slugs) == known
 
