@@ -92,6 +92,8 @@ lock: $(STAMPS)/lock
 	$(COMPILE) --all-extras --group build --group check --group lock -o requirements/dev.txt
 	$(CONSTRAINED) --group build -o requirements/build.txt
 	$(CONSTRAINED) --extra demo -o requirements/demo.txt
+	$(CONSTRAINED) --extra dask -o requirements/dask.txt
+	$(CONSTRAINED) --extra hep -o requirements/hep.txt
 	$(CONSTRAINED) --extra test -o requirements/test.txt
 	$(CONSTRAINED) --group check -o requirements/check.txt
 	$(CONSTRAINED) --extra docs -o requirements/docs.txt

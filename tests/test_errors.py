@@ -11,6 +11,8 @@ from freestone.errors import FreestoneError
 
 EXAMPLES: list[FreestoneError] = [
     errors.ConfigurationError("unknown setting 'worker'", key="worker", origin="keyword"),
+    errors.NotAssociativeError(label="total", how="f(a, f(b, c))"),
+    errors.MissingKeyError(key="x", needed_by=("y", 0)),
     errors.CycleError(["a", "b", "c"]),
     errors.ForeignFutureError(label="mass", name="0123456789abcdef" * 2),
     errors.ClosedError("submit"),
@@ -38,7 +40,18 @@ EXAMPLES: list[FreestoneError] = [
     errors.FileUnreadableError("data/z.root"),
     errors.FileChangedError("data/z.root", "its size was 10 bytes and is 12"),
     errors.ClusterStartError("no executor answered within 30 s", log="ImportError: numpy"),
+    errors.EngineMissingError(engine="Ray", missing="no module 'ray'", cure="pip install ray"),
+    errors.JoinError(manager="tcp://n1:4000", reason="connection refused"),
     errors.WorkerLostError(worker="worker-1", reason="its process ended by SIGKILL"),
+    errors.RankFailedError("a task of rank 1 failed: it panicked", rank=1),
+    errors.RankLostError("rank 1 is lost: its process was killed by SIGKILL", rank=1),
+    errors.RunStuckError("the run is stuck: every rank is idle", report="rank 0: nothing"),
+    errors.RunOverError("the run is over: nothing can be fired any more"),
+    errors.BadEventError("there is no rank 2: the run has 2, from 0 to 1"),
+    errors.InTaskError("drain was called inside of a task: only the program can wait for all"),
+    errors.EventTimeoutError("after 1s there was still no 'e' from any rank"),
+    errors.LockNotHeldError("lock 'a' is not held by this task: unlock what was locked, once"),
+    errors.TransportError("descriptor 7 is not of memory that ranks share"),
     errors.SamplesMissingError(
         file="uproot-Zmumu.root", package="scikit-hep-testdata==0.3.12", problem="is not installed"
     ),
@@ -69,11 +82,11 @@ def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
         "block-shape block-type blocking closed cluster cluster-start collection "
-        "configuration cycle demo dropped empty-collection error file file-changed "
+        "configuration cycle demo dropped empty-collection engine-missing error file file-changed "
         "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
-        "irreproducible not-serializable packages-missing samples-missing storage-full task "
-        "task-cancelled task-killed task-raised task-timeout unschedulable usage wait-timeout "
-        "worker-lost"
+        "irreproducible join missing-key not-associative not-serializable packages-missing "
+        "samples-missing storage-full task task-cancelled task-killed task-raised task-timeout "
+        "unschedulable usage wait-timeout worker-lost"
     )
     assert " ".join(slugs) == known
 

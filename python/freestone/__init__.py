@@ -9,7 +9,7 @@ Data lives in the cluster as immutable named blocks; work moves to where the blo
 
     with fs.Cluster() as cluster:
         parts = [mass(fs.file(path)) for path in paths]
-        print(fs.reduce(add, parts).result())
+        print(fs.reduce(add, parts, commutes=True).result())
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from freestone import graph
     from freestone.cluster import Cluster, as_completed, current, wait
     from freestone.collections import Array, Bag, Frame
+    from freestone.environments import prepare, untar
     from freestone.errors import FreestoneError
     from freestone.files import File, file
     from freestone.future import Future
@@ -41,9 +43,12 @@ __all__ = [
     "as_completed",
     "current",
     "file",
+    "graph",
+    "prepare",
     "reduce",
     "split",
     "task",
+    "untar",
     "wait",
 ]
 
@@ -63,17 +68,28 @@ _HOMES = {
     "as_completed": "cluster",
     "current": "cluster",
     "file": "files",
+    "prepare": "environments",
     "reduce": "reduction",
     "split": "partitions",
     "task": "tasks",
+    "untar": "environments",
     "wait": "cluster",
 }
 
 
+_MODULES = ("graph",)
+# Surfaces that give a class of the runtime a method.
+_ABOVE = {"cluster": ("graph",)}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"freestone.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'freestone' has no attribute {name!r}")
     home = import_module(f"freestone.{_HOMES[name]}")
+    for surface in _ABOVE.get(_HOMES[name], ()):
+        import_module(f"freestone.{surface}")
     for public, module in _HOMES.items():
         if module == _HOMES[name]:
             globals()[public] = getattr(home, public)

@@ -6,6 +6,10 @@ from typing import Any, Literal, final
 from typing_extensions import disjoint_base
 
 __all__ = [
+    "Event",
+    "EventBuffer",
+    "EventMemory",
+    "EventRank",
     "FutureBase",
     "Group",
     "Hold",
@@ -14,13 +18,16 @@ __all__ = [
     "Options",
     "Stored",
     "Watch",
+    "current_rank",
     "encoding_owner",
     "encoding_place",
     "fresh_claims",
     "load_input",
+    "make_identity",
     "name_file",
     "run_executor",
     "run_worker",
+    "set_current_rank",
 ]
 
 @disjoint_base
@@ -63,6 +70,7 @@ class Options:
         near: int | Literal["input"] | None = None,
         pure: bool = True,
         outputs: int = 1,
+        replicas: int = 1,
     ) -> Options: ...
 
 @final
@@ -81,7 +89,10 @@ class Manager:
         transfers_in: int,
         transfers_out: int,
         trace: bool,
+        listen: tuple[str, str, tuple[str, str]] | None = None,
     ) -> Manager: ...
+    @property
+    def address(self) -> str: ...
     @property
     def closed(self) -> bool: ...
     def set_home(self, worker: int, memory: tuple[str, int], disk: tuple[str, int]) -> None: ...
@@ -157,6 +168,7 @@ class Hold:
 def encoding_owner() -> Any: ...
 def encoding_place(place: str) -> bool: ...
 def load_input(position: int) -> Any: ...
+def make_identity(days: int) -> tuple[str, str]: ...
 def name_file(path: str) -> tuple[str, int]: ...
 def fresh_claims() -> bytes: ...
 def run_executor(
@@ -173,6 +185,9 @@ def run_worker(
     *,
     manager: str,
     key: str,
+    identity: tuple[str, str] | None,
+    listen: str | None,
+    reconnect_s: float,
     folder: str,
     memory_dir: str,
     disk_dir: str,
@@ -188,3 +203,95 @@ def run_worker(
     links: bool,
     executor_command: list[str],
 ) -> None: ...
+
+@final
+class Event:
+    """An event, as a task gets it."""
+
+    @property
+    def source(self) -> int: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def persistent(self) -> bool: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def data(self) -> Any: ...
+
+@final
+class EventBuffer:
+    """The bytes of a payload, where they are; read-only."""
+
+    def __len__(self) -> int: ...
+
+@final
+class EventMemory:
+    """The memory that the ranks of a node share."""
+
+    def __new__(cls, ranks: int, *, arena: int) -> EventMemory: ...
+    @property
+    def fd(self) -> int: ...
+    def lose(self, rank: int) -> bool: ...
+
+@final
+class EventRank:
+    """A rank of a run; see `freestone.events.Rank`."""
+
+    @staticmethod
+    def open(
+        fd: int,
+        rank: int,
+        ranks: int,
+        *,
+        arena: int,
+        workers: int,
+        thread: bool,
+        spin_us: int,
+        stuck_s: float | None,
+    ) -> EventRank: ...
+    @staticmethod
+    def threads(
+        ranks: int,
+        *,
+        arena: int,
+        workers: int,
+        thread: bool,
+        spin_us: int,
+        stuck_s: float | None,
+    ) -> list[EventRank]: ...
+    def set_owner(self, owner: Any) -> None: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
+    def submit(
+        self,
+        function: Any,
+        on: list[tuple[Any, str]],
+        *,
+        persistent: bool,
+        greedy: bool,
+        name: str | None,
+        label: str,
+    ) -> None: ...
+    def fire(
+        self, target: Any, id: str, data: Any, persistent: bool, by_reference: bool
+    ) -> None: ...
+    def wait(self, on: list[tuple[Any, str]], timeout_s: float | None = None) -> list[Event]: ...
+    def retrieve_any(self, on: list[tuple[Any, str]]) -> list[tuple[int, Event]]: ...
+    def lock(self, name: str) -> None: ...
+    def try_lock(self, name: str) -> bool: ...
+    def unlock(self, name: str) -> None: ...
+    def after(self, delay_s: float, id: str) -> None: ...
+    def every(self, period_s: float, id: str) -> None: ...
+    def stop(self, id: str) -> int: ...
+    def is_submitted(self, name: str) -> bool: ...
+    def remove(self, name: str) -> int: ...
+    def drain(self) -> None: ...
+    def report(self) -> str: ...
+    def fail(self, error: BaseException, label: str) -> None: ...
+    def finish(self) -> list[str]: ...
+
+def current_rank() -> Any: ...
+def set_current_rank(rank: Any | None) -> None: ...

@@ -7,17 +7,19 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
 from freestone.compat import offer_joblib
-from freestone.config import Config, parse_nbytes
+from freestone.config import Config
+from freestone.engines import OnEngines
+from freestone.environments import Prepared, adapt
 from freestone.errors import ClosedError, ConfigurationError
 from freestone.files import File, fetch
 from freestone.future import Future
-from freestone.observe.figures import Explanation, Statistics
+from freestone.options import native_options
+from freestone.questions import Questions
 from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "as_completed", "current", "wait"]
 
 _open: list[Cluster] = []
+_scheduler: Callable[..., Any] | None = None
 
 
 def _forget_all() -> None:
@@ -39,12 +42,18 @@ def _forget_all() -> None:
 os.register_at_fork(after_in_child=_forget_all)
 
 
+def offer_get(function: Callable[..., Any]) -> None:
+    """Have `Cluster.get` call `function`: it is made of what stands above this module."""
+    global _scheduler
+    _scheduler = function
+
+
 def current() -> Cluster | None:
     """Return the cluster that was opened last and is still open, or None."""
     return _open[-1] if _open else None
 
 
-class Cluster:
+class Cluster(OnEngines, Questions):
     """Workers that run calls and hold blocks, and the manager that leads them.
 
     Parameters
@@ -56,6 +65,9 @@ class Cluster:
         Processes per worker that run calls; by default the machine's cores are shared out.
     memory, disk
         What each worker may hold in memory and on disk: bytes, or a text such as ``"2GiB"``.
+    host
+        An engine that starts workers elsewhere; see `on_dask`, `on_mpi`, `on_ray`, `on_slurm`.
+        On this machine there is then one worker, which keeps blocks and runs nothing.
     **settings
         All other settings of `freestone.config.Config`.
 
@@ -74,16 +86,19 @@ class Cluster:
     1024
     """
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, host: hosts.Host | None = None, **settings: Any) -> None:
         self.config = Config.load(settings)
+        self._host = host
         self._functions: dict[tuple[bytes, str], int] = {}
         self._files: dict[str, Future] = {}
+        self._tags: dict[str, weakref.WeakSet[Future]] = {}
         self._callbacks = Callbacks()
-        self._site = hosts.local.Site.create(self.config)
+        home = self.config if host is None else hosts.engine.home_of(self.config, host)
+        self._site = hosts.local.Site.create(home)
         self.started = time.time()
         self._manager = _native.Manager(
             socket=self._site.socket,
-            key=self._site.key,
+            key=self._site.access.key,
             owner=weakref.ref(self),
             future=Future,
             spin_us=int(self.config.spin_us),
@@ -91,11 +106,13 @@ class Cluster:
             transfers_in=self.config.transfers_in,
             transfers_out=self.config.transfers_out,
             trace=self.config.trace is not None,
+            listen=self._site.listening,
         )
         try:
-            self._site.start(self._joined, self._settle_at)
+            self._site.start(self.address, self._joined, self._settle_at)
             self._settle_at(self._site.home)
             self._site.serve(self._answer)
+            self._start_host()
         except BaseException:
             self._abandon()
             raise
@@ -103,6 +120,11 @@ class Cluster:
         atexit.register(self.close)
         offer_joblib()
         self._progress = self._show_progress() if self.config.progress else None
+
+    def _start_host(self) -> None:
+        if self._host is not None:
+            self._host.start(self._site.access, self.config)
+            self._site.wait_for_any(self._host, lambda: self.slots)
 
     def _joined(self) -> list[str]:
         return [worker["folder"] for worker in self._manager.statistics()["workers"]]
@@ -134,6 +156,10 @@ class Cluster:
         pure: bool = True,
         hoist: bool = True,
         worker: int | None = None,
+        replicas: int = 1,
+        environment: File | Prepared | None = None,
+        env: Mapping[str, str] | None = None,
+        tag: str | None = None,
         **kwargs: Any,
     ) -> Future:
         """Submit a call; its future comes back at once.
@@ -160,15 +186,28 @@ class Cluster:
             it does to its process outlasts the call. ``"process"``: in a new interpreter.
         keep
             How long the result stays when no future and no task needs it any more: ``"task"``
-            (not at all), ``"session"``, ``"worker"``, or ``"forever"`` (on disk, for later runs, in
-            the folder that the setting `cache` names).
+            (not at all: it goes within about 0.1 s), ``"session"``, ``"worker"``, or ``"forever"``
+            (on disk, for later runs, in the folder that the setting `cache` names).
         pure
             Whether equal calls have equal results, so that one that was made before is not made
             again while its result is there.
         hoist
             Whether modules that the function imports are imported before its first call.
         worker
-            The number of the worker to run it on; by default where it can start soonest.
+            The number of the worker to run it on; by default where it can start soonest. If that
+            worker is gone, the call fails with `WorkerAbsentError`.
+        replicas
+            On how many workers its result should be, unless it is small: what is lost with one
+            need not be made again. By default 1; where workers are lost, the cluster makes a second
+            replica by itself of what would take longer to make again than to copy.
+        environment
+            An archive (`fs.file`) of a virtual environment or of conda-pack, which has cloudpickle
+            in it: the function runs under its Python. It goes to each node once and is unpacked
+            there once.
+        env
+            Environment variables that are set while the function runs.
+        tag
+            A word by which `cancel` finds the call.
 
         Returns
         -------
@@ -178,7 +217,7 @@ class Cluster:
         -----
         Costs some microseconds. A large argument becomes a block, which is sent only once.
         """
-        options = {
+        options: dict[str, Any] = {
             "name": name,
             "priority": priority,
             "resources": resources,
@@ -189,7 +228,10 @@ class Cluster:
             "pure": pure,
             "hoist": hoist,
             "worker": worker,
+            "replicas": replicas,
         }
+        if environment is not None or env is not None or tag is not None:
+            options |= {"environment": environment, "env": env, "tag": tag}
         future: Future = self._submit(function, args, kwargs, options)
         return future
 
@@ -207,8 +249,14 @@ class Cluster:
         **options
             Those of `submit`.
         """
-        number, native = self._prepare(function, options)
-        futures: list[Future] = self._manager.map(number, zip(*iterables, strict=False), native)
+        function, first, plain, tag = adapt(function, options)
+        number, native = self._prepare(function, plain)
+        calls: Iterable[tuple[Any, ...]] = zip(*iterables, strict=False)
+        if first:
+            calls = ((*first, *args) for args in calls)
+        futures: list[Future] = self._manager.map(number, calls, native)
+        if tag is not None:
+            self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
         return futures
 
     def _submit(
@@ -219,26 +267,42 @@ class Cluster:
         options: Mapping[str, Any],
         outputs: int = 1,
     ) -> Any:
+        function, first, options, tag = adapt(function, options)
         number, native = self._prepare(function, options, outputs)
-        return self._manager.submit(number, args, kwargs, native)
+        future = self._manager.submit(number, (*first, *args), kwargs, native)
+        if tag is not None:
+            futures = future if isinstance(future, tuple) else (future,)
+            self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
+        return future
 
     def _prepare(
         self, function: Callable[..., Any], options: Mapping[str, Any], outputs: int = 1
     ) -> tuple[int, _native.Options]:
-        self._require_open("submit a call")
         options = dict(options)
+        name, hoist = options.pop("name", None), options.pop("hoist", True)
+        native = self._native_options(options, outputs)
+        return self._define(function, name, hoist), native
+
+    def _native_options(self, options: dict[str, Any], outputs: int) -> _native.Options:
+        self._require_open("submit a call")
         self._require_cache(options.get("keep"))
         resources = options.pop("resources", None)
         if options.get("retries") is None:
             options["retries"] = self.config.retries
-        name, hoist = options.pop("name", None), options.pop("hoist", True)
-        number = self._define(function, name, hoist)
         amounts = tuple(resources.items()) if resources else ()
-        return number, _options(amounts, outputs, tuple(options.items()))
+        return native_options(amounts, outputs, tuple(options.items()))
+
+    def _call(
+        self, number: int, args: tuple[Any, ...], options: dict[str, Any], outputs: int
+    ) -> Any:
+        """Submit a call of a function that was defined; several outputs are a tuple."""
+        return self._manager.submit(number, args, None, self._native_options(options, outputs))
 
     def _define(self, function: Callable[..., Any], name: str | None, hoist: bool) -> int:
         encoded = functions.encode(function, hoist=hoist)
-        label = name or encoded.label
+        return self._define_encoded(encoded, name or encoded.label)
+
+    def _define_encoded(self, encoded: functions.EncodedFunction, label: str) -> int:
         key = (encoded.name, label)
         number = self._functions.get(key)
         if number is None:
@@ -258,6 +322,62 @@ class Cluster:
         futures = [block if isinstance(block, Future) else self.put(block) for block in blocks]
         result: Future = self._manager.reduce(number, futures, arity, commutes, native)
         return result
+
+    def _reduce_defined(
+        self,
+        number: int,
+        futures: list[Future],
+        arity: int,
+        commutes: bool,
+        options: dict[str, Any],
+    ) -> Future:
+        """Combine blocks by a function that was defined and takes up to `arity` values."""
+        native = self._native_options(options, 1)
+        result: Future = self._manager.reduce(number, futures, arity, commutes, native)
+        return result
+
+    def get(self, graph: Any, keys: Any, **options: Any) -> Any:
+        """Run a Dask graph: a scheduler for Dask.
+
+        Parameters
+        ----------
+        graph
+            What a collection gives as its graph, or a dict of keys to tasks, old-style or new.
+        keys
+            The keys whose values are wanted, in lists of any nesting.
+        **options
+            ``stack``, a `freestone.graph.Stack`, or its fields one by one.
+
+        Returns
+        -------
+        object
+            The value, or tuples of values in the nesting of `keys`. Large arrays in it are
+            read-only views of the node's cache.
+
+        Raises
+        ------
+        MissingKeyError
+            When a key is not in the graph.
+        CycleError
+            When tasks wait for each other.
+        NotSerializableError
+            When what a task is made of, or its result, can't be sent.
+        Exception
+            What a task raised, with notes that say where.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster() as cluster:
+        ...     cluster.get({"x": 1, "y": (pow, "x", 2)}, "y")
+        1
+
+        ``array.sum().compute(scheduler=cluster.get)`` does it for a collection, and
+        ``dask.config.set(scheduler=cluster.get)`` for all of them.
+        """
+        if _scheduler is None:
+            raise RuntimeError("import freestone.graph first: it has what runs Dask graphs")
+        return _scheduler(self, graph, keys, **options)
 
     def command(
         self,
@@ -347,18 +467,20 @@ class Cluster:
                     raise
         return type(futures)(values)
 
-    def who_has(self, futures: Iterable[Future] | Future) -> dict[str, list[str]]:
-        """Return for each block, by name, the workers that hold it.
+    def cancel(self, futures: Iterable[Future] | Future = (), *, tag: str | None = None) -> None:
+        """Cancel tasks, also those that run, and all that depends on them.
 
-        A small value lies with the manager and stands with no worker.
+        Parameters
+        ----------
+        futures
+            A future, or some.
+        tag
+            Besides, all calls that were submitted with this tag and are still referred to.
         """
-        futures = [futures] if isinstance(futures, Future) else list(futures)
-        workers = self._manager.who_has(futures)
-        return dict(zip((future.name for future in futures), workers, strict=True))
-
-    def cancel(self, futures: Iterable[Future] | Future) -> None:
-        """Cancel tasks, also those that run, and all that depends on them."""
-        self._manager.cancel([futures] if isinstance(futures, Future) else list(futures))
+        cancelled = [futures] if isinstance(futures, Future) else list(futures)
+        if tag is not None:
+            cancelled += self._tags.pop(tag, ())
+        self._manager.cancel(cancelled)
 
     def wait(
         self,
@@ -390,44 +512,11 @@ class Cluster:
         self._files[file.name] = future
         return future
 
-    # -- questions --------------------------------------------------------------------------
-
-    def statistics(self) -> Statistics:
-        """Return the run's figures so far."""
-        return Statistics.from_dict(self._manager.statistics())
-
-    def explain(self, future: Future) -> Explanation:
-        """Tell why a task waits, or where and when it ran; print it to read it."""
-        return Explanation.from_dict(self._manager.explain(future))
-
-    @property
-    def slots(self) -> int:
-        """How many calls run at once."""
-        return sum(worker["slots"] for worker in self._manager.statistics()["workers"])
-
-    @property
-    def folder(self) -> str:
-        """Where the cluster keeps its sockets and logs while it runs."""
-        return str(self._site.folder)
-
-    @property
-    def address(self) -> str:
-        """Where workers join."""
-        return f"unix:{self._site.socket}"
-
-    @property
-    def closed(self) -> bool:
-        """Whether it has ended."""
-        return bool(self._manager.closed)
-
     def executor(self) -> concurrent.futures.Executor:
         """Return a `concurrent.futures.Executor` whose calls run here."""
         from freestone.compat.concurrent import Executor
 
         return Executor(self)
-
-    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        return {"statistics": self._manager.statistics(), "started": self.started}
 
     def _replay(self, future: Future) -> Any:
         definition, args, kwargs = self._manager.call_of(future)
@@ -440,6 +529,7 @@ class Cluster:
         for entry in self._manager.statistics()["workers"]:
             if entry["worker"] == f"worker-{worker}":
                 self._site.let_go(entry["folder"])
+        self._settle_at(self._site.home)
         self._manager.retire(worker)
 
     def close(self) -> None:
@@ -455,6 +545,8 @@ class Cluster:
     def _abandon(self) -> None:
         self._manager.close()
         self._callbacks.close()
+        if self._host is not None:
+            self._host.close()
         self._site.close()
 
     def _forget(self) -> None:
@@ -503,18 +595,3 @@ class Cluster:
 def fetch_block(url: str, name: str) -> File:
     """Fetch a remote file to the worker where this runs."""
     return fetch(File(url, name, 0))
-
-
-@lru_cache(maxsize=1024)
-def _options(
-    amounts: tuple[tuple[str, int | str], ...], outputs: int, options: tuple[tuple[str, Any], ...]
-) -> _native.Options:
-    known = {"cores", "gpus", "memory", "disk"}
-    unknown = [key for key, _ in amounts if key not in known]
-    if unknown:
-        raise ValueError(f"unknown resources {unknown}: there are {sorted(known)}")
-    parsed: dict[str, Any] = {
-        key: parse_nbytes(amount) if key in ("memory", "disk") else int(amount)
-        for key, amount in amounts
-    }
-    return _native.Options(**parsed, outputs=outputs, **dict(options))

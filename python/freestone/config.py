@@ -82,6 +82,14 @@ def _folder(given: _Given) -> str:
     return str(given.folder / Path(given.value).expanduser())
 
 
+def _place(given: _Given) -> str:
+    place = given.value.removeprefix("tcp://") if isinstance(given.value, str) else ""
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise ValueError("an address such as 'tcp://0.0.0.0:0': a host, and a port or 0 for any")
+    return f"tcp://{place}"
+
+
 def _setting(default: Any, parse: Callable[[_Given], Any], unit: str, text: str) -> Any:
     return field(default=default, metadata={"parse": parse, "unit": unit, "help": text})
 
@@ -91,10 +99,13 @@ class Config:
     """The settings of a cluster; make one with :meth:`load`."""
 
     workers: int | None = _setting(None, _count(1), "", "workers on this machine")
-    executors: int | None = _setting(None, _count(1), "", "executors of each worker")
+    executors: int | None = _setting(None, _count(0), "", "executors of each worker")
     memory: int | None = _setting(None, _amount, "bytes", "memory tier of each worker")
     disk: int | None = _setting(None, _amount, "bytes", "disk tier of each worker")
     gpus: int | None = _setting(None, _count(0), "", "graphics processors of each worker")
+    listen: str | None = _setting(None, _place, "", "where workers of other machines join")
+    access_days: int = _setting(30, _count(0), "days", "how long a cluster's certificate is good")
+    reconnect_s: float = _setting(30.0, _positive, "s", "how long a lost manager is looked for")
     cache: str | None = _setting(None, _folder, "", "folder of blocks that are kept forever")
     folder: str | None = _setting(None, _folder, "", "folder of sockets and logs")
     trace: str | None = _setting(None, _folder, "", "file for the run's trace")
@@ -153,7 +164,7 @@ class Config:
         metadata = KEYS[key]
         value = getattr(self, key)
         if value is None:
-            text = "automatic" if metadata["parse"] is not _folder else "none"
+            text = "none" if metadata["parse"] in (_folder, _place) else "automatic"
         elif metadata["unit"] == "bytes":
             text = format_nbytes(value)
         else:

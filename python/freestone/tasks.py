@@ -70,7 +70,7 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         The function.
     **options
         Those of `Cluster.submit`: name, priority, resources, retries, timeout_s, isolation,
-        keep, pure.
+        keep, pure, replicas, environment, env, tag, worker.
 
     Examples
     --------

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
 
 from freestone import _native
+from freestone.hosts.access import Access
 
 __all__ = ["main"]
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="freestone worker", description=__doc__)
-    parser.add_argument("--manager", required=True, metavar="ADDRESS", help="unix:PATH")
-    parser.add_argument("--access", required=True, metavar="FILE", help="holds the cluster's key")
+    parser.add_argument("--manager", required=True, metavar="ADDRESS", help="unix:... or tcp:...")
+    parser.add_argument("--access", required=True, metavar="FILE", help="the cluster's")
+    parser.add_argument("--listen", help="host or interface for peers of other machines")
+    parser.add_argument("--reconnect-s", type=float, default=30.0)
     parser.add_argument("--folder", required=True, help="for its socket")
     parser.add_argument("--memory-dir", required=True, help="its cache's memory tier")
     parser.add_argument("--disk-dir", required=True, help="its cache's disk tier")
@@ -37,28 +39,30 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a worker until its manager ends."""
     options = _parser().parse_args(argv)
-    with open(options.access) as file:
-        key = json.load(file)["key"]
+    access = Access.read(options.access)
     # Executors inherit these.
     for name in ("inline_nbytes", "spin_us", "memory", "disk"):
         os.environ[f"FREESTONE__{name.upper()}"] = str(getattr(options, name))
-    run(options, key)
+    run(options, access)
 
 
-def run(options: argparse.Namespace, key: str) -> None:
+def run(options: argparse.Namespace, access: Access) -> None:
     """Run it; a cluster that was closed meanwhile has no use for it, which is no error."""
-    socket = options.manager.removeprefix("unix:")
     try:
-        _run(options, socket, key)
+        _run(options, access)
     except OSError:
-        if os.path.exists(socket):
+        kind, _, path = options.manager.partition(":")
+        if kind != "unix" or os.path.exists(path):
             raise
 
 
-def _run(options: argparse.Namespace, socket: str, key: str) -> None:
+def _run(options: argparse.Namespace, access: Access) -> None:
     _native.run_worker(
-        manager=socket,
-        key=key,
+        manager=options.manager,
+        key=access.key,
+        identity=access.identity,
+        listen=options.listen,
+        reconnect_s=options.reconnect_s,
         folder=options.folder,
         memory_dir=options.memory_dir,
         disk_dir=options.disk_dir,

@@ -19,9 +19,13 @@ LAYERS: tuple[frozenset[str], ...] = (
             "cluster",
             "commands",
             "compat",
+            "engines",
+            "environments",
             "executor",
             "future",
             "observe",
+            "options",
+            "questions",
             "reduction",
             "serializing",
             "tasks",
@@ -32,7 +36,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"collections"}),
     frozenset({"events", "graph", "lang", "malleable", "partitions"}),
     frozenset({"__init__"}),
-    frozenset({"cli", "demo", "testing"}),
+    frozenset({"__main__", "cli", "demo", "testing"}),
 )
 """The parts of `freestone`; a part imports from its own layer and those below.
 
@@ -57,7 +61,12 @@ BINDING_CRATES = frozenset({"python"})
 IO_CRATES = frozenset({"libc", "mio", "rustls", "socket2", "tokio"})
 """What the pure crate, `base`, may not depend on."""
 
-STATE_MACHINES = ("core/src/manager", "core/src/worker")
+STATE_MACHINES = (
+    "core/src/manager",
+    "core/src/worker",
+    "events/src/matching",
+    "events/src/termination",
+)
 """Folders of `crates` with no clock, socket, file or thread inside."""
 
 

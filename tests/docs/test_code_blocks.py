@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\)")
 NEEDS = {
+    "docs/howto/engines.md": ("distributed",),
     "docs/howto/joblib.md": ("joblib", "sklearn"),
     "docs/howto/observe.md": ("pyarrow",),
     "docs/tutorial/z-peak.md": ("uproot", "skhep_testdata", "scipy"),

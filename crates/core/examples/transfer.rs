@@ -88,7 +88,7 @@ fn main() {
     });
     let stop = Arc::new(AtomicBool::new(false));
     let key = String::new();
-    let receiving = Receiving { folder: target.clone(), key, links: false, stop };
+    let receiving = Receiving { folder: target.clone(), key, access: None, links: false, stop };
     let address = Address::Unix(socket.display().to_string());
     let receive = |fresh: bool, links: bool| {
         let receiving = Receiving { links, ..receiving.clone() };

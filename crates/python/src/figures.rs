@@ -4,7 +4,7 @@ use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{
     Attempt, Explanation, Failure, Record, Statistics, Why, WorkerFigures,
 };
-use freestone_core::wire::{Address, TaskFailure, WorkerStatus};
+use freestone_core::wire::{TaskFailure, WorkerStatus};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
@@ -36,6 +36,12 @@ pub fn failure(py: Python<'_>, failure: &Failure) -> PyResult<Py<PyAny>> {
             dict.set_item("kind", "unschedulable")?;
             dict.set_item("needs", resources(py, needs)?)?;
             dict.set_item("largest", resources(py, largest)?)?;
+        }
+        Why::WorkerAbsent { worker, gone_ns, present } => {
+            dict.set_item("kind", "worker_absent")?;
+            dict.set_item("absent", worker.to_string())?;
+            dict.set_item("gone_s", gone_ns.map(|gone_ns| gone_ns as f64 / 1e9))?;
+            dict.set_item("present", labels(present))?;
         }
         Why::UnknownInput(name) => {
             dict.set_item("kind", "unknown_input")?;
@@ -91,13 +97,6 @@ fn resources<'py>(py: Python<'py>, resources: &Resources) -> PyResult<Bound<'py,
     }))
 }
 
-fn address(address: &Address) -> String {
-    match address {
-        Address::Unix(path) => format!("unix:{path}"),
-        Address::Tcp(host) => format!("tcp:{host}"),
-    }
-}
-
 fn status<'py>(py: Python<'py>, status: &WorkerStatus) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict!(py, {
         "memory_nbytes": status.memory_nbytes,
@@ -116,7 +115,7 @@ fn worker<'py>(py: Python<'py>, figures: &WorkerFigures) -> PyResult<Bound<'py, 
         "pid": figures.pid,
         "host": &figures.host,
         "folder": &figures.folder,
-        "address": address(&figures.address),
+        "address": figures.address.to_string(),
         "resources": resources(py, &figures.resources)?,
         "slots": figures.slots,
         "assigned": figures.assigned,
@@ -206,6 +205,7 @@ pub fn explanation(py: Python<'_>, explanation: &Explanation) -> PyResult<Py<PyA
         "ahead": explanation.ahead,
         "resources": resources(py, &explanation.resources)?,
         "attempts": attempts,
+        "attempted": explanation.attempted,
         "replicas": labels(&explanation.replicas),
         "nbytes": explanation.nbytes,
     })

@@ -2,8 +2,10 @@
 
 use pyo3::prelude::*;
 
+mod access;
 mod blocks;
 mod codec;
+mod events;
 mod executor;
 mod figures;
 mod future;
@@ -17,9 +19,15 @@ mod worker;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use crate::access::make_identity;
+    #[pymodule_export]
     use crate::blocks::{Hold, MappedBuffer, Stored, name_file};
     #[pymodule_export]
     use crate::codec::{encoding_owner, encoding_place, load_input};
+    #[pymodule_export]
+    use crate::events::{
+        Event, EventBuffer, EventMemory, EventRank, current_rank, set_current_rank,
+    };
     #[pymodule_export]
     use crate::executor::{fresh_claims, run_executor};
     #[pymodule_export]

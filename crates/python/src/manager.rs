@@ -1,5 +1,6 @@
 //! A cluster's manager as Python sees it: calls, blocks and questions.
 
+use crate::access;
 use crate::blocks::{self, Home};
 use crate::codec::{self, Arguments, Encoded};
 use crate::figures;
@@ -8,15 +9,15 @@ use crate::link::Link;
 use crate::options::{Options, keep_of};
 use freestone_base::{FunctionId, Name, WorkerId};
 use freestone_core::manager::{Config, Outcome, Reduction, Request, Submission};
-use freestone_core::net::Cell;
-use freestone_core::net::manager::{ManagerOptions, ManagerThread};
-use freestone_core::wire::{BlockDesc, Form, Output, Payload};
+use freestone_core::net::manager::{Listen, ManagerOptions, ManagerThread};
+use freestone_core::net::{Cell, boot_id};
+use freestone_core::wire::{Address, BlockDesc, Form, Output, Payload};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Arguments that are larger become blocks, which are sent once and not with each call.
@@ -44,7 +45,11 @@ pub struct Manager {
     /// Names of calls that are not pure: no two alike, in this run or another.
     salt: Name,
     impure: AtomicU64,
+    address: Address,
 }
+
+/// The place to listen at, the host that others are told, and the cluster's certificate and key.
+type Listening = (String, String, (String, String));
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -209,7 +214,7 @@ fn random_name() -> PyResult<Name> {
 impl Manager {
     #[new]
     #[pyo3(signature = (*, socket, key, owner, future, spin_us, inline_nbytes, transfers_in,
-        transfers_out, trace))]
+        transfers_out, trace, listen=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         socket: std::path::PathBuf,
@@ -221,17 +226,20 @@ impl Manager {
         transfers_in: u32,
         transfers_out: u32,
         trace: bool,
+        listen: Option<Listening>,
     ) -> PyResult<Self> {
-        let config = Config { key, transfers_in, transfers_out, trace, ..Config::default() };
-        let thread = ManagerThread::start(ManagerOptions { socket, config, spin_us })
+        let boot = boot_id();
+        let config = Config { key, boot, transfers_in, transfers_out, trace, ..Config::default() };
+        let listen = listen
+            .map(|(place, host, identity)| {
+                PyResult::Ok(Listen { place, host, access: access::read(identity)? })
+            })
+            .transpose()?;
+        let thread = ManagerThread::start(ManagerOptions { socket, listen, config, spin_us })
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        let link = Link {
-            client: thread.client.clone(),
-            owner,
-            spin: Duration::from_micros(spin_us),
-            inline_nbytes,
-            home: RwLock::default(),
-        };
+        let address = thread.address.clone();
+        let spin = Duration::from_micros(spin_us);
+        let link = Link::new(thread.client.clone(), owner, spin, inline_nbytes);
         Ok(Self {
             link: Arc::new(link),
             future,
@@ -239,14 +247,13 @@ impl Manager {
             functions: Mutex::default(),
             salt: random_name()?,
             impure: AtomicU64::new(0),
+            address,
         })
     }
 
     /// Says which worker shares this machine with the program, and where its cache is.
     fn set_home(&self, worker: u32, memory: (&str, u64), disk: (&str, u64)) -> PyResult<()> {
-        let home = Home::open(WorkerId(worker), [memory, disk])?;
-        let mut current = self.link.home.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Some(Arc::new(home));
+        self.link.set_home(Home::open(WorkerId(worker), [memory, disk])?);
         Ok(())
     }
 
@@ -521,6 +528,12 @@ impl Manager {
     fn forget(&self) {
         std::mem::forget(lock(&self.thread).take());
         self.link.client.close();
+    }
+
+    /// Where workers join.
+    #[getter]
+    fn address(&self) -> String {
+        self.address.to_string()
     }
 
     /// Whether the run has ended.

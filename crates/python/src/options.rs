@@ -67,7 +67,8 @@ fn near_of(near: &Bound<'_, PyAny>) -> PyResult<Near> {
 impl Options {
     #[new]
     #[pyo3(signature = (*, cores=1, gpus=0, memory=0, disk=0, isolation="shared", keep="task",
-        timeout_s=None, retries=0, priority=0, worker=None, near=None, pure=true, outputs=1))]
+        timeout_s=None, retries=0, priority=0, worker=None, near=None, pure=true, outputs=1,
+        replicas=1))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         cores: u32,
@@ -83,9 +84,13 @@ impl Options {
         near: Option<&Bound<'_, PyAny>>,
         pure: bool,
         outputs: usize,
+        replicas: u32,
     ) -> PyResult<Self> {
         if timeout_s.is_some_and(|timeout_s| !(timeout_s > 0.0 && timeout_s < 1e9)) {
             return Err(PyValueError::new_err("timeout_s must be a positive number of seconds"));
+        }
+        if replicas == 0 {
+            return Err(PyValueError::new_err("replicas is at least 1: the block itself"));
         }
         if outputs == 0 {
             return Err(PyValueError::new_err("a call has at least one output"));
@@ -96,6 +101,9 @@ impl Options {
                 isolation: isolation_of(isolation)?,
                 keep: keep_of(keep)?,
                 timeout_ns: timeout_s.map(|timeout_s| (timeout_s * 1e9) as u64),
+                replicas,
+                // What has effects besides its result should not have them twice without need.
+                twice: pure,
             }),
             retries,
             priority,

@@ -1,21 +1,26 @@
 //! The process of a worker.
 
+use crate::access;
 use freestone_base::Resources;
 use freestone_core::net::worker::{self, WorkerOptions};
-use freestone_core::wire::Address;
-use pyo3::exceptions::PyOSError;
+use freestone_core::wire::{Address, AddressError};
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Runs a worker until its manager ends.
 #[pyfunction]
-#[pyo3(signature = (*, manager, key, folder, memory_dir, disk_dir, cache, executors, ram, memory,
+#[pyo3(signature = (*, manager, key, identity, listen, reconnect_s, folder, memory_dir, disk_dir, cache, executors, ram, memory,
     disk, gpus, spin_us, transfers_in, transfers_out, links, executor_command))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // as PyO3 extracts them
 pub fn run_worker(
     py: Python<'_>,
     manager: String,
     key: String,
+    identity: Option<(String, String)>,
+    listen: Option<String>,
+    reconnect_s: f64,
     folder: PathBuf,
     memory_dir: PathBuf,
     disk_dir: PathBuf,
@@ -31,9 +36,15 @@ pub fn run_worker(
     links: bool,
     executor_command: Vec<String>,
 ) -> PyResult<()> {
+    let manager: Address =
+        manager.parse().map_err(|error: AddressError| PyValueError::new_err(error.to_string()))?;
     let options = WorkerOptions {
-        manager: Address::Unix(manager),
+        manager,
         key,
+        access: identity.map(access::read).transpose()?,
+        listen,
+        reconnect: Duration::try_from_secs_f64(reconnect_s)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?,
         socket: folder.join(format!("worker-{}.sock", std::process::id())),
         resources: Resources { cores: executors, gpus, memory: ram, disk },
         slots: executors,
@@ -49,5 +60,6 @@ pub fn run_worker(
         transfers_out,
         links,
     };
-    py.detach(|| worker::run_worker(options)).map_err(|error| PyOSError::new_err(error.to_string()))
+    py.detach(|| worker::run_worker(&options))
+        .map_err(|error| PyOSError::new_err(error.to_string()))
 }

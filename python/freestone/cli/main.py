@@ -9,7 +9,18 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from freestone import __version__
-from freestone.cli import demo, info, run, status, worker
+from freestone.cli import (
+    cancel,
+    demo,
+    factory,
+    info,
+    report,
+    retire,
+    run,
+    status,
+    trace,
+    worker,
+)
 from freestone.cli.output import Output
 from freestone.errors import FreestoneError
 
@@ -21,6 +32,11 @@ COMMANDS: dict[str, ModuleType] = {
     "status": status,
     "info": info,
     "worker": worker,
+    "factory": factory,
+    "retire": retire,
+    "cancel": cancel,
+    "report": report,
+    "trace": trace,
 }
 REFUSED, UNEXPECTED, INTERRUPTED = 2, 1, 130
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from typing import TYPE_CHECKING
 
 from freestone.cli.output import Output, table
-from freestone.errors import UsageError
 
 if TYPE_CHECKING:
     from freestone.observe.control import Reach
@@ -30,30 +28,13 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Ask each cluster for its figures."""
     from freestone.config import Config
     from freestone.hosts.local import runtime_dir
-    from freestone.observe.control import find
+    from freestone.observe.control import find, only
 
     found = find(runtime_dir(Config.load()))
     if arguments.cluster is not None:
-        found = [_only(found, arguments.cluster)]
+        found = [only(found, arguments.cluster)]
     output.show(list(found), lambda: _text(found))
     return 0
-
-
-def _only(found: list[Reach], wanted: str) -> Reach:
-    for cluster in found:
-        if wanted.rstrip("/") in (*_names(cluster),):
-            return cluster
-    running = ", ".join(_id(cluster) for cluster in found) or "none"
-    raise UsageError(f"no running cluster is {wanted!r}; there are: {running}")
-
-
-def _names(cluster: Reach) -> tuple[str, ...]:
-    socket = str(cluster.get("socket", ""))
-    return (_id(cluster), cluster["folder"], socket, f"unix:{socket}")
-
-
-def _id(cluster: Reach) -> str:
-    return os.path.basename(str(cluster["folder"]))
 
 
 def _text(found: list[Reach]) -> str:
@@ -67,7 +48,7 @@ def _row(cluster: Reach) -> list[object]:
     from freestone.units import format_nbytes, format_seconds
 
     up = format_seconds(round(time.time() - float(cluster.get("started", time.time()))))
-    first = [_id(cluster), cluster["pid"], up]
+    first = [cluster.id, cluster["pid"], up]
     if "status" not in cluster:
         return [*first, *"-" * 7, cluster["error"]]
     figures = Statistics.from_dict(cluster["status"]["statistics"])

@@ -4,55 +4,99 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import signal
+import sys
+import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from freestone.cli.output import Output
-from freestone.errors import FileMissingError, UsageError
+from freestone.errors import JoinError, UsageError
+
+if TYPE_CHECKING:
+    from freestone.config import Config
+    from freestone.hosts.access import Access
 
 __all__ = ["configure", "execute"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Describe the words of this command."""
-    parser.add_argument("--manager", required=True, metavar="ADDRESS", help="unix:PATH")
-    parser.add_argument("--access", required=True, metavar="FILE", help="the cluster's access.json")
+    parser.add_argument(
+        "--access",
+        required=True,
+        metavar="FILE",
+        help="the cluster's access file; -: it is the first line of standard input, and the worker "
+        "ends when that does",
+    )
+    parser.add_argument(
+        "--manager", metavar="ADDRESS", help="unix:PATH or tcp://HOST:PORT; by default the file's"
+    )
+    parser.add_argument("--listen", metavar="HOST", help="where peers of other machines connect")
     parser.add_argument("--executors", type=int, help="calls that run at once; all cores")
     parser.add_argument("--memory", help="of the memory tier, such as 2GiB")
     parser.add_argument("--disk", help="of the disk tier")
 
 
 def execute(arguments: argparse.Namespace, output: Output) -> int:
-    """Run a worker until the cluster is closed."""
-    words = _words(arguments)
-    data = {"pid": os.getpid(), "manager": arguments.manager}
-    output.show(data, lambda: f"worker {os.getpid()} joins {arguments.manager}")
-    from freestone.worker import main
+    """Run a worker until the cluster is closed, or SIGTERM comes."""
+    from freestone.config import Config
 
-    main(words)
+    access = _read(arguments.access)
+    manager = arguments.manager or access.address
+    keywords = {key: getattr(arguments, key) for key in ("executors", "memory", "disk")}
+    config = Config.load(keywords)
+    data = {"pid": os.getpid(), "manager": manager}
+    output.show(data, lambda: f"worker {os.getpid()} joins {manager}")
+    _run(arguments, config, manager, access)
     return 0
 
 
-def _words(arguments: argparse.Namespace) -> list[str]:
-    """Complete what was given by what the machine has and the settings say."""
-    from freestone.config import Config
-    from freestone.hosts import local
+def _read(path: str) -> Access:
+    from freestone.hosts.access import Access
 
-    if not os.path.isfile(arguments.access):
-        raise FileMissingError(arguments.access)
-    keywords = {key: getattr(arguments, key) for key in ("executors", "memory", "disk")}
-    config = Config.load(keywords)
-    folder = _folder_of(arguments.manager)
+    if path != "-":
+        return Access.read(path)
+    access = Access.parse(sys.stdin.readline(), "the first line of standard input")
+    threading.Thread(target=_end_with_input, name="freestone-input", daemon=True).start()
+    return access
+
+
+def _end_with_input() -> None:
+    while sys.stdin.readline():
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _run(arguments: argparse.Namespace, config: Config, manager: str, access: Access) -> None:
+    """Complete what was given by what the machine has and the settings say."""
+    from freestone.hosts import local
+    from freestone.worker import main
+
+    is_near = manager.startswith("unix:")
+    if not is_near and access.identity is None:
+        problem = f"the access file {arguments.access} has no certificate, which {manager} asks for"
+        raise UsageError(f"{problem}; open the cluster with listen=...")
+    folder = _folder_of(manager) if is_near else local.own_folder(config)
     node = local.node(config, folder, f"joined-{os.getpid()}")
-    for name, value in local.python_path().items():
+    variables = local.python_path(access.path) | local.threads(node.executors)
+    for name, value in variables.items():
         os.environ.setdefault(name, value)
-    socket = arguments.manager.partition(":")[2]
-    return local.worker_words(config, node, socket, arguments.access, folder)
+    path = access.write(folder / f"access-{os.getpid()}.json")
+    try:
+        main(local.worker_words(config, node, manager, path, folder, listen=arguments.listen))
+    except OSError as error:
+        raise JoinError(manager=manager, reason=str(error)) from error
+    finally:
+        path.unlink(missing_ok=True)
+        if not is_near:
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(Path(node.memory_dir).parent, ignore_errors=True)
 
 
 def _folder_of(manager: str) -> Path:
-    kind, _, path = manager.partition(":")
-    if kind != "unix":
-        raise UsageError(f"the manager's address {manager!r} must be like unix:PATH")
+    path = manager.partition(":")[2]
     if not os.path.exists(path):
         raise UsageError(f"no cluster listens at {manager!r}; see 'freestone status'")
     return Path(path).absolute().parent

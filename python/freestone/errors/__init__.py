@@ -6,6 +6,8 @@
     ├── UsageError                          what was asked for can't be done
     │   ├── ConfigurationError (ValueError)     a setting is unknown or has a wrong value
     │   ├── CycleError (ValueError)             tasks that wait for each other
+    │   ├── MissingKeyError (KeyError)          a key that is not in the graph
+    │   ├── NotAssociativeError (ValueError)    a reducer whose grouping matters
     │   ├── ForeignFutureError (ValueError)     a future of another cluster
     │   ├── ClosedError (RuntimeError)          the cluster was closed
     │   ├── NotSerializableError (TypeError)    a value or function can't be sent
@@ -22,6 +24,7 @@
     │   ├── TaskTimeoutError (TimeoutError)     it ran for longer than it may
     │   ├── TaskCancelledError (CancelledError) it was cancelled
     │   ├── UnschedulableError                  no worker can ever give what it asks for
+    │   ├── WorkerAbsentError (LookupError)     the only worker it may run on is not there
     │   ├── InputLostError                      an input is gone and nothing makes it again
     │   ├── InputUnknownError (LookupError)     an input that the cluster never had
     │   └── FunctionLoadError (ImportError)     the worker can't load its function
@@ -32,7 +35,19 @@
     │   └── FileChangedError                    not what it was when it was named
     ├── ClusterError                        the machinery itself
     │   ├── ClusterStartError (RuntimeError)
+    │   ├── EngineMissingError (ImportError)    the engine of a host is not installed
+    │   ├── JoinError (ConnectionError)         a worker can't join, or lost its manager
     │   └── WorkerLostError (ConnectionError)
+    ├── EventsError                         ranks and their events
+    │   ├── RankFailedError (RuntimeError)      a task raised what can't be raised again here
+    │   ├── RankLostError (ConnectionError)     a rank ended before the run did
+    │   ├── RunStuckError (RuntimeError)        tasks wait for events that nobody will fire
+    │   ├── RunOverError (RuntimeError)         the run is over
+    │   ├── BadEventError (ValueError)          no such rank, or too long an identifier
+    │   ├── InTaskError (RuntimeError)          only the program itself can do this
+    │   ├── EventTimeoutError (TimeoutError)    no event, or no room for one, in time
+    │   ├── LockNotHeldError (RuntimeError)     a task lets go of a lock that it does not have
+    │   └── TransportError (OSError)            events can't be sent or received
     └── DemoError                           the main job, `freestone demo`
         ├── SamplesMissingError (FileNotFoundError)  the measured events are not installed
         ├── PackagesMissingError (ImportError)  packages that only it needs are not installed
@@ -60,10 +75,12 @@ from freestone.errors.collection import (
 from freestone.errors.data import (
     ClusterError,
     ClusterStartError,
+    EngineMissingError,
     FileChangedError,
     FileError,
     FileMissingError,
     FileUnreadableError,
+    JoinError,
     StorageFullError,
     WorkerLostError,
 )
@@ -72,6 +89,19 @@ from freestone.errors.demo import (
     IrreproducibleError,
     PackagesMissingError,
     SamplesMissingError,
+)
+from freestone.errors.events import (
+    BadEventError,
+    EventsError,
+    EventsLeftWarning,
+    EventTimeoutError,
+    InTaskError,
+    LockNotHeldError,
+    RankFailedError,
+    RankLostError,
+    RunOverError,
+    RunStuckError,
+    TransportError,
 )
 from freestone.errors.task import (
     FunctionLoadError,
@@ -83,18 +113,22 @@ from freestone.errors.task import (
     TaskRaisedError,
     TaskTimeoutError,
     UnschedulableError,
+    WorkerAbsentError,
 )
 from freestone.errors.usage import (
     ClosedError,
     ConfigurationError,
     CycleError,
     ForeignFutureError,
+    MissingKeyError,
+    NotAssociativeError,
     NotSerializableError,
     UsageError,
     WaitTimeoutError,
 )
 
 __all__ = [
+    "BadEventError",
     "BlockShapeError",
     "BlockTypeError",
     "BlockingError",
@@ -107,6 +141,10 @@ __all__ = [
     "DemoError",
     "DroppedError",
     "EmptyCollectionError",
+    "EngineMissingError",
+    "EventTimeoutError",
+    "EventsError",
+    "EventsLeftWarning",
     "FileChangedError",
     "FileError",
     "FileMissingError",
@@ -114,11 +152,20 @@ __all__ = [
     "ForeignFutureError",
     "FreestoneError",
     "FunctionLoadError",
+    "InTaskError",
     "InputLostError",
     "InputUnknownError",
     "IrreproducibleError",
+    "JoinError",
+    "LockNotHeldError",
+    "MissingKeyError",
+    "NotAssociativeError",
     "NotSerializableError",
     "PackagesMissingError",
+    "RankFailedError",
+    "RankLostError",
+    "RunOverError",
+    "RunStuckError",
     "SamplesMissingError",
     "StorageFullError",
     "TaskCancelledError",
@@ -126,9 +173,11 @@ __all__ = [
     "TaskKilledError",
     "TaskRaisedError",
     "TaskTimeoutError",
+    "TransportError",
     "UnschedulableError",
     "UsageError",
     "WaitTimeoutError",
+    "WorkerAbsentError",
     "WorkerLostError",
     "attach_remote",
     "did_you_mean",

@@ -121,6 +121,57 @@ class ClusterStartError(ClusterError, RuntimeError):
         super().__init__(f"the cluster can't be started: {reason}{said}", reason=reason, log=log)
 
 
+class EngineMissingError(ClusterError, ImportError):
+    """The engine of a host is not installed, or does not run here.
+
+    Attributes
+    ----------
+    engine : str
+        Which.
+    missing : str
+        What was looked for.
+    cure : str
+        What to do.
+    """
+
+    slug = "engine-missing"
+    engine: str
+    missing: str
+    cure: str
+
+    def __init__(self, *, engine: str, missing: str, cure: str) -> None:
+        super().__init__(
+            f"{engine} can't start workers here: {missing}; {cure}",
+            engine=engine,
+            missing=missing,
+            cure=cure,
+        )
+
+
+class JoinError(ClusterError, ConnectionError):
+    """A worker could not join a cluster, or lost it.
+
+    Attributes
+    ----------
+    manager : str
+        The address of the cluster's manager.
+    reason : str
+        Why.
+    """
+
+    slug = "join"
+    manager: str
+    reason: str
+
+    def __init__(self, *, manager: str, reason: str) -> None:
+        super().__init__(
+            f"this worker is no part of the cluster at {manager}: {reason}; see whether the "
+            "cluster runs, and whether the access file is its own",
+            manager=manager,
+            reason=reason,
+        )
+
+
 class WorkerLostError(ClusterError, ConnectionError):
     """A worker, or all of them, went away.
 

@@ -55,6 +55,55 @@ class CycleError(UsageError, ValueError):
         )
 
 
+class MissingKeyError(UsageError, KeyError):
+    """A key that is asked for, or that a task needs, is not in the graph.
+
+    Attributes
+    ----------
+    key : object
+        The key.
+    needed_by : object
+        The key of the task that needs it; None if it is asked for.
+    """
+
+    slug = "missing-key"
+    key: object
+    needed_by: object
+
+    def __init__(self, *, key: object, needed_by: object = None) -> None:
+        who = "it is asked for" if needed_by is None else f"task {needed_by!r} needs it"
+        super().__init__(
+            f"there is no key {key!r} in the graph, and {who}; look for a typing error, or for a "
+            "layer that was culled although it is needed",
+            key=key,
+            needed_by=needed_by,
+        )
+
+
+class NotAssociativeError(UsageError, ValueError):
+    """A reducer was declared to be associative, and is not.
+
+    Attributes
+    ----------
+    label : str
+        The reducer.
+    how : str
+        The grouping, or order, that gives another result.
+    """
+
+    slug = "not-associative"
+    label: str
+    how: str
+
+    def __init__(self, *, label: str, how: str) -> None:
+        super().__init__(
+            f"{label!r} was declared with associative(), but {how} is not f(a, b, c) for three of "
+            "its values; take the declaration back, give combine=, or run with tree=False",
+            label=label,
+            how=how,
+        )
+
+
 class ForeignFutureError(UsageError, ValueError):
     """A future of another cluster.
 

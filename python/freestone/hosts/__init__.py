@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from freestone.hosts import local
+from freestone.hosts import engine, local
+from freestone.hosts.engine import Host
 
-__all__ = ["local"]
+__all__ = ["Host", "engine", "local"]

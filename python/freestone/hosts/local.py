@@ -14,16 +14,27 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from freestone.config import Config
 from freestone.errors import ClusterStartError, StorageFullError
+from freestone.hosts.access import Access
+from freestone.hosts.engine import Host
 from freestone.observe.control import ControlServer
 
-__all__ = ["Node", "Site", "node", "python_path", "runtime_dir", "worker_words"]
+__all__ = [
+    "Node",
+    "Site",
+    "node",
+    "own_folder",
+    "python_path",
+    "runtime_dir",
+    "threads",
+    "worker_words",
+]
 
 _SHARED_MEMORY = Path("/dev/shm")
 # A worker that was told to leave gets this long before it is killed.
@@ -47,10 +58,22 @@ def _private(path: Path) -> Path:
     return path
 
 
+def own_folder(config: Config) -> Path:
+    """Make a folder for a cluster or a worker of this process; those of dead ones are swept."""
+    base = _private(runtime_dir(config))
+    sweep(base)
+    return _private(base / f"{os.getpid()}-{secrets.token_hex(4)}")
+
+
 def _memory_dir() -> Path:
     if _SHARED_MEMORY.is_dir() and os.access(_SHARED_MEMORY, os.W_OK):
         return _SHARED_MEMORY / f"freestone-{os.getuid()}"
     return runtime_dir()
+
+
+def hostname() -> str:
+    """Return the name by which other machines may find this one."""
+    return socket.gethostname()
 
 
 def _machine_memory() -> int:
@@ -64,7 +87,7 @@ class Node:
     Attributes
     ----------
     executors : int
-        Its executors, which is also how many cores it has.
+        Its executors, which is also how many cores it has; with none it only keeps blocks.
     ram : int
         Bytes of memory that its calls may take together.
     memory, disk : int
@@ -108,7 +131,7 @@ def node(config: Config, folder: Path, name: str, workers: int = 1) -> Node:
         name=name,
         memory_dir=str(memory_dir / name),
         disk_dir=str(folder / f"disk-{name}"),
-        executors=config.executors or max(1, cores // workers),
+        executors=max(1, cores // workers) if config.executors is None else config.executors,
         ram=_machine_memory() // workers,
         memory=memory,
         disk=disk,
@@ -116,11 +139,15 @@ def node(config: Config, folder: Path, name: str, workers: int = 1) -> Node:
     )
 
 
-def worker_words(config: Config, node: Node, socket: str, access: Path, folder: Path) -> list[str]:
+def worker_words(
+    config: Config, node: Node, manager: str, access: Path, folder: Path, listen: str | None = None
+) -> list[str]:
     """Return the words after `freestone worker` for a worker of this machine."""
     settings = {
-        "manager": f"unix:{socket}",
+        "manager": manager,
         "access": access,
+        "listen": listen,
+        "reconnect-s": config.reconnect_s,
         "folder": folder,
         "executors": node.executors,
         "ram": node.ram,
@@ -140,12 +167,29 @@ def worker_words(config: Config, node: Node, socket: str, access: Path, folder: 
     return [word for key, value in given.items() for word in (f"--{key}", str(value))]
 
 
-def python_path() -> dict[str, str]:
-    """Return the variable by which executors find the modules that this process finds."""
-    return {"FREESTONE__PYTHON_PATH": json.dumps(sys.path)}
+def python_path(besides: Sequence[str] = ()) -> dict[str, str]:
+    """Return the variable by which executors find the modules that this process finds.
+
+    Parameters
+    ----------
+    besides
+        Further folders, of which those count that are here.
+    """
+    more = [folder for folder in besides if folder not in sys.path and os.path.isdir(folder)]
+    return {"FREESTONE__PYTHON_PATH": json.dumps([*sys.path, *more])}
 
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def threads(executors: int) -> dict[str, str]:
+    """Share out the cores among the threads that libraries start in each executor.
+
+    Two matrix products with as many threads as there are cores each wait for one another: seen ten
+    times slower than with a thread each. What the user has set is to be left as it is.
+    """
+    share = str(max(1, len(os.sched_getaffinity(0)) // max(1, executors)))
+    return dict.fromkeys(_THREADS, share)
 
 
 @dataclass(slots=True)
@@ -157,7 +201,7 @@ class Site:
 
     config: Config
     folder: Path
-    key: str
+    access: Access
     nodes: list[Node]
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     control: ControlServer | None = None
@@ -168,13 +212,11 @@ class Site:
     @classmethod
     def create(cls, config: Config) -> Site:
         """Make the folder, and sweep those whose clusters died."""
-        base = _private(runtime_dir(config))
-        sweep(base)
-        name = f"{os.getpid()}-{secrets.token_hex(4)}"
-        folder = _private(base / name)
+        folder = own_folder(config)
         workers = config.workers or 1
         nodes = [node(config, folder, str(number), workers) for number in range(workers)]
-        return cls(config, folder, secrets.token_hex(16), nodes)
+        access = Access.make(None if config.listen is None else config.access_days)
+        return cls(config, folder, access, nodes)
 
     @property
     def socket(self) -> str:
@@ -183,21 +225,39 @@ class Site:
 
     @property
     def home(self) -> Node:
-        """The worker whose cache the program shares."""
-        return self.nodes[0]
+        """The worker whose cache the program shares: the first that was not let go."""
+        there = (node for node in self.nodes if node.memory_dir not in self.retired)
+        return next(there, self.nodes[0])
 
-    def start(self, joined: Callable[[], list[str]], replaced: Callable[[Node], None]) -> None:
+    @property
+    def listening(self) -> tuple[str, str, tuple[str, str]] | None:
+        """Where the manager listens for other machines: a place, its host, and the certificate."""
+        if self.config.listen is None or self.access.identity is None:
+            return None
+        place = self.config.listen.removeprefix("tcp://")
+        return place, hostname(), self.access.identity
+
+    @property
+    def listen(self) -> str | None:
+        """The interface at which workers listen for peers of other machines."""
+        return None if self.listening is None else self.listening[0].rpartition(":")[0].strip("[]")
+
+    def start(
+        self, address: str, joined: Callable[[], list[str]], replaced: Callable[[Node], None]
+    ) -> None:
         """Start the workers and wait until all have joined.
 
         Parameters
         ----------
+        address
+            Where the manager listens.
         joined
             Tells the cache folders of the workers that have joined.
         replaced
             Called, on a thread, after a worker that died was started again.
         """
-        with open(os.open(self.access, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
-            json.dump({"key": self.key}, file)
+        self.access = self.access.at(address)
+        self.access.write(self.access_file)
         for node in self.nodes:
             # One after another, so that their numbers are those of their nodes.
             self.processes[node.name] = self._start(node)
@@ -209,6 +269,19 @@ class Site:
                 name=f"freestone-node-{node.name}",
                 daemon=True,
             ).start()
+
+    def wait_for_any(self, host: Host, slots: Callable[[], int]) -> None:
+        """Wait for the first worker of an engine, if one is sure to come."""
+        deadline = time.monotonic() + self.config.start_timeout_s
+        while host.joining() and not slots():
+            if time.monotonic() > deadline:
+                raise ClusterStartError(
+                    f"none of the {host.joining()} workers of {host.name} has joined at "
+                    f"{self.access.address} within {self.config.start_timeout_s} s; look at what "
+                    "they printed, try listen= with an address that they reach, or raise "
+                    "start_timeout_s"
+                )
+            time.sleep(0.01)
 
     def let_go(self, memory_dir: str) -> None:
         """Do not start the worker with this cache again when it has ended."""
@@ -238,28 +311,20 @@ class Site:
                 replaced(node)
 
     @property
-    def access(self) -> Path:
-        """The file with the cluster's key."""
+    def access_file(self) -> Path:
+        """The file with which workers join."""
         return self.folder / "access.json"
 
     def _start(self, node: Node) -> subprocess.Popen[bytes]:
-        words = worker_words(self.config, node, self.socket, self.access, self.folder)
+        words = worker_words(
+            self.config, node, f"unix:{self.socket}", self.access_file, self.folder, self.listen
+        )
         return subprocess.Popen(
             [sys.executable, "-m", "freestone.worker", *words],
             stdin=subprocess.DEVNULL,
-            env=self._threads() | os.environ | python_path(),
+            env=threads(sum(node.executors for node in self.nodes)) | os.environ | python_path(),
             process_group=0,
         )
-
-    def _threads(self) -> dict[str, str]:
-        """Share out the cores among the threads that libraries start in each executor.
-
-        Two matrix products with as many threads as there are cores each wait for one another:
-        seen ten times slower than with a thread each. What the user has set is left as it is.
-        """
-        executors = sum(node.executors for node in self.nodes)
-        share = str(max(1, len(os.sched_getaffinity(0)) // executors))
-        return dict.fromkeys(_THREADS, share)
 
     def _check(self, node: Node, deadline: float) -> None:
         status = self.processes[node.name].poll()
@@ -277,6 +342,7 @@ class Site:
     def serve(self, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         """Tell `freestone status` of this cluster."""
         about = {"pid": os.getpid(), "started": time.time(), "socket": self.socket}
+        about["address"] = self.access.address
         (self.folder / "cluster.json").write_text(json.dumps(about))
         self.control = ControlServer(self.folder, answer)
 
@@ -285,10 +351,17 @@ class Site:
         for name in os.listdir("/proc/self/fd"):
             with contextlib.suppress(OSError):
                 connection = socket.socket(fileno=int(name))
-                if connection.getsockname() == self.socket:
+                if self._is_end_of(connection.getsockname()):
                     connection.close()
                 else:
                     connection.detach()
+
+    def _is_end_of(self, name: str | tuple[Any, ...]) -> bool:
+        """Whether a connection of this name is one of the manager's."""
+        if isinstance(name, str):
+            return name == self.socket
+        address = self.access.address
+        return address.startswith("tcp:") and str(name[1]) == address.rpartition(":")[2]
 
     def close(self) -> None:
         """Wait for the workers, kill those that stay, remove what they left."""

@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CARD", "SOCKET", "ControlServer", "Reach", "ask", "find"]
+from freestone.errors import UsageError
+
+__all__ = ["CARD", "SOCKET", "ControlServer", "Reach", "ask", "find", "only"]
 
 CARD, SOCKET = "cluster.json", "control.sock"
 _LONGEST = 1 << 24
@@ -26,6 +28,17 @@ Answer = Callable[[dict[str, Any]], Mapping[str, Any]]
 
 class Reach(dict[str, Any]):
     """What is known of a running cluster: its card, its ``folder`` and its ``status``."""
+
+    @property
+    def id(self) -> str:
+        """The name of its folder."""
+        return os.path.basename(str(self["folder"]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All by which people name it."""
+        address = str(self.get("address", ""))
+        return (self.id, str(self["folder"]), str(self.get("socket", "")), address)
 
 
 class ControlServer:
@@ -151,6 +164,26 @@ def find(runtime: str | os.PathLike[str], timeout_s: float = 1.0) -> list[Reach]
         except (OSError, ValueError) as error:
             card["error"] = str(error) or type(error).__name__
     return sorted(cards, key=lambda card: float(card.get("started", 0)))
+
+
+def only(found: list[Reach], wanted: str | None) -> Reach:
+    """Return the cluster of an address, folder or id; the only one if none is named.
+
+    Raises
+    ------
+    UsageError
+        If there is no such cluster, or several and none was named.
+    """
+    running = ", ".join(cluster.id for cluster in found) or "none"
+    if wanted is None:
+        if len(found) == 1:
+            return found[0]
+        problem = "no cluster is named" if found else "no cluster runs"
+        raise UsageError(f"{problem}; give --cluster one of those that run: {running}")
+    for cluster in found:
+        if wanted.rstrip("/") in (*cluster.names, f"unix:{cluster.get('socket', '')}"):
+            return cluster
+    raise UsageError(f"no running cluster is {wanted!r}; there are: {running}")
 
 
 def _read_card(path: Path) -> Reach | None:

@@ -28,6 +28,10 @@ pub struct Config {
     pub silence_ns: u64,
     /// The key that workers must show.
     pub key: String,
+    /// Tells the manager's machine from others since it was started: the id of its boot.
+    pub boot: String,
+    /// Whether calls that take far longer than their like are run a second time elsewhere.
+    pub speculate: bool,
     /// Whether to tell [`Action::Trace`].
     pub trace: bool,
 }
@@ -42,6 +46,8 @@ impl Default for Config {
             bandwidth: 1e9,
             silence_ns: 60_000_000_000,
             key: String::new(),
+            boot: String::new(),
+            speculate: true,
             trace: false,
         }
     }
@@ -52,8 +58,10 @@ impl Default for Config {
 pub enum Event {
     /// A client asks for something.
     Client(Request),
-    /// A worker connected (its `Hello`) or says something. `worker` is the id that the shell gave
-    /// the connection.
+    /// Somebody connected and was given this id. Its `Hello` follows, or it leaves again.
+    Connected(WorkerId),
+    /// A worker joins (its `Hello`) or says something. `worker` is the id that the shell gave the
+    /// connection.
     Worker(WorkerId, FromWorker),
     /// The connection to a worker ended.
     Left(WorkerId),
@@ -261,6 +269,8 @@ pub struct Failure {
     pub worker: Option<WorkerId>,
     /// How many attempts there were.
     pub attempts: u32,
+    /// The last of them.
+    pub last_attempts: Vec<Attempt>,
     /// What happened.
     pub why: Why,
 }
@@ -283,6 +293,15 @@ pub enum Why {
         needs: Resources,
         /// The most that any worker has, each resource for itself.
         largest: Resources,
+    },
+    /// It may only run on a worker that takes no calls.
+    WorkerAbsent {
+        /// Which.
+        worker: WorkerId,
+        /// Since when, in nanoseconds before now; none if there never was such a worker.
+        gone_ns: Option<u64>,
+        /// The workers that there are.
+        present: Vec<WorkerId>,
     },
     /// An input that is not known.
     UnknownInput(Name),
@@ -307,8 +326,10 @@ pub struct Explanation {
     pub ahead: u64,
     /// What it asks for.
     pub resources: Resources,
-    /// Each attempt: where, when it began (monotonic clock), how long it ran, how it ended.
+    /// The last attempts: where, when each began (monotonic clock), how long it ran, how it ended.
     pub attempts: Vec<Attempt>,
+    /// How many attempts there were, those that are no longer listed too.
+    pub attempted: u32,
     /// Where its output is now.
     pub replicas: Vec<WorkerId>,
     /// Bytes of its output, if known.

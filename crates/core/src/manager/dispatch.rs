@@ -158,6 +158,7 @@ impl Manager {
 
     /// Gives a ready task to a worker.
     pub(super) fn assign(&mut self, task: TaskSlot, id: WorkerId) {
+        self.end_first(task);
         let name = self.tasks.id(task);
         let expected_ns = self.functions.mean_ns(self.tasks[task].function);
         let record = &mut self.tasks[task];

@@ -1,9 +1,9 @@
 //! Kinds: resources told apart only as far as it matters, so that few of them are to be looked at
 //! however many workers and tasks there are.
 
+use super::order::Order;
 use super::workers::Worker;
 use freestone_base::{Resources, WorkerId};
-use std::collections::BTreeSet;
 
 /// Rounds an amount down to three significant bits: amounts of a kind differ by less than a
 /// quarter.
@@ -38,7 +38,7 @@ pub(super) struct Kind {
     floor: Resources,
     /// What none of them exceeds.
     pub ceiling: Resources,
-    pub order: BTreeSet<(u32, WorkerId)>,
+    pub order: Order,
 }
 
 impl Kind {
@@ -47,7 +47,7 @@ impl Kind {
             slots: worker.slots,
             floor: coarse(&worker.resources),
             ceiling: worker.resources,
-            order: BTreeSet::new(),
+            order: Order::default(),
         }
     }
 
@@ -63,12 +63,13 @@ impl Kind {
         resources: impl Fn(WorkerId) -> Resources,
         passes: impl Fn(WorkerId) -> bool,
     ) -> Option<(u32, WorkerId)> {
-        if !needs.fit(&self.ceiling) {
+        // One without executors only keeps blocks.
+        if self.slots == 0 || !needs.fit(&self.ceiling) {
             return None;
         }
         let all_fit = needs.fit(&self.floor);
         let fits = |id: WorkerId| all_fit || needs.fit(&resources(id));
-        self.order.iter().copied().find(|(_, id)| passes(*id) && fits(*id))
+        self.order.iter().find(|(_, id)| passes(*id) && fits(*id))
     }
 }
 

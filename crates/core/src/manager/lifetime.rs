@@ -193,6 +193,7 @@ impl Manager {
 
     /// A task no longer uses its inputs: it is done (and may be kept as lineage) or gone.
     pub(super) fn end_use(&mut self, task: TaskSlot, as_lineage: bool) {
+        self.end_first(task);
         for index in 0..self.tasks[task].inputs.len() {
             let slot = self.tasks[task].inputs[index];
             let block = &mut self.blocks[slot];

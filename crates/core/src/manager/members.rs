@@ -3,7 +3,7 @@
 use super::Manager;
 use super::api::{Action, Record, Request};
 use super::workers::Worker;
-use crate::wire::{FromWorker, PROTOCOL, ToWorker};
+use crate::wire::{FromWorker, OTHER_KEY, PROTOCOL, ToWorker, is_same_key, other_protocol};
 use freestone_base::WorkerId;
 
 impl Manager {
@@ -50,7 +50,14 @@ impl Manager {
             FromWorker::Returned { returned, .. } => self.on_returned(id, &returned),
             FromWorker::Pinned { name, path } => self.on_pinned(id, name, path),
             FromWorker::Lost { names, .. } => self.on_lost(id, &names),
-            FromWorker::Status(status) => worker.status = status,
+            FromWorker::Status(status) => {
+                worker.status = status;
+                if self.config.trace {
+                    let record = Record::Cache { worker: id, at_ns: self.now, status };
+                    self.out.push(Action::Trace(record));
+                }
+            }
+            FromWorker::Leaving => self.on_retire(id),
             FromWorker::Hello { .. } => {}
         }
     }
@@ -58,13 +65,13 @@ impl Manager {
     fn on_hello(&mut self, id: WorkerId, message: FromWorker) {
         let FromWorker::Hello { protocol, key, slots, .. } = &message else { return };
         let reason = if *protocol != PROTOCOL {
-            format!("protocol {protocol} is spoken, and the manager speaks {PROTOCOL}")
-        } else if *key != self.config.key {
-            "the key is not that of this cluster".to_owned()
+            other_protocol(*protocol)
+        } else if !is_same_key(key, &self.config.key) {
+            OTHER_KEY.to_owned()
         } else if self.workers.get(id).is_some() {
             format!("{id} has joined already")
-        } else if *slots == 0 || self.closed {
-            format!("the worker has {slots} slots, or the cluster is closed: {}", self.closed)
+        } else if self.closed {
+            "the cluster is closed".to_owned()
         } else {
             self.out.push(Action::Send(id, ToWorker::Welcome { worker: id }));
             if self.config.trace {
@@ -77,22 +84,42 @@ impl Manager {
     }
 
     fn join(&mut self, id: WorkerId, message: FromWorker) {
-        let FromWorker::Hello { resources, slots, address, pid, host, folder, blocks, .. } =
-            message
+        let FromWorker::Hello {
+            former,
+            boot,
+            now_ns,
+            resources,
+            slots,
+            address,
+            pid,
+            host,
+            folder,
+            blocks,
+            ..
+        } = message
         else {
             return;
         };
+        if let Some(former) = former {
+            self.end_former(former, id);
+        }
         self.workers.insert(Worker::new(id, resources, slots, address));
+        let behind_ns = self.behind(&boot, now_ns);
         let worker = &mut self.workers[id];
-        worker.seen_ns = self.now;
+        (worker.seen_ns, worker.behind_ns) = (self.now, behind_ns);
         (worker.pid, worker.host, worker.folder) = (pid, host, folder);
         self.touch(id);
-        for block in blocks {
-            self.retain_found(block, id);
+        if former.is_some() {
+            self.take_back_cache(blocks, id);
+        } else {
+            for block in blocks {
+                self.retain_found(block, id);
+            }
         }
         let early = self.absent.remove(&id).unwrap_or_default();
         self.enqueue_pinned(id, early.tasks);
         self.bind_early(id, early.adopt);
+        self.adopt_stranded(id);
         self.adopt_at_newcomer();
         if early.retire {
             self.on_retire(id);

@@ -6,7 +6,10 @@ pub mod api;
 pub mod simulate;
 
 mod blocks;
+mod brought;
 mod check;
+mod clocks;
+mod comeback;
 mod dispatch;
 mod explain;
 mod failures;
@@ -18,14 +21,17 @@ mod lifetime;
 mod members;
 #[cfg(test)]
 mod near_tests;
+mod order;
 mod origins;
 mod placement;
 mod ready;
 mod recent;
 mod recovery;
 mod reduction;
+mod replication;
 mod reports;
 mod retirement;
+mod speculation;
 mod statistics;
 mod stealing;
 mod submission;
@@ -83,6 +89,16 @@ pub struct Manager {
     delayed: Vec<(BlockSlot, WorkerId)>,
     /// Blocks that can't be made again and are lost, and where calls may say why.
     vanished: BTreeMap<BlockSlot, WorkerId>,
+    /// Blocks that clients brought and that wait for a worker of their machine, since when.
+    stranded: BTreeMap<BlockSlot, Now>,
+    /// First attempts of tasks that were given to a second worker.
+    firsts: BTreeMap<TaskSlot, speculation::First>,
+    /// Blocks that should have more than one replica, and which of them was looked at last.
+    hot: BTreeMap<BlockSlot, replication::Hot>,
+    replicated_last: Option<BlockSlot>,
+    /// Workers that were lost, since when.
+    lost_workers: u32,
+    began_ns: Now,
     closed: bool,
 }
 
@@ -140,6 +156,12 @@ impl Manager {
             absent: BTreeMap::new(),
             delayed: Vec::new(),
             vanished: BTreeMap::new(),
+            stranded: BTreeMap::new(),
+            firsts: BTreeMap::new(),
+            hot: BTreeMap::new(),
+            replicated_last: None,
+            lost_workers: 0,
+            began_ns: 0,
             closed: false,
         }
     }
@@ -150,9 +172,13 @@ impl Manager {
     /// changes, not on how many tasks and workers there are.
     pub fn handle(&mut self, event: Event, now: Now, out: &mut Vec<Action>) {
         self.now = self.now.max(now);
+        if self.began_ns == 0 {
+            self.began_ns = self.now;
+        }
         std::mem::swap(&mut self.out, out);
         match event {
             Event::Client(request) => self.on_request(request),
+            Event::Connected(worker) => self.workers.expect(worker),
             Event::Worker(worker, message) => self.on_message(worker, message),
             Event::Left(worker) => self.on_left(worker),
             Event::Tick => self.on_tick(),

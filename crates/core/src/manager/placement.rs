@@ -17,7 +17,7 @@ const HOLDERS_SEEN: usize = 4;
 const CANDIDATES_SEEN: usize = 16;
 
 /// What fetching a block takes besides its bytes.
-const FETCH_NS: u64 = 100_000;
+pub(super) const FETCH_NS: u64 = 100_000;
 
 impl Manager {
     /// Puts a ready task into a queue: a worker's if its inputs or its past speak for one, else
@@ -86,7 +86,7 @@ impl Manager {
                 && self
                     .workers
                     .get(*id)
-                    .is_some_and(|worker| worker.is_active() && needs.fit(&worker.resources))
+                    .is_some_and(|worker| worker.is_active() && worker.can_hold(needs))
         };
         let mut candidates: SmallVec<[WorkerId; 16]> = SmallVec::new();
         let least_loaded = self.workers.least_loaded_of_each_kind(needs, avoid);

@@ -17,7 +17,9 @@ impl Manager {
         self.promote(id);
     }
 
-    fn on_report(&mut self, id: WorkerId, report: Report) {
+    fn on_report(&mut self, id: WorkerId, mut report: Report) {
+        report.start_ns = self.on_our_clock(id, report.start_ns);
+        let Some(report) = self.on_first_report(id, report) else { return };
         let task = self.tasks.find(report.task).filter(|task| {
             let record = &self.tasks[*task];
             record.attempt == report.attempt
@@ -63,7 +65,12 @@ impl Manager {
         }
     }
 
-    fn on_outputs(&mut self, task: TaskSlot, id: WorkerId, outputs: SmallVec<[Output; 1]>) {
+    pub(super) fn on_outputs(
+        &mut self,
+        task: TaskSlot,
+        id: WorkerId,
+        outputs: SmallVec<[Output; 1]>,
+    ) {
         self.counts.done += 1;
         if let Some(worker) = self.workers.get_mut(id) {
             worker.done += 1;
@@ -80,6 +87,7 @@ impl Manager {
             }
         }
         self.refuse_incomplete(task);
+        self.replicate_outputs(task);
         if !self.is_lineage_needed(task) {
             self.remove_lineage(task);
         }
@@ -99,7 +107,7 @@ impl Manager {
         }
     }
 
-    fn trace_attempt(&mut self, task: TaskSlot, worker: WorkerId, report: &Report) {
+    pub(super) fn trace_attempt(&mut self, task: TaskSlot, worker: WorkerId, report: &Report) {
         if !self.config.trace {
             return;
         }

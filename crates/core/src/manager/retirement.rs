@@ -17,6 +17,7 @@ impl Manager {
             return;
         }
         self.workers.rest(id);
+        self.workers.give_up(id, self.now);
         let worker = &mut self.workers[id];
         worker.stage = WorkerStage::Retiring;
         self.workers.retiring += 1;
@@ -109,7 +110,7 @@ impl Manager {
         if targets.any(|target| self.workers.get(target).is_some_and(Worker::is_active)) {
             return true;
         }
-        let Some(target) = self.workers.least_filled(8) else { return false };
+        let Some(target) = self.workers.least_filled(8, |_| true) else { return false };
         self.want(slot, target);
         true
     }

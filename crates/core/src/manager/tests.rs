@@ -117,6 +117,9 @@ impl Play {
 
 pub(super) fn hello(slots: u32, resources: Resources, blocks: Vec<BlockDesc>) -> FromWorker {
     FromWorker::Hello {
+        former: None,
+        boot: String::new(),
+        now_ns: 0,
         protocol: PROTOCOL,
         key: String::new(),
         resources,

@@ -298,8 +298,10 @@ impl Manager {
         if (missing_there && !stale) || failures >= MOST_FAILURES {
             self.remove_replica(slot, source);
         }
+        let block = self.blocks.get(slot);
+        let is_there = block.is_some_and(|block| block.is_at(target));
         let closing = self.workers.get(target).is_some_and(Worker::is_closing);
-        if (users == 0 || closing) && self.blocks.get(slot).is_some() {
+        if block.is_some() && (users == 0 || is_there || closing) {
             self.remove_want(slot, target);
         } else if failures < HASTY_FAILURES {
             self.restart(slot, target);

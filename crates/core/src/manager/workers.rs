@@ -9,7 +9,7 @@ use crate::wire::{Address, Assignment, ToWorker, WorkerStatus};
 use freestone_base::sizing::AHEAD_NS;
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What is sent to a worker at the end of an event, in this order: calls no longer need what is
 /// dropped, and nothing is dropped while it is pinned.
@@ -43,6 +43,8 @@ pub(super) struct Worker {
     pub folder: String,
     pub status: WorkerStatus,
     pub seen_ns: Now,
+    /// How much its clock is behind the manager's.
+    pub behind_ns: i64,
     pub done: u64,
     /// The number of its kind, and its place among those of that kind.
     pub kind: usize,
@@ -102,6 +104,7 @@ impl Worker {
             folder: String::new(),
             status: WorkerStatus::default(),
             seen_ns: 0,
+            behind_ns: 0,
             done: 0,
             kind: 0,
             load: 0,
@@ -171,6 +174,12 @@ impl Worker {
         known
     }
 
+    /// Whether it could ever hold a call that asks for `needs`. One without executors holds none,
+    /// only blocks.
+    pub fn can_hold(&self, needs: &Resources) -> bool {
+        self.slots > 0 && needs.fit(&self.resources)
+    }
+
     /// How many calls that ask for `needs` can run here at once.
     pub fn fits_at_once(&self, needs: &Resources) -> u32 {
         if *needs == Resources::ONE_CORE && self.resources.cores >= self.slots {
@@ -209,12 +218,28 @@ impl Worker {
     }
 }
 
+/// What is known of a worker's number.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Standing {
+    /// Nobody has it.
+    #[default]
+    Unknown,
+    /// Somebody connected, and did not join so far.
+    Connected,
+    /// Its worker has joined.
+    Joined,
+    /// Its worker takes no calls any more, since then.
+    Gone(Now),
+}
+
 /// The workers, by id.
 #[derive(Default)]
 pub(super) struct Workers {
     table: Vec<Option<Box<Worker>>>,
-    /// Whether the worker of that number has ever joined.
-    seen: Vec<bool>,
+    /// What is known of each number.
+    standings: Vec<Standing>,
+    /// The machines of those that have left.
+    hosts: BTreeMap<WorkerId, String>,
     kinds: Vec<Kind>,
     slots: u64,
     /// How many retire.
@@ -235,25 +260,48 @@ impl Workers {
         self.get(id).is_some_and(|worker| worker.stage != WorkerStage::Closing)
     }
 
-    /// A worker left before it joined.
-    pub fn give_up(&mut self, id: WorkerId) {
+    fn standing(&self, id: WorkerId) -> Standing {
+        self.standings.get(id.0 as usize).copied().unwrap_or_default()
+    }
+
+    fn set_standing(&mut self, id: WorkerId, standing: Standing) {
         let index = id.0 as usize;
-        if self.table.len() <= index {
-            self.table.resize_with(index + 1, || None);
-            self.seen.resize(index + 1, false);
+        if self.standings.len() <= index {
+            self.standings.resize(index + 1, Standing::Unknown);
         }
-        self.seen[index] = true;
+        self.standings[index] = standing;
+    }
+
+    /// A worker of that number is about to join.
+    pub fn expect(&mut self, id: WorkerId) {
+        if self.standing(id) == Standing::Unknown {
+            self.set_standing(id, Standing::Connected);
+        }
+    }
+
+    /// The worker of that number takes no calls from now on.
+    pub fn give_up(&mut self, id: WorkerId, now: Now) {
+        if !matches!(self.standing(id), Standing::Gone(_)) {
+            self.set_standing(id, Standing::Gone(now));
+        }
     }
 
     /// Whether no worker of that number has joined so far.
     pub fn is_yet_to_join(&self, id: WorkerId) -> bool {
-        !self.seen.get(id.0 as usize).is_some_and(|seen| *seen)
+        matches!(self.standing(id), Standing::Unknown | Standing::Connected)
     }
 
-    /// Whether a worker was here and takes no more work.
-    pub fn is_gone(&self, id: WorkerId) -> bool {
-        let seen = self.seen.get(id.0 as usize).is_some_and(|seen| *seen);
-        seen && !self.get(id).is_some_and(Worker::is_active)
+    /// Whether calls for this worker alone can wait for it: it is here, or about to join.
+    pub fn is_expected(&self, id: WorkerId) -> bool {
+        matches!(self.standing(id), Standing::Connected | Standing::Joined)
+    }
+
+    /// Since when a worker that was here takes no calls.
+    pub fn gone_since(&self, id: WorkerId) -> Option<Now> {
+        match self.standing(id) {
+            Standing::Gone(since) => Some(since),
+            _ => None,
+        }
     }
 
     /// Slots of all that take work.
@@ -278,13 +326,12 @@ impl Workers {
         let kind = &mut self.kinds[worker.kind];
         kind.ceiling = larger(&kind.ceiling, &worker.resources);
         worker.load = worker.current_load();
-        self.kinds[worker.kind].order.insert((worker.load, id));
+        self.kinds[worker.kind].order.insert(worker.load, id);
         self.slots += u64::from(worker.slots);
         if self.table.len() <= index {
             self.table.resize_with(index + 1, || None);
-            self.seen.resize(index + 1, false);
         }
-        self.seen[index] = true;
+        self.set_standing(id, Standing::Joined);
         self.table[index] = Some(Box::new(worker));
     }
 
@@ -292,14 +339,28 @@ impl Workers {
         self.rest(id);
         let worker = self.table.get_mut(id.0 as usize)?.take()?;
         self.retiring -= u32::from(worker.stage == WorkerStage::Retiring);
+        self.hosts.insert(id, worker.host.clone());
         Some(worker)
+    }
+
+    /// The machine of a worker, also of one that has left; empty if it is not known.
+    pub fn host_of(&self, id: WorkerId) -> &str {
+        let former = || self.hosts.get(&id).map_or("", String::as_str);
+        self.get(id).map_or_else(former, |worker| &worker.host)
+    }
+
+    /// The first worker that takes work on a machine; on any, if it is not known which.
+    pub fn neighbour(&self, host: &str) -> Option<WorkerId> {
+        let mut fits =
+            self.iter().filter(|one| one.is_active() && (host.is_empty() || one.host == host));
+        fits.next().map(|worker| worker.id)
     }
 
     /// The worker takes no more work.
     pub fn rest(&mut self, id: WorkerId) {
         let Some(worker) = self.get(id) else { return };
         let (kind, load, slots) = (worker.kind, worker.load, worker.slots);
-        if self.kinds[kind].order.remove(&(load, id)) {
+        if self.kinds[kind].order.remove(load, id) {
             self.slots -= u64::from(slots);
         }
     }
@@ -314,8 +375,8 @@ impl Workers {
         worker.load = new;
         let kind = worker.kind;
         let order = &mut self.kinds[kind].order;
-        order.remove(&(old, id));
-        order.insert((new, id));
+        order.remove(old, id);
+        order.insert(new, id);
     }
 
     /// The least loaded worker that could ever hold a call that asks for `needs`.
@@ -342,13 +403,19 @@ impl Workers {
 
     /// The most loaded few of each kind.
     pub fn most_loaded(&self) -> impl Iterator<Item = WorkerId> + '_ {
-        self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| *id))
+        self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| id))
     }
 
-    /// Among some least loaded workers, the one with the fewest bytes.
-    pub fn least_filled(&self, most: usize) -> Option<WorkerId> {
-        let some = self.kinds.iter().flat_map(|kind| kind.order.iter().take(most));
-        some.map(|(_, id)| *id).min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
+    /// Among some least loaded workers that pass, the one with the fewest bytes.
+    pub fn least_filled(&self, most: usize, passes: impl Fn(WorkerId) -> bool) -> Option<WorkerId> {
+        let passing = |kind: &Kind| {
+            let each = kind.order.iter().map(|(_, id)| id).filter(|id| passes(*id));
+            each.take(most).collect::<Vec<_>>()
+        };
+        self.kinds
+            .iter()
+            .flat_map(passing)
+            .min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
     }
 
     /// Some workers with free slots.
@@ -357,7 +424,7 @@ impl Workers {
             .kinds
             .iter()
             .flat_map(|kind| kind.order.iter().take_while(|(load, _)| *load < 64).take(most));
-        all.map(|(_, id)| *id).collect()
+        all.map(|(_, id)| id).collect()
     }
 
     /// Whether some worker that takes work could hold a call that asks for `needs`.

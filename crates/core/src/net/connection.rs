@@ -1,12 +1,11 @@
 //! A connection that carries frames both ways and never blocks.
 
-use crate::wire::{Address, FrameError, Frames, frame};
-use mio::event::{Event, Source};
-use mio::net::{TcpStream, UnixStream};
+use super::stream::Stream;
+use crate::wire::{FrameError, Frames, frame};
+use mio::event::Event;
 use mio::{Interest, Registry, Token};
 use serde::{Serialize, de::DeserializeOwned};
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::ToSocketAddrs;
+use std::io::{self, ErrorKind, Write};
 
 /// Why a connection is of no further use.
 #[derive(Debug, thiserror::Error)]
@@ -20,73 +19,6 @@ pub enum ConnectionError {
     /// The other side does not speak the protocol.
     #[error(transparent)]
     Frame(#[from] FrameError),
-}
-
-/// A byte stream, of whatever kind.
-#[derive(Debug)]
-pub enum Stream {
-    /// A unix socket.
-    Unix(UnixStream),
-    /// TCP.
-    Tcp(TcpStream),
-}
-
-impl Stream {
-    /// Connects to an address, waiting for it; afterwards the stream does not block.
-    ///
-    /// # Errors
-    /// Those of the operating system.
-    pub fn connect(address: &Address) -> io::Result<Self> {
-        match address {
-            Address::Unix(path) => std::os::unix::net::UnixStream::connect(path)?.try_into(),
-            Address::Tcp(host) => {
-                let resolved = host.to_socket_addrs()?.next();
-                let resolved = resolved.ok_or(ErrorKind::AddrNotAvailable)?;
-                let stream = std::net::TcpStream::connect(resolved)?;
-                stream.set_nodelay(true)?;
-                stream.set_nonblocking(true)?;
-                Ok(Self::Tcp(TcpStream::from_std(stream)))
-            }
-        }
-    }
-
-    fn source(&mut self) -> &mut dyn Source {
-        match self {
-            Self::Unix(stream) => stream,
-            Self::Tcp(stream) => stream,
-        }
-    }
-}
-
-impl TryFrom<std::os::unix::net::UnixStream> for Stream {
-    type Error = io::Error;
-
-    fn try_from(stream: std::os::unix::net::UnixStream) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
-        Ok(Self::Unix(UnixStream::from_std(stream)))
-    }
-}
-
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Unix(stream) => stream.read(buffer),
-            Self::Tcp(stream) => stream.read(buffer),
-        }
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Unix(stream) => stream.write(bytes),
-            Self::Tcp(stream) => stream.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// An output buffer that grew beyond this is given back once it is empty.
@@ -141,7 +73,7 @@ impl Connection {
 
     /// Whether there is output that has not been written.
     pub fn wants_write(&self) -> bool {
-        self.written < self.outgoing.len()
+        self.written < self.outgoing.len() || self.stream.wants_write()
     }
 
     /// Bytes of output that have not been written.
@@ -156,7 +88,11 @@ impl Connection {
     /// The connection is of no further use.
     pub fn flush(&mut self, registry: &Registry) -> Result<(), ConnectionError> {
         while self.wants_write() {
-            match self.stream.write(&self.outgoing[self.written..]) {
+            let written = match &self.outgoing[self.written..] {
+                [] => self.stream.flush().map(|()| 0),
+                left => self.stream.write(left),
+            };
+            match written {
                 Ok(nbytes) => self.written += nbytes,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -200,10 +136,25 @@ impl Connection {
                 take(message);
             }
             // A stream that gave less than it could is empty: the next bytes raise a new event.
-            if nbytes < offered && !self.read_closed {
+            if nbytes < offered && !self.read_closed && self.stream.says_all() {
                 return Ok(came);
             }
         }
+    }
+
+    /// Bytes that were read and not taken.
+    pub fn unread(&self) -> &[u8] {
+        self.incoming.rest()
+    }
+
+    /// Where the other side is, for people.
+    pub fn peer(&self) -> String {
+        self.stream.peer()
+    }
+
+    /// The interface on this side, if it is not a unix socket.
+    pub fn local_ip(&self) -> Option<std::net::IpAddr> {
+        self.stream.local_ip()
     }
 
     /// Ends the registration and hands the stream out, with bytes that were read but not taken.

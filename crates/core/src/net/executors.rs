@@ -1,6 +1,7 @@
 //! The processes of a worker's executors.
 
-use super::connection::{Connection, Stream};
+use super::connection::Connection;
+use super::stream::Stream;
 use crate::worker::claim::{Claims, INITIAL};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};

@@ -1,15 +1,17 @@
 //! The manager's thread: carries out what the manager's state machine decides.
 
+use super::access::Access;
 use super::client::Client;
 use super::clock::monotonic_ns;
-use super::connection::{Connection, Stream};
+use super::connection::Connection;
+use super::listener::Listener;
+use super::newcomers::{Arrival, Newcomers};
 use super::poller::{Poller, WAKER};
 use crate::manager::{Action, Config, Event, Manager, Now, Outcome, Record, Request};
-use crate::wire::{FromWorker, ToWorker};
+use crate::wire::{Address, FromWorker, ToWorker};
 use freestone_base::{Ticket, WorkerId};
-use mio::net::UnixListener;
-use mio::{Interest, Token};
-use std::collections::BTreeMap;
+use mio::Token;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -29,10 +31,23 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub struct ManagerOptions {
     /// The unix socket that workers connect to; made here, removed at the end.
     pub socket: PathBuf,
+    /// Where to listen for workers of other machines, if that is asked for.
+    pub listen: Option<Listen>,
     /// Settings of the state machine.
     pub config: Config,
     /// How long to look for work before sleeping, in microseconds.
     pub spin_us: u64,
+}
+
+/// Where to listen for workers of other machines.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// A host and port; port 0 is any that is free.
+    pub place: String,
+    /// What others are told in place of an interface that stands for all.
+    pub host: String,
+    /// The cluster's certificate.
+    pub access: Access,
 }
 
 /// Why a manager could not be started, or ended early.
@@ -46,6 +61,9 @@ pub enum ManagerError {
         /// Why.
         source: io::Error,
     },
+    /// Nothing can listen there for workers of other machines.
+    #[error("the manager can't listen at {0}")]
+    ListenTcp(io::Error),
     /// The operating system refuses a poller or a thread.
     #[error("the manager can't start: {0}")]
     Start(#[from] io::Error),
@@ -57,6 +75,8 @@ pub struct ManagerThread {
     pub client: Client,
     /// Records for the trace, if the configuration asks for one.
     pub records: Arc<Mutex<Vec<Record>>>,
+    /// Where workers join.
+    pub address: Address,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -67,9 +87,8 @@ impl ManagerThread {
     /// When the socket can't be made or the thread not be started.
     pub fn start(options: ManagerOptions) -> Result<Self, ManagerError> {
         let poller = Poller::new(options.spin_us)?;
-        let mut listener = UnixListener::bind(&options.socket)
-            .map_err(|source| ManagerError::Listen { path: options.socket.clone(), source })?;
-        poller.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        let (mut listener, address) = listen(&options)?;
+        listener.register(poller.registry(), LISTENER)?;
         let (client, requests) = Client::new(poller.waker());
         let records = Arc::default();
         let shell = Shell {
@@ -78,6 +97,8 @@ impl ManagerThread {
             listener,
             requests,
             client: client.clone(),
+            newcomers: Newcomers::default(),
+            workers: HashMap::new(),
             connections: BTreeMap::new(),
             joined: 0,
             actions: Vec::new(),
@@ -85,11 +106,10 @@ impl ManagerThread {
             records: Arc::clone(&records),
             stash: None,
             ending: None,
-            socket: options.socket,
         };
         let thread =
             std::thread::Builder::new().name("freestone-manager".into()).spawn(|| shell.run())?;
-        Ok(Self { client, records, thread: Some(thread) })
+        Ok(Self { client, records, address, thread: Some(thread) })
     }
 
     /// Ends the run: workers are told to leave, what waits is settled as closed. Waits for the
@@ -109,12 +129,28 @@ impl Drop for ManagerThread {
     }
 }
 
+fn listen(options: &ManagerOptions) -> Result<(Listener, Address), ManagerError> {
+    let mut listener = Listener::bind(&options.socket)
+        .map_err(|source| ManagerError::Listen { path: options.socket.clone(), source })?;
+    let Some(listen) = &options.listen else {
+        let address = listener.address("");
+        return Ok((listener, address));
+    };
+    listener.bind_tcp(&listen.place, listen.access.clone()).map_err(ManagerError::ListenTcp)?;
+    let address = listener.address(&listen.host);
+    Ok((listener, address))
+}
+
 struct Shell {
     manager: Manager,
     poller: Poller,
-    listener: UnixListener,
+    listener: Listener,
     requests: Receiver<Request>,
     client: Client,
+    /// Those that have not said hello.
+    newcomers: Newcomers,
+    /// Whose a token is.
+    workers: HashMap<Token, WorkerId>,
     connections: BTreeMap<WorkerId, Connection>,
     joined: u32,
     actions: Vec<Action>,
@@ -123,15 +159,12 @@ struct Shell {
     /// A request that was taken while looking for work.
     stash: Option<Request>,
     ending: Option<Instant>,
-    socket: PathBuf,
 }
 
 impl Drop for Shell {
     // Also when the thread panics: whoever waits is told.
     fn drop(&mut self) {
         self.client.close();
-        // It may be gone with its folder already.
-        let _ = std::fs::remove_file(&self.socket);
     }
 }
 
@@ -143,6 +176,7 @@ impl Shell {
             if ticked.elapsed() >= TICK {
                 ticked = Instant::now();
                 self.client.flush_released();
+                self.newcomers.drop_silent(self.poller.registry());
                 self.handle(Event::Tick);
             }
             self.carry_out();
@@ -200,22 +234,25 @@ impl Shell {
 
     fn on_event(&mut self, event: &mio::event::Event) {
         match event.token() {
-            LISTENER => self.accept(),
+            LISTENER => self.newcomers.accept(&self.listener, self.poller.registry()),
             WAKER => {}
-            token => self.on_worker(WorkerId(token.0 as u32), event),
+            token => match self.workers.get(&token) {
+                Some(worker) => self.on_worker(*worker, event),
+                None => self.on_newcomer(token, event),
+            },
         }
     }
 
-    fn accept(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            let worker = WorkerId(self.joined);
-            let token = Token(self.joined as usize);
-            self.joined += 1;
-            if let Ok(connection) =
-                Connection::new(Stream::Unix(stream), self.poller.registry(), token)
-            {
-                self.connections.insert(worker, connection);
-            }
+    fn on_newcomer(&mut self, token: Token, event: &mio::event::Event) {
+        let arrival = self.newcomers.on_event(token, event, self.poller.registry());
+        let Some(Arrival { connection, messages }) = arrival else { return };
+        let worker = WorkerId(self.joined);
+        self.joined += 1;
+        self.workers.insert(token, worker);
+        self.connections.insert(worker, connection);
+        self.handle(Event::Connected(worker));
+        for message in messages {
+            self.handle(Event::Worker(worker, message));
         }
     }
 
@@ -235,6 +272,7 @@ impl Shell {
 
     fn on_left(&mut self, worker: WorkerId) {
         if let Some(mut connection) = self.connections.remove(&worker) {
+            self.workers.remove(&connection.token());
             connection.deregister(self.poller.registry());
             self.handle(Event::Left(worker));
         }
@@ -248,7 +286,7 @@ impl Shell {
                 match action {
                     Action::Send(worker, message) => self.send(worker, &message, &mut touched),
                     Action::Settle(ticket, outcome) => self.outcomes.push((ticket, outcome)),
-                    Action::Disconnect(worker, _) => self.on_left(worker),
+                    Action::Disconnect(worker, reason) => self.refuse(worker, reason),
                     Action::Trace(record) => {
                         self.records.lock().unwrap_or_else(PoisonError::into_inner).push(record);
                     }
@@ -262,6 +300,13 @@ impl Shell {
             }
         }
         self.client.settle(&mut self.outcomes);
+    }
+
+    fn refuse(&mut self, worker: WorkerId, reason: String) {
+        if let Some(connection) = self.connections.get_mut(&worker) {
+            self.newcomers.refuse(connection, reason, self.poller.registry());
+        }
+        self.on_left(worker);
     }
 
     fn send(&mut self, worker: WorkerId, message: &ToWorker, touched: &mut Vec<WorkerId>) {

@@ -1,32 +1,41 @@
 //! The shells: sockets, processes and threads that carry out what the state machines decide.
 //!
 //! - [`poller`]: waiting that spins for a moment before it blocks.
-//! - [`connection`]: a stream of frames, without blocking.
+//! - [`stream`], [`tls`], [`access`], [`listener`]: unix sockets, and TLS for everything else.
+//! - [`connection`]: frames over a stream, without blocking.
 //! - [`worker`]: the process of a worker; [`executors`], [`transfer`], [`pool`], [`signals`]: what
 //!   it is made of.
 //! - [`manager`]: the manager's thread; [`client`], [`cell`]: how a program talks to it.
 
+pub mod access;
 pub mod cell;
 pub mod client;
 pub mod clock;
 pub mod connection;
 pub mod executors;
+pub mod listener;
 pub mod manager;
+mod newcomers;
 pub mod poller;
 pub mod pool;
 pub mod signals;
+pub mod stream;
 mod tickets;
+pub mod tls;
 pub mod transfer;
 pub mod worker;
 mod worker_actions;
+mod worker_manager;
 pub mod worker_options;
 mod worker_peers;
 mod worker_site;
 
+pub use access::{Access, AccessError, Identity};
 pub use cell::{Cell, Completions};
 pub use client::Client;
-pub use clock::monotonic_ns;
-pub use connection::{Connection, ConnectionError, Stream};
+pub use clock::{boot_id, monotonic_ns};
+pub use connection::{Connection, ConnectionError};
 pub use poller::{Poller, Waker};
+pub use stream::Stream;
 pub use worker::run_worker;
 pub use worker_options::{WorkerError, WorkerOptions};

@@ -3,12 +3,15 @@
 //! Both ends are blocking threads: one sends the file as it is, the other writes what it reads
 //! and computes the checksum in between. What stalls is given up.
 
-use super::connection::Stream;
+use super::access::Access;
+use super::stream::Stream;
+use super::tls::Tls;
 use crate::store::{Folder, StoreError, Tier};
 use crate::wire::{Address, BlockAnswer, BlockDesc, BlockRequest, Frames, PROTOCOL, frame};
 use crate::worker::{FileStamp, TransferError};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -33,28 +36,29 @@ struct Patient {
 
 enum PeerStream {
     Unix(UnixStream),
-    Tcp(std::net::TcpStream),
+    Tls(Box<Tls<TcpStream>>),
 }
 
 impl Patient {
     fn new(stream: Stream, stop: Arc<AtomicBool>) -> io::Result<Self> {
         let stream = match stream {
             Stream::Unix(stream) => PeerStream::Unix(stream.into()),
-            Stream::Tcp(stream) => PeerStream::Tcp(stream.into()),
+            Stream::Tls(tls) => PeerStream::Tls(Box::new(tls.map(TcpStream::from))),
         };
-        let patient = Self { stream, stop, moved: Instant::now() };
-        match &patient.stream {
+        match &stream {
             PeerStream::Unix(stream) => {
                 stream.set_nonblocking(false)?;
                 stream.set_read_timeout(Some(LOOK))?;
                 stream.set_write_timeout(Some(LOOK))?;
             }
-            PeerStream::Tcp(stream) => {
+            PeerStream::Tls(tls) => {
+                let stream = tls.stream();
                 stream.set_nonblocking(false)?;
                 stream.set_read_timeout(Some(LOOK))?;
                 stream.set_write_timeout(Some(LOOK))?;
             }
         }
+        let patient = Self { stream, stop, moved: Instant::now() };
         enlarge_buffers(patient.fd().as_raw_fd());
         Ok(patient)
     }
@@ -63,7 +67,7 @@ impl Patient {
         use std::os::fd::AsFd;
         match &self.stream {
             PeerStream::Unix(stream) => stream.as_fd(),
-            PeerStream::Tcp(stream) => stream.as_fd(),
+            PeerStream::Tls(tls) => tls.stream().as_fd(),
         }
     }
 
@@ -99,7 +103,7 @@ impl Read for Patient {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.patiently(|stream| match stream {
             PeerStream::Unix(stream) => stream.read(buffer),
-            PeerStream::Tcp(stream) => stream.read(buffer),
+            PeerStream::Tls(tls) => tls.read(buffer),
         })
     }
 }
@@ -108,12 +112,16 @@ impl Write for Patient {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.patiently(|stream| match stream {
             PeerStream::Unix(stream) => stream.write(bytes),
-            PeerStream::Tcp(stream) => stream.write(bytes),
+            PeerStream::Tls(tls) => tls.write(bytes),
         })
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.patiently(|stream| match stream {
+            PeerStream::Unix(_) => Ok(0),
+            PeerStream::Tls(tls) => tls.push().map(|()| 0),
+        })
+        .map(|_| ())
     }
 }
 
@@ -195,6 +203,9 @@ fn answer(stream: &mut Patient, answer: &BlockAnswer) -> io::Result<()> {
 }
 
 fn send_file(stream: &mut Patient, file: &File, nbytes: u64) -> io::Result<u64> {
+    if matches!(stream.stream, PeerStream::Tls(_)) {
+        return send_encrypted(stream, file, nbytes);
+    }
     let mut sent = 0;
     while sent < nbytes {
         let wanted = (nbytes - sent).min(CHUNK as u64) as usize;
@@ -213,6 +224,23 @@ fn send_file(stream: &mut Patient, file: &File, nbytes: u64) -> io::Result<u64> 
     Ok(sent)
 }
 
+/// What is encrypted has to come by here.
+fn send_encrypted(stream: &mut Patient, file: &File, nbytes: u64) -> io::Result<u64> {
+    let mut buffer = vec![0; CHUNK.min(nbytes as usize)];
+    let mut file = file.take(nbytes);
+    let mut sent = 0;
+    while sent < nbytes {
+        let read = file.read(&mut buffer)?;
+        if read == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        stream.write_all(&buffer[..read])?;
+        sent += read as u64;
+    }
+    stream.flush()?;
+    Ok(sent)
+}
+
 /// Where and how blocks are received.
 #[derive(Clone, Debug)]
 pub struct Receiving {
@@ -220,6 +248,8 @@ pub struct Receiving {
     pub folder: Folder,
     /// Proof that we may have them.
     pub key: String,
+    /// The cluster's certificate, for peers of other machines.
+    pub access: Option<Access>,
     /// Whether to ask peers on this machine for links instead of bytes.
     pub links: bool,
     /// Stored when the worker ends.
@@ -247,10 +277,12 @@ impl Receiving {
         address: &Address,
         tier: Tier,
     ) -> Result<Tier, TransferError> {
-        let stream = Stream::connect(address).map_err(|error| failed(&error, false))?;
+        let stream = Stream::connect(address, self.access.as_ref());
+        let stream = stream.map_err(|error| failed(&error, false))?;
+        let is_near = matches!(stream, Stream::Unix(_));
         let stream = Patient::new(stream, Arc::clone(&self.stop));
         let mut stream = stream.map_err(|error| failed(&error, false))?;
-        let first = match self.ask(&mut stream, block, address, tier)? {
+        let first = match self.ask(&mut stream, block, is_near, tier)? {
             Answer::Bytes(first) => first,
             Answer::Linked(path, checksum) => {
                 return self.take_linked(block, &path, checksum, tier);
@@ -302,11 +334,11 @@ impl Receiving {
         &self,
         stream: &mut Patient,
         block: &BlockDesc,
-        address: &Address,
+        is_near: bool,
         tier: Tier,
     ) -> Result<Answer, TransferError> {
-        let is_near = self.links && matches!(address, Address::Unix(_));
-        let link_into = is_near.then(|| self.folder.for_links(tier).display().to_string());
+        let link_into =
+            (self.links && is_near).then(|| self.folder.for_links(tier).display().to_string());
         let (name, key) = (block.name, self.key.clone());
         let request = BlockRequest { protocol: PROTOCOL, key, name, link_into };
         let mut bytes = Vec::new();

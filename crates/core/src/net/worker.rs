@@ -2,30 +2,30 @@
 
 pub use super::worker_options::{WorkerError, WorkerOptions};
 
-use super::connection::{Connection, ConnectionError, Stream};
+use super::connection::{Connection, ConnectionError};
 use super::executors::{ExecutorOptions, Process};
+use super::listener::Listener;
 use super::poller::{Poller, WAKER, Waker};
 use super::pool::Pool;
 use super::signals::Signals;
+use super::stream::Stream;
 use super::transfer::Receiving;
-use super::worker_site::Site;
+use super::worker_manager::{Link, hostname};
+use super::worker_site::{self, Site};
 use crate::store::forever::Forever;
 use crate::store::{Folder, Tier};
-use crate::wire::{
-    Address, CallResult, FromExecutor, FromWorker, Output, PROTOCOL, Report, ToWorker,
-};
+use crate::wire::{CallResult, FromExecutor, Output, Report};
 use crate::worker::{Action, Event, Now, Worker};
 use freestone_base::Name;
-use mio::net::UnixListener;
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Who has a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,12 +40,12 @@ pub(super) enum Role {
     Peer,
 }
 
-/// Runs a worker until its manager ends it or goes away, or SIGTERM comes. Afterwards neither a
+/// Runs a worker until its manager ends it or goes away for good, or lets it go after SIGTERM. Afterwards neither a
 /// process nor a socket nor a folder of it is left, except for the blocks that are kept.
 ///
 /// # Errors
 /// [`WorkerError`].
-pub fn run_worker(options: WorkerOptions) -> Result<(), WorkerError> {
+pub fn run_worker(options: &WorkerOptions) -> Result<(), WorkerError> {
     Shell::new(options)?.run()
 }
 
@@ -55,19 +55,22 @@ pub(super) struct Shell {
     pub(super) poller: Poller,
     pub(super) roles: HashMap<Token, Role>,
     next_token: usize,
-    pub(super) manager: Connection,
-    pub(super) listener: UnixListener,
+    pub(super) link: Link,
+    pub(super) listener: Listener,
     pub(super) executor_options: ExecutorOptions,
     pub(super) executors: Vec<Option<Process>>,
     /// Executors with output that is to be written in this turn.
     pub(super) touched: Vec<u32>,
-    pub(super) peers: HashMap<Token, Connection>,
+    /// Those that ask for blocks, and since when.
+    pub(super) peers: HashMap<Token, (Connection, Instant)>,
+    /// Those of them that have asked for one, and wait.
+    pub(super) asked: HashSet<Token>,
     /// Where peers that asked want links.
     pub(super) links: HashMap<Token, PathBuf>,
     /// Reports that go to the manager in one message.
     pub(super) reports: Vec<Report>,
     pub(super) actions: VecDeque<Action>,
-    pub(super) end: Option<Result<(), String>>,
+    pub(super) end: Option<Result<(), WorkerError>>,
     pub(super) done: Sender<Event>,
     finished: Receiver<Event>,
     /// Something finished that was found while looking for work.
@@ -81,34 +84,38 @@ pub(super) struct Shell {
     pub(super) incoming: Pool,
     pub(super) outgoing: Pool,
     pub(super) mover: Pool,
-    site: Site,
+    _site: Site,
     signals: Signals,
 }
 
 impl Shell {
-    fn new(options: WorkerOptions) -> Result<Self, WorkerError> {
+    fn new(options: &WorkerOptions) -> Result<Self, WorkerError> {
         let signals = Signals::install()?;
-        let site = Site::open(&options)?;
+        let site = Site::open(options)?;
         let poller = Poller::new(options.spin_us)?;
-        let (listener, site) = site.listen(&options)?;
-        let manager = Stream::connect(&options.manager)
+        let manager = Stream::connect(&options.manager, options.access.as_ref())
             .map_err(|source| WorkerError::Manager { address: options.manager.clone(), source })?;
         let manager = Connection::new(manager, poller.registry(), Token(0))?;
+        let listener = worker_site::listen(options, manager.local_ip())?;
+        // Where all interfaces are listened at, others take the one that leads to the manager.
+        let peers =
+            listener.address(&manager.local_ip().map_or_else(hostname, |ip| ip.to_string()));
         let (done, finished) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let mut shell = Self {
-            worker: Worker::new(site.config(&options), site.kept.clone()),
+            worker: Worker::new(site.config(options), site.kept.clone()),
             key: options.key.clone(),
             waker: poller.waker(),
-            roles: HashMap::new(),
+            roles: HashMap::from([(Token(0), Role::Manager)]),
             next_token: 1,
-            manager,
+            link: Link::new(options, manager, peers),
             listener,
             signals,
             executors: (0..options.slots).map(|_| None).collect(),
-            executor_options: executor_options(&options),
+            executor_options: executor_options(options),
             touched: Vec::new(),
             peers: HashMap::new(),
+            asked: HashSet::new(),
             links: HashMap::new(),
             reports: Vec::new(),
             actions: VecDeque::new(),
@@ -116,7 +123,7 @@ impl Shell {
             done,
             finished,
             stash: None,
-            receiving: receiving(&site.folder, &options, &stop),
+            receiving: receiving(&site.folder, options, &stop),
             stop,
             folder: site.folder.clone(),
             forever: site.forever.clone(),
@@ -124,36 +131,20 @@ impl Shell {
             outgoing: Pool::new("freestone-out", options.transfers_out)?,
             mover: Pool::new("freestone-disk", 1)?,
             poller,
-            site,
+            _site: site,
         };
         shell.register()?;
-        shell.greet(options);
+        shell.greet();
         Ok(shell)
     }
 
     fn register(&mut self) -> Result<(), WorkerError> {
-        self.roles.insert(self.manager.token(), Role::Manager);
         let token = self.token(Role::Listener);
-        self.poller.registry().register(&mut self.listener, token, Interest::READABLE)?;
+        self.listener.register(self.poller.registry(), token)?;
         let token = self.token(Role::Signals);
         let signals = self.signals.as_raw_fd();
         self.poller.registry().register(&mut SourceFd(&signals), token, Interest::READABLE)?;
         Ok(())
-    }
-
-    fn greet(&mut self, options: WorkerOptions) {
-        let hello = FromWorker::Hello {
-            protocol: PROTOCOL,
-            key: options.key,
-            resources: options.resources,
-            slots: options.slots,
-            address: Address::Unix(options.socket.display().to_string()),
-            pid: std::process::id(),
-            host: hostname(),
-            folder: options.memory_dir.display().to_string(),
-            blocks: self.site.kept.clone(),
-        };
-        self.tell(&hello);
     }
 
     pub(super) fn token(&mut self, role: Role) -> Token {
@@ -169,33 +160,30 @@ impl Shell {
         self.stop.store(true, Ordering::Relaxed);
         self.executors.clear();
         self.send_reports();
-        // The manager may be gone, and may be why we end.
-        let _ = self.manager.flush(self.poller.registry());
+        self.flush_manager();
         ended
     }
 
     fn turn_until_end(&mut self) -> Result<(), WorkerError> {
         loop {
             self.advance();
+            self.flush();
             if let Some(end) = self.end.take() {
-                return end.map_err(|reason| WorkerError::Ended { reason });
-            }
-            if !self.flush() {
-                return Ok(());
+                return end;
             }
             for event in self.wait()? {
-                if !self.on_event(&event) {
-                    return Ok(());
-                }
+                self.on_event(&event);
             }
             while let Some(event) = self.stash.take().or_else(|| self.finished.try_recv().ok()) {
                 self.handle(event);
             }
+            self.look_after_manager();
         }
     }
 
     fn wait(&mut self) -> io::Result<Vec<mio::event::Event>> {
-        let timeout = self.worker.wakeup().saturating_sub(now());
+        let timeout = Duration::from_nanos(self.worker.wakeup().saturating_sub(now()));
+        let timeout = timeout.min(self.link.patience());
         let (finished, stash) = (&self.finished, &mut self.stash);
         let ready = || {
             if stash.is_none() {
@@ -203,7 +191,7 @@ impl Shell {
             }
             stash.is_some()
         };
-        let events = self.poller.wait(Some(Duration::from_nanos(timeout)), ready)?;
+        let events = self.poller.wait(Some(timeout), ready)?;
         Ok(events.iter().cloned().collect())
     }
 
@@ -228,8 +216,8 @@ impl Shell {
         }
     }
 
-    /// Writes what was collected in this turn. False: the manager is gone.
-    fn flush(&mut self) -> bool {
+    /// Writes what was collected in this turn.
+    fn flush(&mut self) {
         self.send_reports();
         for executor in std::mem::take(&mut self.touched) {
             if let Some(Some(process)) = self.executors.get_mut(executor as usize) {
@@ -237,35 +225,23 @@ impl Shell {
                 let _ = process.connection.flush(self.poller.registry());
             }
         }
-        self.manager.flush(self.poller.registry()).is_ok()
+        self.flush_manager();
     }
 
-    /// False: the worker ends.
-    fn on_event(&mut self, event: &mio::event::Event) -> bool {
+    fn on_event(&mut self, event: &mio::event::Event) {
         let token = event.token();
         if token == WAKER {
-            return true;
+            return;
         }
         match self.roles.get(&token) {
-            Some(Role::Manager) => return self.on_manager(event),
+            Some(Role::Manager) => self.on_manager(event),
             Some(Role::Listener) => self.accept(),
-            Some(Role::Signals) => return !self.signals.take(),
+            Some(Role::Signals) if self.signals.take() => self.on_terminated(),
             Some(Role::Said(executor)) => self.on_executor(*executor, event),
             Some(Role::Ended(executor)) => self.on_executor_ended(*executor),
             Some(Role::Peer) => self.on_peer(token, event),
-            None => {}
+            Some(Role::Signals) | None => {}
         }
-        true
-    }
-
-    fn on_manager(&mut self, event: &mio::event::Event) -> bool {
-        self.manager.note(event);
-        let mut messages = Vec::new();
-        let received = self.manager.receive(|message: ToWorker| messages.push(message));
-        for message in messages {
-            self.handle(Event::Manager(message));
-        }
-        received.is_ok()
     }
 
     fn on_executor(&mut self, executor: u32, event: &mio::event::Event) {
@@ -340,8 +316,8 @@ fn executor_options(options: &WorkerOptions) -> ExecutorOptions {
 }
 
 fn receiving(folder: &Folder, options: &WorkerOptions, stop: &Arc<AtomicBool>) -> Receiving {
-    let (folder, key) = (folder.clone(), options.key.clone());
-    Receiving { folder, key, links: options.links, stop: Arc::clone(stop) }
+    let (folder, key, access) = (folder.clone(), options.key.clone(), options.access.clone());
+    Receiving { folder, key, access, links: options.links, stop: Arc::clone(stop) }
 }
 
 /// Nanoseconds of the machine's monotonic clock, which its executors use as well.
@@ -350,9 +326,4 @@ pub(super) fn now() -> Now {
     // SAFETY: a clock that every Linux has, and room for the answer.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
-}
-
-fn hostname() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname")
-        .map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned())
 }

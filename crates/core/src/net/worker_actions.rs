@@ -3,17 +3,15 @@
 use super::executors::Process;
 use super::transfer;
 use super::worker::{Role, Shell, now};
+use super::worker_options::WorkerError;
 use crate::store::{Tier, folder};
-use crate::wire::{Address, BlockAnswer, BlockDesc, Form, FromWorker, Report, ToExecutor};
+use crate::wire::{Address, BlockAnswer, BlockDesc, Form, ToExecutor};
 use crate::worker::{Action, Adopted, Event, ExternalFile, FileStamp};
 use freestone_base::{Name, TaskId};
 use mio::Token;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// One message to the manager has about this many bytes of outputs at most.
-const MESSAGE_NBYTES: usize = 8 << 20;
 
 impl Shell {
     /// Carries all actions out, also those that come up meanwhile.
@@ -60,32 +58,10 @@ impl Shell {
                 // What can't be removed is found damaged again by the next run.
                 let _ = self.forever.as_ref().map(|forever| forever.remove(&block));
             }
-            Action::End(reason) => self.end = Some(reason.map_or(Ok(()), Err)),
-        }
-    }
-
-    /// Appends a message to the manager's connection.
-    pub(super) fn tell(&mut self, message: &FromWorker) {
-        if let Err(error) = self.manager.send(message) {
-            // Only a frame can be too large, and nothing that is told has a size of its own.
-            self.end = Some(Err(error.to_string()));
-        }
-    }
-
-    /// Reports go together, but not so many that they do not fit into one frame.
-    pub(super) fn send_reports(&mut self) {
-        let mut nbytes = 0;
-        let mut together = Vec::new();
-        for report in std::mem::take(&mut self.reports) {
-            nbytes += report_nbytes(&report);
-            together.push(report);
-            if nbytes > MESSAGE_NBYTES {
-                self.tell(&FromWorker::Done(std::mem::take(&mut together)));
-                nbytes = 0;
+            Action::End(reason) => {
+                let ended = |reason| Err(WorkerError::Ended { reason });
+                self.end = Some(reason.map_or(Ok(()), ended));
             }
-        }
-        if !together.is_empty() {
-            self.tell(&FromWorker::Done(together));
         }
     }
 
@@ -226,8 +202,9 @@ impl Shell {
             return self.handle(Event::Served { name, nbytes, changed: None });
         }
         self.roles.remove(&token);
+        self.asked.remove(&token);
         let peer = self.peers.remove(&token);
-        let stream = peer.and_then(|peer| peer.into_stream(self.poller.registry()).ok());
+        let stream = peer.and_then(|(peer, _)| peer.into_stream(self.poller.registry()).ok());
         let Some((stream, _)) = stream else {
             return self.handle(Event::Served { name, nbytes: 0, changed: None });
         };
@@ -255,19 +232,4 @@ fn look_at(block: &BlockDesc, path: String) -> Result<Adopted, String> {
         return Err(format!("{path} has {} bytes, not {}", stamp.nbytes, block.nbytes));
     }
     Ok(Adopted::External(ExternalFile { path, stamp }))
-}
-
-fn report_nbytes(report: &Report) -> usize {
-    use crate::wire::{Output, TaskFailure};
-    match &report.result {
-        Ok(outputs) => outputs
-            .iter()
-            .map(|output| match output {
-                Output::Inline(bytes) => bytes.len(),
-                Output::Stored(_) => 64,
-            })
-            .sum(),
-        Err(TaskFailure::Raised(raised)) => raised.pickled.len() + raised.traceback.len(),
-        Err(_) => 64,
-    }
 }

@@ -1,10 +1,12 @@
 //! What a worker needs to know to start, and why it may not.
 
+use super::access::Access;
 use crate::store::StoreError;
 use crate::wire::Address;
 use freestone_base::Resources;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// How to start a worker.
 #[derive(Clone, Debug)]
@@ -13,6 +15,13 @@ pub struct WorkerOptions {
     pub manager: Address,
     /// Proof that this worker may join, which its peers must show as well.
     pub key: String,
+    /// The cluster's certificate; without one only unix sockets are used.
+    pub access: Option<Access>,
+    /// The host or interface at which peers of other machines ask for blocks, if there is an
+    /// access: by default the one by which the manager was reached.
+    pub listen: Option<String>,
+    /// How long to try to reach a manager of another machine again before giving up.
+    pub reconnect: Duration,
     /// The unix socket at which peers ask for blocks; made here, removed at the end.
     pub socket: PathBuf,
     /// What calls may take together.
@@ -47,12 +56,28 @@ pub struct WorkerOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// The manager can't be reached.
-    #[error("the manager at {address:?} can't be reached: {source}")]
+    #[error("the manager at {address} can't be reached: {source}")]
     Manager {
         /// Where it should be.
         address: Address,
         /// Why.
         source: io::Error,
+    },
+    /// The manager does not want this worker.
+    #[error("the manager at {address} refuses this worker: {reason}")]
+    Refused {
+        /// Where it is.
+        address: Address,
+        /// Why.
+        reason: String,
+    },
+    /// The manager is gone, and did not come back.
+    #[error("the manager at {address} is gone: {reason}")]
+    Lost {
+        /// Where it was.
+        address: Address,
+        /// What the connection said.
+        reason: String,
     },
     /// The socket for peers can't be made.
     #[error("the worker can't listen at {}: {source}", path.display())]

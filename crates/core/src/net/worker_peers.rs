@@ -1,19 +1,23 @@
 //! Peers that ask a worker for blocks.
 
-use super::connection::{Connection, Stream};
+use super::connection::{Connection, ConnectionError};
 use super::worker::{Role, Shell};
-use crate::wire::{BlockAnswer, BlockRequest, PROTOCOL};
+use crate::wire::{BlockAnswer, BlockRequest, OTHER_KEY, PROTOCOL, is_same_key, other_protocol};
 use crate::worker::Event;
 use mio::Token;
+use std::time::{Duration, Instant};
+
+/// How long a peer may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Shell {
     pub(super) fn accept(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
+        self.drop_silent_peers();
+        while let Some(stream) = self.listener.accept() {
             let token = self.token(Role::Peer);
-            let connection = Connection::new(Stream::Unix(stream), self.poller.registry(), token);
-            match connection {
+            match Connection::new(stream, self.poller.registry(), token) {
                 Ok(connection) => {
-                    self.peers.insert(token, connection);
+                    self.peers.insert(token, (connection, Instant::now()));
                 }
                 Err(_) => {
                     self.roles.remove(&token);
@@ -22,48 +26,69 @@ impl Shell {
         }
     }
 
+    fn drop_silent_peers(&mut self) {
+        // Those that have asked wait for an answer, and not we for them.
+        let is_silent = |token: &Token, since: &Instant| {
+            since.elapsed() > PATIENCE && !self.asked.contains(token)
+        };
+        let peers = self.peers.iter().filter(|(token, (_, since))| is_silent(token, since));
+        let silent: Vec<Token> = peers.map(|(token, _)| *token).collect();
+        for token in silent {
+            self.forget_peer(token);
+        }
+    }
+
     pub(super) fn on_peer(&mut self, token: Token, event: &mio::event::Event) {
-        let Some(peer) = self.peers.get_mut(&token) else { return };
+        let Some((peer, _)) = self.peers.get_mut(&token) else { return };
         peer.note(event);
         let mut request: Option<BlockRequest> = None;
         let received = peer.receive(|message| request = Some(message));
+        // The handshake may have something to say.
+        let received = received.and_then(|_| peer.flush(self.poller.registry()));
         match request {
             Some(request) if request.protocol != PROTOCOL => {
-                self.answer(token, &BlockAnswer::Refused("another version".to_owned()));
+                self.answer(token, &BlockAnswer::Refused(other_protocol(request.protocol)));
             }
-            Some(request) if !is_equal(&request.key, &self.key) => {
-                self.answer(token, &BlockAnswer::Refused("the key is wrong".to_owned()));
+            Some(request) if !is_same_key(&request.key, &self.key) => {
+                self.answer(token, &BlockAnswer::Refused(OTHER_KEY.to_owned()));
             }
             Some(request) => {
+                self.asked.insert(token);
                 self.links.extend(request.link_into.map(|folder| (token, folder.into())));
                 self.handle(Event::Asked { question: token.0 as u64, name: request.name });
             }
-            None if received.is_err() => self.forget_peer(token),
-            None => {}
+            None => {
+                if let Err(error) = received {
+                    self.on_peer_gone(token, &error);
+                }
+            }
         }
     }
 
     /// Answers a peer and ends the connection.
     pub(super) fn answer(&mut self, token: Token, answer: &BlockAnswer) {
-        if let Some(peer) = self.peers.get_mut(&token) {
+        if let Some((peer, _)) = self.peers.get_mut(&token) {
             // If the peer is gone, it does not need to know; a few bytes always fit.
             let _ = peer.send(answer).and_then(|()| peer.flush(self.poller.registry()));
         }
         self.forget_peer(token);
     }
 
+    fn on_peer_gone(&mut self, token: Token, error: &ConnectionError) {
+        if let (Some((peer, _)), false) =
+            (self.peers.get(&token), matches!(error, ConnectionError::Closed))
+        {
+            eprintln!("freestone: a peer at {} was refused: {error}", peer.peer());
+        }
+        self.forget_peer(token);
+    }
+
     fn forget_peer(&mut self, token: Token) {
         self.roles.remove(&token);
+        self.asked.remove(&token);
         self.links.remove(&token);
-        if let Some(mut peer) = self.peers.remove(&token) {
+        if let Some((mut peer, _)) = self.peers.remove(&token) {
             peer.deregister(self.poller.registry());
         }
     }
-}
-
-/// Whether two keys are equal, in a time that does not tell where they differ.
-fn is_equal(one: &str, other: &str) -> bool {
-    one.len() == other.len()
-        && one.bytes().zip(other.bytes()).fold(0, |differ, (one, other)| differ | (one ^ other))
-            == 0
 }

@@ -1,19 +1,19 @@
-//! The folders and the socket of a worker, of which it leaves nothing.
+//! The folders and the sockets of a worker, of which it leaves nothing.
 
+use super::listener::Listener;
 use super::worker_options::{WorkerError, WorkerOptions};
 use crate::store::Folder;
 use crate::store::forever::Forever;
 use crate::store::lock::Lock;
 use crate::wire::BlockDesc;
 use crate::worker::WorkerConfig;
-use mio::net::UnixListener;
-use std::path::PathBuf;
+use std::net::IpAddr;
 
 /// Part of the memory quota that is left to freed segments, and the most of it.
 const FREE_SHARE: u64 = 4;
 const MOST_FREE: u64 = 4 << 30;
 
-/// Folders and socket; removed when dropped, but for what is kept.
+/// The folders; removed when dropped, but for what is kept.
 pub(super) struct Site {
     pub folder: Folder,
     pub forever: Option<Forever>,
@@ -21,8 +21,6 @@ pub(super) struct Site {
     pub kept: Vec<BlockDesc>,
     /// Bytes of the memory quota that freed segments may take.
     free_limit: u64,
-    /// Once it is ours.
-    socket: Option<PathBuf>,
     _locks: [Lock; 2],
 }
 
@@ -34,22 +32,13 @@ impl Site {
         let folder = folder.with_free_limit(free_limit);
         let locks = [Lock::take(&options.memory_dir)?, Lock::take(&options.disk_dir)?];
         let (forever, kept) = (None, Vec::new());
-        let mut site = Self { folder, forever, kept, free_limit, socket: None, _locks: locks };
+        let mut site = Self { folder, forever, kept, free_limit, _locks: locks };
         if let Some(folder) = &options.forever_dir {
             let forever = Forever::open(folder)?;
             site.kept = forever.blocks()?;
             site.forever = Some(forever);
         }
         Ok(site)
-    }
-
-    /// Makes the socket.
-    pub fn listen(mut self, options: &WorkerOptions) -> Result<(UnixListener, Self), WorkerError> {
-        let path = options.socket.clone();
-        let listener = UnixListener::bind(&path)
-            .map_err(|source| WorkerError::Listen { path: path.clone(), source })?;
-        self.socket = Some(path);
-        Ok((listener, self))
     }
 
     /// What the state machine needs to know.
@@ -70,7 +59,21 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         // What can't be removed now is swept by a later run.
-        let _ = self.socket.as_ref().map(std::fs::remove_file);
         let _ = self.folder.remove_all();
     }
+}
+
+/// Makes the sockets for peers. `towards` is the interface by which the manager was reached.
+pub(super) fn listen(
+    options: &WorkerOptions,
+    towards: Option<IpAddr>,
+) -> Result<Listener, WorkerError> {
+    let told = |source| WorkerError::Listen { path: options.socket.clone(), source };
+    let mut listener = Listener::bind(&options.socket).map_err(told)?;
+    let host = options.listen.clone().or_else(|| towards.map(|ip| ip.to_string()));
+    if let (Some(access), Some(host)) = (&options.access, host) {
+        let place = if host.contains(':') { format!("[{host}]:0") } else { format!("{host}:0") };
+        listener.bind_tcp(&place, access.clone()).map_err(told)?;
+    }
+    Ok(listener)
 }

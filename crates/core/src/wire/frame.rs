@@ -187,9 +187,14 @@ impl Frames {
         Ok(Some(message))
     }
 
-    /// Bytes that were added and not yet taken; for a stream that goes on with raw bytes.
+    /// Bytes that were added and not yet taken.
+    pub fn rest(&self) -> &[u8] {
+        &self.buffer[self.read..self.filled]
+    }
+
+    /// Hands out bytes that were added and not yet taken; for a stream that goes on with raw bytes.
     pub fn take_rest(&mut self) -> Vec<u8> {
-        let rest = self.buffer[self.read..self.filled].to_vec();
+        let rest = self.rest().to_vec();
         self.clear();
         rest
     }

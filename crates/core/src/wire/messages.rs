@@ -2,13 +2,14 @@
 //!
 //! Bytes of user values are opaque here: only executors and clients pickle.
 
+use super::address::Address;
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// Opaque bytes that are cheap to clone.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -97,8 +98,6 @@ pub enum Form {
     Value,
     /// A file kept as it is, with the name that it had.
     File(String),
-    /// A folder, sent as a tar archive, with the name that it had.
-    Folder(String),
     /// A value that names other blocks instead of having bytes of its own: of use only on a worker
     /// where they are. It lies like a [`Form::Value`].
     Group,
@@ -146,6 +145,10 @@ pub struct CallOptions {
     pub keep: Keep,
     /// The longest that one attempt may run, in nanoseconds.
     pub timeout_ns: Option<u64>,
+    /// How many replicas its outputs should have, if they are no small values.
+    pub replicas: u32,
+    /// Whether it may run in two places at once.
+    pub twice: bool,
 }
 
 impl Default for CallOptions {
@@ -155,6 +158,8 @@ impl Default for CallOptions {
             isolation: Isolation::default(),
             keep: Keep::default(),
             timeout_ns: None,
+            replicas: 1,
+            twice: true,
         }
     }
 }
@@ -182,15 +187,6 @@ pub struct Assignment {
     pub expected_ns: Option<u64>,
 }
 
-/// Where a worker's blocks can be asked for.
-#[derive(Clone, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
-pub enum Address {
-    /// A unix socket.
-    Unix(String),
-    /// A host and port.
-    Tcp(String),
-}
-
 /// From the manager to a worker.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum ToWorker {
@@ -199,6 +195,9 @@ pub enum ToWorker {
         /// The worker's id in this run.
         worker: WorkerId,
     },
+    /// The worker may not join or stay, and why; the connection ends. In every version of the
+    /// protocol it has this place and form, as [`FromWorker::Hello`] begins with the version.
+    Refused(String),
     /// A function, before its first call there.
     Define {
         /// Its id.
@@ -260,6 +259,12 @@ pub enum FromWorker {
         protocol: u32,
         /// Proof that the worker may join.
         key: String,
+        /// The id that it had, if it was here before and comes back with its cache.
+        former: Option<WorkerId>,
+        /// The id of its machine's boot, by which clocks are told apart.
+        boot: String,
+        /// What its clock says, in nanoseconds.
+        now_ns: u64,
         /// What it has.
         resources: Resources,
         /// How many calls it runs at once: its executors.
@@ -318,6 +323,8 @@ pub enum FromWorker {
     },
     /// From time to time: a sign of life and figures.
     Status(WorkerStatus),
+    /// The worker was told to end, and wants to be let go as by `Request::Retire`.
+    Leaving,
 }
 
 /// Figures of a worker.

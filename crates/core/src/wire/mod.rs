@@ -1,7 +1,11 @@
 //! What manager, workers and executors say to each other, and how it is framed.
 
+pub mod address;
 pub mod frame;
+pub mod handshake;
 pub mod messages;
 
+pub use address::{Address, AddressError};
 pub use frame::{FrameError, Frames, MAX_FRAME};
+pub use handshake::{OTHER_KEY, hello_protocol, is_same_key, other_protocol};
 pub use messages::*;

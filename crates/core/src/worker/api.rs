@@ -61,6 +61,8 @@ pub struct TransferError {
 pub enum Event {
     /// The manager says something.
     Manager(ToWorker),
+    /// The manager is out of reach, and gives this worker's calls to others. It may come back.
+    Parted,
     /// An executor is up.
     Ready {
         /// Which.

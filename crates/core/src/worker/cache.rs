@@ -120,6 +120,14 @@ impl Cache {
         self.blocks.get(&name)
     }
 
+    /// What is here and not on its way out, by name.
+    pub fn descriptions(&self) -> Vec<BlockDesc> {
+        let here = self.blocks.values().filter(|block| !block.doomed);
+        let mut here: Vec<BlockDesc> = here.map(|block| block.desc.clone()).collect();
+        here.sort_unstable_by_key(|desc| desc.name);
+        here
+    }
+
     pub fn memory_nbytes(&self) -> u64 {
         self.memory
     }

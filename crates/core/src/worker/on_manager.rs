@@ -33,8 +33,21 @@ impl Worker {
             ToWorker::Drop(names) => names.into_iter().for_each(|name| self.on_drop(name, out)),
             ToWorker::Return(tasks) => self.on_return(tasks, out),
             ToWorker::Cancel(tasks) => self.on_cancel(&tasks, now, out),
+            ToWorker::Refused(reason) => {
+                self.ended = true;
+                out.push(Action::End(Some(reason)));
+            }
             ToWorker::Shutdown => self.on_shutdown(now, out),
         }
+    }
+
+    /// All calls end; blocks stay.
+    pub(super) fn on_parted(&mut self, now: Now, out: &mut Vec<Action>) {
+        let mut tasks: Vec<TaskId> = self.calls.iter().map(|(task, _)| task).collect();
+        tasks.sort_unstable();
+        self.on_cancel(&tasks, now, out);
+        self.returning.clear();
+        self.lost.clear();
     }
 
     fn on_assignment(&mut self, assignment: Assignment, now: Now, out: &mut Vec<Action>) {

@@ -18,23 +18,25 @@ fn block(form: Form) -> BlockDesc {
     BlockDesc { name: name(1), nbytes: 1 << 33, checksum: u64::MAX, form }
 }
 
-fn forms() -> [Form; 3] {
-    [Form::Value, Form::File("a file".to_owned()), Form::Folder("a folder".to_owned())]
+pub fn forms() -> [Form; 2] {
+    [Form::Value, Form::File("a file".to_owned())]
 }
 
 fn assignment() -> Assignment {
-    let [value, file, folder] = forms().map(|form| Input::Stored(block(form)));
+    let [value, file] = forms().map(|form| Input::Stored(block(form)));
     Assignment {
         task: TaskId::new(3, 70_000),
         attempt: 2,
         function: FunctionId(5),
         arguments: vec![9; 40].into(),
-        inputs: vec![Input::Inline(vec![1, 2, 3].into()), value, file, folder],
+        inputs: vec![Input::Inline(vec![1, 2, 3].into()), value, file],
         outputs: smallvec![name(2), name(3)],
         options: Arc::new(CallOptions {
             resources: Resources { cores: 2, gpus: 1, memory: 1 << 40, disk: 3 },
             isolation: Isolation::Fork,
             keep: Keep::Forever,
+            replicas: 2,
+            twice: false,
             timeout_ns: Some(1_000_000_000),
         }),
         priority: -7,
@@ -46,6 +48,7 @@ pub fn to_worker() -> Vec<ToWorker> {
     let (source, keep) = (WorkerId(4), Keep::Session);
     vec![
         ToWorker::Welcome { worker: WorkerId(1) },
+        ToWorker::Refused("its key is not that of this cluster".to_owned()),
         ToWorker::Define {
             function: FunctionId(1),
             label: "ein Name: λ".to_owned(),
@@ -74,7 +77,7 @@ pub fn to_worker() -> Vec<ToWorker> {
     ]
 }
 
-fn failures() -> Vec<TaskFailure> {
+pub fn failures() -> Vec<TaskFailure> {
     vec![
         TaskFailure::Raised(Box::new(RaisedException {
             pickled: vec![1; 30].into(),
@@ -92,7 +95,7 @@ fn failures() -> Vec<TaskFailure> {
     ]
 }
 
-fn outputs() -> smallvec::SmallVec<[Output; 1]> {
+pub fn outputs() -> smallvec::SmallVec<[Output; 1]> {
     smallvec![Output::Inline(vec![5; 20].into()), Output::Stored(block(Form::Value))]
 }
 
@@ -106,6 +109,9 @@ fn reports() -> Vec<Report> {
 pub fn from_worker() -> Vec<FromWorker> {
     vec![
         FromWorker::Hello {
+            former: Some(WorkerId(3)),
+            boot: "a boot".to_owned(),
+            now_ns: 6,
             protocol: PROTOCOL,
             key: "a key".to_owned(),
             resources: Resources::ONE_CORE,
@@ -189,6 +195,11 @@ pub fn answers() -> Vec<BlockAnswer> {
         BlockAnswer::Missing,
         BlockAnswer::Refused("no".to_owned()),
     ]
+}
+
+/// Descriptions of blocks that are kept.
+pub fn kept() -> Vec<BlockDesc> {
+    forms().map(block).to_vec()
 }
 
 /// Files of values with some parts and with none.

@@ -204,7 +204,9 @@ impl Client {
             _ => Keep::Task,
         };
         let timeout_ns = self.random.chance(0.03).then_some(500_000_000);
-        CallOptions { resources, keep, timeout_ns, ..CallOptions::default() }
+        let replicas = if self.random.chance(0.2) { self.random.between(2, 3) as u32 } else { 1 };
+        let twice = self.random.chance(0.7);
+        CallOptions { resources, keep, timeout_ns, replicas, twice, ..CallOptions::default() }
     }
 
     pub fn know(&mut self, name: Name, known: Known) {

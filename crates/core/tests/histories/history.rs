@@ -24,6 +24,7 @@ fn faults(random: &mut Random) -> Faults {
         full: rate(0.05),
         slow: rate(0.1),
         replace: 0.9,
+        come_back: rate(0.8),
     }
 }
 
@@ -96,8 +97,8 @@ fn act_and_suffer(client: &mut Client) {
 
 /// Faults stop, a worker joins that everything fits on, and the clock runs.
 fn come_to_rest(client: &mut Client) {
-    let replace = client.cluster.options.faults.replace;
-    client.cluster.options.faults = Faults { replace, ..Faults::default() };
+    let Faults { replace, come_back, .. } = client.cluster.options.faults;
+    client.cluster.options.faults = Faults { replace, come_back, ..Faults::default() };
     client.join(true);
     settle_down(client);
     let open = |promise: &Promise| !promise.settled && !promise.lenient;

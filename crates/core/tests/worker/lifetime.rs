@@ -4,6 +4,7 @@ use crate::executor::Order;
 use crate::manager::{start, start_in, start_process, value, wait_until};
 use crate::running::is_gone;
 use freestone_core::net::WorkerError;
+use freestone_core::wire::{FromWorker, ToWorker};
 use std::net::Shutdown;
 
 #[test]
@@ -31,7 +32,7 @@ fn a_worker_whose_executors_do_not_start_says_so() {
 fn a_worker_that_can_not_start_leaves_nothing() {
     let root = tempfile::tempdir_in("/dev/shm").unwrap();
     let options = crate::manager::options(root.path(), 1);
-    let refused = freestone_core::net::run_worker(options.clone());
+    let refused = freestone_core::net::run_worker(&options);
     assert!(matches!(refused, Err(WorkerError::Manager { .. })));
     for path in [&options.memory_dir, &options.disk_dir, &options.socket] {
         assert!(!path.exists());
@@ -43,7 +44,7 @@ fn a_worker_that_can_not_start_leaves_nothing() {
 fn runs_as_a_process() {
     if let Some(root) = std::env::var_os("FREESTONE_TEST_WORKER") {
         let options = crate::manager::options(std::path::Path::new(&root), 1);
-        freestone_core::net::run_worker(options).unwrap();
+        freestone_core::net::run_worker(&options).unwrap();
         std::process::exit(0);
     }
 }
@@ -60,11 +61,39 @@ fn a_worker_ends_in_good_order_on_sigterm_and_not_on_sigint() {
     assert_eq!(value::<u64>(&site.report()), 1);
     // SAFETY: as above.
     unsafe { libc::kill(pid, libc::SIGTERM) };
+    // It goes on until what only it holds was handed over.
+    site.hear(|message| matches!(message, FromWorker::Leaving).then_some(()));
+    site.run(2, &Order::Echo(2));
+    assert_eq!(value::<u64>(&site.report()), 2);
+    site.say(&ToWorker::Shutdown);
     assert!(process.wait().unwrap().success());
     for name in ["memory", "disk", "socket"] {
         assert!(!site.file(name).exists());
     }
     assert!(is_gone(executor.cast_signed()));
+}
+
+#[test]
+fn a_second_sigterm_ends_a_worker_at_once() {
+    let (mut site, mut process) = start_process();
+    let pid = process.id().cast_signed();
+    // SAFETY: a child of ours that has not been reaped.
+    unsafe { libc::kill(pid, libc::SIGTERM) };
+    site.hear(|message| matches!(message, FromWorker::Leaving).then_some(()));
+    // SAFETY: as above.
+    unsafe { libc::kill(pid, libc::SIGTERM) };
+    assert!(process.wait().unwrap().success());
+    assert!(!site.file("memory").exists());
+}
+
+#[test]
+fn a_worker_that_is_refused_says_why() {
+    let mut site = start(1, |_| {});
+    site.say(&ToWorker::Refused("the moon is full".to_owned()));
+    let (ended, _root) = site.join();
+    let error = ended.unwrap_err();
+    assert!(matches!(error, WorkerError::Refused { .. }), "{error}");
+    assert!(error.to_string().ends_with("the moon is full"), "{error}");
 }
 
 #[test]
@@ -87,7 +116,7 @@ fn a_second_worker_does_not_take_the_folder_of_the_first() {
     let site = start(1, |_| {});
     let mut second = site.options.clone();
     second.socket = site.file("second");
-    assert!(matches!(freestone_core::net::run_worker(second), Err(WorkerError::Store(_))));
+    assert!(matches!(freestone_core::net::run_worker(&second), Err(WorkerError::Store(_))));
     let root = site.shut_down();
     start_in(root, 1, |_| {}).shut_down();
 }

@@ -45,6 +45,9 @@ pub fn options(root: &Path, slots: u32) -> WorkerOptions {
     WorkerOptions {
         manager: Address::Unix(root.join("manager").display().to_string()),
         key: "key".to_owned(),
+        access: None,
+        listen: None,
+        reconnect: DEADLINE,
         socket: root.join("socket"),
         resources: Resources { cores: slots, gpus: 0, memory: 1 << 30, disk: 1 << 30 },
         slots,
@@ -76,7 +79,7 @@ pub fn start_in(
     change(&mut options);
     let listener = UnixListener::bind(root.path().join("manager")).unwrap();
     let there = options.clone();
-    let thread = std::thread::spawn(move || run_worker(there));
+    let thread = std::thread::spawn(move || run_worker(&there));
     meet(root, options, &listener, Some(thread))
 }
 

@@ -125,9 +125,20 @@ impl Cluster {
 
     /// A worker joins, with some blocks in its cache already.
     pub fn join(&mut self, resources: Resources, slots: u32, blocks: Vec<HeldBlock>) -> WorkerId {
+        self.join_as(None, resources, slots, blocks)
+    }
+
+    /// A worker joins that may have been here before.
+    pub(super) fn join_as(
+        &mut self,
+        former: Option<WorkerId>,
+        resources: Resources,
+        slots: u32,
+        blocks: Vec<HeldBlock>,
+    ) -> WorkerId {
         let id = WorkerId(self.links.len() as u32);
         let worker = SimulatedWorker::new(id, resources, slots, self.options.inline_nbytes, blocks);
-        let hello = worker.hello(&self.options.config.key);
+        let hello = worker.hello(&self.options.config.key, former);
         self.links.push(Link {
             worker,
             standing: Standing::Here,
@@ -137,6 +148,7 @@ impl Cluster {
             to_ns: self.now,
             from_ns: self.now,
         });
+        self.tell(Event::Connected(id));
         self.manager_hears(id, hello);
         id
     }
@@ -277,7 +289,14 @@ impl Cluster {
         for name in link.worker.blocks.keys() {
             self.injected.at(*name).lost += 1;
         }
+        let dismissed = link.standing == Standing::Left;
         self.queue.plan(at_ns, Happening::Left(worker));
+        let come_back = self.options.faults.come_back;
+        if !dismissed && come_back > 0.0 && self.random.chance(come_back) {
+            // Maybe before its end is noticed.
+            let at_ns = self.now + self.random.between(0, 2 * latency);
+            return self.queue.plan(at_ns, Happening::ComeBack(worker));
+        }
         if self.random.chance(self.options.faults.replace) {
             let at_ns = at_ns + self.random.between(0, 2_000_000_000);
             self.queue.plan(at_ns, Happening::Replace(worker));

@@ -32,6 +32,9 @@ pub struct Faults {
     pub slow: f64,
     /// Per worker that is gone: that another one joins.
     pub replace: f64,
+    /// Per worker that is lost, and was not told to end: that it was only out of reach, and comes
+    /// back with its cache.
+    pub come_back: f64,
 }
 
 /// How often each thing was done to the calls that make one block.

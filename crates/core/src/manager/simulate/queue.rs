@@ -42,6 +42,8 @@ pub enum Happening {
     Lose(WorkerId),
     /// A worker like this one joins.
     Replace(WorkerId),
+    /// A worker that was out of reach is back.
+    ComeBack(WorkerId),
     /// The client wants to act.
     Wake(u64),
 }

@@ -33,6 +33,7 @@ impl Cluster {
             Happening::Pulse => self.on_pulse(),
             Happening::Lose(worker) => self.end_worker(worker, false),
             Happening::Replace(worker) => self.replace(worker),
+            Happening::ComeBack(worker) => self.come_back(worker),
             Happening::Wake(token) => return Some(token),
         }
         None
@@ -82,6 +83,15 @@ impl Cluster {
         let unpinned = |held: &HeldBlock| HeldBlock { pins: 0, ..held.clone() };
         let blocks = former.blocks().filter(kept).map(unpinned).collect();
         self.join(resources, slots, blocks);
+    }
+
+    /// A worker that was out of reach brings its whole cache along.
+    fn come_back(&mut self, worker: WorkerId) {
+        let former = &self.links[worker.0 as usize].worker;
+        let (resources, slots) = (former.resources, former.slots);
+        let unpinned = |held: &HeldBlock| HeldBlock { pins: 0, ..held.clone() };
+        let blocks = former.blocks().map(unpinned).collect();
+        self.join_as(Some(worker), resources, slots, blocks);
     }
 
     fn on_pulse(&mut self) {

@@ -97,8 +97,11 @@ impl SimulatedWorker {
     }
 
     /// Its first message.
-    pub fn hello(&self, key: &str) -> FromWorker {
+    pub fn hello(&self, key: &str, former: Option<WorkerId>) -> FromWorker {
         FromWorker::Hello {
+            former,
+            boot: String::new(),
+            now_ns: 0,
             protocol: PROTOCOL,
             key: key.to_owned(),
             resources: self.resources,
@@ -187,7 +190,7 @@ impl SimulatedWorker {
             ToWorker::Drop(names) => self.on_drop(&names, effects),
             ToWorker::Return(tasks) => self.on_return(tasks, effects),
             ToWorker::Cancel(tasks) => self.on_cancel(&tasks, now, effects),
-            ToWorker::Shutdown => effects.push(Effect::End),
+            ToWorker::Refused(_) | ToWorker::Shutdown => effects.push(Effect::End),
         }
         self.begin(now, effects);
     }

@@ -1,0 +1,121 @@
+//! What can go wrong in a run.
+
+use crate::event::Rank;
+use crate::locks::NotHeld;
+use crate::transport::TransportError;
+use std::fmt;
+use std::time::Duration;
+
+/// What a task failed with, in a form that travels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// How `bytes` is to be read: [`Failure::TEXT`], or what the program's language says.
+    pub kind: u32,
+    /// What it failed with.
+    pub bytes: Vec<u8>,
+}
+
+impl Failure {
+    /// `bytes` is text.
+    pub const TEXT: u32 = 0;
+
+    /// A failure that is described by a text.
+    pub fn text(text: &str) -> Self {
+        Self { kind: Self::TEXT, bytes: text.as_bytes().to_vec() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            Self::TEXT => f.write_str(&String::from_utf8_lossy(&self.bytes)),
+            kind => write!(f, "{} bytes of kind {kind}", self.bytes.len()),
+        }
+    }
+}
+
+/// What can go wrong in a run.
+#[derive(Debug, thiserror::Error)]
+pub enum EventsError {
+    /// A task failed, and the run ended with it.
+    #[error("a task of rank {rank} failed: {failure}")]
+    TaskFailed {
+        /// Whose task.
+        rank: Rank,
+        /// What it failed with.
+        failure: Failure,
+    },
+    /// A rank is gone, and the run ended with it.
+    #[error(
+        "rank {rank} is lost: it ended before the run did. A run that is to go on without it \
+         submits a task that depends on the event 'rank_lost'"
+    )]
+    RankLost {
+        /// Which.
+        rank: Rank,
+    },
+    /// Tasks wait for events that nobody will fire.
+    #[error("the run is stuck: every rank is idle, and nothing is on its way\n{report}")]
+    Stuck {
+        /// What waits on this rank, and for what.
+        report: String,
+    },
+    /// The run is over already.
+    #[error("the run is over: nothing can be submitted, fired or waited for any more")]
+    Over,
+    /// There is no such rank.
+    #[error("there is no rank {rank}: the run has {ranks}, from 0 to {}", ranks - 1)]
+    NoSuchRank {
+        /// What was asked for.
+        rank: Rank,
+        /// How many there are.
+        ranks: u32,
+    },
+    /// An identifier is too long to travel.
+    #[error("an event's identifier has {len} bytes; at most {limit} are possible")]
+    LongId {
+        /// Its length.
+        len: usize,
+        /// What is possible.
+        limit: usize,
+    },
+    /// Something is not possible inside of a task.
+    #[error(
+        "{call} was called inside of a task: only the program itself can wait for the end of all tasks"
+    )]
+    InTask {
+        /// What was called.
+        call: &'static str,
+    },
+    /// A wait ended before its events were there.
+    #[error("after {waited:?} there was still no {lacking}")]
+    Timeout {
+        /// What was waited for.
+        lacking: String,
+        /// For how long.
+        waited: Duration,
+    },
+    /// A signal came while the program waited.
+    #[error("a signal interrupted the wait")]
+    Interrupted,
+    /// Nobody made room for an event.
+    #[error(
+        "for {waited:?} rank {target} has had no room for another event: its tasks are not as \
+         fast as those who fire, or something else keeps them busy"
+    )]
+    NoRoom {
+        /// For whom the event was.
+        target: Rank,
+        /// For how long it waited.
+        waited: Duration,
+    },
+    /// A lock was let go by who does not hold it.
+    #[error(transparent)]
+    NotHeld(#[from] NotHeld),
+    /// Events cannot be sent or received.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// A thread could not be started.
+    #[error("another worker could not be started: {0}")]
+    NoThread(std::io::Error),
+}

@@ -1,0 +1,243 @@
+//! Waiting for events and for locks.
+
+use super::state::Blocked;
+use super::task::{Events, Label, Task, Work};
+use super::timers::Timer;
+use super::waiter::Waiter;
+use super::worker::Next;
+use super::{HAS_LOCKS, Inner, Rank};
+use crate::error::EventsError;
+use crate::event::Dependency;
+use crate::matching::{Given, Submission};
+use crate::termination::Stage;
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How often a wait of the program looks for signals.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+impl Rank {
+    /// Waits for events; they come in the order of the dependencies. Inside of a task its locks
+    /// are let go meanwhile, and its worker runs other tasks.
+    ///
+    /// # Errors
+    ///
+    /// If the run ends before, or `timeout` is over.
+    #[track_caller]
+    pub fn wait(
+        &self,
+        on: Vec<Dependency>,
+        timeout: Option<Duration>,
+    ) -> Result<Events, EventsError> {
+        self.check(&on)?;
+        self.inner.wait(on, timeout, Label::Place(Location::caller()))
+    }
+
+    /// Takes at most one event for each dependency, of those that are there: with the index of
+    /// the dependency. Does not wait.
+    ///
+    /// # Errors
+    ///
+    /// If a dependency names a rank that there is not.
+    pub fn retrieve_any(
+        &self,
+        on: &[Dependency],
+    ) -> Result<Vec<(usize, crate::Event<crate::payload::Payload>)>, EventsError> {
+        self.check(on)?;
+        Ok(self.inner.state().matcher.retrieve(on))
+    }
+
+    /// Takes a lock of this rank, waiting for it. It is let go at the end of the task, if not
+    /// before.
+    ///
+    /// # Errors
+    ///
+    /// If the run ends before.
+    #[track_caller]
+    pub fn lock(&self, name: &str) -> Result<(), EventsError> {
+        self.inner.lock(name, Label::Place(Location::caller()))
+    }
+
+    /// Takes a lock if nobody else has it; whether this task has it now.
+    pub fn try_lock(&self, name: &str) -> bool {
+        HAS_LOCKS.set(true);
+        self.inner.state().locks.try_lock(Inner::thread(), name)
+    }
+
+    /// Whether this task has a lock.
+    pub fn holds_lock(&self, name: &str) -> bool {
+        self.inner.state().locks.holds(Inner::thread(), name)
+    }
+
+    /// Lets go of a lock.
+    ///
+    /// # Errors
+    ///
+    /// If this task does not have it.
+    pub fn unlock(&self, name: &str) -> Result<(), EventsError> {
+        let mut state = self.inner.state();
+        let mut granted = Vec::new();
+        state.locks.unlock(Inner::thread(), name, &mut granted)?;
+        self.inner.grant(&mut state, granted);
+        Ok(())
+    }
+}
+
+impl Inner {
+    fn wait(
+        self: &Arc<Self>,
+        on: Vec<Dependency>,
+        timeout: Option<Duration>,
+        label: Label,
+    ) -> Result<Events, EventsError> {
+        let lacking = on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let (thread, in_task) = (Self::thread(), self.in_task());
+        let waiter = Arc::new(Waiter::new(in_task));
+        let mut state = self.state();
+        self.check_over()?;
+        let task = Task { label: label.clone(), work: Work::Wake(Arc::clone(&waiter)) };
+        let mut ready = Vec::new();
+        let request = state.matcher.submit(Submission::once(Arc::new(task), on), &mut ready);
+        if let Some(ready) = ready.pop()
+            && let Given::Events(events) = ready.given
+        {
+            return Ok(events);
+        }
+        let mut granted = Vec::new();
+        let names = state.locks.let_go(thread, &mut granted);
+        self.grant(&mut state, granted);
+        let timer = timeout.map(|timeout| {
+            let timer = Timer::Expire(request, Arc::clone(&waiter));
+            self.add_timer(&mut state, Instant::now() + timeout, timer)
+        });
+        let blocked = Blocked { waiter: Arc::clone(&waiter), lock: None, label: None };
+        state.blocked.insert(thread, blocked);
+        if !in_task {
+            state.stage = Some(Stage::Waiting);
+        }
+        drop(state);
+        self.block(&waiter);
+        let events = waiter.take();
+        let mut state = self.state();
+        state.blocked.remove(&thread);
+        if let Some(key) = timer {
+            state.timers.remove(key);
+        }
+        let interrupted = self.check_interrupted(&mut state, &waiter);
+        if interrupted.is_err() {
+            let mut ready = Vec::new();
+            state.matcher.withdraw(request, &mut ready);
+            self.enqueue(&mut state, &mut ready);
+        }
+        self.take_back(state, names, label)?;
+        interrupted?;
+        if let Some(events) = events {
+            return Ok(events);
+        }
+        self.check_over()?;
+        Err(EventsError::Timeout { lacking, waited: timeout.unwrap_or_default() })
+    }
+
+    fn lock(self: &Arc<Self>, name: &str, label: Label) -> Result<(), EventsError> {
+        HAS_LOCKS.set(true);
+        let mut state = self.state();
+        self.check_over()?;
+        if state.locks.lock(Self::thread(), name) {
+            return Ok(());
+        }
+        self.wait_for_lock(state, name.to_owned(), label)
+    }
+
+    fn take_back(
+        self: &Arc<Self>,
+        mut state: std::sync::MutexGuard<'_, super::State>,
+        names: Vec<String>,
+        label: Label,
+    ) -> Result<(), EventsError> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        HAS_LOCKS.set(true);
+        let all = names.join(", ");
+        if state.locks.take_back(Self::thread(), names) {
+            return Ok(());
+        }
+        self.wait_for_lock(state, all, label)
+    }
+
+    fn wait_for_lock(
+        self: &Arc<Self>,
+        mut state: std::sync::MutexGuard<'_, super::State>,
+        name: String,
+        label: Label,
+    ) -> Result<(), EventsError> {
+        let (thread, in_task) = (Self::thread(), self.in_task());
+        let waiter = Arc::new(Waiter::new(in_task));
+        let blocked = Blocked { waiter: Arc::clone(&waiter), lock: Some(name), label: Some(label) };
+        state.blocked.insert(thread, blocked);
+        if !in_task {
+            state.stage = Some(Stage::Waiting);
+        }
+        drop(state);
+        self.block(&waiter);
+        let mut state = self.state();
+        state.blocked.remove(&thread);
+        self.check_interrupted(&mut state, &waiter)?;
+        self.check_over()
+    }
+
+    /// Sleeps until the waiter is woken or the run is over. In a task the worker does something
+    /// else meanwhile.
+    pub(super) fn block(self: &Arc<Self>, waiter: &Waiter) {
+        if !waiter.in_task {
+            self.block_program(waiter);
+            return;
+        }
+        self.pending.fetch_sub(1, Ordering::AcqRel);
+        loop {
+            match self.next(Some(waiter)) {
+                Next::Woken | Next::Over => return,
+                Next::Job(job) => {
+                    if self.give_place(waiter, job) {
+                        waiter.sleep(None);
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn block_program(&self, waiter: &Waiter) {
+        // Whoever polls has to see that the program waits.
+        self.note_rest();
+        let Some(host) = &self.config.host else {
+            waiter.sleep(None);
+            return;
+        };
+        while !waiter.sleep(Some(SIGNALS)) && !host.is_interrupted() {}
+    }
+
+    /// An error if a wait was given up: it is as if the program had not waited.
+    pub(super) fn check_interrupted(
+        &self,
+        state: &mut super::State,
+        waiter: &Waiter,
+    ) -> Result<(), EventsError> {
+        if waiter.is_woken() || waiter.in_task {
+            return Ok(());
+        }
+        state.stage = None;
+        state.activity += 1;
+        self.check_over()?;
+        Err(EventsError::Interrupted)
+    }
+
+    pub(super) fn check_over(&self) -> Result<(), EventsError> {
+        match self.ending.get() {
+            None => Ok(()),
+            Some(ending) => Err(ending.error().unwrap_or(EventsError::Over)),
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Firing events.
+
+use super::timers::Timer;
+use super::{Inner, Rank};
+use crate::error::EventsError;
+use crate::event::{Event, EventId, Lasting, Rank as RankNumber};
+use crate::payload::{Data, Payload};
+use crate::sync::lock;
+use crate::transport::{Block, Outgoing, TransportError, gathered};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// The longest identifier, in bytes.
+pub(super) const LONGEST_ID: usize = 4096;
+
+/// How long a payload waits for a place where all ranks can read it.
+const PLACING: Duration = Duration::from_millis(20);
+
+/// At whom an event is fired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// One rank.
+    Rank(RankNumber),
+    /// All ranks, the one that fires included.
+    All,
+    /// These ranks.
+    Group(Vec<RankNumber>),
+}
+
+impl Rank {
+    /// Fires an event: copies its payload, given in pieces, and goes on. When the target has no
+    /// room, takes in what arrives here until it has.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such rank, the run is over, or there is no room for too long.
+    pub fn fire(
+        &self,
+        target: &Target,
+        id: &EventId,
+        lasting: Lasting,
+        kind: u32,
+        parts: &[&[u8]],
+    ) -> Result<(), EventsError> {
+        let len = id.as_bytes().len();
+        if len > LONGEST_ID {
+            return Err(EventsError::LongId { len, limit: LONGEST_ID });
+        }
+        let ranks = self.ranks();
+        let exists = |&rank: &RankNumber| rank < ranks;
+        let shot = Shot { id, lasting, kind, parts };
+        match target {
+            Target::Rank(rank) if exists(rank) => self.inner.fire(&[*rank], &shot),
+            Target::Rank(rank) => Err(EventsError::NoSuchRank { rank: *rank, ranks }),
+            Target::All => self.inner.fire(&(0..ranks).collect::<Vec<_>>(), &shot),
+            Target::Group(group) => match group.iter().find(|rank| !exists(rank)) {
+                Some(&rank) => Err(EventsError::NoSuchRank { rank, ranks }),
+                None => self.inner.fire(group, &shot),
+            },
+        }
+    }
+
+    /// Fires an event of bytes at one rank.
+    ///
+    /// # Errors
+    ///
+    /// As [`Rank::fire`].
+    pub fn fire_bytes(
+        &self,
+        target: RankNumber,
+        id: &str,
+        bytes: &[u8],
+    ) -> Result<(), EventsError> {
+        let kind = u32::from(!bytes.is_empty());
+        self.fire(&Target::Rank(target), &id.into(), Lasting::Once, kind, &[bytes])
+    }
+
+    /// Fires an event at this rank that carries a payload as it is, uncopied.
+    ///
+    /// # Errors
+    ///
+    /// If the run is over.
+    pub fn fire_own(
+        &self,
+        id: &EventId,
+        lasting: Lasting,
+        payload: Payload,
+    ) -> Result<(), EventsError> {
+        let mut state = self.inner.state();
+        self.inner.check_over()?;
+        let event = Event { source: self.rank(), id: id.clone(), lasting, payload };
+        self.inner.deliver(&mut state, event);
+        Ok(())
+    }
+
+    /// Fires an event at this rank after a time; the run does not end before.
+    pub fn after(&self, delay: Duration, id: &EventId) {
+        self.set_timer(Instant::now() + delay, Timer::Once(id.clone()));
+    }
+
+    /// Fires an event at this rank again and again. The run may end without it, and no tick comes
+    /// before the last one is consumed.
+    pub fn every(&self, period: Duration, id: &EventId) {
+        // A period of nothing would leave no time for anything else.
+        let period = period.max(Duration::from_micros(100));
+        self.set_timer(Instant::now() + period, Timer::Tick(id.clone(), period));
+    }
+
+    /// Stops what [`Rank::every`] began; how many clocks that were.
+    pub fn stop(&self, id: &EventId) -> usize {
+        let mut state = self.inner.state();
+        state.activity += 1;
+        state.timers.stop(id)
+    }
+
+    fn set_timer(&self, at: Instant, timer: Timer) {
+        let mut state = self.inner.state();
+        state.activity += 1;
+        self.inner.add_timer(&mut state, at, timer);
+        drop(state);
+        self.inner.note_rest();
+    }
+}
+
+struct Shot<'a> {
+    id: &'a EventId,
+    lasting: Lasting,
+    kind: u32,
+    parts: &'a [&'a [u8]],
+}
+
+impl Inner {
+    fn fire(&self, targets: &[RankNumber], shot: &Shot<'_>) -> Result<(), EventsError> {
+        if self.is_over() {
+            return self.check_over().and(Err(EventsError::Over));
+        }
+        let Shot { id, lasting, kind, parts } = *shot;
+        let block = self.place(parts)?;
+        for &target in targets {
+            if target == self.rank() {
+                let payload = match &block {
+                    Some(block) => Payload { kind, data: Data::Block(block.clone()) },
+                    None => gathered(kind, parts),
+                };
+                let event = Event { source: target, id: id.clone(), lasting, payload };
+                self.deliver(&mut self.state(), event);
+                continue;
+            }
+            let sent = &self.sent[target as usize];
+            // Counted before it can arrive: a count that is behind could end the run too early.
+            sent.fetch_add(1, Ordering::AcqRel);
+            match self.send(target, shot, block.as_ref()) {
+                // Who asked for the loss of ranks knows; what is for a lost rank goes nowhere.
+                Ok(()) | Err(EventsError::Transport(TransportError::Lost(_))) => {}
+                Err(error) => {
+                    sent.fetch_sub(1, Ordering::AcqRel);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a payload where all ranks can read it, if it is large and there is such a place.
+    fn place(&self, parts: &[&[u8]]) -> Result<Option<Arc<Block>>, EventsError> {
+        let placed = self.until_room(PLACING, || self.transport.place(parts));
+        match placed {
+            Ok(block) => Ok(block),
+            // What fills the place may wait for this very event: it goes in pieces.
+            Err(Waited::Full(_) | Waited::Failed(TransportError::TooLarge { .. })) => Ok(None),
+            Err(Waited::Failed(error)) => Err(error.into()),
+            Err(Waited::Over(error)) => Err(error),
+        }
+    }
+
+    fn send(
+        &self,
+        target: RankNumber,
+        shot: &Shot<'_>,
+        block: Option<&Arc<Block>>,
+    ) -> Result<(), EventsError> {
+        let Shot { id, lasting, kind, parts } = *shot;
+        if let Some(block) = block {
+            return self.send_one(target, &Outgoing::Placed { id, lasting, kind, block });
+        }
+        let nbytes = parts.iter().map(|part| part.len()).sum::<usize>();
+        let longest = self.transport.longest();
+        if nbytes <= longest {
+            return self.send_one(target, &Outgoing::Event { id, lasting, kind, parts });
+        }
+        let total = nbytes as u64;
+        let _sending = lock(&self.sending[target as usize]);
+        for bytes in parts.iter().flat_map(|part| part.chunks(longest)) {
+            self.send_one(target, &Outgoing::Piece { id, lasting, kind, total, bytes })?;
+        }
+        Ok(())
+    }
+
+    fn send_one(&self, target: RankNumber, message: &Outgoing<'_>) -> Result<(), EventsError> {
+        let sent = self.until_room(self.config.patience, || self.transport.send(target, message));
+        sent.map_err(|why| match why {
+            Waited::Full(waited) => EventsError::NoRoom { target, waited },
+            Waited::Failed(error) => error.into(),
+            Waited::Over(error) => error,
+        })
+    }
+
+    /// Tries until there is room, taking in meanwhile what arrives: the target may be waiting for
+    /// room here.
+    fn until_room<R>(
+        &self,
+        patience: Duration,
+        mut attempt: impl FnMut() -> Result<R, TransportError>,
+    ) -> Result<R, Waited> {
+        match attempt() {
+            Ok(done) => return Ok(done),
+            Err(TransportError::Full) => {}
+            Err(error) => return Err(Waited::Failed(error)),
+        }
+        self.pressed.fetch_add(1, Ordering::AcqRel);
+        let result = self.wait_for_room(patience, attempt);
+        self.pressed.fetch_sub(1, Ordering::AcqRel);
+        // Workers may have gone to sleep because this thread looked for what arrives.
+        self.idle.ring(1);
+        result
+    }
+
+    fn wait_for_room<R>(
+        &self,
+        patience: Duration,
+        mut attempt: impl FnMut() -> Result<R, TransportError>,
+    ) -> Result<R, Waited> {
+        let since = Instant::now();
+        loop {
+            match attempt() {
+                Ok(done) => return Ok(done),
+                Err(TransportError::Full) => {}
+                Err(error) => return Err(Waited::Failed(error)),
+            }
+            self.check_over().map_err(Waited::Over)?;
+            let waited = since.elapsed();
+            if waited > patience {
+                return Err(Waited::Full(waited));
+            }
+            let step = Duration::from_millis(1);
+            match self.try_polling() {
+                Some(_polling) if self.poll() > 0 => {}
+                Some(_polling) if waited > step => {
+                    self.transport.sleep(&|| !self.is_over(), Some(step));
+                }
+                _ => std::thread::yield_now(),
+            }
+        }
+    }
+}
+
+/// Why there was no room.
+enum Waited {
+    Full(Duration),
+    Failed(TransportError),
+    Over(EventsError),
+}

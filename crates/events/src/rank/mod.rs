@@ -1,0 +1,296 @@
+//! A rank: the state machines, worker threads around them, and a transport.
+//!
+//! See the `README.md` in this folder for who does what.
+
+mod blocking;
+mod control;
+mod ending;
+mod firing;
+mod progress;
+mod state;
+mod submitting;
+mod task;
+mod timers;
+mod waiter;
+mod worker;
+
+pub use ending::Summary;
+pub use firing::Target;
+pub use submitting::Submit;
+pub use task::{Done, Events, Label};
+
+use crate::event::Rank as RankNumber;
+use crate::sync::lock;
+use crate::transport::{Bell, Transport};
+use crossbeam_queue::SegQueue;
+use ending::Ending;
+use state::State;
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use task::Job;
+use worker::Spare;
+
+/// The event that a program gets when a rank is lost, if it has ever asked for it.
+pub const RANK_LOST: &str = "rank_lost";
+
+/// Who looks for what arrives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Progress {
+    /// A worker that has nothing else to do.
+    #[default]
+    IdleWorker,
+    /// A thread of its own.
+    Thread,
+}
+
+/// What a program's language wants done around the threads of a rank.
+pub trait Host: Send + Sync {
+    /// Calls `body`, which is all that a worker's thread does.
+    fn around(&self, body: &mut (dyn FnMut() + Send));
+
+    /// Whether a wait of the program itself is to be given up, because of a signal. Asked again
+    /// and again while it waits.
+    fn is_interrupted(&self) -> bool;
+}
+
+/// How a rank works.
+#[derive(Clone)]
+pub struct Config {
+    /// How many tasks run at the same time, at least 1.
+    pub workers: usize,
+    /// Who looks for what arrives.
+    pub progress: Progress,
+    /// How long to look for something to do before sleeping.
+    pub spin: Duration,
+    /// How many ready tasks there may be before what arrives is left in the transport.
+    pub backlog: usize,
+    /// How long an event may wait for room before that is an error.
+    pub patience: Duration,
+    /// After how long without progress to say on stderr what waits.
+    pub stuck: Option<Duration>,
+    /// What the program's language wants; nothing, if none.
+    pub host: Option<Arc<dyn Host>>,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} workers, progress by {:?}", self.workers, self.progress)
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            workers: 1,
+            progress: Progress::default(),
+            spin: Duration::from_micros(50),
+            backlog: 10_000,
+            patience: Duration::from_secs(60),
+            stuck: None,
+            host: None,
+        }
+    }
+}
+
+/// A rank of a run. Clones are the same rank.
+#[derive(Clone)]
+pub struct Rank {
+    inner: Arc<Inner>,
+}
+
+/// What the threads of a rank share.
+struct Inner {
+    transport: Box<dyn Transport>,
+    config: Config,
+    state: Mutex<State>,
+    /// What is to run, first in first out; pushed to with the state locked where order matters.
+    ready: SegQueue<Job>,
+    /// What was taken from `ready` too early.
+    returned: Mutex<VecDeque<Job>>,
+    has_returned: AtomicBool,
+    /// Tasks that are ready or run.
+    pending: AtomicU64,
+    /// Tasks that were submitted without passing through the matcher.
+    called: AtomicU64,
+    /// Events sent, by target.
+    sent: Vec<AtomicU64>,
+    /// How many threads wait for room elsewhere.
+    pressed: AtomicU64,
+    /// Locked by who sends an event in pieces, by target.
+    sending: Vec<Mutex<()>>,
+    /// Grows whenever who looks for what arrives has to look at the state again before sleeping.
+    rests: AtomicU64,
+    /// Locked by who looks for what arrives.
+    polling: Mutex<()>,
+    /// Workers that have nothing to do sleep here.
+    idle: Bell,
+    spares: Mutex<Vec<Arc<Spare>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    is_over: AtomicBool,
+    ending: OnceLock<Ending>,
+    /// When the next timer is due, in nanoseconds since `start`; `u64::MAX` if there is none.
+    due: AtomicU64,
+    start: Instant,
+}
+
+thread_local! {
+    /// The rank whose worker this thread is, as an address.
+    static WORKER_OF: Cell<usize> = const { Cell::new(0) };
+    /// Whether the task that this thread runs has taken a lock.
+    static HAS_LOCKS: Cell<bool> = const { Cell::new(false) };
+    static THREAD: u64 = {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    };
+}
+
+impl Rank {
+    /// Starts a rank on a transport, with its workers.
+    ///
+    /// # Errors
+    ///
+    /// If a thread cannot be started.
+    pub fn start(
+        transport: Box<dyn Transport>,
+        config: Config,
+    ) -> Result<Self, crate::error::EventsError> {
+        let (rank, ranks) = (transport.rank(), transport.ranks());
+        let inner = Arc::new(Inner {
+            state: Mutex::new(State::new(rank, ranks)),
+            ready: SegQueue::new(),
+            returned: Mutex::new(VecDeque::new()),
+            has_returned: AtomicBool::new(false),
+            pending: AtomicU64::new(0),
+            called: AtomicU64::new(0),
+            sent: (0..ranks).map(|_| AtomicU64::new(0)).collect(),
+            sending: (0..ranks).map(|_| Mutex::new(())).collect(),
+            pressed: AtomicU64::new(0),
+            rests: AtomicU64::new(0),
+            polling: Mutex::new(()),
+            idle: Bell::default(),
+            spares: Mutex::new(Vec::new()),
+            threads: Mutex::new(Vec::new()),
+            is_over: AtomicBool::new(false),
+            ending: OnceLock::new(),
+            due: AtomicU64::new(u64::MAX),
+            start: Instant::now(),
+            transport,
+            config,
+        });
+        for _ in 0..inner.config.workers.max(1) {
+            Inner::spawn(&inner, |inner| inner.work(None))?;
+        }
+        if inner.config.progress == Progress::Thread {
+            Inner::spawn(&inner, |inner| inner.keep_polling())?;
+        }
+        if let Some(period) = inner.config.stuck {
+            Inner::spawn(&inner, move |inner| inner.watch(period))?;
+        }
+        Ok(Self { inner })
+    }
+
+    /// All ranks of a run as ranks of this process.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory or no thread for them.
+    pub fn start_threads(
+        ranks: u32,
+        arena: usize,
+        config: &Config,
+    ) -> Result<Vec<Self>, crate::error::EventsError> {
+        let nodes = crate::transport::Node::threads(ranks, arena)?;
+        nodes.into_iter().map(|node| Self::start(Box::new(node), config.clone())).collect()
+    }
+
+    /// Which rank this is.
+    pub fn rank(&self) -> RankNumber {
+        self.inner.transport.rank()
+    }
+
+    /// How many there are.
+    pub fn ranks(&self) -> u32 {
+        self.inner.transport.ranks()
+    }
+}
+
+impl fmt::Debug for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} of {}", self.rank(), self.ranks())
+    }
+}
+
+impl Inner {
+    fn rank(&self) -> RankNumber {
+        self.transport.rank()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Whether this thread runs a task of this rank.
+    fn in_task(&self) -> bool {
+        WORKER_OF.get() == std::ptr::from_ref(self).addr()
+    }
+
+    fn thread() -> u64 {
+        THREAD.with(|thread| *thread)
+    }
+
+    fn spawn(
+        inner: &Arc<Self>,
+        body: impl FnOnce(&Arc<Self>) + Send + 'static,
+    ) -> Result<(), crate::error::EventsError> {
+        let shared = Arc::clone(inner);
+        let name = format!("events-{}", inner.rank());
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            let mut body = Some(body);
+            let mut call = || {
+                if let Some(body) = body.take() {
+                    body(&shared);
+                }
+            };
+            match &shared.config.host {
+                Some(host) => host.around(&mut call),
+                None => call(),
+            }
+        });
+        lock(&inner.threads).push(thread.map_err(crate::error::EventsError::NoThread)?);
+        Ok(())
+    }
+
+    /// Adds a job at the end of the queue.
+    fn push(&self, job: Job) {
+        self.pending.fetch_add(1, Ordering::AcqRel);
+        self.ready.push(job);
+        self.notify();
+    }
+
+    /// Somebody without work looks at the queue again.
+    fn notify(&self) {
+        if !self.idle.ring(1) {
+            self.transport.wake();
+        }
+    }
+
+    /// Who looks for what arrives looks at the state again, too.
+    fn note_rest(&self) {
+        self.rests.fetch_add(1, Ordering::AcqRel);
+        self.transport.wake();
+    }
+
+    fn notify_all(&self) {
+        self.idle.ring(i32::MAX);
+        self.transport.wake();
+    }
+}

@@ -1,0 +1,240 @@
+//! The state of a rank that its threads change one at a time.
+
+use super::task::{Job, Label, Task, Work};
+use super::timers::{Timer, TimerKey, Timers};
+use super::waiter::Waiter;
+use super::{Inner, RANK_LOST};
+use crate::event::{Event, EventId, Lasting, Rank};
+use crate::locks::{Locks, Owner};
+use crate::matching::{Given, Matcher, Ready};
+use crate::payload::{Data, Payload};
+use crate::termination::{Detector, Quiet, Stage};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// A thread that waits, and what for.
+pub(super) struct Blocked {
+    pub waiter: Arc<Waiter>,
+    /// The lock; none, if it waits for events.
+    pub lock: Option<String>,
+    pub label: Option<Label>,
+}
+
+pub(super) struct State {
+    pub matcher: Matcher<Arc<Task>, Payload>,
+    pub detector: Detector,
+    pub locks: Locks,
+    pub timers: Timers,
+    /// What the program is at; none, while it runs.
+    pub stage: Option<Stage>,
+    pub blocked: BTreeMap<Owner, Blocked>,
+    /// Events received, by source.
+    pub received: Vec<u64>,
+    /// Events of which not all pieces are here, by source.
+    pub pieces: Vec<Option<Event<Vec<u8>>>>,
+    pub lost: Vec<bool>,
+    /// Whether the program ever asked for the loss of ranks.
+    pub expects_loss: bool,
+    pub activity: u64,
+    /// What could not be sent yet.
+    pub outbox: VecDeque<(Rank, Vec<u8>)>,
+    /// No wave before this time.
+    pub pause_until: Option<Instant>,
+    pub pause: Duration,
+    /// Kept, so that it is not allocated again and again.
+    pub ready: Vec<Ready<Arc<Task>, Payload>>,
+}
+
+impl State {
+    pub fn new(rank: Rank, ranks: u32) -> Self {
+        Self {
+            matcher: Matcher::default(),
+            detector: Detector::new(rank, ranks),
+            locks: Locks::default(),
+            timers: Timers::default(),
+            stage: None,
+            blocked: BTreeMap::new(),
+            received: vec![0; ranks as usize],
+            pieces: (0..ranks).map(|_| None).collect(),
+            lost: vec![false; ranks as usize],
+            expects_loss: false,
+            activity: 0,
+            outbox: VecDeque::new(),
+            pause_until: None,
+            pause: Duration::ZERO,
+            ready: Vec::new(),
+        }
+    }
+
+    /// Whether a task waits for events or a lock, or an event is unconsumed.
+    fn is_outstanding(&self) -> bool {
+        let waits_for_lock = |blocked: &Blocked| blocked.lock.is_some();
+        self.matcher.is_outstanding() || self.blocked.values().any(waits_for_lock)
+    }
+}
+
+impl Inner {
+    /// Gives an event to the matcher.
+    pub(super) fn deliver(&self, state: &mut State, event: Event<Payload>) {
+        state.activity += 1;
+        let mut ready = std::mem::take(&mut state.ready);
+        state.matcher.deliver(event, &mut ready);
+        self.enqueue(state, &mut ready);
+        state.ready = ready;
+    }
+
+    /// Puts a piece to those that came before; the last one completes the event.
+    pub(super) fn deliver_piece(&self, state: &mut State, piece: Event<Payload>, total: u64) {
+        let Event { source, id, lasting, payload } = piece;
+        let pieces = &mut state.pieces[source as usize];
+        let whole = pieces.get_or_insert_with(|| Event {
+            source,
+            id: id.clone(),
+            lasting,
+            payload: Vec::new(),
+        });
+        if whole.payload.is_empty()
+            && let Err(error) = whole.payload.try_reserve_exact(total as usize)
+        {
+            let what = format!("there is no memory for an event '{id}' of {total} bytes: {error}");
+            self.end(state, super::Ending::Broken(what));
+            return;
+        }
+        whole.payload.extend_from_slice(payload.bytes());
+        if whole.payload.len() as u64 >= total
+            && let Some(whole) = pieces.take()
+        {
+            let data = Data::Bytes(Arc::new(whole.payload));
+            let payload = Payload { kind: payload.kind, data };
+            state.received[source as usize] += 1;
+            self.deliver(state, Event { source, id, lasting, payload });
+        }
+    }
+
+    /// Puts tasks at the end of the queue, and lets threads go on that have what they wait for.
+    pub(super) fn enqueue(&self, state: &mut State, ready: &mut Vec<Ready<Arc<Task>, Payload>>) {
+        for Ready { task, given } in ready.drain(..) {
+            state.activity += 1;
+            match (&task.work, given) {
+                (Work::Wake(waiter), Given::Events(events)) => {
+                    waiter.fill(events);
+                    self.wake(state, waiter);
+                }
+                (_, given) => self.push(Job::Run(task, given)),
+            }
+        }
+    }
+
+    /// Lets a thread go on: a worker's in its turn, the program's at once.
+    pub(super) fn wake(&self, state: &mut State, waiter: &Arc<Waiter>) {
+        state.activity += 1;
+        if waiter.in_task {
+            self.push(Job::Resume(Arc::clone(waiter)));
+        } else {
+            state.stage = None;
+            waiter.wake();
+        }
+    }
+
+    /// Lets those go on who have the locks that they waited for.
+    pub(super) fn grant(&self, state: &mut State, granted: Vec<Owner>) {
+        for owner in granted {
+            if let Some(blocked) = state.blocked.get_mut(&owner) {
+                blocked.lock = None;
+                let waiter = Arc::clone(&blocked.waiter);
+                self.wake(state, &waiter);
+            }
+        }
+    }
+
+    /// How the rank stands, if it has nothing to do.
+    pub(super) fn quiet(&self, state: &State) -> Option<Quiet> {
+        let at = state.stage?;
+        if self.pending.load(Ordering::Acquire) > 0 || state.timers.holds() {
+            return None;
+        }
+        let alive = |rank: &usize| !state.lost[*rank];
+        let ranks = 0..self.sent.len();
+        Some(Quiet {
+            stage: at,
+            outstanding: state.is_outstanding(),
+            hopeful: state.timers.ticks(),
+            sent: ranks
+                .clone()
+                .filter(alive)
+                .map(|rank| self.sent[rank].load(Ordering::Acquire))
+                .sum(),
+            received: ranks.filter(alive).map(|rank| state.received[rank]).sum(),
+            activity: state.activity + self.called.load(Ordering::Acquire),
+        })
+    }
+
+    pub(super) fn add_timer(&self, state: &mut State, at: Instant, timer: Timer) -> TimerKey {
+        let key = state.timers.add(at, timer);
+        self.note_due(state);
+        key
+    }
+
+    fn note_due(&self, state: &State) {
+        let since_start = |at: Instant| at.saturating_duration_since(self.start).as_nanos() as u64;
+        self.due.store(state.timers.next().map_or(u64::MAX, since_start), Ordering::Release);
+    }
+
+    /// Does what is due; how much.
+    pub(super) fn fire_timers(&self) -> usize {
+        let due = self.due.load(Ordering::Acquire);
+        if due == u64::MAX || (self.start.elapsed().as_nanos() as u64) < due {
+            return 0;
+        }
+        let mut state = self.state();
+        let (now, mut count) = (Instant::now(), 0);
+        while let Some(((at, _), timer)) = state.timers.take_due(now) {
+            count += 1;
+            self.on_timer(&mut state, at, timer, now);
+        }
+        self.note_due(&state);
+        count
+    }
+
+    fn on_timer(&self, state: &mut State, at: Instant, timer: Timer, now: Instant) {
+        match timer {
+            Timer::Once(id) => self.deliver(state, self.own_event(id, Lasting::Once)),
+            Timer::Tick(id, period) => {
+                if !state.matcher.has_event(self.rank(), &id) {
+                    self.deliver(state, self.own_event(id.clone(), Lasting::Weak));
+                }
+                // Ticks that were missed are not made up for.
+                state.timers.add((at + period).max(now), Timer::Tick(id, period));
+            }
+            Timer::Expire(request, waiter) => {
+                let mut ready = Vec::new();
+                if state.matcher.withdraw(request, &mut ready) {
+                    self.wake(state, &waiter);
+                }
+                self.enqueue(state, &mut ready);
+            }
+        }
+    }
+
+    fn own_event(&self, id: EventId, lasting: Lasting) -> Event<Payload> {
+        Event { source: self.rank(), id, lasting, payload: Payload::default() }
+    }
+
+    /// A rank is gone.
+    pub(super) fn on_lost(&self, state: &mut State, rank: Rank) {
+        if std::mem::replace(&mut state.lost[rank as usize], true) {
+            return;
+        }
+        state.detector.on_lost(rank);
+        state.outbox.retain(|(target, _)| *target != rank);
+        if state.expects_loss {
+            let id = EventId::from(RANK_LOST);
+            let payload = Payload::default();
+            self.deliver(state, Event { source: rank, id, lasting: Lasting::Weak, payload });
+        } else {
+            self.end(state, super::Ending::Lost(rank));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A thread that waits, for events or for a lock.
+
+use super::task::Events;
+use crate::sync::lock;
+use crate::transport::futex;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Keeps its worker's place, and helps with progress.
+const HELPING: u32 = 0;
+/// Sleeps, and has given its place away.
+const PARKED: u32 = 1;
+/// May go on.
+const WOKEN: u32 = 2;
+
+/// A thread that waits.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    /// Whether it is a worker's, which runs something else meanwhile.
+    pub in_task: bool,
+    state: AtomicU32,
+    events: Mutex<Option<Events>>,
+}
+
+impl Waiter {
+    /// A thread that is about to wait.
+    pub fn new(in_task: bool) -> Self {
+        let state = if in_task { HELPING } else { PARKED };
+        Self { in_task, state: AtomicU32::new(state), events: Mutex::new(None) }
+    }
+
+    /// What it waited for.
+    pub fn fill(&self, events: Events) {
+        *lock(&self.events) = Some(events);
+    }
+
+    /// What it waited for, if it came.
+    pub fn take(&self) -> Option<Events> {
+        lock(&self.events).take()
+    }
+
+    /// Lets the thread go on; whether it sleeps, so that it needs a worker's place.
+    pub fn wake(&self) -> bool {
+        // Its partners are the loads below: what it waited for is there.
+        let before = self.state.swap(WOKEN, Ordering::AcqRel);
+        if before == PARKED {
+            futex::wake(&self.state, 1);
+        }
+        before == PARKED
+    }
+
+    /// Whether the thread may go on.
+    pub fn is_woken(&self) -> bool {
+        self.state.load(Ordering::Acquire) == WOKEN
+    }
+
+    /// The thread gives its place away and is about to sleep; false if it may go on instead.
+    pub fn park(&self) -> bool {
+        let order = Ordering::AcqRel;
+        self.state.compare_exchange(HELPING, PARKED, order, Ordering::Acquire).is_ok()
+    }
+
+    /// Sleeps until it may go on or `timeout` is over; whether it may go on.
+    pub fn sleep(&self, timeout: Option<Duration>) -> bool {
+        loop {
+            if self.is_woken() {
+                return true;
+            }
+            futex::wait(&self.state, PARKED, timeout);
+            if timeout.is_some() {
+                return self.is_woken();
+            }
+        }
+    }
+}

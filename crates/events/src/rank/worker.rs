@@ -1,0 +1,234 @@
+//! Workers: threads that run tasks, and look for what arrives when there are none.
+//!
+//! As many threads as there are workers have a *place*. A thread that waits inside of a task
+//! gives its place away, with the job to run there, and gets one back when its turn has come.
+
+use super::task::{Done, Job};
+use super::waiter::Waiter;
+use super::{HAS_LOCKS, Inner, Progress, Rank, WORKER_OF};
+use crate::error::Failure;
+use crate::matching::Given;
+use crate::sync::lock;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+/// A thread without a place.
+#[derive(Default)]
+pub(super) struct Spare {
+    gift: Mutex<Option<Job>>,
+    given: Condvar,
+}
+
+/// How many looks in a row before the processor is offered to others.
+const LOOKS: u32 = 16;
+
+/// What a thread with a place goes on with.
+pub(super) enum Next {
+    Job(Job),
+    /// What it waits for is there.
+    Woken,
+    Over,
+}
+
+impl Inner {
+    /// What a worker's thread does.
+    pub(super) fn work(self: &Arc<Self>, first: Option<Job>) {
+        WORKER_OF.set(Arc::as_ptr(self).addr());
+        let mut job = first;
+        loop {
+            job = match job {
+                None => match self.next(None) {
+                    Next::Job(job) => Some(job),
+                    Next::Woken | Next::Over => break,
+                },
+                Some(Job::Resume(waiter)) => {
+                    if waiter.wake() {
+                        match self.wait_for_place() {
+                            Some(job) => Some(job),
+                            None => break,
+                        }
+                    } else {
+                        self.notify_all();
+                        None
+                    }
+                }
+                Some(job) => {
+                    self.run(job);
+                    None
+                }
+            };
+        }
+        WORKER_OF.set(0);
+    }
+
+    /// Finds something to do, or sleeps until there is. `waiter` is who asks, if it waits.
+    pub(super) fn next(&self, waiter: Option<&Waiter>) -> Next {
+        let is_woken = || waiter.is_some_and(Waiter::is_woken);
+        let has_job = || !self.ready.is_empty() || self.has_returned.load(Ordering::Acquire);
+        let is_idle = || !has_job() && !self.is_over() && !is_woken();
+        let polls = self.config.progress == Progress::IdleWorker;
+        let nobody_polls = || polls && self.try_polling().is_some();
+        let (mut since, mut looks) = (None, 0);
+        loop {
+            if let Some(next) = self.next_at_once(waiter) {
+                if since.is_some() {
+                    // Another one takes over, if there is one.
+                    self.idle.ring(1);
+                }
+                return next;
+            }
+            let Some(polling) = polls.then(|| self.try_polling()).flatten() else {
+                // Who polls has to see that nothing is left to do.
+                if self.pending.load(Ordering::Acquire) == 0 {
+                    self.note_rest();
+                }
+                self.idle.sleep(&|| is_idle() && !nobody_polls(), None);
+                continue;
+            };
+            let first = *since.get_or_insert_with(Instant::now);
+            if self.poll() > 0 {
+                since = Some(Instant::now());
+                continue;
+            }
+            let rests = self.rests.load(Ordering::Acquire);
+            let again = self.settle();
+            if is_idle() && !self.looks_on(first, &mut looks) {
+                self.sleep_in_transport(&is_idle, rests, again);
+            }
+            drop(polling);
+        }
+    }
+
+    /// What there is to do without waiting.
+    fn next_at_once(&self, waiter: Option<&Waiter>) -> Option<Next> {
+        if self.is_over() {
+            return Some(Next::Over);
+        }
+        if waiter.is_some_and(Waiter::is_woken) {
+            return Some(Next::Woken);
+        }
+        Some(match (self.pop()?, waiter) {
+            (Job::Resume(other), Some(me)) if std::ptr::eq(me, &raw const *other) => {
+                other.wake();
+                Next::Woken
+            }
+            (job, _) => Next::Job(job),
+        })
+    }
+
+    pub(super) fn try_polling(&self) -> Option<std::sync::MutexGuard<'_, ()>> {
+        match self.polling.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Whether to look once more before sleeping.
+    fn looks_on(&self, since: Instant, looks: &mut u32) -> bool {
+        if self.config.spin.is_zero() {
+            return false;
+        }
+        *looks += 1;
+        if !looks.is_multiple_of(LOOKS) {
+            std::hint::spin_loop();
+            return true;
+        }
+        std::thread::yield_now();
+        since.elapsed() < self.config.spin
+    }
+
+    fn pop(&self) -> Option<Job> {
+        if self.has_returned.load(Ordering::Acquire) {
+            let mut returned = lock(&self.returned);
+            let job = returned.pop_front();
+            self.has_returned.store(!returned.is_empty(), Ordering::Release);
+            if job.is_some() {
+                return job;
+            }
+        }
+        self.ready.pop()
+    }
+
+    /// Runs a job in the place of a thread that waits; false if the thread may go on after all.
+    pub(super) fn give_place(self: &Arc<Self>, waiter: &Waiter, job: Job) -> bool {
+        if !waiter.park() {
+            lock(&self.returned).push_back(job);
+            self.has_returned.store(true, Ordering::Release);
+            self.notify();
+            return false;
+        }
+        let spare = lock(&self.spares).pop();
+        if let Some(spare) = spare {
+            *lock(&spare.gift) = Some(job);
+            spare.given.notify_one();
+        } else if let Err(error) = Self::spawn(self, |inner| inner.work(Some(job))) {
+            self.end(&mut self.state(), super::Ending::Broken(error.to_string()));
+        }
+        true
+    }
+
+    /// Sleeps until somebody gives its place away, with a job; none at the end of the run.
+    fn wait_for_place(&self) -> Option<Job> {
+        let spare = Arc::new(Spare::default());
+        lock(&self.spares).push(Arc::clone(&spare));
+        let mut gift = lock(&spare.gift);
+        loop {
+            if let Some(job) = gift.take() {
+                return Some(job);
+            }
+            if self.is_over() {
+                return None;
+            }
+            // The end may be told between the look and the sleep.
+            let step = Duration::from_millis(100);
+            let woken = spare.given.wait_timeout(gift, step);
+            gift = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    pub(super) fn wake_spares(&self) {
+        for spare in lock(&self.spares).iter() {
+            spare.given.notify_one();
+        }
+    }
+
+    fn run(self: &Arc<Self>, job: Job) {
+        let rank = Rank { inner: Arc::clone(self) };
+        let done = catch_unwind(AssertUnwindSafe(|| match job {
+            Job::Call(body) => body(&rank, Vec::new()),
+            Job::Run(task, Given::Events(events)) => task.run(&rank, events),
+            Job::Run(task, Given::All(id)) => {
+                let mut state = self.state();
+                let mut ready = Vec::new();
+                let events = state.matcher.gather(id, &mut ready);
+                self.enqueue(&mut state, &mut ready);
+                drop(state);
+                task.run(&rank, events)
+            }
+            Job::Resume(_) => Ok(()),
+        }));
+        self.finish_task(done.unwrap_or_else(|panic| Err(panic_text(&*panic))));
+    }
+
+    fn finish_task(&self, done: Done) {
+        if HAS_LOCKS.take() {
+            let mut state = self.state();
+            let mut granted = Vec::new();
+            state.locks.let_go(Self::thread(), &mut granted);
+            self.grant(&mut state, granted);
+        }
+        if let Err(failure) = done {
+            self.fail(failure);
+        }
+        self.pending.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Failure::text(&format!("it panicked: {}", text.unwrap_or("without a message")))
+}

@@ -1,0 +1,92 @@
+//! A wave at a time.
+
+use super::*;
+
+const QUIET: Quiet = Quiet {
+    stage: Stage::Ending,
+    outstanding: false,
+    hopeful: false,
+    sent: 0,
+    received: 0,
+    activity: 0,
+};
+
+/// Carries messages at once, with every rank quiet; what was concluded, after how many waves.
+fn settle(detectors: &mut [Detector], quiet: &[Quiet]) -> (Vec<Verdict>, u64) {
+    let mut verdicts = Vec::new();
+    for _ in 0..10 {
+        for rank in 0..detectors.len() {
+            let mut actions = Vec::new();
+            if detectors[rank].is_asked() && !detectors[0].lost.contains(&(rank as u32)) {
+                detectors[rank].advance(quiet[rank], &mut actions);
+            }
+            while let Some(action) = actions.pop() {
+                match action {
+                    Action::Conclude(verdict) => verdicts.push(verdict),
+                    Action::Pause => {}
+                    Action::Send(to, message) => {
+                        detectors[to as usize].on_message(rank as u32, message, &mut actions);
+                    }
+                }
+            }
+        }
+        if !verdicts.is_empty() {
+            break;
+        }
+    }
+    (verdicts, detectors.iter().map(|detector| detector.wave).max().unwrap())
+}
+
+fn ranks(count: u32) -> Vec<Detector> {
+    (0..count).map(|rank| Detector::new(rank, count)).collect()
+}
+
+#[test]
+fn one_rank_alone_needs_two_waves() {
+    assert_eq!(settle(&mut ranks(1), &[QUIET]), (vec![Verdict::Ended], 2));
+}
+
+#[test]
+fn all_quiet_ranks_end() {
+    let (verdicts, waves) = settle(&mut ranks(3), &[QUIET; 3]);
+    assert_eq!((verdicts, waves), (vec![Verdict::Ended; 3], 2));
+}
+
+#[test]
+fn an_event_on_its_way_keeps_the_run_alive() {
+    let sender = Quiet { sent: 1, ..QUIET };
+    assert_eq!(settle(&mut ranks(2), &[sender, QUIET]).0, []);
+    let receiver = Quiet { received: 1, ..QUIET };
+    assert_eq!(settle(&mut ranks(2), &[sender, receiver]).0, [Verdict::Ended; 2]);
+}
+
+#[test]
+fn who_drains_goes_on_and_who_waits_is_stuck() {
+    let draining = Quiet { stage: Stage::Draining, ..QUIET };
+    assert_eq!(settle(&mut ranks(2), &[QUIET, draining]).0, [Verdict::Drained; 2]);
+    let waiting = Quiet { stage: Stage::Waiting, ..QUIET };
+    assert_eq!(settle(&mut ranks(2), &[waiting, draining]).0, [Verdict::Stuck; 2]);
+    let outstanding = Quiet { outstanding: true, ..QUIET };
+    assert_eq!(settle(&mut ranks(2), &[QUIET, outstanding]).0, [Verdict::Stuck; 2]);
+    let hopeful = Quiet { hopeful: true, ..outstanding };
+    assert_eq!(settle(&mut ranks(2), &[QUIET, hopeful]).0, []);
+}
+
+#[test]
+fn a_lost_leader_is_followed_by_the_next() {
+    let mut detectors = ranks(3);
+    for detector in &mut detectors {
+        detector.on_lost(0);
+    }
+    assert!(detectors[1].is_asked() && !detectors[2].is_asked());
+    assert_eq!(settle(&mut detectors, &[QUIET; 3]).0, [Verdict::Ended; 2]);
+}
+
+#[test]
+fn answers_of_those_who_do_not_know_of_a_loss_do_not_count() {
+    let mut detectors = ranks(3);
+    detectors[0].on_lost(2);
+    assert_eq!(settle(&mut detectors[..2], &[QUIET; 2]).0, []);
+    detectors[1].on_lost(2);
+    assert_eq!(settle(&mut detectors[..2], &[QUIET; 2]).0, [Verdict::Ended; 2]);
+}

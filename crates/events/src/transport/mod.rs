@@ -1,0 +1,189 @@
+//! How events get from rank to rank: one small trait, and who implements it.
+
+mod arena;
+mod frame;
+pub(crate) mod futex;
+mod node;
+mod region;
+mod ring;
+mod sleep;
+
+pub use arena::Block;
+pub use node::{Layout, Node};
+pub use region::Region;
+pub use sleep::Bell;
+
+use crate::event::{Event, EventId, Lasting, Rank};
+use crate::payload::{Data, Payload};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a rank sends.
+#[derive(Debug)]
+pub enum Outgoing<'a> {
+    /// An event with its bytes.
+    Event {
+        /// Its identifier.
+        id: &'a EventId,
+        /// How long it lasts.
+        lasting: Lasting,
+        /// The type of its payload.
+        kind: u32,
+        /// Its payload, in pieces.
+        parts: &'a [&'a [u8]],
+    },
+    /// An event whose bytes lie where the target can read them, from [`Transport::place`].
+    Placed {
+        /// Its identifier.
+        id: &'a EventId,
+        /// How long it lasts.
+        lasting: Lasting,
+        /// The type of its payload.
+        kind: u32,
+        /// Its payload.
+        block: &'a Arc<Block>,
+    },
+    /// A piece of an event that is too large for one; the pieces of a rank come one after the
+    /// other.
+    Piece {
+        /// Its identifier.
+        id: &'a EventId,
+        /// How long it lasts.
+        lasting: Lasting,
+        /// The type of its payload.
+        kind: u32,
+        /// The bytes of all pieces.
+        total: u64,
+        /// Those of this one.
+        bytes: &'a [u8],
+    },
+    /// Something from runtime to runtime.
+    Control(&'a [u8]),
+}
+
+/// What arrives at a rank.
+#[derive(Debug)]
+pub enum Incoming {
+    /// An event.
+    Event(Event<Payload>),
+    /// A piece of an event: what it has of the payload, and the bytes of all pieces.
+    Piece(Event<Payload>, u64),
+    /// Something from runtime to runtime.
+    Control(Vec<u8>),
+    /// The rank is gone, and nothing comes from it any more.
+    Lost,
+}
+
+/// Why something was not sent.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// There is no room now: try again when the target has read.
+    #[error("there is no room for it now")]
+    Full,
+    /// It never fits: it can only go in pieces.
+    #[error("{nbytes} bytes do not fit into {limit}")]
+    TooLarge {
+        /// Its size in bytes.
+        nbytes: usize,
+        /// What there is, in bytes.
+        limit: usize,
+    },
+    /// The target is gone.
+    #[error("rank {0} is lost")]
+    Lost(Rank),
+    /// The system has no room for the memory that ranks share.
+    #[error("no {nbytes} bytes of memory for ranks to share: {source}")]
+    NoMemory {
+        /// How much was asked for.
+        nbytes: usize,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A descriptor is not of the memory that ranks share.
+    #[error("descriptor {fd} is not of {wanted} bytes of memory that ranks share")]
+    NotShared {
+        /// The descriptor.
+        fd: i32,
+        /// Bytes that there should be.
+        wanted: usize,
+    },
+    /// Something came that no rank sends.
+    #[error("a frame of {len} bytes is none of ours: {what}")]
+    BadFrame {
+        /// Its length.
+        len: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A connection failed.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// Carries events between the ranks of a run. What one rank sends to another arrives in order.
+///
+/// Any thread may send; one at a time polls or sleeps.
+pub trait Transport: Send + Sync {
+    /// Which rank this is.
+    fn rank(&self) -> Rank;
+
+    /// How many there are.
+    fn ranks(&self) -> u32;
+
+    /// Sends something to another rank, copying what it consists of.
+    ///
+    /// # Errors
+    ///
+    /// [`TransportError::Full`] if there is no room now; nothing was sent then.
+    fn send(&self, target: Rank, message: &Outgoing<'_>) -> Result<(), TransportError>;
+
+    /// The most bytes of a payload that [`Transport::send`] takes at once.
+    fn longest(&self) -> usize;
+
+    /// Copies a large payload to where all ranks can read it; `None` if there is no such place,
+    /// or the payload is too small for it to be worth it.
+    ///
+    /// # Errors
+    ///
+    /// [`TransportError::Full`] if there is no room now.
+    fn place(&self, parts: &[&[u8]]) -> Result<Option<Arc<Block>>, TransportError>;
+
+    /// Hands over what has arrived; how much that was. May hand over only some of it.
+    ///
+    /// # Errors
+    ///
+    /// If something came that no rank sends.
+    fn poll(&self, take: &mut dyn FnMut(Rank, Incoming)) -> Result<usize, TransportError>;
+
+    /// Sleeps until something may have arrived, [`Transport::wake`] was called, or `timeout` is
+    /// over, unless `is_idle` says at the last moment that there is something to do.
+    fn sleep(&self, is_idle: &dyn Fn() -> bool, timeout: Option<Duration>);
+
+    /// Wakes who sleeps, if somebody does.
+    fn wake(&self);
+
+    /// Sees to it that whoever was sent something looks for it.
+    fn flush(&self) {}
+
+    /// This rank is done: tells the others that it is not lost.
+    fn leave(&self) {}
+}
+
+fn total(parts: &[&[u8]]) -> usize {
+    parts.iter().map(|part| part.len()).sum()
+}
+
+/// Bytes in one piece, as a payload.
+pub(crate) fn gathered(kind: u32, parts: &[&[u8]]) -> Payload {
+    match parts {
+        [part] => Payload::copy(kind, part),
+        parts if total(parts) <= 32 => Payload::copy(kind, &parts.concat()),
+        parts => Payload { kind, data: Data::Bytes(Arc::new(parts.concat())) },
+    }
+}

@@ -1,0 +1,277 @@
+//! Ranks of one node: rings and arenas in memory that they share, be they threads or processes.
+
+use super::arena::{Arena, Block, Place};
+use super::frame;
+use super::region::Region;
+use super::ring::{self, Reader, Writer};
+use super::sleep::Bell;
+use super::{Incoming, Outgoing, Transport, TransportError, total};
+use crate::event::Rank;
+use crate::sync::lock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const PAGE: usize = 4096;
+/// What each rank has besides its rings and its arena: a bell, its state, what was let go.
+const CELL: usize = 256;
+const STATE: usize = 64;
+const FREED: usize = 128;
+/// How many frames of one rank are read before the next rank's turn.
+const TURN: usize = 128;
+const SMALLEST_RING: usize = 16 << 10;
+const LARGEST_RING: usize = 256 << 10;
+/// What all rings together may take, where there are many ranks.
+const ALL_RINGS: usize = 64 << 20;
+
+const ALIVE: u32 = 0;
+const LEFT: u32 = 1;
+const LOST: u32 = 2;
+
+/// What lies where in the memory that the ranks of a node share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    ranks: u32,
+    ring: usize,
+    arena: usize,
+}
+
+impl Layout {
+    /// For so many ranks, each of which may have `arena` bytes of large payloads on their way.
+    pub fn new(ranks: u32, arena: usize) -> Self {
+        let pairs = (ranks as usize).pow(2).max(1);
+        let share = (ALL_RINGS / pairs + 1).next_power_of_two() / 2;
+        let ring = share.clamp(SMALLEST_RING, LARGEST_RING);
+        Self { ranks, ring, arena: arena.max(ring).next_multiple_of(PAGE) }
+    }
+
+    /// Bytes of memory; taken only as they are touched.
+    pub fn nbytes(&self) -> usize {
+        self.arena_of(self.ranks)
+    }
+
+    fn cell(rank: Rank) -> usize {
+        rank as usize * CELL
+    }
+
+    fn losses(&self) -> usize {
+        Self::cell(self.ranks)
+    }
+
+    fn ring_of(&self, from: Rank, to: Rank) -> usize {
+        let number = from as usize * self.ranks as usize + to as usize;
+        Self::cell(self.ranks + 1) + number * ring::footprint(self.ring)
+    }
+
+    fn arena_of(&self, rank: Rank) -> usize {
+        let first = self.ring_of(self.ranks, 0).next_multiple_of(PAGE);
+        first + rank as usize * self.arena
+    }
+}
+
+/// One rank's part in the memory of a node.
+#[derive(Debug)]
+pub struct Node {
+    rank: Rank,
+    layout: Layout,
+    region: Arc<Region>,
+    writers: Vec<Mutex<Writer>>,
+    reading: Mutex<Reading>,
+    arena: Mutex<Arena>,
+    places: Vec<Place>,
+}
+
+#[derive(Debug)]
+struct Reading {
+    readers: Vec<Reader>,
+    /// Who was told to be lost.
+    lost: Vec<bool>,
+    losses: u32,
+}
+
+impl Node {
+    /// The part of `rank` in `region`, which is as `layout` says. There must be no other.
+    pub fn new(region: &Arc<Region>, layout: Layout, rank: Rank) -> Self {
+        let ring = |from, to| (Arc::clone(region), layout.ring_of(from, to), layout.ring);
+        let place = |rank| Place {
+            region: Arc::clone(region),
+            offset: layout.arena_of(rank),
+            len: layout.arena,
+            freed: Layout::cell(rank) + FREED,
+        };
+        let writer = |to| {
+            let (region, offset, capacity) = ring(rank, to);
+            Mutex::new(Writer::new(region, offset, capacity))
+        };
+        let reader = |from| {
+            let (region, offset, capacity) = ring(from, rank);
+            Reader::new(region, offset, capacity)
+        };
+        let ranks = layout.ranks;
+        let reading = Reading {
+            readers: (0..ranks).map(reader).collect(),
+            lost: vec![false; ranks as usize],
+            losses: 0,
+        };
+        Self {
+            rank,
+            layout,
+            region: Arc::clone(region),
+            writers: (0..ranks).map(writer).collect(),
+            reading: Mutex::new(reading),
+            arena: Mutex::new(Arena::new(place(rank))),
+            places: (0..ranks).map(place).collect(),
+        }
+    }
+
+    /// All ranks of a node, as threads of this process.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for them.
+    pub fn threads(ranks: u32, arena: usize) -> Result<Vec<Self>, TransportError> {
+        let layout = Layout::new(ranks, arena);
+        let region = Region::anonymous(layout.nbytes())?;
+        Ok((0..ranks).map(|rank| Self::new(&region, layout, rank)).collect())
+    }
+
+    /// Tells all ranks that one is lost, unless it has left; whether that was so. Called by who
+    /// watches over them.
+    pub fn lose(region: &Region, layout: Layout, rank: Rank) -> bool {
+        let state = word(region, Layout::cell(rank) + STATE);
+        let told = state.compare_exchange(ALIVE, LOST, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if told {
+            // Its partner is the load in `poll`: who sees the count sees the state.
+            word(region, layout.losses()).fetch_add(1, Ordering::Release);
+            for rank in 0..layout.ranks {
+                bell(region, rank).ring(i32::MAX);
+            }
+        }
+        told
+    }
+
+    fn word(&self, at: usize) -> &AtomicU32 {
+        word(&self.region, at)
+    }
+
+    fn bell(&self, rank: Rank) -> &Bell {
+        bell(&self.region, rank)
+    }
+
+    fn has_frames(&self, reading: &Reading) -> bool {
+        self.word(self.layout.losses()).load(Ordering::Relaxed) != reading.losses
+            || reading.readers.iter().any(Reader::has_frame)
+    }
+
+    fn push(&self, target: Rank, message: &Outgoing<'_>) -> Result<(), TransportError> {
+        let encoded = frame::encode(message);
+        let mut writer = lock(&self.writers[target as usize]);
+        encoded.with_parts(message, |parts| {
+            let len = total(parts);
+            if writer.push(parts) || (!writer.wait_for_room(len) && writer.push(parts)) {
+                return Ok(());
+            }
+            if len > writer.longest() {
+                return Err(TransportError::TooLarge { nbytes: len, limit: writer.longest() });
+            }
+            Err(TransportError::Full)
+        })
+    }
+}
+
+impl Transport for Node {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn ranks(&self) -> u32 {
+        self.layout.ranks
+    }
+
+    fn send(&self, target: Rank, message: &Outgoing<'_>) -> Result<(), TransportError> {
+        if self.word(Layout::cell(target) + STATE).load(Ordering::Relaxed) == LOST {
+            return Err(TransportError::Lost(target));
+        }
+        if let Outgoing::Placed { block, .. } = message {
+            block.hold();
+            self.push(target, message).inspect_err(|_| block.unhold())?;
+        } else {
+            self.push(target, message)?;
+        }
+        self.bell(target).ring(1);
+        Ok(())
+    }
+
+    fn longest(&self) -> usize {
+        // With what a frame has besides.
+        self.layout.ring / 4
+    }
+
+    fn place(&self, parts: &[&[u8]]) -> Result<Option<Arc<Block>>, TransportError> {
+        if total(parts) <= self.layout.ring / 16 {
+            return Ok(None);
+        }
+        lock(&self.arena).place(parts).map(|block| Some(Arc::new(block)))
+    }
+
+    fn poll(&self, take: &mut dyn FnMut(Rank, Incoming)) -> Result<usize, TransportError> {
+        let mut reading = lock(&self.reading);
+        // Its partner is the store in `lose`. Read before the rings: what a rank sent before it
+        // was lost is in them.
+        let losses = self.word(self.layout.losses()).load(Ordering::Acquire);
+        let mut count = 0;
+        for (source, reader) in (0..).zip(&mut reading.readers) {
+            let mut read = 0;
+            while read < TURN
+                && let Some(incoming) = reader
+                    .pop(|frame| frame::decode(source, frame, self.places.get(source as usize)))
+            {
+                take(source, incoming?);
+                read += 1;
+            }
+            if read > 0 && reader.release() {
+                self.bell(source).ring(i32::MAX);
+            }
+            count += read;
+        }
+        if losses != reading.losses && count == 0 {
+            reading.losses = losses;
+            for rank in 0..self.layout.ranks {
+                let state = self.word(Layout::cell(rank) + STATE).load(Ordering::Relaxed);
+                let told = &mut reading.lost[rank as usize];
+                if state == LOST && rank != self.rank && !std::mem::replace(told, true) {
+                    take(rank, Incoming::Lost);
+                    count += 1;
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    fn sleep(&self, is_idle: &dyn Fn() -> bool, timeout: Option<Duration>) {
+        let is_idle = || !self.has_frames(&lock(&self.reading)) && is_idle();
+        self.bell(self.rank).sleep(&is_idle, timeout);
+    }
+
+    fn wake(&self) {
+        self.bell(self.rank).ring(i32::MAX);
+    }
+
+    fn leave(&self) {
+        let state = self.word(Layout::cell(self.rank) + STATE);
+        // Who is told to be lost stays so: the others have been told.
+        let _ = state.compare_exchange(ALIVE, LEFT, Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
+
+fn word(region: &Region, at: usize) -> &AtomicU32 {
+    // SAFETY: in the region, aligned, and only ever used as an atomic.
+    unsafe { AtomicU32::from_ptr(region.at(at, 4).cast()) }
+}
+
+#[allow(clippy::cast_ptr_alignment)] // cells are aligned to 256 bytes
+fn bell(region: &Region, rank: Rank) -> &Bell {
+    let at = region.at(Layout::cell(rank), size_of::<Bell>());
+    // SAFETY: in the region, aligned, zeros at first, and only ever used as a bell.
+    unsafe { &*at.cast::<Bell>() }
+}

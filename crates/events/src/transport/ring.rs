@@ -1,0 +1,277 @@
+//! Frames from one rank to another through memory that they share.
+//!
+//! One writes, one reads. The writer owns `tail`, the reader `head`; both only grow. Frames are a
+//! word with their length, and their bytes, rounded up to whole words; none wraps around the end:
+//! what is left there is skipped.
+
+use super::region::Region;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+const WORD: usize = 8;
+const TAIL: usize = 0;
+const HEAD: usize = 128;
+const WAITING: usize = 256;
+/// Bytes before those of the frames: the writer's and the reader's words do not share a line.
+const HEADER: usize = 384;
+/// Instead of a length: the rest up to the end is skipped.
+const SKIP: u64 = u64::MAX;
+
+/// Bytes of memory that a ring of `capacity` takes.
+pub const fn footprint(capacity: usize) -> usize {
+    HEADER + capacity
+}
+
+/// Where a ring lies.
+#[derive(Clone, Debug)]
+struct Place {
+    region: Arc<Region>,
+    offset: usize,
+    capacity: usize,
+}
+
+impl Place {
+    fn new(region: Arc<Region>, offset: usize, capacity: usize) -> Self {
+        assert!(capacity.is_power_of_two() && offset.is_multiple_of(WORD));
+        region.at(offset, footprint(capacity));
+        Self { region, offset, capacity }
+    }
+
+    fn counter(&self, at: usize) -> &AtomicU64 {
+        // SAFETY: in the region, aligned, and only ever used as an atomic.
+        unsafe { AtomicU64::from_ptr(self.region.at(self.offset + at, 8).cast()) }
+    }
+
+    fn waiting(&self) -> &AtomicU32 {
+        // SAFETY: as above.
+        unsafe { AtomicU32::from_ptr(self.region.at(self.offset + WAITING, 4).cast()) }
+    }
+
+    fn word(&self, position: u64) -> *mut u64 {
+        let at = (position as usize) & (self.capacity - 1);
+        self.region.at(self.offset + HEADER + at, WORD).cast()
+    }
+
+    fn bytes(&self, position: u64, len: usize) -> *mut u8 {
+        let at = (position as usize) & (self.capacity - 1);
+        self.region.at(self.offset + HEADER + at, len)
+    }
+
+    /// Bytes from a position to the end.
+    fn left(&self, position: u64) -> usize {
+        self.capacity - ((position as usize) & (self.capacity - 1))
+    }
+}
+
+/// The end that writes.
+#[derive(Debug)]
+pub struct Writer {
+    place: Place,
+    tail: u64,
+    /// `head` as it was last seen.
+    head: u64,
+}
+
+/// The end that reads.
+#[derive(Debug)]
+pub struct Reader {
+    place: Place,
+    head: u64,
+    tail: u64,
+}
+
+impl Writer {
+    /// The writing end of the ring at `offset`. There must be no other.
+    pub fn new(region: Arc<Region>, offset: usize, capacity: usize) -> Self {
+        let place = Place::new(region, offset, capacity);
+        let (tail, head) = (load(place.counter(TAIL)), load(place.counter(HEAD)));
+        Self { place, tail, head }
+    }
+
+    /// The longest frame that a ring takes.
+    pub fn longest(&self) -> usize {
+        self.place.capacity / 2 - WORD
+    }
+
+    /// Writes a frame that consists of `parts`; false if there is no room for it now.
+    pub fn push(&mut self, parts: &[&[u8]]) -> bool {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let needed = WORD + len.next_multiple_of(WORD);
+        let left = self.place.left(self.tail);
+        let skipped = if left < needed { left } else { 0 };
+        if !self.has_room(skipped + needed) {
+            return false;
+        }
+        // SAFETY: between `tail` and `head + capacity` the bytes are the writer's alone, and a
+        // frame does not reach past the end.
+        unsafe {
+            if skipped > 0 {
+                self.place.word(self.tail).write(SKIP);
+                self.tail += skipped as u64;
+            }
+            self.place.word(self.tail).write(len as u64);
+            let mut to = if len > 0 {
+                self.place.bytes(self.tail + WORD as u64, len)
+            } else {
+                std::ptr::null_mut()
+            };
+            for part in parts.iter().filter(|part| !part.is_empty()) {
+                std::ptr::copy_nonoverlapping(part.as_ptr(), to, part.len());
+                to = to.add(part.len());
+            }
+        }
+        self.tail += needed as u64;
+        // Its partner is the load in `Reader::pop`: the frame is whole when it is seen.
+        self.place.counter(TAIL).store(self.tail, Ordering::Release);
+        true
+    }
+
+    /// Tells the reader that somebody waits for room; whether that is still so.
+    pub fn wait_for_room(&mut self, len: usize) -> bool {
+        self.place.waiting().store(1, Ordering::Relaxed);
+        // Its partner is in `Reader::was_awaited`: either the reader sees the mark, or we see its
+        // `head`.
+        fence(Ordering::SeqCst);
+        let needed = WORD + len.next_multiple_of(WORD);
+        !self.has_room(needed + self.place.left(self.tail).min(needed))
+    }
+
+    fn has_room(&mut self, needed: usize) -> bool {
+        let fits = |head: u64| self.tail + needed as u64 <= head + self.place.capacity as u64;
+        if fits(self.head) {
+            return true;
+        }
+        // Its partner is the store in `Reader::release`: what was there has been read.
+        self.head = load(self.place.counter(HEAD));
+        fits(self.head)
+    }
+}
+
+impl Reader {
+    /// The reading end of the ring at `offset`. There must be no other.
+    pub fn new(region: Arc<Region>, offset: usize, capacity: usize) -> Self {
+        let place = Place::new(region, offset, capacity);
+        let (tail, head) = (load(place.counter(TAIL)), load(place.counter(HEAD)));
+        Self { place, head, tail }
+    }
+
+    /// Whether there is a frame.
+    pub fn has_frame(&self) -> bool {
+        load(self.place.counter(TAIL)) != self.head
+    }
+
+    /// Reads the next frame, if there is one.
+    pub fn pop<R>(&mut self, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        if self.head == self.tail {
+            self.tail = load(self.place.counter(TAIL));
+            if self.head == self.tail {
+                return None;
+            }
+        }
+        // SAFETY: between `head` and `tail` the bytes are written and the reader's alone; a frame
+        // does not reach past the end.
+        let (len, bytes) = unsafe {
+            if self.place.word(self.head).read() == SKIP {
+                self.head += self.place.left(self.head) as u64;
+            }
+            let len = self.place.word(self.head).read() as usize;
+            let bytes: &[u8] = if len == 0 {
+                &[]
+            } else {
+                std::slice::from_raw_parts(self.place.bytes(self.head + WORD as u64, len), len)
+            };
+            (len, bytes)
+        };
+        let result = read(bytes);
+        self.head += (WORD + len.next_multiple_of(WORD)) as u64;
+        Some(result)
+    }
+
+    /// Gives the writer back what has been read; whether it waits for that.
+    pub fn release(&mut self) -> bool {
+        // Its partner is the load in `Writer::has_room`.
+        self.place.counter(HEAD).store(self.head, Ordering::Release);
+        // Its partner is in `Writer::wait_for_room`.
+        fence(Ordering::SeqCst);
+        self.place.waiting().load(Ordering::Relaxed) != 0
+            && self.place.waiting().swap(0, Ordering::Relaxed) != 0
+    }
+}
+
+fn load(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Acquire)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ring(capacity: usize) -> (Writer, Reader) {
+        let region = Region::anonymous(footprint(capacity)).unwrap();
+        (Writer::new(Arc::clone(&region), 0, capacity), Reader::new(region, 0, capacity))
+    }
+
+    fn pop(reader: &mut Reader) -> Option<Vec<u8>> {
+        let frame = reader.pop(<[u8]>::to_vec);
+        reader.release();
+        frame
+    }
+
+    #[test]
+    fn frames_come_out_as_they_went_in() {
+        let (mut writer, mut reader) = ring(256);
+        for round in 0..1_000_usize {
+            let frame: Vec<u8> = (0..round % 100).map(|byte| byte as u8).collect();
+            let (left, right) = frame.split_at(frame.len() / 3);
+            assert!(writer.push(&[left, &[], right]));
+            assert!(reader.has_frame());
+            assert_eq!(pop(&mut reader), Some(frame));
+        }
+        assert_eq!(pop(&mut reader), None);
+    }
+
+    #[test]
+    fn a_full_ring_says_so_and_hears_of_room() {
+        let (mut writer, mut reader) = ring(256);
+        let mut pushed = 0;
+        while writer.push(&[&[7; 40]]) {
+            pushed += 1;
+        }
+        assert_eq!(pushed, 5);
+        assert!(writer.wait_for_room(40));
+        reader.pop(|_| ());
+        assert!(reader.release() && !reader.release());
+        assert!(writer.push(&[&[8; 8]]));
+        assert_eq!(std::iter::from_fn(|| pop(&mut reader)).count(), 5);
+    }
+
+    const COUNT: u64 = if cfg!(miri) { 300 } else { 300_000 };
+
+    #[test]
+    fn two_threads_lose_and_swap_nothing() {
+        let (mut writer, mut reader) = ring(1024);
+        let sending = std::thread::spawn(move || {
+            for number in 0..COUNT {
+                let padding = vec![number as u8; (number % 97) as usize];
+                while !writer.push(&[&number.to_le_bytes(), &padding]) {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        let mut expected = 0;
+        while expected < COUNT {
+            let seen = reader.pop(|frame| {
+                assert_eq!(frame[..8], expected.to_le_bytes());
+                assert_eq!(frame.len() as u64, 8 + expected % 97);
+                assert!(frame[8..].iter().all(|&byte| byte == expected as u8));
+            });
+            reader.release();
+            match seen {
+                Some(()) => expected += 1,
+                None => std::thread::yield_now(),
+            }
+        }
+        sending.join().unwrap();
+        assert!(!reader.has_frame());
+    }
+}

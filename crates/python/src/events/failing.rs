@@ -1,0 +1,65 @@
+//! Errors of the core as those of Python, and exceptions as failures that travel.
+
+use super::host::PythonHost;
+use super::words::cached;
+use freestone_events::{EventsError, Failure};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict};
+
+/// An exception, pickled with where it comes from.
+const PICKLED: u32 = 1;
+
+/// Which of `freestone.errors` an error is.
+fn slug(error: &EventsError) -> &'static str {
+    match error {
+        EventsError::TaskFailed { .. } => "rank-failed",
+        EventsError::RankLost { .. } => "rank-lost",
+        EventsError::Stuck { .. } => "run-stuck",
+        EventsError::Over | EventsError::Interrupted => "run-over",
+        EventsError::NoSuchRank { .. } | EventsError::LongId { .. } => "bad-event",
+        EventsError::InTask { .. } => "in-task",
+        EventsError::Timeout { .. } | EventsError::NoRoom { .. } => "event-timeout",
+        EventsError::NotHeld(_) => "lock-not-held",
+        EventsError::Transport(_) | EventsError::NoThread(_) => "transport",
+    }
+}
+
+/// The exception for an error.
+pub fn exception(py: Python<'_>, error: &EventsError, host: &PythonHost) -> PyErr {
+    if let (EventsError::Interrupted, Some(signal)) = (error, host.take_signal()) {
+        return signal;
+    }
+    make(py, error).unwrap_or_else(|failed| failed)
+}
+
+fn make(py: Python<'_>, error: &EventsError) -> PyResult<PyErr> {
+    static REMOTE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static LOCAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if let EventsError::TaskFailed { rank, failure: Failure { kind: PICKLED, bytes } } = error {
+        let decode = cached(py, &REMOTE, "freestone.events.failing", "decode")?;
+        return Ok(PyErr::from_value(decode.call1((*rank, PyBytes::new(py, bytes)))?));
+    }
+    let fields = PyDict::new(py);
+    if let EventsError::RankLost { rank } | EventsError::TaskFailed { rank, .. } = error {
+        fields.set_item("rank", *rank)?;
+    }
+    if let EventsError::Stuck { report } = error {
+        fields.set_item("report", report)?;
+    }
+    let make = cached(py, &LOCAL, "freestone.errors.events", "make")?;
+    Ok(PyErr::from_value(make.call1((slug(error), error.to_string(), fields))?))
+}
+
+/// An exception that a task raised, as what ends the run on all ranks.
+pub fn failure(py: Python<'_>, error: &PyErr, label: &str) -> Failure {
+    static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let encoded = cached(py, &CELL, "freestone.events.failing", "encode").and_then(|encode| {
+        let bytes = encode.call1((error.clone_ref(py).into_value(py), label))?;
+        Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
+    });
+    match encoded {
+        Ok(bytes) => Failure { kind: PICKLED, bytes },
+        Err(_) => Failure::text(&error.to_string()),
+    }
+}

@@ -1,0 +1,14 @@
+//! Events: ranks, what they exchange, and the memory that they share.
+
+mod buffer;
+mod event;
+mod failing;
+mod host;
+mod memory;
+mod rank;
+mod words;
+
+pub use buffer::EventBuffer;
+pub use event::Event;
+pub use memory::EventMemory;
+pub use rank::{EventRank, current_rank, set_current_rank};

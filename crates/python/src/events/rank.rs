@@ -1,0 +1,341 @@
+//! A rank, for `freestone.events.Rank`.
+
+use super::event::Event;
+use super::failing;
+use super::host::PythonHost;
+use super::words::{self, Encoded, Held};
+use freestone_events::matching::Mode;
+use freestone_events::rank::Done;
+use freestone_events::transport::{Layout, Node, Region};
+use freestone_events::{
+    Config, EventId, EventsError, Lasting, Payload, Progress, Rank, Submit, Target,
+};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::cell::RefCell;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// How often a program that is at its end looks for signals.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+thread_local! {
+    /// The `freestone.events.Rank` whose program or task this thread runs.
+    static CURRENT: RefCell<Option<Py<PyAny>>> = const { RefCell::new(None) };
+}
+
+/// A rank of a run.
+#[pyclass(frozen, module = "freestone._native")]
+pub struct EventRank {
+    rank: Rank,
+    host: Arc<PythonHost>,
+    /// What tasks see as their rank.
+    owner: Arc<OnceLock<Py<PyAny>>>,
+}
+
+/// The rank whose program or task this thread runs.
+#[pyfunction]
+pub fn current_rank(py: Python<'_>) -> Option<Py<PyAny>> {
+    CURRENT.with_borrow(|current| current.as_ref().map(|rank| rank.clone_ref(py)))
+}
+
+/// Says whose program this thread runs.
+#[pyfunction]
+#[pyo3(signature = (rank))]
+pub fn set_current_rank(rank: Option<Py<PyAny>>) {
+    CURRENT.set(rank);
+}
+
+fn seconds(value: Option<f64>) -> PyResult<Option<Duration>> {
+    let convert = |value| {
+        Duration::try_from_secs_f64(value)
+            .map_err(|_| PyValueError::new_err(format!("{value} s is no time to wait")))
+    };
+    value.map(convert).transpose()
+}
+
+struct Settings {
+    workers: usize,
+    thread: bool,
+    spin_us: u64,
+    stuck_s: Option<f64>,
+}
+
+impl Settings {
+    fn config(&self, host: &Arc<PythonHost>) -> PyResult<Config> {
+        Ok(Config {
+            workers: self.workers,
+            progress: if self.thread { Progress::Thread } else { Progress::IdleWorker },
+            spin: Duration::from_micros(self.spin_us),
+            stuck: seconds(self.stuck_s)?,
+            host: Some(Arc::clone(host) as _),
+            ..Config::default()
+        })
+    }
+}
+
+impl EventRank {
+    fn start(node: Node, settings: &Settings) -> PyResult<Self> {
+        let host = Arc::new(PythonHost::default());
+        let rank = Rank::start(Box::new(node), settings.config(&host)?)
+            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        Ok(Self { rank, host, owner: Arc::new(OnceLock::new()) })
+    }
+
+    fn raise(&self, py: Python<'_>, error: &EventsError) -> PyErr {
+        failing::exception(py, error, &self.host)
+    }
+
+    fn dependencies(
+        &self,
+        on: Vec<(Bound<'_, PyAny>, String)>,
+    ) -> PyResult<Vec<freestone_events::Dependency>> {
+        words::dependencies(on, self.rank.rank(), self.rank.ranks())
+    }
+
+    fn fire_parts(
+        &self,
+        py: Python<'_>,
+        target: &Target,
+        id: &EventId,
+        lasting: Lasting,
+        encoded: &Encoded<'_>,
+    ) -> Result<(), EventsError> {
+        let fire =
+            |kind, parts: &[&[u8]]| py.detach(|| self.rank.fire(target, id, lasting, kind, parts));
+        match encoded {
+            Encoded::None => fire(words::NONE, &[]),
+            Encoded::Word(kind, word) => fire(*kind, &[word]),
+            Encoded::Bytes(bytes) => fire(words::BYTE, &[bytes.as_bytes()]),
+            Encoded::Text(text) => fire(words::TEXT, &[text.to_string_lossy().as_bytes()]),
+            Encoded::Pieces(kind, pieces) => {
+                let parts: Vec<&[u8]> = pieces.iter().map(bytes_of).collect();
+                fire(*kind, &parts)
+            }
+        }
+    }
+}
+
+/// The bytes of a buffer, which `freestone.events.payload` gives in one piece.
+fn bytes_of(buffer: &PyBuffer<u8>) -> &[u8] {
+    // SAFETY: the buffer is held, and whoever changes it while it is fired has a race of their
+    // own, as with any copy of it.
+    unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) }
+}
+
+/// Calls a task's function, with one argument for each event.
+fn call(
+    function: &Py<PyAny>,
+    owner: &OnceLock<Py<PyAny>>,
+    label: &str,
+    events: Vec<freestone_events::Event<Payload>>,
+) -> Done {
+    Python::attach(|py| {
+        CURRENT.with_borrow_mut(|current| {
+            if current.is_none() {
+                *current = owner.get().map(|owner| owner.clone_ref(py));
+            }
+        });
+        let called = PyTuple::new(py, events.into_iter().map(Event::new))
+            .and_then(|events| function.bind(py).call1(events));
+        called.map(drop).map_err(|error| failing::failure(py, &error, label))
+    })
+}
+
+#[pymethods]
+impl EventRank {
+    /// A rank of those that share the memory behind a descriptor.
+    #[staticmethod]
+    #[pyo3(signature = (fd, rank, ranks, *, arena, workers, thread, spin_us, stuck_s))]
+    #[allow(clippy::too_many_arguments)] // as Python gives them
+    fn open(
+        fd: i32,
+        rank: u32,
+        ranks: u32,
+        arena: usize,
+        workers: usize,
+        thread: bool,
+        spin_us: u64,
+        stuck_s: Option<f64>,
+    ) -> PyResult<Self> {
+        let layout = Layout::new(ranks, arena);
+        let region = Region::open(fd, layout.nbytes())
+            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        let settings = Settings { workers, thread, spin_us, stuck_s };
+        Self::start(Node::new(&region, layout, rank), &settings)
+    }
+
+    /// All ranks of a run, in this process.
+    #[staticmethod]
+    #[pyo3(signature = (ranks, *, arena, workers, thread, spin_us, stuck_s))]
+    fn threads(
+        ranks: u32,
+        arena: usize,
+        workers: usize,
+        thread: bool,
+        spin_us: u64,
+        stuck_s: Option<f64>,
+    ) -> PyResult<Vec<Self>> {
+        let settings = Settings { workers, thread, spin_us, stuck_s };
+        let nodes =
+            Node::threads(ranks, arena).map_err(|error| PyOSError::new_err(error.to_string()))?;
+        nodes.into_iter().map(|node| Self::start(node, &settings)).collect()
+    }
+
+    /// Says what tasks see as their rank.
+    fn set_owner(&self, owner: Py<PyAny>) {
+        // Said once, by the constructor of what it is.
+        let _ = self.owner.set(owner);
+    }
+
+    #[getter]
+    fn rank(&self) -> u32 {
+        self.rank.rank()
+    }
+
+    #[getter]
+    fn ranks(&self) -> u32 {
+        self.rank.ranks()
+    }
+
+    #[pyo3(signature = (function, on, *, persistent, greedy, name, label))]
+    #[allow(clippy::too_many_arguments)] // as Python gives them
+    fn submit(
+        &self,
+        py: Python<'_>,
+        function: Py<PyAny>,
+        on: Vec<(Bound<'_, PyAny>, String)>,
+        persistent: bool,
+        greedy: bool,
+        name: Option<String>,
+        label: String,
+    ) -> PyResult<()> {
+        let on = self.dependencies(on)?;
+        let mode = Mode { persistent, greedy };
+        let (owner, label) = (Arc::clone(&self.owner), Arc::<str>::from(label));
+        let submit = Submit { on, mode, name, label: Some(Arc::clone(&label)) };
+        let submitted = if persistent {
+            let body = move |_: &Rank, events| call(&function, &owner, &label, events);
+            self.rank.submit_many(submit, body)
+        } else {
+            let body = move |_: &Rank, events| call(&function, &owner, &label, events);
+            self.rank.submit(submit, body)
+        };
+        submitted.map_err(|error| self.raise(py, &error))
+    }
+
+    #[pyo3(signature = (target, id, data, persistent, by_reference))]
+    fn fire(
+        &self,
+        py: Python<'_>,
+        target: &Bound<'_, PyAny>,
+        id: &str,
+        data: &Bound<'_, PyAny>,
+        persistent: bool,
+        by_reference: bool,
+    ) -> PyResult<()> {
+        let target = words::target(target, self.rank.rank(), self.rank.ranks())?;
+        let id = EventId::from(id);
+        let lasting = if persistent { Lasting::Persistent } else { Lasting::Once };
+        let fired = if by_reference {
+            if target != Target::Rank(self.rank.rank()) {
+                let text = "by_reference: only an event to SELF can carry the object itself";
+                return Err(PyValueError::new_err(text));
+            }
+            let held = Held(data.clone().unbind());
+            let payload = Payload::value(words::ADDRESS, Arc::new(held));
+            py.detach(|| self.rank.fire_own(&id, lasting, payload))
+        } else {
+            let encoded = words::encode(data)?;
+            self.fire_parts(py, &target, &id, lasting, &encoded)
+        };
+        fired.map_err(|error| self.raise(py, &error))
+    }
+
+    #[pyo3(signature = (on, timeout_s=None))]
+    fn wait(
+        &self,
+        py: Python<'_>,
+        on: Vec<(Bound<'_, PyAny>, String)>,
+        timeout_s: Option<f64>,
+    ) -> PyResult<Vec<Event>> {
+        let (on, timeout) = (self.dependencies(on)?, seconds(timeout_s)?);
+        let events = py.detach(|| self.rank.wait(on, timeout));
+        let events = events.map_err(|error| self.raise(py, &error))?;
+        Ok(events.into_iter().map(Event::new).collect())
+    }
+
+    fn retrieve_any(
+        &self,
+        py: Python<'_>,
+        on: Vec<(Bound<'_, PyAny>, String)>,
+    ) -> PyResult<Vec<(usize, Event)>> {
+        let on = self.dependencies(on)?;
+        let found = self.rank.retrieve_any(&on).map_err(|error| self.raise(py, &error))?;
+        Ok(found.into_iter().map(|(index, event)| (index, Event::new(event))).collect())
+    }
+
+    fn lock(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        py.detach(|| self.rank.lock(name)).map_err(|error| self.raise(py, &error))
+    }
+
+    fn try_lock(&self, name: &str) -> bool {
+        self.rank.try_lock(name)
+    }
+
+    fn unlock(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.rank.unlock(name).map_err(|error| self.raise(py, &error))
+    }
+
+    fn after(&self, delay_s: f64, id: &str) -> PyResult<()> {
+        self.rank.after(seconds(Some(delay_s))?.unwrap_or_default(), &id.into());
+        Ok(())
+    }
+
+    fn every(&self, period_s: f64, id: &str) -> PyResult<()> {
+        self.rank.every(seconds(Some(period_s))?.unwrap_or_default(), &id.into());
+        Ok(())
+    }
+
+    fn stop(&self, id: &str) -> usize {
+        self.rank.stop(&id.into())
+    }
+
+    fn is_submitted(&self, name: &str) -> bool {
+        self.rank.is_submitted(name)
+    }
+
+    fn remove(&self, name: &str) -> usize {
+        self.rank.remove(name)
+    }
+
+    fn drain(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.rank.drain()).map_err(|error| self.raise(py, &error))
+    }
+
+    fn report(&self) -> String {
+        self.rank.report()
+    }
+
+    /// Ends the run on all ranks with what the program raised.
+    fn fail(&self, py: Python<'_>, error: Bound<'_, PyAny>, label: &str) {
+        let failure = failing::failure(py, &PyErr::from_value(error), label);
+        py.detach(|| self.rank.fail(failure));
+    }
+
+    /// Waits for the end of the run; what persistent tasks still hold.
+    fn finish(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        loop {
+            let ended = py.detach(|| self.rank.wait_end(Some(SIGNALS)));
+            if ended.map_err(|error| self.raise(py, &error))? {
+                break;
+            }
+            py.check_signals()?;
+        }
+        let summary = py.detach(|| self.rank.finish());
+        let summary = summary.map_err(|error| self.raise(py, &error))?;
+        Ok(summary.held.iter().map(ToString::to_string).collect())
+    }
+}

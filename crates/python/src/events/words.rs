@@ -1,0 +1,134 @@
+//! From Python's words to the core's: sources, targets, payloads.
+
+use freestone_events::{Dependency, EventId, Source, Target};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyFloat, PyInt, PyString};
+
+/// This rank.
+const OWN: i64 = -1;
+/// Every rank.
+const ALL: i64 = -2;
+/// Any rank.
+const ANY: i64 = -3;
+
+/// Types of payloads; the first six are those of the C header.
+pub const NONE: u32 = 0;
+pub const LONG: u32 = 2;
+pub const DOUBLE: u32 = 4;
+pub const BYTE: u32 = 5;
+pub const ADDRESS: u32 = 6;
+pub const TEXT: u32 = 17;
+
+/// A Python object that is passed by reference.
+pub struct Held(pub Py<PyAny>);
+
+/// Something of a module, looked up once.
+pub fn cached<'py>(
+    py: Python<'py>,
+    cell: &'static PyOnceLock<Py<PyAny>>,
+    module: &str,
+    attribute: &str,
+) -> PyResult<&'py Bound<'py, PyAny>> {
+    let value = cell
+        .get_or_try_init(py, || Ok::<_, PyErr>(py.import(module)?.getattr(attribute)?.unbind()))?;
+    Ok(value.bind(py))
+}
+
+fn no_rank(number: i64, ranks: u32) -> PyErr {
+    let last = ranks - 1;
+    PyValueError::new_err(format!(
+        "there is no rank {number}: the run has {ranks}, from 0 to {last}"
+    ))
+}
+
+/// A rank, or `SELF`.
+fn rank_of(number: i64, own: u32, ranks: u32) -> PyResult<u32> {
+    match u32::try_from(number) {
+        Ok(rank) if rank < ranks => Ok(rank),
+        _ if number == OWN => Ok(own),
+        _ => Err(no_rank(number, ranks)),
+    }
+}
+
+fn group(value: &Bound<'_, PyAny>, own: u32, ranks: u32) -> PyResult<Vec<u32>> {
+    let numbers: Vec<i64> = value.extract()?;
+    numbers.into_iter().map(|number| rank_of(number, own, ranks)).collect()
+}
+
+/// At whom an event is fired: a rank, `SELF`, `ALL`, or a sequence of ranks.
+pub fn target(value: &Bound<'_, PyAny>, own: u32, ranks: u32) -> PyResult<Target> {
+    if !value.is_instance_of::<PyInt>() {
+        return group(value, own, ranks).map(Target::Group);
+    }
+    match value.extract()? {
+        ALL => Ok(Target::All),
+        number => rank_of(number, own, ranks).map(Target::Rank),
+    }
+}
+
+/// Dependencies: pairs of a source (a rank, `SELF`, `ANY`, `ALL`, or a sequence of ranks) and an
+/// identifier.
+pub fn dependencies(
+    pairs: Vec<(Bound<'_, PyAny>, String)>,
+    own: u32,
+    ranks: u32,
+) -> PyResult<Vec<Dependency>> {
+    let mut on = Vec::with_capacity(pairs.len());
+    for (source, id) in pairs {
+        let id = EventId::from(id.as_str());
+        if !source.is_instance_of::<PyInt>() {
+            let from = |rank| Dependency { source: Source::Rank(rank), id: id.clone() };
+            on.extend(group(&source, own, ranks)?.into_iter().map(from));
+            continue;
+        }
+        match source.extract()? {
+            ALL => on.extend(Dependency::all(ranks, &id)),
+            ANY => on.push(Dependency { source: Source::Any, id }),
+            number => {
+                on.push(Dependency { source: Source::Rank(rank_of(number, own, ranks)?), id });
+            }
+        }
+    }
+    Ok(on)
+}
+
+fn encoder(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    cached(py, &CELL, "freestone.events.payload", "encode")
+}
+
+/// A value as bytes, in pieces.
+pub enum Encoded<'py> {
+    None,
+    Word(u32, [u8; 8]),
+    Bytes(Bound<'py, PyBytes>),
+    Text(Bound<'py, PyString>),
+    Pieces(u32, Vec<PyBuffer<u8>>),
+}
+
+/// Encodes a value: numbers, text and bytes here, all else by `freestone.events.payload`.
+pub fn encode<'py>(value: &Bound<'py, PyAny>) -> PyResult<Encoded<'py>> {
+    if value.is_none() {
+        return Ok(Encoded::None);
+    }
+    if value.is_exact_instance_of::<PyInt>()
+        && let Ok(number) = value.extract::<i64>()
+    {
+        return Ok(Encoded::Word(LONG, number.to_le_bytes()));
+    }
+    if value.is_exact_instance_of::<PyFloat>() {
+        return Ok(Encoded::Word(DOUBLE, value.extract::<f64>()?.to_le_bytes()));
+    }
+    if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        return Ok(Encoded::Bytes(bytes.clone()));
+    }
+    if let Ok(text) = value.cast_exact::<PyString>() {
+        return Ok(Encoded::Text(text.clone()));
+    }
+    let (kind, pieces): (u32, Vec<PyBuffer<u8>>) =
+        encoder(value.py())?.call1((value,))?.extract()?;
+    Ok(Encoded::Pieces(kind, pieces))
+}

@@ -1,0 +1,1 @@
+"""RS-TriPhoton: events with three photons, skimmed with all columns and merged."""

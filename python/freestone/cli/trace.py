@@ -1,0 +1,35 @@
+"""Sum up a run's trace, or write it in another format."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from freestone.cli.output import Output
+from freestone.errors import FileMissingError
+
+__all__ = ["configure", "execute"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Describe the words of this command."""
+    parser.add_argument("trace", metavar="TRACE", help="written by trace=... or FREESTONE_TRACE")
+    parser.add_argument(
+        "--perfetto", metavar="FILE", help="write it for ui.perfetto.dev or chrome://tracing"
+    )
+
+
+def execute(arguments: argparse.Namespace, output: Output) -> int:
+    """Read the trace and say what is in it."""
+    if not os.path.isfile(arguments.trace):
+        raise FileMissingError(arguments.trace)
+    from freestone.observe import perfetto, trace
+
+    records = trace.read(arguments.trace)
+    told = str(trace.summary(records))
+    data = {"records": len(records), "summary": told}
+    if arguments.perfetto is not None:
+        data["events"] = perfetto.write(arguments.perfetto, records)
+        told += f"\n{data['events']:,} events are in {arguments.perfetto}"
+    output.show(data, lambda: told)
+    return 0

@@ -1,0 +1,40 @@
+"""Exceptions on their way from rank to rank. Called by the native half."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from typing import Any
+
+import cloudpickle
+
+from freestone.errors.events import RankFailedError
+
+
+def encode(error: BaseException, label: str) -> bytes:
+    """Encode an exception with its traceback and the task that raised it."""
+    text = "".join(traceback.format_exception(error))
+    try:
+        pickled = cloudpickle.dumps(error)
+        pickle.loads(pickled)
+    except Exception:
+        pickled = b""
+    return pickle.dumps((pickled, f"{type(error).__name__}: {error}", text, label))
+
+
+def decode(rank: int, data: bytes) -> BaseException:
+    """Give back the exception that `encode` was given, with a note that says where it is from."""
+    pickled, summary, text, label = pickle.loads(data)
+    error = _unpickled(pickled)
+    if error is None:
+        error = RankFailedError(f"{label!r} of rank {rank} raised {summary}", rank=rank)
+    error.add_note(f"raised by {label!r} on rank {rank}\n{text}")
+    return error
+
+
+def _unpickled(data: bytes) -> BaseException | None:
+    try:
+        error: Any = pickle.loads(data) if data else None
+    except Exception:
+        return None
+    return error if isinstance(error, BaseException) else None

@@ -1,0 +1,59 @@
+"""How a program ended on one rank."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from freestone import _native
+from freestone.errors.events import EventsError
+from freestone.events.rank import Rank
+
+
+@dataclass
+class Outcome:
+    """How a program ended on one rank.
+
+    `own` tells whether the error is this rank's program's own; `left` lists what persistent tasks
+    still held.
+    """
+
+    value: Any = None
+    error: BaseException | None = None
+    own: bool = False
+    left: list[str] = field(default_factory=list)
+
+
+def carry_out(rank: Rank, main: Callable[..., Any], args: tuple[Any, ...]) -> Outcome:
+    """Run `main` as a rank, and wait for the end of the run."""
+    native = rank._native
+    _native.set_current_rank(rank)
+    outcome = Outcome()
+    try:
+        outcome.value = main(rank, *args)
+        outcome.left = native.finish()
+    except KeyboardInterrupt as error:
+        print(f"interrupted\n{rank.report()}", file=sys.stderr, flush=True)
+        outcome = _failed(rank, error)
+    except BaseException as error:
+        outcome = _failed(rank, error)
+    finally:
+        _native.set_current_rank(None)
+    return outcome
+
+
+def _failed(rank: Rank, error: BaseException) -> Outcome:
+    # An error of the run comes from elsewhere, or is told to everyone anyway.
+    own = not isinstance(error, EventsError) and not _is_remote(error)
+    rank._native.fail(error, "main")
+    try:
+        rank._native.finish()
+    except BaseException:
+        return Outcome(error=error, own=own)
+    return Outcome(error=error, own=own)
+
+
+def _is_remote(error: BaseException) -> bool:
+    return any(note.startswith("raised by ") for note in getattr(error, "__notes__", ()))

@@ -1,0 +1,95 @@
+"""What events carry, as bytes: arrays without a copy on the way in, all else by pickle.
+
+Called by the native half for what it does not do itself (numbers, text, bytes). The kinds up to 6
+are those of the C header.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import struct
+from typing import Any
+
+import cloudpickle
+import numpy as np
+
+INT, LONG, FLOAT, DOUBLE = 1, 2, 3, 4
+ARRAY, PICKLE = 16, 18
+ALIGNMENT = 64
+_TYPES = {INT: np.int32, LONG: np.int64, FLOAT: np.float32, DOUBLE: np.float64}
+_HEAD = struct.Struct("<II")
+_LENGTH = struct.Struct("<Q")
+
+
+def encode(value: Any) -> tuple[int, list[Any]]:
+    """Encode a value: its kind, and buffers of bytes that belong one after the other.
+
+    A NumPy array costs one copy, by the transport. Anything else is pickled with protocol 5, large
+    buffers in it (arrays, Arrow tables) out of band.
+    """
+    if type(value) is np.ndarray and not value.dtype.hasobject and value.dtype.names is None:
+        return ARRAY, _array(value)
+    return PICKLE, _pickle(value)
+
+
+def decode(kind: int, buffer: Any) -> Any:
+    """Decode what `encode` or a program in C gave. Arrays are read-only views of `buffer`."""
+    if kind == ARRAY:
+        return _read_array(memoryview(buffer))
+    if kind == PICKLE:
+        return _read_pickle(memoryview(buffer))
+    if kind in _TYPES:
+        numbers = np.frombuffer(buffer, dtype=_TYPES[kind])
+        return numbers.item() if numbers.size == 1 else numbers
+    return memoryview(buffer)
+
+
+def _array(array: np.ndarray[Any, Any]) -> list[Any]:
+    order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    head = f"{array.dtype.str} {order} {' '.join(map(str, array.shape))}".encode()
+    size = _HEAD.size + len(head)
+    padding = bytes(-size % ALIGNMENT)
+    flat = array.ravel(order="F" if order == "F" else "C").view(np.uint8)
+    return [_HEAD.pack(len(head), len(padding)) + head + padding, flat]
+
+
+def _read_array(view: memoryview) -> np.ndarray[Any, Any]:
+    length, padding = _HEAD.unpack_from(view)
+    dtype, order, *shape = bytes(view[_HEAD.size : _HEAD.size + length]).decode().split()
+    start = _HEAD.size + length + padding
+    flat = np.frombuffer(view[start:], dtype=np.dtype(dtype))
+    return flat.reshape([int(size) for size in shape], order="F" if order == "F" else "C")
+
+
+def _pickle(value: Any) -> list[Any]:
+    buffers: list[pickle.PickleBuffer] = []
+    try:
+        stream = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        buffers.clear()
+        file = io.BytesIO()
+        cloudpickle.CloudPickler(file, protocol=5, buffer_callback=buffers.append).dump(value)
+        stream = file.getvalue()
+    raw = [buffer.raw() for buffer in buffers]
+    sizes = [len(stream), *(len(part) for part in raw)]
+    head = _LENGTH.pack(len(sizes)) + b"".join(map(_LENGTH.pack, sizes)) + stream
+    pieces: list[Any] = [head]
+    position = len(head)
+    for part in raw:
+        pieces += [bytes(-position % ALIGNMENT), part]
+        position += -position % ALIGNMENT + len(part)
+    return pieces
+
+
+def _read_pickle(view: memoryview) -> Any:
+    (count,) = _LENGTH.unpack_from(view)
+    sizes = [_LENGTH.unpack_from(view, 8 * index + 8)[0] for index in range(count)]
+    start = 8 * count + 8
+    position = start + sizes[0]
+    buffers = []
+    for size in sizes[1:]:
+        position += -position % ALIGNMENT
+        buffers.append(view[position : position + size])
+        position += size
+    return pickle.loads(view[start : start + sizes[0]], buffers=buffers)

@@ -1,0 +1,58 @@
+"""What the process of a rank does."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import signal
+from typing import Any
+
+import cloudpickle
+
+from freestone import _native
+from freestone.errors.events import RankFailedError
+from freestone.events.outcome import Outcome, carry_out
+from freestone.events.rank import Rank
+
+_PR_SET_PDEATHSIG = 1
+
+
+def work(job: dict[str, Any]) -> None:
+    """Run the program as the rank that `job` describes, and write down how it ended."""
+    _die_with(job["parent"])
+    size = os.fstat(job["program"]).st_size
+    native = _native.EventRank.open(job["memory"], job["rank"], job["ranks"], **job["settings"])
+    rank = Rank(native)
+    try:
+        main, args = pickle.loads(os.pread(job["program"], size, 0))
+    except BaseException as error:
+        outcome = _refused(rank, error)
+    else:
+        outcome = carry_out(rank, main, args)
+    os.write(job["result"], _pickled(outcome, rank.id))
+
+
+def _die_with(parent: int) -> None:
+    """End with the process that watches over the run."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _refused(rank: Rank, error: BaseException) -> Outcome:
+    def main(_rank: Rank) -> None:
+        raise error
+
+    return carry_out(rank, main, ())
+
+
+def _pickled(outcome: Outcome, rank: int) -> bytes:
+    try:
+        pickled = cloudpickle.dumps(outcome)
+        pickle.loads(pickled)
+        return bytes(pickled)
+    except Exception as error:
+        problem = outcome.error or error
+        text = f"what rank {rank} ended with can't be sent: {type(problem).__name__}: {problem}"
+        return pickle.dumps(Outcome(error=RankFailedError(text, rank=rank), own=True))

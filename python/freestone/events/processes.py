@@ -1,0 +1,145 @@
+"""Ranks that are processes of this machine: starting them, and watching over them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+
+from freestone import _native
+from freestone.errors import NotSerializableError
+from freestone.errors.events import RankLostError
+from freestone.events.outcome import Outcome
+
+GRACE_S = 10.0
+"""How long the others may take to end after one has failed."""
+
+_CODE = (
+    "import json, sys; job = json.loads(sys.argv[1]); sys.path[:] = job['path']; "
+    "from freestone.events.process import work; work(job)"
+)
+
+
+class Processes:
+    """The processes of a run."""
+
+    def __init__(self, ranks: int, settings: dict[str, Any]) -> None:
+        self._ranks = ranks
+        self._settings = settings
+        self._memory = _native.EventMemory(ranks, arena=settings["arena"])
+        self._started: dict[int, subprocess.Popen[bytes]] = {}
+        self._results = [os.memfd_create(f"rank-{rank}") for rank in range(ranks)]
+        self._outcomes = [Outcome() for _ in range(ranks)]
+        self._lost: set[int] = set()
+
+    def run(self, main: Callable[..., Any], args: tuple[Any, ...]) -> list[Outcome]:
+        """Run `main` as every rank; how each one ended."""
+        program = _memory_file("main", _pickled(main, args))
+        try:
+            for rank in range(self._ranks):
+                self._start(rank, program)
+            self._watch()
+            self._forgive()
+        finally:
+            self._kill()
+            for descriptor in (program, *self._results):
+                os.close(descriptor)
+        return self._outcomes
+
+    def _start(self, rank: int, program: int) -> None:
+        job = {
+            "rank": rank,
+            "ranks": self._ranks,
+            "memory": self._memory.fd,
+            "program": program,
+            "result": self._results[rank],
+            "settings": self._settings,
+            "path": sys.path,
+            "parent": os.getpid(),
+        }
+        self._started[rank] = subprocess.Popen(
+            [sys.executable, "-c", _CODE, json.dumps(job)],
+            pass_fds=(self._memory.fd, program, self._results[rank]),
+            stdin=subprocess.DEVNULL,
+        )
+
+    def _watch(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            for rank, process in self._started.items():
+                selector.register(os.pidfd_open(process.pid), selectors.EVENT_READ, rank)
+            try:
+                self._await_all(selector, None)
+            except KeyboardInterrupt:
+                # The ranks were interrupted too; each says what it waited for.
+                self._await_all(selector, time.monotonic() + GRACE_S)
+                raise
+            finally:
+                for key in list(selector.get_map().values()):
+                    os.close(key.fd)
+
+    def _await_all(self, selector: selectors.BaseSelector, end: float | None) -> None:
+        while selector.get_map():
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                return
+            for key, _ in selector.select(left):
+                selector.unregister(key.fd)
+                os.close(key.fd)
+                if self._on_exit(key.data) and end is None:
+                    end = time.monotonic() + GRACE_S
+
+    def _on_exit(self, rank: int) -> bool:
+        """Note how a rank ended; whether the others are to end soon."""
+        code = self._started[rank].wait()
+        size = os.fstat(self._results[rank]).st_size
+        if size and code == 0:
+            self._outcomes[rank] = pickle.loads(os.pread(self._results[rank], size, 0))
+            return self._outcomes[rank].error is not None
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
+        error = RankLostError(f"rank {rank} is lost: its process {how}", rank=rank)
+        self._outcomes[rank] = Outcome(error=error, own=True)
+        if self._memory.lose(rank):
+            self._lost.add(rank)
+        return False
+
+    def _forgive(self) -> None:
+        """Take the errors of lost ranks away, if there were others and all of them went on."""
+        others = [outcome for rank, outcome in enumerate(self._outcomes) if rank not in self._lost]
+        if others and all(outcome.error is None for outcome in others):
+            for rank in self._lost:
+                self._outcomes[rank] = Outcome()
+
+    def _kill(self) -> None:
+        for process in self._started.values():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+def _pickled(main: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+    try:
+        return bytes(cloudpickle.dumps((main, args)))
+    except Exception as error:
+        raise NotSerializableError(
+            what="function",
+            where="main or an argument",
+            kind=type(error).__name__,
+            label=getattr(main, "__qualname__", repr(main)),
+            reason=f"{error}; threads=True needs no sending",
+        ) from error
+
+
+def _memory_file(name: str, content: bytes) -> int:
+    descriptor = os.memfd_create(name)
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(content)
+    return descriptor

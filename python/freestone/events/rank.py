@@ -1,0 +1,241 @@
+"""A rank, as its program and its tasks see it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from freestone import _native
+from freestone._native import Event
+from freestone.events.task import Function, label_of
+
+SELF: Final = -1
+"""This rank, as a source or a target."""
+
+ALL: Final = -2
+"""Every rank, this one included: as a source, one event of each; as a target, a broadcast."""
+
+ANY: Final = -3
+"""Any rank, whichever is first, as a source."""
+
+RANK_LOST: Final = "rank_lost"
+"""The event from a rank that is lost, for programs that have ever asked for it."""
+
+Ranks = int | Sequence[int]
+Dependencies = Iterable[tuple[Ranks, str]]
+
+
+class Rank:
+    """A rank of a run. Programs get theirs from `run`; tasks ask `current`.
+
+    Attributes
+    ----------
+    id : int
+        Its number, from 0.
+    size : int
+        How many ranks the run has.
+    """
+
+    __slots__ = ("_native", "id", "size")
+
+    def __init__(self, native: _native.EventRank) -> None:
+        self._native = native
+        self.id: int = native.rank
+        self.size: int = native.ranks
+        native.set_owner(self)
+
+    def __repr__(self) -> str:
+        return f"<Rank {self.id} of {self.size}>"
+
+    def submit(
+        self,
+        function: Function,
+        on: Dependencies = (),
+        *,
+        persistent: bool = False,
+        greedy: bool = False,
+        name: str | None = None,
+        then: str | None = None,
+    ) -> None:
+        """Submit a task, to run here when its events are there. Never waits.
+
+        Parameters
+        ----------
+        function : callable
+            Called with one `Event` for each dependency, in their order; a dependency on `ALL` or on
+            a sequence of ranks is one for each of these.
+        on : iterable of (source, str)
+            The events that it needs: from a rank, `SELF`, `ANY`, `ALL` or a sequence of ranks, with
+            this identifier. Without any it runs at once. Tasks consume in the order in which they
+            are submitted.
+        persistent : bool
+            It stays and runs whenever its dependencies are met, several times at once if they are.
+            The end of the run does not wait for it.
+        greedy : bool
+            One call takes all events that are there, at least one for each dependency.
+        name : str, optional
+            By what `is_submitted` and `remove` find it.
+        then : str, optional
+            The event that is fired at this rank when a call ends, with what it returned.
+
+        Raises
+        ------
+        ValueError
+            If a source is no rank of the run.
+        RunOverError
+            If the run is over.
+
+        Notes
+        -----
+        Costs time and memory for each of its dependencies, however many other tasks wait (paper,
+        section II-A).
+        """
+        called = getattr(function, "function", function)
+        label = name or label_of(function)
+        if then is not None:
+            called = functools.partial(_call_then, self, called, then)
+        self._native.submit(
+            called, list(on), persistent=persistent, greedy=greedy, name=name, label=label
+        )
+
+    def fire(
+        self,
+        target: Ranks,
+        id: str,
+        data: Any = None,
+        *,
+        persistent: bool = False,
+        by_reference: bool = False,
+    ) -> None:
+        """Fire an event: copies what it carries, and goes on.
+
+        Parameters
+        ----------
+        target : int or sequence of int
+            A rank, `SELF`, `ALL`, or several ranks.
+        id : str
+            Its identifier, at most 4096 bytes.
+        data : optional
+            What it carries. NumPy arrays of any shape and dtype (no objects), numbers, text and
+            bytes go as they are, all else is pickled. The target gets arrays as read-only views of
+            where they arrived: on one node that is where they were written, without another copy.
+        persistent : bool
+            It is fired again, at its target, each time it is consumed.
+        by_reference : bool
+            It carries the object itself; only to `SELF`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such rank.
+        EventTimeoutError
+            If the target had no room for 60 s.
+
+        Notes
+        -----
+        Events from one thread to one rank keep their order (paper, section II-B). When the target
+        has no room, takes in what arrives here until it has.
+        """
+        self._native.fire(target, id, data, persistent, by_reference)
+
+    def wait(self, on: Dependencies, timeout_s: float | None = None) -> list[Event]:
+        """Wait for events; they come in the order of the dependencies.
+
+        In a task, its locks are let go meanwhile and its worker runs other tasks (paper, section
+        IV-B).
+
+        Parameters
+        ----------
+        on : iterable of (source, str)
+            As in `submit`.
+        timeout_s : float, optional
+            For how many seconds at most.
+
+        Returns
+        -------
+        list of Event
+
+        Raises
+        ------
+        EventTimeoutError
+            If they did not come in time; those that did are there for others.
+        RunStuckError
+            If they can't come any more.
+        """
+        return self._native.wait(list(on), timeout_s)
+
+    def retrieve_any(self, on: Dependencies) -> list[tuple[int, Event]]:
+        """Take events that are there, at most one for each dependency, without waiting.
+
+        Returns
+        -------
+        list of (int, Event)
+            Each with the index of its dependency.
+        """
+        return self._native.retrieve_any(list(on))
+
+    def lock(self, name: str) -> None:
+        """Take a lock of this rank, waiting for it. The end of the task lets go of it."""
+        self._native.lock(name)
+
+    def try_lock(self, name: str) -> bool:
+        """Take a lock if no other task has it; whether this one has it now."""
+        return self._native.try_lock(name)
+
+    def unlock(self, name: str) -> None:
+        """Let go of a lock."""
+        self._native.unlock(name)
+
+    def after(self, delay_s: float, id: str) -> None:
+        """Fire an event at this rank in `delay_s` seconds; the run does not end before."""
+        self._native.after(delay_s, id)
+
+    def every(self, period_s: float, id: str) -> None:
+        """Fire an event at this rank every `period_s` seconds, if the last one was consumed."""
+        self._native.every(period_s, id)
+
+    def stop(self, id: str) -> int:
+        """Stop what `every` began; how many clocks that were."""
+        return self._native.stop(id)
+
+    def is_submitted(self, name: str) -> bool:
+        """Tell whether a task of this name waits for events."""
+        return self._native.is_submitted(name)
+
+    def remove(self, name: str) -> int:
+        """Remove the tasks of this name that are not ready; how many.
+
+        Events that they have taken go to others, or wait.
+        """
+        return self._native.remove(name)
+
+    def drain(self) -> None:
+        """Wait until nothing is left to do on any rank, and go on.
+
+        Every rank has to call it, or be at its end. Not for tasks.
+        """
+        self._native.drain()
+
+    def report(self) -> str:
+        """Say what waits on this rank, and for what."""
+        return self._native.report()
+
+
+def current() -> Rank:
+    """Return the rank whose program or task calls this.
+
+    Raises
+    ------
+    RuntimeError
+        Outside of a run.
+    """
+    rank = _native.current_rank()
+    if rank is None:
+        raise RuntimeError("no rank runs here: call this in the program or a task of ev.run()")
+    found: Rank = rank
+    return found
+
+
+def _call_then(rank: Rank, function: Function, then: str, *events: Event) -> None:
+    rank.fire(SELF, then, function(*events))

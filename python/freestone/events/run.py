@@ -1,0 +1,150 @@
+"""Running a program as ranks: processes of this machine, or threads of this process."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from freestone import _native
+from freestone.errors import ConfigurationError
+from freestone.errors.events import EventsLeftWarning, RunStuckError
+from freestone.events.outcome import Outcome, carry_out
+from freestone.events.processes import Processes
+from freestone.events.rank import Rank
+from freestone.events.settings import resolve
+
+Main = Callable[..., Any]
+
+
+def run(
+    main: Main,
+    ranks: int = 2,
+    *,
+    args: Sequence[Any] = (),
+    threads: bool = False,
+    workers: int | None = None,
+    progress: str | None = None,
+    spin_us: int | None = None,
+    arena: int | str | None = None,
+    stuck_s: float | None = None,
+) -> list[Any]:
+    """Run a program as several ranks, and wait for its end.
+
+    The run ends when on every rank `main` has returned, no task that is not persistent waits or
+    runs, and every event has been delivered and consumed (paper, section II-E).
+
+    Parameters
+    ----------
+    main : callable
+        Called on every rank with its `Rank` and `args`.
+    ranks : int
+        How many ranks.
+    args : sequence
+        More arguments for `main`, the same on every rank.
+    threads : bool
+        Ranks are threads of this process, which share its memory and its interpreter; processes
+        otherwise, which get `main` pickled.
+    workers : int, optional
+        How many tasks of a rank run at the same time; 1 by default.
+    progress : {"worker", "thread"}, optional
+        Who looks for what arrives: a worker that has nothing else to do (the default), or a thread
+        of its own.
+    spin_us : int, optional
+        For how many microseconds a rank looks for something to do before it sleeps; 50 by default,
+        0 if there are more ranks than processors.
+    arena : int or str, optional
+        How much memory large events of one rank may take until they are consumed, ``"1GiB"`` by
+        default. It is taken as it is used.
+    stuck_s : float, optional
+        After how many seconds without any progress each rank says on stderr what waits, and for
+        what; never by default.
+
+    Returns
+    -------
+    list
+        What `main` returned on each rank; None for a rank that was lost, if the others went on.
+
+    Raises
+    ------
+    Exception
+        What a task or `main` raised, with a note that names rank and task. The run ends with it
+        on all ranks.
+    RunStuckError
+        If all ranks are idle and tasks wait for events that nobody will fire; with what waits.
+    RankLostError
+        If a rank died and no task had asked for `RANK_LOST`.
+
+    Notes
+    -----
+    What is not given is taken from the environment: ``FREESTONE_EVENTS_WORKERS``, ``..._PROGRESS``,
+    ``..._SPIN_US``, ``..._ARENA`` and ``..._STUCK_S``.
+
+    Examples
+    --------
+    >>> def main(rank):
+    ...     rank.fire((rank.id + 1) % rank.size, "token", rank.id)
+    ...     return rank.wait([(ANY, "token")])[0].data
+    >>> from freestone.events import ANY
+    >>> run(main, ranks=3, threads=True)
+    [2, 0, 1]
+    """
+    if ranks < 1:
+        raise ConfigurationError(f"ranks={ranks}: must be at least 1", key="ranks", origin="ranks")
+    given = {
+        "workers": workers,
+        "progress": progress,
+        "spin_us": spin_us,
+        "arena": arena,
+        "stuck_s": stuck_s,
+    }
+    settings = resolve(given, ranks)
+    if threads:
+        outcomes = _run_threads(main, tuple(args), ranks, settings.native())
+    else:
+        outcomes = Processes(ranks, settings.native()).run(main, tuple(args))
+    return _results(outcomes)
+
+
+def _run_threads(
+    main: Main, args: tuple[Any, ...], ranks: int, settings: dict[str, Any]
+) -> list[Outcome]:
+    natives = _native.EventRank.threads(ranks, **settings)
+    outcomes = [Outcome() for _ in natives]
+
+    def work(index: int) -> None:
+        outcomes[index] = carry_out(Rank(natives[index]), main, args)
+
+    others = [threading.Thread(target=work, args=(index,)) for index in range(1, ranks)]
+    for thread in others:
+        thread.start()
+    work(0)
+    for thread in others:
+        thread.join()
+    return outcomes
+
+
+def _results(outcomes: list[Outcome]) -> list[Any]:
+    errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+    if errors:
+        raise _first(outcomes, errors)
+    left = [text for outcome in outcomes for text in outcome.left]
+    if left:
+        warnings.warn(
+            "the run ended with events that persistent tasks had taken and for which the others "
+            f"never came: {', '.join(left[:10])}",
+            EventsLeftWarning,
+            stacklevel=3,
+        )
+    return [outcome.value for outcome in outcomes]
+
+
+def _first(outcomes: list[Outcome], errors: list[BaseException]) -> BaseException:
+    own = [outcome.error for outcome in outcomes if outcome.own and outcome.error is not None]
+    stuck = [error for error in errors if isinstance(error, RunStuckError)]
+    if not own and len(stuck) == len(errors):
+        report = "\n".join(error.report for error in stuck)
+        message = str(stuck[0]).split("\n", 1)[0]
+        return RunStuckError(f"{message}\n{report}", report=report)
+    return (own or errors)[0]

@@ -1,0 +1,83 @@
+"""How ranks run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from freestone.errors import ConfigurationError
+from freestone.units import parse_nbytes
+
+PREFIX = "FREESTONE_EVENTS_"
+PROGRESS = ("worker", "thread")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How ranks run; see `freestone.events.run`."""
+
+    workers: int = 1
+    progress: str = "worker"
+    spin_us: int = 50
+    arena: int = 1 << 30
+    stuck_s: float | None = None
+
+    def native(self) -> dict[str, Any]:
+        """Return them as the native half wants them."""
+        return {
+            "arena": self.arena,
+            "workers": self.workers,
+            "thread": self.progress == "thread",
+            "spin_us": self.spin_us,
+            "stuck_s": self.stuck_s,
+        }
+
+
+def resolve(
+    given: Mapping[str, Any], ranks: int, environment: Mapping[str, str] = os.environ
+) -> Settings:
+    """Return settings: what was given, then the environment, then what suits the machine."""
+    cores = len(os.sched_getaffinity(0))
+    found: dict[str, Any] = {"spin_us": 50 if ranks <= cores else 0}
+    for key, parse in _PARSERS.items():
+        variable = PREFIX + key.upper()
+        origin, value = (key, given.get(key))
+        if value is None:
+            origin, value = (variable, environment.get(variable))
+        if value is not None:
+            found[key] = _parsed(parse, key, value, origin)
+    return Settings(**found)
+
+
+def _parsed(parse: Any, key: str, value: Any, origin: str) -> Any:
+    try:
+        return parse(value)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{key}={value!r}: {error}", key=key, origin=origin) from None
+
+
+def _at_least(least: float, kind: Any) -> Any:
+    def parse(value: Any) -> Any:
+        number = kind(value)
+        if number < least:
+            raise ValueError(f"must be at least {least:g}")
+        return number
+
+    return parse
+
+
+def _progress(value: str) -> str:
+    if value not in PROGRESS:
+        raise ValueError(f"must be one of {', '.join(PROGRESS)}")
+    return value
+
+
+_PARSERS: dict[str, Any] = {
+    "workers": _at_least(1, int),
+    "progress": _progress,
+    "spin_us": _at_least(0, int),
+    "arena": parse_nbytes,
+    "stuck_s": _at_least(0.01, float),
+}

@@ -1,0 +1,16 @@
+"""Dask graphs on a cluster.
+
+``cluster.get`` is a scheduler for Dask: ``x.compute(scheduler=cluster.get)``, or for all that
+follows ``dask.config.set(scheduler=cluster.get)``.
+"""
+
+from __future__ import annotations
+
+from freestone.cluster import offer_get
+from freestone.graph.reducers import associative
+from freestone.graph.running import get
+from freestone.graph.stack import Stack
+
+__all__ = ["Stack", "associative", "get"]
+
+offer_get(get)

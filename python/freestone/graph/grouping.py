@@ -1,0 +1,177 @@
+"""Which tasks of a graph run in one call, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["Group", "Limits", "group"]
+
+_MOST_TASKS = 240
+"""A call has at most 256 outputs, and each of its tasks may be one."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large groups may become.
+
+    Attributes
+    ----------
+    seconds : float
+        Tasks that need not follow one another share a group for at most so long.
+    branch_s : float
+        What needs only one group may join it for at most so long: its values then need not be
+        written for other calls to read.
+    chains_only : bool
+        Whether only linear chains are fused, so that groups do not depend on durations.
+    """
+
+    seconds: float
+    branch_s: float
+    chains_only: bool = False
+
+    @classmethod
+    def of(cls, total_s: float, slots: int, chains_only: bool = False) -> Limits:
+        """Choose limits so that each slot gets several groups, and none is long.
+
+        Examples
+        --------
+        >>> Limits.of(total_s=4.0, slots=2)
+        Limits(seconds=0.02, branch_s=0.25, chains_only=False)
+        >>> Limits.of(total_s=0.032, slots=2)
+        Limits(seconds=0.004, branch_s=0.004, chains_only=False)
+        """
+        share_s = total_s / max(slots, 1)
+        seconds = min(0.02, max(share_s / 4, 0.001))
+        return cls(seconds, max(seconds, min(1.0, share_s / 8)), chains_only)
+
+
+@dataclass
+class Group:
+    """Tasks that run in one call, in this order.
+
+    Attributes
+    ----------
+    tasks : list of int
+        Numbers of nodes.
+    seconds : float
+        How long they are expected to take.
+    level : int
+        Larger than that of every group that it needs something of.
+    needs : set of int
+        Those groups, by the order in which they were made.
+    """
+
+    level: int
+    tasks: list[int] = field(default_factory=list)
+    seconds: float = 0.0
+    needs: set[int] = field(default_factory=set)
+
+
+def group(
+    needs: Sequence[Sequence[int]],
+    users: Sequence[int],
+    seconds: Sequence[float],
+    limits: Limits,
+    apart: int = 0,
+    alone: Container[int] = frozenset(),
+) -> list[Group]:
+    """Put the nodes of a graph into groups.
+
+    Parameters
+    ----------
+    needs
+        For each node the nodes that it needs, all of smaller numbers; numbered depth first.
+    users
+        How many nodes need each.
+    seconds
+        How long each is expected to take.
+    limits
+        How large groups may be.
+    apart
+        Nodes of smaller numbers have run, or run, by themselves.
+    alone
+        Nodes that share a group with no other.
+
+    Returns
+    -------
+    list of Group
+        In an order in which each comes after those that it needs.
+
+    Notes
+    -----
+    A node whose needs are all in one group joins it while there is room; a linear chain always,
+    for nothing else could run meanwhile. What needs several groups waits for all of them, so it
+    shares a group only with such as wait for short ones too: a value must not lie about until some
+    long task of another branch has ended. Linear in nodes and edges.
+    """
+    groups: list[Group] = []
+    home: list[int] = []
+    open_at: dict[int, int] = {}
+    for node, found in enumerate(needs):
+        feeding = {home[need] for need in found}
+        chosen = None
+        may_share = node >= apart and node not in alone
+        if may_share and all(need >= apart and need not in alone for need in found):
+            chosen = _joined(groups, feeding, found, users, seconds[node], limits)
+        if chosen is None:
+            level = 1 + max((groups[index].level for index in feeding), default=-1)
+            is_fed_fast = all(groups[index].seconds <= limits.seconds for index in feeding)
+            chosen = open_at.get(level) if is_fed_fast and may_share else None
+            if (
+                limits.chains_only
+                or chosen is None
+                or not _fits(groups[chosen], seconds[node], limits.seconds)
+            ):
+                chosen = len(groups)
+                groups.append(Group(level))
+                if is_fed_fast and may_share:
+                    open_at[level] = chosen
+        groups[chosen].tasks.append(node)
+        groups[chosen].seconds += seconds[node]
+        groups[chosen].needs |= feeding - {chosen}
+        home.append(chosen)
+    return _in_order(groups)
+
+
+def _in_order(groups: Sequence[Group]) -> list[Group]:
+    """Order groups so that each comes soon after those that it needs."""
+    order: list[Group] = []
+    done: set[int] = set()
+    for root in range(len(groups)):
+        stack = [(root, False)]
+        while stack:
+            index, ready = stack.pop()
+            if index in done:
+                continue
+            if ready:
+                done.add(index)
+                order.append(groups[index])
+                continue
+            stack.append((index, True))
+            stack += [(need, False) for need in groups[index].needs if need not in done]
+    return order
+
+
+def _joined(
+    groups: Sequence[Group],
+    feeding: set[int],
+    found: Sequence[int],
+    users: Sequence[int],
+    seconds: float,
+    limits: Limits,
+) -> int | None:
+    """Give the group that holds all that a node needs, if the node may join it."""
+    if len(feeding) != 1:
+        return None
+    (index,) = feeding
+    room = len(groups[index].tasks) < _MOST_TASKS
+    if len(found) == 1 and users[found[0]] == 1 and groups[index].tasks[-1] == found[0]:
+        return index if room else None
+    if limits.chains_only:
+        return None
+    return index if _fits(groups[index], seconds, limits.branch_s) else None
+
+
+def _fits(group: Group, seconds: float, limit_s: float) -> bool:
+    return len(group.tasks) < _MOST_TASKS and group.seconds + seconds <= limit_s

@@ -1,0 +1,186 @@
+"""Dask graphs as they are given, and as they are worked on: numbers instead of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from freestone.errors import CycleError, MissingKeyError
+from freestone.graph.rewriting import rewrite
+
+__all__ = ["Graph", "read"]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What is needed of a graph.
+
+    Attributes
+    ----------
+    keys : list
+        The key of each node, depth first: what a node needs comes before it.
+    nodes : list
+        A `dask._task_spec.GraphNode` for each; no alias of another key.
+    needs : list of list of int
+        The numbers of the nodes that each needs.
+    users : list of int
+        How many nodes need each; one more if its value is asked for.
+    wanted : dict of key to int
+        The nodes whose values are asked for. Two keys may be aliases of one node.
+    aliases : dict of key to key
+        What each alias stands for in the end.
+    """
+
+    keys: list[Any]
+    nodes: list[Any]
+    needs: list[list[int]]
+    users: list[int]
+    wanted: dict[Any, int]
+    aliases: dict[Any, Any]
+
+
+def read(graph: Any, keys: Iterable[Any], *, is_tree: bool = False) -> Graph:
+    """Read a graph, and leave out what `keys` don't need.
+
+    Parameters
+    ----------
+    graph
+        A mapping of keys to tasks, old-style (tuples) or of today's `Task` and its like, or
+        whatever has one as its `__dask_graph__`.
+    keys
+        Whose values are asked for, without nesting.
+    is_tree
+        Whether wide tasks of known reducers become reductions.
+
+    Raises
+    ------
+    MissingKeyError
+        When a key is asked for, or needed by a task, and is not in the graph.
+    CycleError
+        When tasks wait for each other.
+
+    Notes
+    -----
+    Linear in nodes and edges, some microseconds each.
+    """
+    specs = _specs(graph)
+    if is_tree:
+        specs = rewrite(specs)
+    aliases: dict[Any, Any] = {}
+    targets = {key: _target(specs, key, aliases, None) for key in keys}
+    numbers: dict[Any, int] = {}
+    needs: list[list[int]] = []
+    order = _depth_first(specs, targets.values(), aliases)
+    for number, (key, found) in enumerate(order):
+        numbers[key] = number
+        needs.append([numbers[need] for need in found])
+    users = [0] * len(order)
+    for found in needs:
+        for need in found:
+            users[need] += 1
+    for target in set(targets.values()):
+        users[numbers[target]] += 1
+    return Graph(
+        keys=[key for key, _ in order],
+        nodes=[specs[key] for key, _ in order],
+        needs=needs,
+        users=users,
+        wanted={key: numbers[target] for key, target in targets.items()},
+        aliases=aliases,
+    )
+
+
+def _specs(graph: Any) -> dict[Any, Any]:
+    from dask._task_spec import GraphNode, convert_legacy_graph
+
+    if hasattr(graph, "__dask_graph__"):
+        graph = graph.__dask_graph__()
+    specs = dict(graph)
+    if all(isinstance(node, GraphNode) for node in specs.values()):
+        return specs
+    converted: dict[Any, Any] = convert_legacy_graph(specs)
+    return converted
+
+
+def _target(specs: Mapping[Any, Any], key: Any, aliases: dict[Any, Any], user: Any) -> Any:
+    """Give the key that a key stands for in the end, which is itself if it is no alias."""
+    from dask._task_spec import Alias
+
+    passed: list[Any] = []
+    found = key
+    while True:
+        node = specs.get(found)
+        if node is None:
+            raise MissingKeyError(key=found, needed_by=passed[-1] if passed else user)
+        if type(node) is not Alias:
+            break
+        if found in passed:
+            raise CycleError(passed[passed.index(found) :])
+        passed.append(found)
+        found = node.target
+    for alias in passed:
+        aliases[alias] = found
+    return found
+
+
+def _depth_first(
+    specs: Mapping[Any, Any], wanted: Iterable[Any], aliases: dict[Any, Any]
+) -> list[tuple[Any, list[Any]]]:
+    """Order what is wanted and what it needs; each key with the keys that it needs."""
+    place = {key: index for index, key in enumerate(specs)}
+    done: set[Any] = set()
+    begun: dict[Any, list[Any]] = {}
+    order: list[tuple[Any, list[Any]]] = []
+    for root in wanted:
+        stack = [root]
+        while stack:
+            key = stack[-1]
+            if key in done:
+                stack.pop()
+            elif key in begun:
+                stack.pop()
+                done.add(key)
+                order.append((key, begun[key]))
+            else:
+                begun[key] = _needs(specs, key, aliases, place)
+                waiting = [need for need in reversed(begun[key]) if need not in done]
+                for need in waiting:
+                    if need in begun:
+                        raise CycleError(_cycle(begun, need))
+                stack += waiting
+    return order
+
+
+def _needs(
+    specs: Mapping[Any, Any], key: Any, aliases: dict[Any, Any], place: Mapping[Any, int]
+) -> list[Any]:
+    """Give the keys that a task needs, as the graph has them in order."""
+    from dask._task_spec import Alias
+
+    found = []
+    for need in specs[key].dependencies:
+        node = specs.get(need)
+        if node is None:
+            raise MissingKeyError(key=need, needed_by=key)
+        found.append(_target(specs, need, aliases, key) if type(node) is Alias else need)
+    if len(found) > 1:
+        found = sorted(set(found), key=place.__getitem__)
+    return found
+
+
+def _cycle(begun: Mapping[Any, list[Any]], start: Any) -> list[Any]:
+    """Find the way from a key back to itself through what each needs."""
+    came_from = {start: start}
+    reached = [start]
+    for key in reached:
+        for need in begun.get(key, ()):
+            if need == start:
+                way = [key]
+                while way[-1] != start:
+                    way.append(came_from[way[-1]])
+                return way[::-1]
+            if need not in came_from:
+                came_from[need] = key
+                reached.append(need)
+    return [start]

@@ -1,0 +1,159 @@
+"""Wide tasks of known reducers, rewritten as reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from freestone.graph.reducers import Recipe, recipe_of, spread_recipe
+
+__all__ = ["WIDE", "Reduction", "rewrite"]
+
+WIDE = 16
+"""Dask's own trees take up to 16 values at a time; what takes more was not meant to."""
+
+
+class Reduction:
+    """A node that combines others, as a Dask `GraphNode` has it."""
+
+    __slots__ = ("dependencies", "key", "parts", "recipe")
+
+    def __init__(self, key: Any, parts: tuple[Any, ...], recipe: Recipe) -> None:
+        self.key, self.parts, self.recipe = key, parts, recipe
+        self.dependencies = frozenset(parts)
+
+
+def rewrite(specs: dict[Any, Any]) -> dict[Any, Any]:
+    """Replace wide tasks of known reducers by reductions.
+
+    Parameters
+    ----------
+    specs
+        Keys and their `GraphNode`; changed in place.
+
+    Returns
+    -------
+    dict
+        The same.
+
+    Notes
+    -----
+    Looks only at tasks with more than 16 inputs. A fused task that ends in, or begins with, a wide
+    one is taken apart first.
+
+    References
+    ----------
+    Sly-Delgado et al., "Reshaping High Energy Physics Applications for Near-Interactive
+    Execution Using TaskVine", figure 11.
+    """
+    for key in [key for key, node in specs.items() if len(node.dependencies) > WIDE]:
+        for new in list(_unfused(specs[key], specs)):
+            if len(specs[new].dependencies) > WIDE:
+                _rewrite(specs, new)
+    return specs
+
+
+def _unfused(node: Any, specs: dict[Any, Any]) -> Iterator[Any]:
+    """Take a fused task apart if one inside it is wide; the keys of the parts."""
+    from dask._task_spec import Alias, GraphNode, _execute_subgraph
+
+    if getattr(node, "func", None) is not _execute_subgraph:
+        yield node.key
+        return
+    inner, out, inside, *outside = node.args
+    wide = [one for one in inner.values() if len(getattr(one, "dependencies", ())) > WIDE]
+    references = [getattr(given, "target", getattr(given, "key", None)) for given in outside]
+    if not wide or None in references or not all(isinstance(n, GraphNode) for n in inner.values()):
+        yield node.key
+        return
+    names: dict[Any, Any] = {key: ("freestone-inner", node.key, str(key)) for key in inner}
+    names[out] = node.key
+    names.update(zip(inside, references, strict=True))
+    for key, one in inner.items():
+        if key not in inside:
+            if isinstance(one, Alias):
+                specs[names[key]] = Alias(names[key], names.get(one.target, one.target))
+            else:
+                specs[names[key]] = one.substitute(names, key=names[key])
+            yield names[key]
+
+
+def _rewrite(specs: dict[Any, Any], key: Any) -> None:
+    from dask._task_spec import Task, TaskRef
+
+    task = specs[key]
+    found = _arguments(task)
+    if found is None:
+        return
+    before, parts, after = found
+    recipe = spread_recipe(task.func) if before is None else recipe_of(task.func, before, after)
+    if recipe is None or len(set(parts)) != len(parts) or len(parts) <= WIDE:
+        return
+    if recipe.finish is None:
+        specs[key] = Reduction(key, parts, recipe)
+        return
+    whole = ("freestone-reduction", key)
+    specs[whole] = Reduction(whole, parts, recipe)
+    specs[key] = Task(key, recipe.finish, TaskRef(whole))
+
+
+def _arguments(task: Any) -> tuple[list[Any] | None, tuple[Any, ...], list[Any]] | None:
+    """Give a task's constants before its values, the values' keys, and the constants after.
+
+    No list before means that the values are the arguments.
+    """
+    from dask._task_spec import GraphNode
+
+    if getattr(task, "func", None) is None or task.kwargs:
+        return None
+    keys = [_key_of(argument) for argument in task.args]
+    if None not in keys:
+        return None, tuple(keys), []
+    wide = [place for place, one in enumerate(task.args) if getattr(one, "dependencies", ())]
+    if len(wide) != 1:
+        return None
+    (place,) = wide
+    parts = _keys_in(task.args[place])
+    if parts is None:
+        return None
+    before = [_plain(one) for one in task.args[:place]]
+    after = [_plain(one) for one in task.args[place + 1 :]]
+    if any(isinstance(one, GraphNode) for one in [*before, *after]):
+        return None
+    return before, tuple(parts), after
+
+
+def _plain(argument: Any) -> Any:
+    """Give the value of a node that needs nothing."""
+    from dask._task_spec import GraphNode
+
+    if isinstance(argument, GraphNode) and not argument.dependencies:
+        return argument({})
+    return argument
+
+
+def _key_of(argument: Any) -> Any:
+    from dask._task_spec import Alias, TaskRef
+
+    if isinstance(argument, TaskRef):
+        return argument.key
+    return argument.target if isinstance(argument, Alias) else None
+
+
+def _keys_in(argument: Any) -> list[Any] | None:
+    """Give the keys in a list, or list of lists, of references; None if there is anything else."""
+    from dask._task_spec import List, _identity_cast
+
+    is_list = isinstance(argument, List) or (
+        getattr(argument, "func", None) is _identity_cast and argument.kwargs.get("typ") is list
+    )
+    if not is_list:
+        return None
+    keys: list[Any] = []
+    for one in argument.args:
+        key = _key_of(one)
+        inside = [key] if key is not None else _keys_in(one)
+        if inside is None:
+            return None
+        keys += inside
+    return keys

@@ -1,0 +1,359 @@
+"""Running a graph: plan, calls, results."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from freestone.cluster import Cluster
+from freestone.errors import NotSerializableError
+from freestone.future import Future
+from freestone.graph.by_program import run_by_program
+from freestone.graph.compiling import Compiler, Program
+from freestone.graph.durations import Durations, key_label, kind_of
+from freestone.graph.grouping import Group, Limits, group
+from freestone.graph.program import NOTE, run
+from freestone.graph.reading import Graph, read
+from freestone.graph.reducing import Parts, check
+from freestone.graph.rewriting import Reduction
+from freestone.graph.stack import Stack
+from freestone.graph.tools import Tools, encode
+from freestone.waiting import FIRST_COMPLETED, wait
+
+__all__ = ["get", "run_graph"]
+
+_PILOT_S = 0.3
+"""Calls that take longer need no company. The first call of a cluster imports what it needs."""
+_LONGEST_PILOT = 16
+_PRIORITIES = 64
+_MOST_TOOLS = 256
+_MOST_LABELS = 8
+_MOST_SAMPLES = 64
+_ARITY = 8
+_AHEAD = 64
+"""So many calls are written before the first of them is submitted: most tools are known then."""
+
+_durations: WeakKeyDictionary[Cluster, Durations] = WeakKeyDictionary()
+
+
+def get(
+    cluster: Cluster, graph: Any, keys: Any, *, stack: Stack | None = None, **options: Any
+) -> Any:
+    """Run a Dask graph; see `Cluster.get`."""
+    # Dask hands on what it was given; this one is for its own schedulers.
+    options.pop("num_workers", None)
+    stack = (stack or Stack()).with_options(options)
+    flat = list(dict.fromkeys(_flat(keys)))
+    with no_collection():
+        read_graph = read(graph, flat, is_tree=stack.tree and stack.retain)
+    run_it = run_graph if stack.retain else run_by_program
+    values = run_it(cluster, read_graph, stack)
+    return _shaped(keys, {key: values[node] for key, node in read_graph.wanted.items()})
+
+
+def run_graph(cluster: Cluster, graph: Graph, stack: Stack) -> dict[int, Any]:
+    """Run a graph and return the values of the nodes that are wanted."""
+    run = _Run(cluster, graph, stack)
+    with no_collection():
+        run.submit_all()
+    return run.results()
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep the collector of cycles from walking over a graph again and again while it is read."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _flat(keys: Any) -> Iterator[Hashable]:
+    if isinstance(keys, list):
+        for key in keys:
+            yield from _flat(key)
+    else:
+        yield keys
+
+
+def _shaped(keys: Any, values: dict[Hashable, Any]) -> Any:
+    """Give values in the nesting of keys, tuples for lists, as Dask wants them."""
+    if isinstance(keys, list):
+        return tuple(_shaped(key, values) for key in keys)
+    return values[keys]
+
+
+@dataclass
+class _Written:
+    """A call that is written and not yet submitted.
+
+    Attributes
+    ----------
+    partials : list of int
+        Results that stand for some parts of a reduction.
+    combined : set of int
+        Those parts.
+    """
+
+    tasks: Sequence[int]
+    program: Program
+    tools: Tools
+    partials: list[int] = field(default_factory=list)
+    combined: set[int] = field(default_factory=set)
+
+
+class _Run:
+    """One run of one graph."""
+
+    def __init__(self, cluster: Cluster, graph: Graph, stack: Stack) -> None:
+        self.cluster, self.graph, self.stack = cluster, graph, stack
+        self.durations = _durations.setdefault(cluster, Durations())
+        self.kinds = _kinds(graph)
+        self.compiler = Compiler(graph, cluster.put)
+        self.packed: dict[int, Any] = {}
+        self.tools = Tools(self.packed)
+        self.futures: dict[int, Future] = {}
+        self.calls: list[tuple[Future, Program]] = []
+        self.left = [*graph.users]
+        self.labels: dict[Any, str] = {}
+        # What is retained must be named by the graph alone, not by how long something took.
+        self.is_measured = stack.keep == "task" and stack.fuse
+        self.reductions = {
+            number: node for number, node in enumerate(graph.nodes) if isinstance(node, Reduction)
+        }
+        numbers = {
+            number: [self.compiler.node_of(key) for key in node.parts]
+            for number, node in self.reductions.items()
+        }
+        self.parts = Parts(graph, numbers, self.is_measured and not stack.debug)
+        self.checks: list[Future] = []
+        self.reduced: list[Future] = []
+
+    # -- planning ---------------------------------------------------------------------------
+
+    def submit_all(self) -> None:
+        """Submit the whole graph."""
+        slots = max(self.cluster.slots, 1)
+        piloted = self._pilot(slots) if self.is_measured else 0
+        known = {kind: self.durations.of(kind) for kind in set(self.kinds)}
+        seconds = [known[kind] for kind in self.kinds]
+        groups = self._groups(seconds, slots, piloted)
+        priorities = self._priorities(seconds)
+        for start in range(0, len(groups), _AHEAD):
+            some = [one.tasks for one in groups[start : start + _AHEAD] if one.tasks[0] >= piloted]
+            for written in [self._write(tasks) for tasks in some]:
+                priority = max(priorities[task] for task in written.tasks)
+                if written.tasks[0] in self.reductions:
+                    self._reduce(written.tasks[0], priority)
+                else:
+                    self._submit(written, priority)
+
+    def _groups(self, seconds: Sequence[float], slots: int, piloted: int) -> list[Group]:
+        graph, stack = self.graph, self.stack
+        if not stack.fuse:
+            return [Group(0, [node]) for node in range(piloted, len(graph.nodes))]
+        limits = Limits.of(sum(seconds[piloted:]), slots, chains_only=not self.is_measured)
+        return group(graph.needs, graph.users, seconds, limits, piloted, self.reductions)
+
+    def _priorities(self, seconds: Sequence[float]) -> list[int]:
+        """Rank nodes by the longest path through each; the cluster then goes depth first."""
+        needs = self.graph.needs
+        before, after = [0.0] * len(needs), [0.0] * len(needs)
+        for node, found in enumerate(needs):
+            before[node] = seconds[node] + max((before[need] for need in found), default=0.0)
+        for node in range(len(needs) - 1, -1, -1):
+            beyond = after[node] + seconds[node]
+            for need in needs[node]:
+                if after[need] < beyond:
+                    after[need] = beyond
+        longest = max(before, default=0.0) or 1.0
+        return [
+            int(_PRIORITIES * (one + other) / longest)
+            for one, other in zip(before, after, strict=True)
+        ]
+
+    def _pilot(self, slots: int) -> int:
+        """Run the first chains alone if tasks like these never ran; how many nodes that were.
+
+        The graph is numbered depth first, so what comes before the second leaf needs nothing else.
+        """
+        needs, kinds = self.graph.needs, self.kinds
+        if len(kinds) <= 8 * slots or all(map(self.durations.knows, set(kinds))):
+            return 0
+        leaves = (node for node in range(1, len(needs)) if not needs[node])
+        ends = [node for node, _ in zip(leaves, range(slots), strict=False)]
+        if (
+            not ends
+            or ends[-1] > _LONGEST_PILOT * slots
+            or min(self.reductions, default=ends[-1]) < ends[-1]
+        ):
+            return 0
+        if all(map(self.durations.knows, kinds[: ends[-1]])):
+            return 0
+        for written in [self._write(range(*between)) for between in pairwise([0, *ends])]:
+            self._submit(written, _PRIORITIES)
+        self._await_pilot(kinds[: ends[-1]])
+        return ends[-1]
+
+    def _await_pilot(self, kinds: Sequence[Any]) -> None:
+        """Wait until the first of the calls has ended; the others keep the slots busy meanwhile."""
+        began = time.monotonic()
+        wait([timing for timing, _ in self.calls], _PILOT_S, FIRST_COMPLETED)
+        for timing, program in self.calls:
+            if timing.status == "done":
+                self._learn(timing, program)
+        self.durations.at_least(kinds, time.monotonic() - began)
+
+    # -- calls ------------------------------------------------------------------------------
+
+    def _write(self, tasks: Sequence[int]) -> _Written:
+        if not self.is_measured or len(self.tools) > _MOST_TOOLS:
+            self.tools = Tools(self.packed)
+        written = _Written(tasks, Program(), self.tools)
+        for task in tasks:
+            if task not in self.reductions:
+                self.compiler.write(written.program, task, self.tools)
+        for reduction, partial, parts in self.parts.runs_in(tasks):
+            combine = self.reductions[reduction].recipe.combine
+            slots = tuple(map(written.program.slot_of, parts))
+            step = [self.tools.number(combine), None, slots, None]
+            written.program.finish(partial, written.program.add(reduction, step))
+            written.partials.append(partial)
+            written.combined.update(parts)
+        return written
+
+    def _submit(self, written: _Written, priority: int) -> None:
+        tasks, program = written.tasks, written.program
+        results = [task for task in self._needed_outside(tasks) if task not in written.combined]
+        results += written.partials
+        code, slots = program.seal(results)
+        inputs = [self.futures[node] for node in program.inputs]
+        arguments = (code, slots, *inputs, *program.constants)
+        options = self.stack.call_options() | {"priority": priority}
+        try:
+            encoded = written.tools.encoded(run, self.stack.hoist)
+            number = self.cluster._define_encoded(encoded, self._label(tasks[-1]))
+            futures = self.cluster._call(number, arguments, options, len(results) + 1)
+        except NotSerializableError as error:
+            error.add_note(f"among Dask tasks {_some([self.graph.keys[task] for task in tasks])}")
+            raise
+        self.futures.update(zip(results, futures, strict=False))
+        self.calls.append((futures[-1], program))
+        self._release(tasks)
+
+    def _reduce(self, node: int, priority: int) -> None:
+        recipe = self.reductions[node].recipe
+        blocks = [self.futures[part] for part in self.parts.left_of(node)]
+        label = self._label(node)
+        encoded = encode(recipe.combine, self.stack.hoist)
+        number = self.cluster._define_encoded(encoded, label)
+        options = self.stack.call_options() | {"priority": priority}
+        if self.stack.debug:
+            sample = (recipe.combine, label, recipe.commutes, *blocks[:3])
+            self.checks.append(self.cluster.submit(check, *sample, pure=False))
+        if len(blocks) > 1:
+            blocks = [
+                self.cluster._reduce_defined(number, blocks, _ARITY, recipe.commutes, options)
+            ]
+        self.futures[node] = blocks[0]
+        self.reduced.append(blocks[0])
+        self._release([node])
+
+    def _needed_outside(self, tasks: Sequence[int]) -> list[int]:
+        """Give those of the tasks whose values others need, or the program."""
+        inside = dict.fromkeys(tasks, 0)
+        for task in tasks:
+            for need in self.graph.needs[task]:
+                if need in inside:
+                    inside[need] += 1
+        return [task for task, uses in inside.items() if uses < self.graph.users[task]]
+
+    def _release(self, tasks: Sequence[int]) -> None:
+        """Let go of what no task needs that is still to be submitted."""
+        for task in tasks:
+            for need in self.graph.needs[task]:
+                self.left[need] -= 1
+                if not self.left[need]:
+                    self.futures.pop(need, None)
+            for part in self.parts.left_of(task) if task in self.reductions else ():
+                if part >= len(self.graph.nodes):
+                    self.futures.pop(part)
+
+    def _label(self, task: int) -> str:
+        """Give what people see: a function's code is sent once for each label, so there are few."""
+        kind = self.kinds[task]
+        label = self.labels.get(kind)
+        if label is None:
+            few = len(self.labels) < _MOST_LABELS
+            label = key_label(self.graph.keys[task]) if few else "graph"
+            self.labels[kind] = label
+        return label
+
+    # -- results ----------------------------------------------------------------------------
+
+    def results(self) -> dict[int, Any]:
+        """Wait for all that is wanted."""
+        try:
+            for future in self.checks:
+                future.result()
+            values = {}
+            for node in set(self.graph.wanted.values()):
+                values[node] = self.futures.pop(node).result()
+        except BaseException as error:
+            self._explain(error)
+            self.cluster.cancel([*(timing for timing, _ in self.calls), *self.reduced])
+            raise
+        for timing, program in self.calls[:: max(1, len(self.calls) // _MOST_SAMPLES)]:
+            if timing.status == "done":
+                self._learn(timing, program)
+        return values
+
+    def _learn(self, timing: Future, program: Program) -> None:
+        """Take note of how long the tasks of a call took."""
+        took: dict[int, float] = {}
+        for owner, seconds in zip(program.owners, timing._value(), strict=True):
+            took[owner] = took.get(owner, 0.0) + seconds
+        for owner, seconds in took.items():
+            self.durations.add(self.kinds[owner], seconds)
+
+    def _explain(self, error: BaseException) -> None:
+        """Add to an error which Dask task raised it."""
+        failed = next((one for one in self.calls if one[0].status == "failed"), None)
+        if failed is None or not isinstance(error, Exception):
+            return
+        owners = failed[1].owners
+        for note in getattr(error, "__notes__", ()):
+            if note.startswith(NOTE):
+                owners = [owners[int(note.removeprefix(NOTE))]]
+                error.__notes__.remove(note)
+                break
+        keys = [self.graph.keys[owner] for owner in dict.fromkeys(owners)]
+        error.add_note(f"in Dask task{'s' if len(keys) > 1 else ''} {_some(keys)}")
+
+
+def _kinds(graph: Graph) -> list[Any]:
+    """Give the kind of each node; names of keys are looked at once."""
+    known: dict[Any, Any] = {}
+    kinds = []
+    for key, node in zip(graph.keys, graph.nodes, strict=True):
+        name = key[0] if type(key) is tuple else key
+        same = (name, id(getattr(node, "func", None)))
+        kind = known.get(same)
+        if kind is None:
+            kind = known[same] = kind_of(key, node)
+        kinds.append(kind)
+    return kinds
+
+
+def _some(keys: Sequence[Any]) -> str:
+    shown = ", ".join(map(repr, keys[:3]))
+    return shown if len(keys) <= 3 else f"{shown} and {len(keys) - 3} more"

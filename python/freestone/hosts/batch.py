@@ -1,0 +1,165 @@
+"""Batch systems, as far as a worker is a job in one."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from freestone.errors import ClusterStartError, EngineMissingError
+from freestone.hosts import engine
+from freestone.hosts.access import Access
+
+__all__ = ["Batch", "LocalBatch", "SlurmBatch", "SubmitBatch", "worker_command"]
+
+# How long a batch system may take to answer.
+_ANSWER_S = 60.0
+
+
+class Batch(Protocol):
+    """Jobs, each of which is a worker."""
+
+    def submit(self, count: int) -> None:
+        """Hand in some more jobs."""
+
+    def jobs(self) -> int:
+        """Return how many jobs wait or run."""
+
+    def close(self) -> None:
+        """Take all jobs back; workers that run hand over what only they hold."""
+
+
+def worker_command(access: Path, words: Sequence[str]) -> list[str]:
+    """Return the command line of a worker that finds the access file where this machine does."""
+    return [sys.executable, "-m", "freestone", "worker", "--quiet", "--access", str(access), *words]
+
+
+class LocalBatch:
+    """Processes of this machine, for a factory without a batch system."""
+
+    def __init__(self, access: Access, words: Sequence[str]) -> None:
+        self._access = access.text()
+        self._words = list(words)
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def submit(self, count: int) -> None:
+        """Start some workers."""
+        for _ in range(count):
+            self._processes.append(engine.launch(self._access, self._words))
+
+    def jobs(self) -> int:
+        """Return how many run."""
+        self._processes = [process for process in self._processes if process.poll() is None]
+        return len(self._processes)
+
+    def close(self) -> None:
+        """Let all go."""
+        for process in self._processes:
+            engine.end(process)
+
+
+class SlurmBatch:
+    """Jobs of Slurm, each an array of workers on whichever nodes are free.
+
+    Parameters
+    ----------
+    access
+        The access file, in a folder that the nodes see as well; logs go beside it.
+    words
+        Of `freestone worker`.
+    options
+        Of `sbatch`, such as ``["--partition=long", "--time=2:00:00"]``.
+
+    Raises
+    ------
+    EngineMissingError
+        Where there is no `sbatch`.
+    """
+
+    def __init__(self, access: Path, words: Sequence[str], options: Sequence[str] = ()) -> None:
+        self._access = access
+        self._words = list(words)
+        self._options = list(options)
+        self._arrays: list[str] = []
+        _call("Slurm", ["sbatch", "--version"])
+
+    def submit(self, count: int) -> None:
+        """Hand in an array of jobs."""
+        line = shlex.join(worker_command(self._access, self._words))
+        command = ["sbatch", "--parsable", f"--array=1-{count}", "--job-name=freestone"]
+        command += [f"--output={self._access.parent}/%A_%a.log", *self._options]
+        # The shell gives way to the worker, so that it is the worker that hears SIGTERM.
+        said = _call("Slurm", [*command, f"--wrap=exec {line}"])
+        self._arrays.append(said.strip().partition(";")[0])
+
+    def jobs(self) -> int:
+        """Return how many jobs wait or run."""
+        if not self._arrays:
+            return 0
+        states = "PENDING,CONFIGURING,RUNNING,SUSPENDED"
+        asked = ["squeue", "--noheader", "--array", "--format=%i", f"--states={states}"]
+        said = _call("Slurm", [*asked, "--name=freestone", "--me"])
+        mine = [line.strip().partition("_")[0] for line in said.splitlines()]
+        return sum(job in self._arrays for job in mine)
+
+    def close(self) -> None:
+        """Cancel all jobs, which sends each worker SIGTERM."""
+        if self._arrays:
+            _call("Slurm", ["scancel", *self._arrays])
+
+
+class SubmitBatch:
+    """Any other batch system: a command line hands in one job, and its jobs are not counted.
+
+    Parameters
+    ----------
+    template
+        The command line, in which ``{command}`` stands for that of the worker, such as
+        ``"qsub -b y {command}"``.
+    """
+
+    def __init__(self, access: Path, words: Sequence[str], template: str) -> None:
+        command = shlex.join(worker_command(access, words))
+        if "{command}" not in template:
+            problem = f"the submit line {template!r} does not say where the worker's command goes"
+            raise ClusterStartError(f"{problem}; write {{command}} there")
+        self._line = template.replace("{command}", command)
+        self._submitted = 0
+
+    def submit(self, count: int) -> None:
+        """Hand in one job after another."""
+        for _ in range(count):
+            _call(self._line, ["sh", "-c", self._line])
+            self._submitted += 1
+
+    def jobs(self) -> int:
+        """Return how many were handed in, since it is not known which have ended."""
+        return self._submitted
+
+    def forget(self, count: int) -> None:
+        """Take note that some have ended."""
+        self._submitted -= count
+
+    def close(self) -> None:
+        """Do nothing: workers end with their cluster."""
+
+
+def _call(engine_name: str, command: list[str]) -> str:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_ANSWER_S, check=False
+        )
+    except FileNotFoundError:
+        missing = f"there is no {command[0]} on the path"
+        cure = "run this on a machine that submits jobs, or use another host"
+        raise EngineMissingError(engine=engine_name, missing=missing, cure=cure) from None
+    except subprocess.TimeoutExpired:
+        problem = f"{command[0]} did not answer within {_ANSWER_S} s"
+        raise ClusterStartError(f"{problem}; see whether {engine_name} is up") from None
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip()
+        raise ClusterStartError(f"{shlex.join(command[:1])} says no: {said}")
+    return done.stdout

@@ -1,0 +1,120 @@
+"""What the hosts have in common: an engine's slots, and a worker in each."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import json
+import socket
+import subprocess
+import sys
+from types import ModuleType
+from typing import Protocol
+
+from freestone.config import Config
+from freestone.errors import EngineMissingError
+from freestone.hosts.access import Access
+
+__all__ = ["Host", "end", "home_of", "launch", "listen_towards", "require", "words"]
+
+# What a worker that was told to end may take to hand over what only it holds.
+_FAREWELL_S = 25.0
+_LOOPBACK = "tcp://127.0.0.1:0"
+
+
+class Host(Protocol):
+    """An engine that starts workers somewhere.
+
+    Attributes
+    ----------
+    name : str
+        The engine's.
+    """
+
+    name: str
+
+    def listen(self) -> str:
+        """Return where the manager has to listen so that the engine's machines reach it."""
+
+    def start(self, access: Access, config: Config) -> None:
+        """Start workers, and others when the engine grows."""
+
+    def joining(self) -> int:
+        """Return how many workers are sure to join soon; a cluster waits for the first."""
+
+    def close(self) -> None:
+        """End the workers that are left. Called once, also when `start` was not."""
+
+
+def home_of(config: Config, host: Host) -> Config:
+    """Return the settings of the program's own worker, which keeps blocks and runs nothing."""
+    listen = config.listen or host.listen()
+    return dataclasses.replace(config, workers=1, executors=0, listen=listen)
+
+
+def words(config: Config, executors: int | None = None) -> list[str]:
+    """Return what `freestone worker` is told of the settings."""
+    given = {
+        "executors": config.executors or executors,
+        "memory": config.memory,
+        "disk": config.disk,
+    }
+    known = {key: value for key, value in given.items() if value is not None}
+    return [word for key, value in known.items() for word in (f"--{key}", str(value))]
+
+
+def launch(access: str, words: list[str]) -> subprocess.Popen[bytes]:
+    """Start a worker on this machine that ends, in good order, when this process does.
+
+    The access goes through its standard input, so that no file and no argument holds the key.
+    """
+    command = [sys.executable, "-m", "freestone", "worker", "--quiet", "--access", "-", *words]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    if process.stdin is not None:
+        line = json.dumps(json.loads(access))
+        # If it has ended already, its status says why.
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(line.encode() + b"\n")
+            process.stdin.flush()
+    return process
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Let a worker that was launched go, and see to it that it does."""
+    if process.stdin is not None:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+    try:
+        process.wait(_FAREWELL_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def require(module: str, engine: str, cure: str) -> ModuleType:
+    """Import an engine's package.
+
+    Raises
+    ------
+    EngineMissingError
+        If it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise EngineMissingError(engine=engine, missing=str(error), cure=cure) from error
+
+
+def listen_towards(host: str) -> str:
+    """Return the address of this machine that `host` sees, with any free port."""
+    if host in ("", "localhost"):
+        return _LOOPBACK
+    with contextlib.suppress(OSError):
+        family, kind, _, _, address = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind) as probe:
+            # Nothing is sent: the system only chooses the interface.
+            probe.connect(address)
+            found = probe.getsockname()[0]
+            return f"tcp://[{found}]:0" if ":" in found else f"tcp://{found}:0"
+    return _LOOPBACK

@@ -1,0 +1,105 @@
+"""What a run's figures say to a person: where the time went, and what to try."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from freestone.observe.report.series import Run
+from freestone.units import format_nbytes, format_seconds
+
+__all__ = ["advice", "summary"]
+
+_WORTH = 0.1
+
+
+def summary(run: Run) -> list[str]:
+    """Tell the run in a few sentences."""
+    attempts = sum(map(len, run.durations_s.values()))
+    peak = float(run.slots.sum(axis=0).max()) if run.workers else 0.0
+    lines = [
+        f"{attempts:,} attempts at tasks in {format_seconds(run.seconds)}, on {run.joined:,} "
+        f"workers with {peak:,.0f} slots at most."
+    ]
+    if run.share.total > 0:
+        lines.append(
+            f"The slots spent {_percent(run.share.computing, run)} of their time computing, "
+            f"{_percent(run.share.data, run)} waiting for data, "
+            f"{_percent(run.share.manager, run)} waiting for the manager, and "
+            f"{_percent(run.share.nothing, run)} with nothing to do."
+        )
+    if run.moved:
+        most = max(run.moved.values())
+        total = format_nbytes(sum(run.moved.values()))
+        lines.append(f"{total} went between workers, at most {format_nbytes(most)} in a pair.")
+    failed = sum(run.ended.values()) - run.ended["done"]
+    if failed:
+        ways = ", ".join(f"{n:,} {how}" for how, n in run.ended.most_common() if how != "done")
+        lines.append(f"Attempts that did not end well: {ways}.")
+    if run.left:
+        lines.append(f"Workers that left before the end: {run.left:,}.")
+    return lines
+
+
+def advice(run: Run) -> list[str]:
+    """Tell what to try, the largest gain first."""
+    share = run.share
+    found: list[tuple[float, str]] = []
+    if share.total <= 0:
+        return ["No worker was there: nothing can be said."]
+    found += [(share.data / share.total, text) for text in _on_data(run)]
+    found += [(share.manager / share.total, text) for text in _on_dispatch(run)]
+    found += [(share.nothing / share.total, text) for text in _on_idleness(run)]
+    told = [text for weight, text in sorted(found, reverse=True) if weight >= _WORTH]
+    told += _on_disk(run)
+    return told or ["Nothing stands out: most of the time went into computing."]
+
+
+def _on_data(run: Run) -> list[str]:
+    return [
+        "Slots waited for blocks to arrive. Let calls go where their inputs are (reduce by place "
+        "with fs.reduce, make fewer and larger blocks), raise transfers_in and transfers_out, or "
+        "give hot inputs replicas=2."
+    ]
+
+
+def _on_dispatch(run: Run) -> list[str]:
+    durations = np.concatenate(list(run.durations_s.values()) or [np.zeros(1)])
+    median = format_seconds(float(np.median(durations)))
+    return [
+        f"Slots were free while calls were ready. Half of the calls are shorter than {median}: let "
+        "each do more, for instance a batch of items."
+    ]
+
+
+def _on_idleness(run: Run) -> list[str]:
+    used = run.busy.sum(axis=0)
+    there = run.slots.sum(axis=0)
+    texts = [
+        f"There was nothing to run for part of the slots: on average {used.mean():.3g} of "
+        f"{there.mean():.3g} were busy. Fewer workers would do, or more and smaller tasks."
+    ]
+    busy_spans = np.flatnonzero(used >= there / 2)
+    tail = run.seconds - float(run.edges_s[busy_spans[-1] + 1]) if len(busy_spans) else 0.0
+    if tail > run.seconds / 10 and run.durations_s:
+        label, longest = max(run.durations_s.items(), key=lambda item: float(item[1].max()))
+        texts.append(
+            f"In the last {format_seconds(tail)} less than half of the slots were busy. The "
+            f"longest task, {label}, took {format_seconds(float(longest.max()))}: start it earlier "
+            "(priority=), or divide it."
+        )
+    return texts
+
+
+def _on_disk(run: Run) -> list[str]:
+    spilled = [worker for worker, cache in run.caches.items() if cache.disk.max(initial=0) > 0]
+    if not spilled:
+        return []
+    most = max(float(run.caches[worker].disk.max()) for worker in spilled)
+    return [
+        f"{len(spilled):,} workers moved blocks to disk, up to {format_nbytes(int(most))}: raise "
+        "memory=, or let go of results that are no longer needed."
+    ]
+
+
+def _percent(part: float, run: Run) -> str:
+    return f"{part / run.share.total:.0%}"

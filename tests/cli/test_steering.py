@@ -1,0 +1,68 @@
+"""Steering a running cluster, and looking at a run, from another shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import freestone as fs
+from freestone.cli import main
+
+
+@pytest.fixture
+def cluster() -> Iterator[fs.Cluster]:
+    with fs.Cluster(workers=2, executors=1, memory="64MiB", disk="64MiB") as cluster:
+        yield cluster
+
+
+def freestone(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "freestone", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_worker_is_let_go(cluster: fs.Cluster) -> None:
+    done = freestone("retire", "--cluster", cluster.address, "worker-1")
+    assert done.stdout == "worker-1 is let go\n"
+    deadline = time.monotonic() + 60
+    while len(cluster.statistics().workers) > 1:
+        assert time.monotonic() < deadline
+    done = freestone("retire", "--cluster", cluster.address, "worker-1")
+    assert done.returncode == 2
+    assert "there are: worker-0" in done.stderr
+
+
+def test_calls_are_cancelled_by_their_tag(cluster: fs.Cluster, tmp_path: Path) -> None:
+    def wait(path: str, number: int) -> None:
+        while not os.path.exists(path):
+            time.sleep(0.01)
+
+    futures = [cluster.submit(wait, str(tmp_path / "go"), n, tag="scan") for n in range(3)]
+    done = freestone("cancel", "--json", "--cluster", cluster.address, "scan")
+    assert json.loads(done.stdout) == {"tag": "scan", "cancelled": 3}
+    for future in futures:
+        with pytest.raises(fs.FreestoneError, match="cancelled"):
+            future.result(60)
+
+
+def test_a_trace_is_reported_and_converted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.jsonl"
+    with fs.Cluster(executors=2, memory="64MiB", disk="64MiB", trace=str(path)) as cluster:
+        cluster.gather(cluster.map(abs, range(10)))
+    assert main(["report", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "10 attempts at tasks" in said
+    assert f"The figures are in {tmp_path / 'run.html'}" in said
+    assert "</html>" in (tmp_path / "run.html").read_text()
+    assert main(["trace", str(path), "--perfetto", str(tmp_path / "out.json")]) == 0
+    events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
+    assert sum(event.get("cat") == "task" for event in events) == 10
+    assert main(["report", str(tmp_path / "none.jsonl")]) == 2

@@ -1,0 +1,275 @@
+"""Runs of programs as ranks, as processes and as threads."""
+
+import os
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from freestone import events as ev
+from freestone.errors import (
+    BadEventError,
+    ConfigurationError,
+    EventsLeftWarning,
+    EventTimeoutError,
+    LockNotHeldError,
+    RankLostError,
+    RunStuckError,
+)
+
+WAYS = pytest.mark.parametrize("threads", [True, False], ids=["threads", "processes"])
+
+
+@ev.task
+def total(a: ev.Event, b: ev.Event) -> None:
+    ev.current().fire(0, "total", a.data + b.data)
+
+
+def add(rank: ev.Rank) -> Any:
+    if rank.id == 0:
+        rank.fire(1, "event2", 33)
+        return rank.wait([(1, "total")])[0].data
+    rank.submit(total, on=[(0, "event2"), (ev.SELF, "event3")])
+    rank.submit(lambda: rank.fire(ev.SELF, "event3", 100))
+    return None
+
+
+@WAYS
+def test_the_example_of_the_paper(threads: bool) -> None:
+    assert ev.run(add, ranks=2, threads=threads) == [133, None]
+
+
+def exchange(rank: ev.Rank, values: list[Any]) -> list[Any]:
+    rank.submit(lambda *events: None, on=[(ev.ALL, "barrier")])
+    rank.fire(ev.ALL, "barrier")
+    for value in values:
+        rank.fire((rank.id + 1) % rank.size, "value", value)
+    return [rank.wait([(ev.ANY, "value")])[0].data for _ in values]
+
+
+VALUES: list[Any] = [
+    None,
+    7,
+    -(2**70),
+    2.5,
+    True,
+    "words ä",
+    b"bytes",
+    {"a": [1, 2]},
+    np.arange(6, dtype=np.int16).reshape(2, 3),
+    np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    np.zeros((0, 4)),
+    np.array(5),
+    np.array(["2020-01-01"], dtype="datetime64[D]"),
+    np.random.default_rng(1).random((300, 1000)),
+    {"array": np.arange(100_000)},
+]
+
+
+@WAYS
+def test_values_arrive_as_they_were_fired(threads: bool) -> None:
+    found = ev.run(exchange, ranks=3, args=(VALUES,), threads=threads)
+    for values in found:
+        assert len(values) == len(VALUES)
+        for value, expected in zip(values, VALUES, strict=True):
+            assert type(value) is type(expected)
+            if isinstance(expected, np.ndarray):
+                assert value.dtype == expected.dtype
+            np.testing.assert_equal(value, expected)
+
+
+def look_at_array(rank: ev.Rank) -> tuple[bool, bool, float]:
+    rank.fire(1 - rank.id, "a", np.full((512, 512), 1.0 + rank.id))
+    array = rank.wait([(ev.ANY, "a")])[0].data
+    return array.flags.writeable, array.flags.owndata, float(array.sum())
+
+
+@WAYS
+def test_arrays_are_read_only_views(threads: bool) -> None:
+    found = ev.run(look_at_array, ranks=2, threads=threads)
+    assert found == [(False, False, 2.0 * 512**2), (False, False, 1.0 * 512**2)]
+
+
+def semantics(rank: ev.Rank) -> list[Any]:
+    seen: list[Any] = []
+    rank.submit(lambda e: seen.append(e.data), on=[(ev.ANY, "e")], persistent=True)
+    for value in range(3):
+        rank.fire(ev.SELF, "e", value)
+    rank.drain()
+    rank.fire(ev.SELF, "g")
+    rank.submit(lambda *es: seen.append(len(es)), on=[(ev.SELF, "g")], greedy=True)
+    rank.drain()
+    rank.submit(lambda: 5, then="done")
+    seen.append(rank.wait([(ev.SELF, "done")])[0].data)
+    rank.fire(ev.SELF, "p", 1, persistent=True)
+    seen.append([event.data for event in rank.wait([(ev.SELF, "p"), (ev.SELF, "p")])])
+    assert rank.retrieve_any([(ev.SELF, "q")]) == []
+    shared: list[int] = []
+    rank.fire(ev.SELF, "ref", shared, by_reference=True)
+    assert rank.wait([(ev.SELF, "ref")])[0].data is shared
+    rank.submit(total, on=[(ev.SELF, "never")], name="placeholder")
+    assert rank.is_submitted("placeholder")
+    assert (rank.remove("placeholder"), rank.is_submitted("placeholder")) == (1, False)
+    rank.after(0.001, "later")
+    rank.every(0.001, "tick")
+    rank.wait([(ev.SELF, "later"), (ev.SELF, "tick"), (ev.SELF, "tick")])
+    assert rank.stop("tick") == 1
+    with pytest.raises(EventTimeoutError, match="no 'never' from any rank"):
+        rank.wait([(ev.ANY, "never")], timeout_s=0.001)
+    return seen
+
+
+@WAYS
+@pytest.mark.parametrize("progress", ["worker", "thread"])
+def test_what_ranks_can_do(threads: bool, progress: str) -> None:
+    found = ev.run(semantics, ranks=2, threads=threads, progress=progress)
+    assert found == [[0, 1, 2, 1, 5, [1, 1]]] * 2
+
+
+def locked(rank: ev.Rank) -> list[int]:
+    inside: list[int] = []
+    seen: list[int] = []
+
+    def body() -> None:
+        rank.lock("state")
+        inside.append(1)
+        seen.append(len(inside))
+        rank.wait([(ev.SELF, "token")])
+        assert rank.try_lock("state")
+        inside.pop()
+        rank.fire(ev.SELF, "token")
+
+    for _ in range(20):
+        rank.submit(body)
+    rank.fire(ev.SELF, "token")
+    rank.drain()
+    return seen
+
+
+def test_locks_are_let_go_while_a_task_waits() -> None:
+    with pytest.raises(RunStuckError):
+        # The last token stays unconsumed.
+        ev.run(locked, ranks=1, threads=True, workers=3)
+
+
+def bad(rank: ev.Rank) -> None:
+    with pytest.raises(ValueError, match="no rank 2"):
+        rank.fire(2, "e")
+    with pytest.raises(ValueError, match="no rank -7"):
+        rank.submit(total, on=[(-7, "e")])
+    with pytest.raises(BadEventError, match="5000 bytes"):
+        rank.fire(0, "x" * 5000)
+    with pytest.raises(LockNotHeldError):
+        rank.unlock("never taken")
+    with pytest.raises(ValueError, match="only an event to SELF"):
+        rank.fire(ev.ALL, "e", [], by_reference=True)
+
+
+@WAYS
+def test_bad_input_gets_a_clear_error(threads: bool) -> None:
+    ev.run(bad, ranks=2, threads=threads)
+
+
+def task_fails(rank: ev.Rank) -> None:
+    def fails() -> None:
+        raise KeyError("no luck")
+
+    if rank.id == 1:
+        rank.submit(fails)
+    rank.wait([(ev.ANY, "never")])
+
+
+@WAYS
+def test_a_task_that_raises_ends_the_run_with_its_error(threads: bool) -> None:
+    with pytest.raises(KeyError, match="no luck") as caught:
+        ev.run(task_fails, ranks=3, threads=threads)
+    notes = "".join(caught.value.__notes__)
+    assert "fails' on rank 1" in notes
+    assert 'raise KeyError("no luck")' in notes
+
+
+def main_fails(rank: ev.Rank) -> None:
+    if rank.id == 1:
+        raise ZeroDivisionError("of rank 1")
+
+
+@WAYS
+def test_a_program_that_raises_ends_the_run_with_its_error(threads: bool) -> None:
+    with pytest.raises(ZeroDivisionError, match="of rank 1"):
+        ev.run(main_fails, ranks=3, threads=threads)
+
+
+def waits_for_nothing(rank: ev.Rank) -> None:
+    rank.submit(total, on=[(0, "never"), (ev.SELF, "e")])
+    rank.fire(ev.SELF, "e")
+
+
+@WAYS
+def test_a_stuck_run_says_what_it_waits_for(threads: bool) -> None:
+    with pytest.raises(RunStuckError) as caught:
+        ev.run(waits_for_nothing, ranks=2, threads=threads)
+    for rank in range(2):
+        assert f"rank {rank}:\n  task 'total' lacks 'never' from rank 0" in caught.value.report
+
+
+def holds(rank: ev.Rank) -> None:
+    rank.submit(total, on=[(ev.SELF, "a"), (ev.SELF, "b")], persistent=True)
+    rank.fire(ev.SELF, "a")
+
+
+@WAYS
+def test_what_persistent_tasks_hold_at_the_end_is_told(threads: bool) -> None:
+    with pytest.warns(EventsLeftWarning, match="'a' from rank 0"):
+        ev.run(holds, ranks=1, threads=threads)
+
+
+def dies(rank: ev.Rank, asks: bool) -> int:
+    if rank.id == 2:
+        rank.fire(ev.ALL, "last words")
+        rank.wait([(2, "last words")])
+        os.kill(os.getpid(), signal.SIGKILL)
+    if asks:
+        lost = rank.wait([(2, "last words"), (ev.ANY, ev.RANK_LOST)])
+        return lost[1].source
+    rank.wait([(2, "last words"), (2, "never")])
+    return -1
+
+
+def test_a_rank_that_dies_ends_the_run() -> None:
+    with pytest.raises(RankLostError, match="rank 2 is lost: its process was killed by SIGKILL"):
+        ev.run(dies, ranks=3, args=(False,))
+
+
+def test_a_program_that_asks_for_lost_ranks_goes_on() -> None:
+    assert ev.run(dies, ranks=3, args=(True,)) == [2, 2, None]
+
+
+def test_a_setting_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="must be at least 1"):
+        ev.run(add, ranks=0)
+    with pytest.raises(ConfigurationError, match="one of worker, thread"):
+        ev.run(add, progress="magic")
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FREESTONE_EVENTS_WORKERS", "none")
+    with pytest.raises(ConfigurationError, match="FREESTONE_EVENTS_WORKERS"):
+        ev.run(add)
+
+
+def naps(rank: ev.Rank) -> None:
+    rank.after(0.3, "wake")
+    rank.wait([(ev.SELF, "wake")])
+
+
+def test_a_run_without_progress_says_what_waits(capfd: pytest.CaptureFixture[str]) -> None:
+    ev.run(naps, ranks=1, stuck_s=0.05)
+    said = capfd.readouterr().err
+    assert "nothing has happened for 50ms" in said
+    assert "lacks 'wake' from rank 0" in said
+
+
+def test_no_rank_runs_outside_of_a_run() -> None:
+    with pytest.raises(RuntimeError, match="no rank runs here"):
+        ev.current()

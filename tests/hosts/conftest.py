@@ -1,0 +1,71 @@
+"""Clusters of several machines, all of them this one, over TCP on the loopback address."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import freestone as fs
+
+FREESTONE = [sys.executable, "-c", "import sys; from freestone.cli import main; sys.exit(main())"]
+DEADLINE_S = 60
+
+
+def until(condition: Callable[[], object]) -> bool:
+    """Wait until something is so; False if it did not come to be."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        os.sched_yield()
+    return True
+
+
+class Joined:
+    """Workers that were started by hand."""
+
+    def __init__(self) -> None:
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def start(self, access: str | Path, *words: str) -> subprocess.Popen[str]:
+        """Start one, as a user would on another machine."""
+        options = ["--executors", "1", "--memory", "64MiB", "--disk", "64MiB"]
+        process = subprocess.Popen(
+            [*FREESTONE, "worker", "--access", str(access), *options, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.processes.append(process)
+        return process
+
+    def close(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def joined() -> Iterator[Joined]:
+    joined = Joined()
+    yield joined
+    joined.close()
+
+
+@pytest.fixture
+def cluster() -> Iterator[fs.Cluster]:
+    """One that only keeps blocks: all calls run at workers that join."""
+    options = {"memory": "64MiB", "disk": "1GiB", "reconnect_s": 20}
+    with fs.Cluster(listen="tcp://127.0.0.1:0", executors=0, **options) as cluster:
+        yield cluster
+
+
+def count(cluster: fs.Cluster) -> int:
+    """Return how many workers there are that run calls."""
+    return sum(worker.slots > 0 for worker in cluster.statistics().workers)

@@ -1,0 +1,161 @@
+"""Each host for real: Dask, MPI and Ray on this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import freestone as fs
+from freestone.errors import EngineMissingError
+from freestone.hosts import engine
+
+from .conftest import count, until
+
+SMALL = {"memory": "64MiB", "disk": "64MiB"}
+
+
+def total(*values: np.ndarray) -> float:
+    return float(sum(value.sum() for value in values))
+
+
+def check(cluster: fs.Cluster, workers: int) -> None:
+    """Run calls on all workers, and move blocks between them."""
+    assert until(lambda: count(cluster) == workers)
+    numbers = range(1, workers + 1)
+    made = [cluster.submit(np.full, 50_000, n, worker=n) for n in numbers]
+    expected = 50_000 * sum(numbers)
+    sums = [cluster.submit(total, *made, worker=n, pure=False) for n in numbers]
+    assert [future.result(60) for future in sums] == [expected] * workers
+    assert np.array_equal(made[-1].result(), np.full(50_000, workers))
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    # Leaves a file open in each of its workers now and then, which is not ours to mend.
+    local = distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=None,
+        local_directory=str(tmp_path),
+        memory_limit="1GiB",
+    )
+    with local, distributed.Client(local) as client:
+        yield client
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_dask_with_workers_that_come_and_go(client: Any) -> None:
+    with fs.Cluster.on_dask(client, **SMALL) as cluster:
+        check(cluster, 2)
+        first = set(client.scheduler_info(n_workers=-1)["workers"])
+        client.cluster.scale(3)
+        assert until(lambda: count(cluster) == 3)
+        held = cluster.submit(np.arange, 50_000, worker=3)
+        cluster.wait([held], 60)
+        # The worker of Dask that came last goes with ours, which hands over what only it holds.
+        newest = set(client.scheduler_info(n_workers=-1)["workers"]) - first
+        client.retire_workers(list(newest))
+        assert until(lambda: count(cluster) == 2)
+        assert cluster.submit(np.sum, held).result(60) == sum(range(50_000))
+    assert until(lambda: not _children_of_dask(client))
+
+
+def _children_of_dask(client: Any) -> list[int]:
+    def children() -> int:
+        import psutil
+
+        here = psutil.Process()
+        return sum("freestone" in " ".join(child.cmdline()) for child in here.children(True))
+
+    return [count for count in client.run(children).values() if count]
+
+
+MPI = """
+    import numpy as np
+    import freestone as fs
+
+    with fs.Cluster.on_mpi(memory="64MiB", disk="64MiB") as cluster:
+        futures = [cluster.submit(np.full, 50_000, n, worker=n) for n in (1, 2)]
+        sums = [cluster.submit(np.add, *futures, worker=n, pure=False) for n in (1, 2)]
+        print("sums", [int(future.result(60).sum()) for future in sums])
+"""
+
+
+def mpiexec(tmp_path: Path, ranks: int, code: str) -> subprocess.CompletedProcess[str]:
+    pytest.importorskip("mpi4py")
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(code))
+    starter = Path(sys.executable).with_name("mpiexec")
+    if not starter.exists():
+        pytest.skip("no mpiexec beside this Python: pip install mpich")
+    words = [str(starter), "-n", str(ranks), sys.executable, str(program)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+
+
+def test_mpi(tmp_path: Path) -> None:
+    done = mpiexec(tmp_path, 3, MPI)
+    assert done.returncode == 0, done.stderr
+    assert "sums [150000, 150000]" in done.stdout
+
+
+def test_mpi_with_one_rank_is_told(tmp_path: Path) -> None:
+    done = mpiexec(tmp_path, 1, MPI)
+    assert "rank 0 runs no calls" in done.stderr
+    assert "mpiexec -n 3" in done.stderr
+
+
+def test_mpi_with_a_wrong_setting_ends_all_ranks(tmp_path: Path) -> None:
+    done = mpiexec(tmp_path, 3, "import freestone as fs\nfs.Cluster.on_mpi(colour='red')")
+    assert done.returncode != 0
+    assert "unknown setting 'colour'" in done.stderr
+
+
+RAY = """
+    import numpy as np
+    import ray
+    import freestone as fs
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    with fs.Cluster.on_ray(memory="64MiB", disk="64MiB") as cluster:
+        made = cluster.submit(np.full, 50_000, 2, worker=1)
+        print("slots", cluster.slots, "sum", int(made.result(60).sum()))
+    ray.shutdown()
+"""
+
+
+def test_ray(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(RAY))
+    env = os.environ | {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+    words = [sys.executable, str(program)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=110, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "slots 2 sum 100000" in done.stdout
+
+
+def test_ray_that_is_not_initialised_is_told() -> None:
+    pytest.importorskip("ray")
+    with pytest.raises(EngineMissingError, match=r"ray\.init"):
+        fs.Cluster.on_ray()
+
+
+def test_an_engine_that_is_not_installed_is_told_with_its_cure() -> None:
+    with pytest.raises(EngineMissingError, match="pip install nothing") as caught:
+        engine.require("there_is_no_such_module", "Nothing", "pip install nothing")
+    assert caught.value.engine == "Nothing"
+
+
+def test_slurm_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EngineMissingError, match="there is no sbatch"):
+        fs.Cluster.on_slurm(2)
