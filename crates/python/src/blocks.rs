@@ -1,5 +1,6 @@
 //! Between Python values and the files of a node's cache.
 
+use crate::arrays;
 use crate::codec::{buffer_bytes, load_with_buffers};
 use freestone_base::{Name, NameHasher, WorkerId};
 use freestone_core::store::{Folder, Mapping, StoreError, format};
@@ -158,12 +159,21 @@ fn load_value(py: Python<'_>, mapped: &Arc<Mapped>) -> PyResult<Py<PyAny>> {
         let (mapping, mapped) = (Arc::clone(&mapping), Arc::clone(mapped));
         Py::new(py, MappedBuffer { mapping, range, _mapped: mapped })
     };
-    let buffers = PyList::empty(py);
-    for range in parsed.buffers {
-        buffers.append(view(range)?)?;
+    if let [buffer] = parsed.buffers.as_slice()
+        && let Some(shape) = arrays::known(py, &mapping[parsed.pickle.clone()], buffer.len())
+    {
+        return shape.over(py, view(buffer.clone())?);
     }
-    let stream = view(parsed.pickle)?;
-    Ok(load_with_buffers(py, stream.bind(py).as_any(), &buffers)?.unbind())
+    let buffers = PyList::empty(py);
+    for range in &parsed.buffers {
+        buffers.append(view(range.clone())?)?;
+    }
+    let stream = view(parsed.pickle.clone())?;
+    let value = load_with_buffers(py, stream.bind(py).as_any(), &buffers)?;
+    if let [buffer] = parsed.buffers.as_slice() {
+        arrays::learn(&value, &mapping[parsed.pickle], buffer.len())?;
+    }
+    Ok(value.unbind())
 }
 
 /// Writes a value into a cache under the name of its content; the block, and where it lies.

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 mod access;
+mod arrays;
 mod blocks;
 mod codec;
 mod events;
@@ -12,6 +13,7 @@ mod future;
 mod groups;
 mod link;
 mod manager;
+mod memory;
 mod options;
 mod watch;
 mod worker;

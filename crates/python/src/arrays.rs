@@ -1,0 +1,76 @@
+//! Arrays of blocks without unpickling each.
+//!
+//! A block that is an array has all but its bytes in its pickle stream, so blocks of one shape and
+//! dtype have the same stream. What the first of them turned out to be, the others are too.
+
+use crate::blocks::MappedBuffer;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyTuple, PyType};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Streams that are remembered at most: a collection's blocks have one or two.
+const MOST: usize = 64;
+/// Longer streams are not worth it.
+const LONGEST: usize = 512;
+
+/// What an array is besides its bytes.
+pub struct Shape {
+    shape: Py<PyTuple>,
+    dtype: Py<PyAny>,
+    nbytes: usize,
+}
+
+static KNOWN: Mutex<Option<HashMap<Vec<u8>, Shape>>> = Mutex::new(None);
+
+fn array_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CELL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CELL.import(py, "numpy", "ndarray")
+}
+
+/// The array that a stream with one buffer of so many bytes stands for, if that is known.
+pub fn known(py: Python<'_>, stream: &[u8], nbytes: usize) -> Option<Shape> {
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let shape = known.as_ref()?.get(stream).filter(|shape| shape.nbytes == nbytes)?;
+    let (array, dtype) = (shape.shape.clone_ref(py), shape.dtype.clone_ref(py));
+    Some(Shape { shape: array, dtype, nbytes })
+}
+
+/// Remembers what a stream with one buffer of so many bytes gave, if it is an array over exactly
+/// these bytes.
+pub fn learn(value: &Bound<'_, PyAny>, stream: &[u8], nbytes: usize) -> PyResult<()> {
+    let py = value.py();
+    if stream.len() > LONGEST || !is_array(value) {
+        return Ok(());
+    }
+    let is_plain = value.getattr(intern!(py, "flags"))?.getattr(intern!(py, "c_contiguous"))?;
+    let found: usize = value.getattr(intern!(py, "nbytes"))?.extract()?;
+    if !is_plain.is_truthy()? || found != nbytes || nbytes == 0 {
+        return Ok(());
+    }
+    let shape = value.getattr(intern!(py, "shape"))?.cast_into::<PyTuple>()?.unbind();
+    let dtype = value.getattr(intern!(py, "dtype"))?.unbind();
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    if known.len() >= MOST {
+        known.clear();
+    }
+    known.insert(stream.to_vec(), Shape { shape, dtype, nbytes });
+    Ok(())
+}
+
+/// Whether a value is an array and nothing derived. Without NumPy nothing is.
+fn is_array(value: &Bound<'_, PyAny>) -> bool {
+    let kind = value.get_type();
+    let is_it = kind.name().is_ok_and(|name| name == "ndarray");
+    is_it && array_class(value.py()).is_ok_and(|class| kind.is(class))
+}
+
+impl Shape {
+    /// The array over these bytes, which it can't change.
+    pub fn over(&self, py: Python<'_>, bytes: Py<MappedBuffer>) -> PyResult<Py<PyAny>> {
+        Ok(array_class(py)?.call1((&self.shape, &self.dtype, bytes))?.unbind())
+    }
+}
