@@ -104,13 +104,22 @@ class Report:
 
 def parse(name: str, question: str, subjects: Sequence[str] = ()) -> Options:
     """Read a benchmark's command line: `--quick`, `--json FILE` and, with peers, `--only`."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=question)
-    parser.add_argument("--quick", action="store_true", help="one round, within a minute")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="the report; the plot beside it")
+    return options(name, parser(name, question, subjects).parse_args())
+
+
+def parser(name: str, question: str, subjects: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return what reads the options that all benchmarks have."""
+    found = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=question)
+    found.add_argument("--quick", action="store_true", help="one round, within a minute")
+    found.add_argument("--json", type=Path, metavar="FILE", help="the report; the plot beside it")
     if subjects:
         words = ", ".join(subjects)
-        parser.add_argument("--only", nargs="+", default=[], choices=subjects, help=f"of {words}")
-    given = parser.parse_args()
+        found.add_argument("--only", nargs="+", default=[], choices=subjects, help=f"of {words}")
+    return found
+
+
+def options(name: str, given: argparse.Namespace) -> Options:
+    """Return what was asked for of what all benchmarks have."""
     folder = RESULTS / "quick" if given.quick else RESULTS
     path = given.json or folder / f"{name}.json"
     return Options(name, given.quick, path, tuple(getattr(given, "only", ())))

@@ -9,6 +9,9 @@ partitions costs, and how look-ups slow down as trees grow.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,19 +51,19 @@ def asks_dask(application: str, per_core: int, quick: bool) -> bool:
     return per_core <= most and (not quick or per_core == PER_CORE[quick][-1])
 
 
-def sweep(report: common.Report, system: str, quick: bool) -> None:
+def sweep(report: common.Report, system: str, part: Part) -> None:
     """Take a system's turns: each application at each number of blocks."""
     target = f"benchmarks.splits.{system}:measure"
-    for application in CASES:
+    for application in part.applications:
         if system == "plain":
-            found = turns.take(target, application=application, quick=quick)
+            found = turns.take(target, application=application, quick=part.quick)
             record(report, system, application, found)
             continue
-        for per_core in PER_CORE[quick]:
-            if system == "dask" and not asks_dask(application, per_core, quick):
+        for per_core in part.per_core:
+            if system == "dask" and not asks_dask(application, per_core, part.quick):
                 continue
             blocks = per_core * CORES
-            found = turns.take(target, application=application, blocks=blocks, quick=quick)
+            found = turns.take(target, application=application, blocks=blocks, quick=part.quick)
             record(report, system, f"{application} {per_core}", found)
 
 
@@ -118,24 +121,53 @@ def draw(report: common.Report, quick: bool, path: Path) -> None:
         plots.lines(trees, below, "Look-ups in trees that grow", axes, "linear")
 
 
+@dataclass(frozen=True)
+class Part:
+    """What of the whole is measured."""
+
+    applications: Sequence[str]
+    per_core: Sequence[int]
+    rounds: int
+    quick: bool
+
+
+def ask() -> tuple[common.Options, Part, bool]:
+    """Read the command line; the last: whether samples are added to those of the report."""
+    parser = common.parser("split", QUESTION, SYSTEMS)
+    parser.add_argument(
+        "--applications", nargs="+", choices=CASES, default=list(CASES), help="these alone"
+    )
+    parser.add_argument("--per-core", nargs="+", type=int, metavar="BLOCKS", help="these alone")
+    parser.add_argument("--rounds", type=int, help="5, or 1 with --quick")
+    parser.add_argument("--add", action="store_true", help="to the samples that the report has")
+    given = parser.parse_args()
+    options = common.options("split", given)
+    per_core = given.per_core or PER_CORE[options.quick]
+    rounds = given.rounds or options.rounds
+    return options, Part(given.applications, per_core, rounds, options.quick), given.add
+
+
 def main() -> None:
     """Measure, report and draw."""
-    options = common.parse("split", QUESTION, list(SYSTEMS))
+    options, part, is_added = ask()
     before = common.machine()
     settings = {"blocks_per_core": PER_CORE[options.quick], "cores": CORES}
     report = common.Report(QUESTION, settings, notes=list(NOTES))
     asked = options.only or SYSTEMS
-    report.absent = {name: "not asked for" for name in SYSTEMS if name not in asked}
+    if is_added and options.json.exists():
+        report.figures = json.loads(options.json.read_text())["figures"]
+    else:
+        report.absent = {name: "not asked for" for name in SYSTEMS if name not in asked}
 
     def measure(system: str) -> None:
         if system in ("freestone", "dask", "plain"):
-            sweep(report, system, options.quick)
+            sweep(report, system, part)
         elif system == "resident":
             iterate(report, options.quick)
         else:
             grow(report, options.quick)
 
-    common.interleave(options.rounds, asked, measure)
+    common.interleave(part.rounds, asked, measure)
     report.claims = claims(report, PER_CORE[options.quick], RESIDENT[options.quick])
     common.write(report, options, before)
     draw(report, options.quick, options.json.with_suffix(".png"))

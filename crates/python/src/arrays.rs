@@ -17,13 +17,13 @@ const MOST: usize = 64;
 const LONGEST: usize = 512;
 
 /// What an array is besides its bytes.
-pub struct Shape {
+pub struct Known {
     shape: Py<PyTuple>,
     dtype: Py<PyAny>,
     nbytes: usize,
 }
 
-static KNOWN: Mutex<Option<HashMap<Vec<u8>, Shape>>> = Mutex::new(None);
+static KNOWN: Mutex<Option<HashMap<Vec<u8>, Known>>> = Mutex::new(None);
 
 fn array_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CELL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -31,11 +31,11 @@ fn array_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 }
 
 /// The array that a stream with one buffer of so many bytes stands for, if that is known.
-pub fn known(py: Python<'_>, stream: &[u8], nbytes: usize) -> Option<Shape> {
+pub fn known(py: Python<'_>, stream: &[u8], nbytes: usize) -> Option<Known> {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let shape = known.as_ref()?.get(stream).filter(|shape| shape.nbytes == nbytes)?;
     let (array, dtype) = (shape.shape.clone_ref(py), shape.dtype.clone_ref(py));
-    Some(Shape { shape: array, dtype, nbytes })
+    Some(Known { shape: array, dtype, nbytes })
 }
 
 /// Remembers what a stream with one buffer of so many bytes gave, if it is an array over exactly
@@ -57,18 +57,18 @@ pub fn learn(value: &Bound<'_, PyAny>, stream: &[u8], nbytes: usize) -> PyResult
     if known.len() >= MOST {
         known.clear();
     }
-    known.insert(stream.to_vec(), Shape { shape, dtype, nbytes });
+    known.insert(stream.to_vec(), Known { shape, dtype, nbytes });
     Ok(())
 }
 
-/// Whether a value is an array and nothing derived. Without NumPy nothing is.
+/// Whether a value is an array and nothing derived. Without `NumPy` nothing is.
 fn is_array(value: &Bound<'_, PyAny>) -> bool {
     let kind = value.get_type();
     let is_it = kind.name().is_ok_and(|name| name == "ndarray");
     is_it && array_class(value.py()).is_ok_and(|class| kind.is(class))
 }
 
-impl Shape {
+impl Known {
     /// The array over these bytes, which it can't change.
     pub fn over(&self, py: Python<'_>, bytes: Py<MappedBuffer>) -> PyResult<Py<PyAny>> {
         Ok(array_class(py)?.call1((&self.shape, &self.dtype, bytes))?.unbind())
