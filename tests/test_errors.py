@@ -82,13 +82,12 @@ def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
         "bad-event block-shape block-type blocking closed cluster cluster-start collection "
-        "configuration cycle demo dropped empty-collection engine-missing error event-timeout events "
-        "file file-changed "
-        "file-missing file-unreadable foreign-future function-load in-task input-lost input-unknown "
-        "irreproducible join lock-not-held missing-key not-associative not-serializable packages-missing rank-failed "
-        "rank-lost run-over run-stuck "
-        "samples-missing storage-full task task-cancelled task-killed task-raised task-timeout "
-        "transport unschedulable usage wait-timeout worker-lost"
+        "configuration cycle demo dropped empty-collection engine-missing error event-timeout "
+        "events file file-changed file-missing file-unreadable foreign-future function-load "
+        "in-task input-lost input-unknown irreproducible join lock-not-held missing-key "
+        "not-associative not-serializable packages-missing rank-failed rank-lost run-over "
+        "run-stuck samples-missing storage-full task task-cancelled task-killed task-raised "
+        "task-timeout transport unschedulable usage wait-timeout worker-lost"
     )
     assert " ".join(slugs) == known
 
