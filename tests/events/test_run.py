@@ -226,14 +226,13 @@ def test_what_persistent_tasks_hold_at_the_end_is_told(threads: bool) -> None:
 
 def dies(rank: ev.Rank, asks: bool) -> int:
     if rank.id == 2:
-        rank.fire(ev.ALL, "last words")
-        rank.wait([(2, "last words")])
+        rank.wait([([0, 1], "ready")])
         os.kill(os.getpid(), signal.SIGKILL)
     if asks:
-        lost = rank.wait([(2, "last words"), (ev.ANY, ev.RANK_LOST)])
-        return lost[1].source
-    rank.wait([(2, "last words"), (2, "never")])
-    return -1
+        told = [(ev.ANY, ev.RANK_LOST)]
+        rank.submit(lambda event: rank.fire(ev.SELF, "told", event.source), on=told)
+    rank.fire(2, "ready")
+    return int(rank.wait([(ev.SELF, "told")])[0].data)
 
 
 def test_a_rank_that_dies_ends_the_run() -> None:

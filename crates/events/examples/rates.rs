@@ -7,7 +7,9 @@ use std::time::Instant;
 
 const ARENA: usize = 256 << 20;
 
-fn both(main: impl Fn(&Rank) -> Result<f64, EventsError> + Send + Sync) -> Result<f64, EventsError> {
+fn both(
+    main: impl Fn(&Rank) -> Result<f64, EventsError> + Send + Sync,
+) -> Result<f64, EventsError> {
     let ranks = Rank::start_threads(2, ARENA, &Config::default())?;
     let results: Vec<Result<f64, EventsError>> = std::thread::scope(|scope| {
         let run = |rank: Rank| {

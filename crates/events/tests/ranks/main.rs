@@ -475,7 +475,10 @@ fn a_wait_that_is_over_in_a_task_gives_its_worker_back() {
         rank.submit(Submit::default(), |rank, _| {
             let wait = rank.wait(vec![any("never")], Some(Duration::from_millis(2)));
             let error = wait.unwrap_err().to_string();
-            assert!(error.starts_with("after 2ms there was still no 'never' from any rank"), "{error}");
+            assert!(
+                error.starts_with("after 2ms there was still no 'never' from any rank"),
+                "{error}"
+            );
             Ok(())
         })
         .unwrap();
