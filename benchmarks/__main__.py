@@ -4,7 +4,7 @@ import argparse
 import subprocess
 import sys
 
-NAMES = ("calls", "blocks", "imports", "manager", "split")
+NAMES = ("calls", "blocks", "imports", "manager", "split", "tracing")
 
 
 def main() -> int:

@@ -28,7 +28,8 @@ NOTES = [
     " once; rechunk: a call per block after cutting anew in one block per core, which counts",
     "kernels are the paper's, except where 'best kernel' is said; the same on every system",
     "a run is timed once per turn, after one on other data has loaded what it needs",
-    f"kNN on Dask up to {DASK_AT_MOST['knn']} blocks per core: beyond, minutes for its baseline",
+    f"kNN on Dask up to {DASK_AT_MOST['knn']} blocks per core, and with a call per block on any:"
+    " a tree for each, and a look-up in all of them, take minutes beyond",
 ]
 
 

@@ -87,7 +87,7 @@ def test_slugs_are_unique_and_never_change() -> None:
         "in-task input-lost input-unknown irreproducible join lock-not-held missing-key "
         "not-associative not-serializable packages-missing rank-failed rank-lost run-over "
         "run-stuck samples-missing storage-full task task-cancelled task-killed task-raised "
-        "task-timeout transport unschedulable usage wait-timeout worker-lost"
+        "task-timeout transport unschedulable usage wait-timeout worker-absent worker-lost"
     )
     assert " ".join(slugs) == known
 

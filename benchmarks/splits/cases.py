@@ -18,6 +18,8 @@ QUERY_BLOCKS = 8
 NEIGHBOURS = 5
 CLUSTERS = 8
 PASSES = 10
+TREES_AT_MOST = 96
+"""A tree per block, and a look-up in each: beyond, minutes."""
 ROUNDS = 5
 ARITY = 48
 GRID = Grid.uniform(5, 4)

@@ -66,6 +66,10 @@ def _many(report: common.Report) -> list[common.Claim]:
         ours = report.median("freestone split", case)
         label = f"{name}, {MANY} per core: a call per block to split"
         found.append(common.at_most(label, common.ratio(blocks, ours), 1.5, "x"))
+        blocks = report.median("freestone blocks, best kernel", case)
+        ours = report.median("freestone split, best kernel", case)
+        label = f"{label}, best kernel"
+        found.append(common.at_most(label, common.ratio(blocks, ours), 1.5, "x"))
     return found
 
 

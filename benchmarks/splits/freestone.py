@@ -18,8 +18,19 @@ from examples.kmeans.kmeans import KMeans
 from examples.knn.neighbours import NearestNeighbors
 
 VARIANTS = ("blocks", "split", "materialize", "rechunk")
+BEST = ("blocks", "split")
 Run = Callable[[str, str], Any]
 """Runs an application with a kernel in a variant; returns what comes out."""
+
+
+def turns_of(application: str, blocks: int) -> list[tuple[str, str]]:
+    """Return the variants and kernels that are measured at so many blocks."""
+    case = cases.CASES[application]
+    turns = [(variant, case.paper) for variant in VARIANTS]
+    turns += [(variant, case.best) for variant in BEST]
+    if blocks > cases.TREES_AT_MOST and application == "knn":
+        turns = [turn for turn in turns if turn[0] != "blocks"]
+    return turns
 
 
 def measure(application: str, blocks: int, quick: bool) -> dict[str, Any]:
@@ -28,7 +39,7 @@ def measure(application: str, blocks: int, quick: bool) -> dict[str, Any]:
     with fs.Cluster(executors=cases.CORES):
         warm = RUNS[application](cases.WARM_ROWS, cases.WARM_BLOCKS, cases.WARM_SEED)
         run = RUNS[application](cases.rows_of(application, quick), blocks, 0)
-        for variant, kernel in [*((name, case.paper) for name in VARIANTS), ("split", case.best)]:
+        for variant, kernel in turns_of(application, blocks):
             name = variant if kernel == case.paper else f"{variant}, best kernel"
             warm(variant, kernel)
             found[name] = cases.seconds_of(partial(run, variant, kernel))

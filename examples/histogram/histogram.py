@@ -34,7 +34,7 @@ def per_block(points: fs.Array, grid: Grid, kernel: str) -> Any:
     partials = []
     for block in points.blocks:
         partials.append(count_block(block, grid, kernel))
-    return fs.reduce(add, partials)
+    return fs.reduce(add, partials, commutes=True)
 
 
 @fs.task
@@ -51,7 +51,7 @@ def with_split(points: fs.Array, grid: Grid, kernel: str, materialize: bool = Fa
         if materialize:
             partition.materialize()
         partials.append(count_partition(partition, grid, kernel, materialize))
-    return fs.reduce(add, partials)
+    return fs.reduce(add, partials, commutes=True)
 
 
 VARIANTS: dict[str, Callable[[fs.Array, Grid, str], Any]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,24 +45,35 @@ class Grid:
         """Return the same bins along all dimensions."""
         return cls((bins,) * dimensions, (low,) * dimensions, (high,) * dimensions)
 
-    @cached_property
+    @property
     def edges(self) -> tuple[Points, ...]:
         """The edges along each dimension, one more than bins, just as NumPy makes them."""
-        spans = zip(self.low, self.high, self.bins, strict=True)
-        return tuple(np.linspace(low, high, count + 1) for low, high, count in spans)
+        return _edges(self)
 
-    @cached_property
+    @property
     def inner_edges(self) -> tuple[Points, ...]:
         """The j-th inner edges of all dimensions, each ``(d, 1)``; infinite where there is none."""
-        table = np.full((max(self.bins) - 1, len(self.bins), 1), np.inf)
-        for dimension, edges in enumerate(self.edges):
-            table[: len(edges) - 2, dimension, 0] = edges[1:-1]
-        return tuple(table)
+        return _inner_edges(self)
 
     @property
     def size(self) -> int:
         """How many cells it has."""
         return int(np.prod(self.bins))
+
+
+# Kept by what the grid is: a call per block gets a new one, equal to that of the call before.
+@lru_cache(maxsize=64)
+def _edges(grid: Grid) -> tuple[Points, ...]:
+    spans = zip(grid.low, grid.high, grid.bins, strict=True)
+    return tuple(np.linspace(low, high, count + 1) for low, high, count in spans)
+
+
+@lru_cache(maxsize=64)
+def _inner_edges(grid: Grid) -> tuple[Points, ...]:
+    table = np.full((max(grid.bins) - 1, len(grid.bins), 1), np.inf)
+    for dimension, edges in enumerate(grid.edges):
+        table[: len(edges) - 2, dimension, 0] = edges[1:-1]
+    return tuple(table)
 
 
 Kernel = Callable[[Points, Grid], Counts]

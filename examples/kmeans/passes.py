@@ -41,7 +41,7 @@ def per_block(points: fs.Array, kernel: str) -> Pass:
         partials = []
         for block in points.blocks:
             partials.append(sum_block(block, centres, kernel))
-        return fs.reduce(Sums.add, partials)
+        return fs.reduce(Sums.add, partials, commutes=True)
 
     return sums
 
@@ -64,7 +64,7 @@ def with_split(points: fs.Array, kernel: str, materialize: bool = False) -> Pass
         partials = []
         for partition in partitions:
             partials.append(sum_partition(partition, centres, kernel, materialize))
-        return fs.reduce(Sums.add, partials)
+        return fs.reduce(Sums.add, partials, commutes=True)
 
     return sums
 

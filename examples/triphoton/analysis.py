@@ -10,7 +10,7 @@ import hist
 import numpy as np
 from coffea.nanoevents import NanoAODSchema, NanoEventsFactory
 
-__all__ = ["lazy_results", "masses", "merge", "skim", "write"]
+__all__ = ["lazy_results", "masses", "masses_of", "skim", "write"]
 
 
 def skim(path: str) -> ak.Array:
@@ -34,19 +34,14 @@ def skim(path: str) -> ak.Array:
     return ak.zip(columns, depth_limit=1)
 
 
-def merge(parts: list[ak.Array]) -> ak.Array:
-    """Put skimmed events into one array, in the order of the files."""
-    return ak.concatenate(parts)
-
-
 def write(events: ak.Array, path: str) -> str:
     """Write events to a Parquet file; its path."""
     ak.to_parquet(events, path)
     return path
 
 
-def masses(events: ak.Array) -> dict[str, Any]:
-    """Fill the masses of all pairs and triples of good photons."""
+def masses_of(events: ak.Array, count: int) -> ak.Array:
+    """Give the mass, in GeV, of every `count` good photons of each event."""
     photons = events.Photon[events.Photon.cutBased >= 1]
     cartesian = {
         "px": photons.pt * np.cos(photons.phi),
@@ -54,16 +49,20 @@ def masses(events: ak.Array) -> dict[str, Any]:
         "pz": photons.pt * np.sinh(photons.eta),
         "energy": photons.pt * np.cosh(photons.eta),
     }
+    sums = {
+        name: sum(ak.unzip(ak.combinations(values, count))) for name, values in cartesian.items()
+    }
+    squared = sums["energy"] ** 2 - sums["px"] ** 2 - sums["py"] ** 2 - sums["pz"] ** 2
+    return np.sqrt(np.maximum(squared, 0))
+
+
+def masses(events: ak.Array) -> dict[str, Any]:
+    """Fill the masses of all pairs and triples of good photons."""
     results: dict[str, Any] = {"events": len(events)}
     for name, count in (("pairs", 2), ("triples", 3)):
         axis = hist.axis.Regular(50, 0, 500, name="mass", label="mass in GeV")
-        sums = {
-            part: sum(ak.unzip(ak.combinations(values, count)))
-            for part, values in cartesian.items()
-        }
-        squared = sums["energy"] ** 2 - sums["px"] ** 2 - sums["py"] ** 2 - sums["pz"] ** 2
         filled = hist.Hist(axis, storage="int64")
-        filled.fill(ak.to_numpy(ak.flatten(np.sqrt(np.maximum(squared, 0)))))
+        filled.fill(ak.to_numpy(ak.flatten(masses_of(events, count))))
         results[name] = filled
     return results
 

@@ -9,7 +9,7 @@ Data lives in the cluster as immutable named blocks; work moves to where the blo
 
     with fs.Cluster() as cluster:
         parts = [mass(fs.file(path)) for path in paths]
-        print(fs.reduce(add, parts).result())
+        print(fs.reduce(add, parts, commutes=True).result())
 """
 
 from __future__ import annotations

@@ -7,18 +7,19 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
 from freestone.compat import offer_joblib
-from freestone.config import Config, parse_nbytes
-from freestone.environments import Prepared, within
+from freestone.config import Config
+from freestone.engines import OnEngines
+from freestone.environments import Prepared, adapt
 from freestone.errors import ClosedError, ConfigurationError
 from freestone.files import File, fetch
 from freestone.future import Future
-from freestone.observe.figures import Explanation, Statistics
+from freestone.options import native_options
+from freestone.questions import Questions
 from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def current() -> Cluster | None:
     return _open[-1] if _open else None
 
 
-class Cluster:
+class Cluster(OnEngines, Questions):
     """Workers that run calls and hold blocks, and the manager that leads them.
 
     Parameters
@@ -120,107 +121,6 @@ class Cluster:
         offer_joblib()
         self._progress = self._show_progress() if self.config.progress else None
 
-    @classmethod
-    def on_dask(cls, client: Any, **settings: Any) -> Self:
-        """Open a cluster with a worker beside each of a Dask cluster, now and later.
-
-        Parameters
-        ----------
-        client
-            A `distributed.Client`.
-        **settings
-            Those of `Cluster`; `executors`, `memory` and `disk` are each worker's.
-
-        Raises
-        ------
-        EngineMissingError
-            When Dask is not installed.
-        """
-        from freestone.hosts.dask import DaskHost
-
-        return cls(host=DaskHost(client), **settings)
-
-    @classmethod
-    def on_mpi(cls, comm: Any = None, **settings: Any) -> Self:
-        """Open a cluster in a program started by `mpiexec`: rank 0 goes on, others are workers.
-
-        The other ranks do not come back from this call: they end when the cluster does.
-
-        Parameters
-        ----------
-        comm
-            An `mpi4py` communicator; by default all ranks.
-        **settings
-            Those of `Cluster`; `executors` is 1 in each rank by default.
-
-        Raises
-        ------
-        EngineMissingError
-            Without mpi4py, or with fewer than two ranks.
-        """
-        from freestone.hosts.mpi import MpiHost
-
-        host = MpiHost(comm)
-        host.serve()
-        try:
-            return cls(host=host, **settings)
-        except BaseException:
-            # Others wait to be told where to join.
-            host.close()
-            raise
-
-    @classmethod
-    def on_ray(cls, **settings: Any) -> Self:
-        """Open a cluster with a worker on each node of the Ray cluster, now and later.
-
-        Parameters
-        ----------
-        **settings
-            Those of `Cluster`; `executors` is by default how many cores Ray says that a node has.
-
-        Raises
-        ------
-        EngineMissingError
-            Without Ray, or if `ray.init()` was not called.
-        """
-        from freestone.hosts.ray import RayHost
-
-        return cls(host=RayHost(), **settings)
-
-    @classmethod
-    def on_slurm(
-        cls,
-        workers: int,
-        *,
-        options: Sequence[str] = (),
-        share: str | os.PathLike[str] | None = None,
-        **settings: Any,
-    ) -> Self:
-        """Open a cluster whose workers are jobs of Slurm.
-
-        Parameters
-        ----------
-        workers
-            How many jobs. They start when Slurm lets them; calls wait for the first.
-        options
-            For `sbatch`, such as ``["--partition=long", "--time=2:00:00"]``.
-        share
-            A folder that the nodes see as well, for the access file and logs; by default
-            ``~/.freestone``.
-        **settings
-            Those of `Cluster`; `executors` is 1 by default, and a job asks for as many cores.
-
-        Raises
-        ------
-        EngineMissingError
-            Where there is no `sbatch`.
-        ClusterStartError
-            When Slurm refuses the jobs.
-        """
-        from freestone.hosts.slurm import SlurmHost
-
-        return cls(host=SlurmHost(workers, options, share), **settings)
-
     def _start_host(self) -> None:
         if self._host is not None:
             self._host.start(self._site.access, self.config)
@@ -286,15 +186,16 @@ class Cluster:
             it does to its process outlasts the call. ``"process"``: in a new interpreter.
         keep
             How long the result stays when no future and no task needs it any more: ``"task"``
-            (not at all), ``"session"``, ``"worker"``, or ``"forever"`` (on disk, for later runs, in
-            the folder that the setting `cache` names).
+            (not at all: it goes within about 0.1 s), ``"session"``, ``"worker"``, or ``"forever"``
+            (on disk, for later runs, in the folder that the setting `cache` names).
         pure
             Whether equal calls have equal results, so that one that was made before is not made
             again while its result is there.
         hoist
             Whether modules that the function imports are imported before its first call.
         worker
-            The number of the worker to run it on; by default where it can start soonest.
+            The number of the worker to run it on; by default where it can start soonest. If that
+            worker is gone, the call fails with `WorkerAbsentError`.
         replicas
             On how many workers its result should be, unless it is small: what is lost with one
             need not be made again. By default 1; where workers are lost, the cluster makes a second
@@ -329,8 +230,8 @@ class Cluster:
             "worker": worker,
             "replicas": replicas,
         }
-        special = {"environment": environment, "env": env, "tag": tag}
-        options |= {key: value for key, value in special.items() if value is not None}
+        if environment is not None or env is not None or tag is not None:
+            options |= {"environment": environment, "env": env, "tag": tag}
         future: Future = self._submit(function, args, kwargs, options)
         return future
 
@@ -348,7 +249,7 @@ class Cluster:
         **options
             Those of `submit`.
         """
-        function, first, plain, tag = _adapt(function, options)
+        function, first, plain, tag = adapt(function, options)
         number, native = self._prepare(function, plain)
         calls: Iterable[tuple[Any, ...]] = zip(*iterables, strict=False)
         if first:
@@ -366,7 +267,7 @@ class Cluster:
         options: Mapping[str, Any],
         outputs: int = 1,
     ) -> Any:
-        function, first, options, tag = _adapt(function, options)
+        function, first, options, tag = adapt(function, options)
         number, native = self._prepare(function, options, outputs)
         future = self._manager.submit(number, (*first, *args), kwargs, native)
         if tag is not None:
@@ -389,7 +290,7 @@ class Cluster:
         if options.get("retries") is None:
             options["retries"] = self.config.retries
         amounts = tuple(resources.items()) if resources else ()
-        return _options(amounts, outputs, tuple(options.items()))
+        return native_options(amounts, outputs, tuple(options.items()))
 
     def _call(
         self, number: int, args: tuple[Any, ...], options: dict[str, Any], outputs: int
@@ -566,15 +467,6 @@ class Cluster:
                     raise
         return type(futures)(values)
 
-    def who_has(self, futures: Iterable[Future] | Future) -> dict[str, list[str]]:
-        """Return for each block, by name, the workers that hold it.
-
-        A small value lies with the manager and stands with no worker.
-        """
-        futures = [futures] if isinstance(futures, Future) else list(futures)
-        workers = self._manager.who_has(futures)
-        return dict(zip((future.name for future in futures), workers, strict=True))
-
     def cancel(self, futures: Iterable[Future] | Future = (), *, tag: str | None = None) -> None:
         """Cancel tasks, also those that run, and all that depends on them.
 
@@ -620,55 +512,11 @@ class Cluster:
         self._files[file.name] = future
         return future
 
-    # -- questions --------------------------------------------------------------------------
-
-    def statistics(self) -> Statistics:
-        """Return the run's figures so far."""
-        return Statistics.from_dict(self._manager.statistics())
-
-    def explain(self, future: Future) -> Explanation:
-        """Tell why a task waits, or where and when it ran; print it to read it."""
-        return Explanation.from_dict(self._manager.explain(future))
-
-    @property
-    def slots(self) -> int:
-        """How many calls run at once."""
-        return sum(worker["slots"] for worker in self._manager.statistics()["workers"])
-
-    @property
-    def folder(self) -> str:
-        """Where the cluster keeps its sockets and logs while it runs."""
-        return str(self._site.folder)
-
-    @property
-    def address(self) -> str:
-        """Where workers join: ``unix:PATH``, or ``tcp://HOST:PORT`` if it listens there."""
-        return self._manager.address
-
-    @property
-    def access(self) -> str:
-        """The path of the access file with which workers join; whoever has it owns the cluster."""
-        return str(self._site.access_file)
-
-    @property
-    def closed(self) -> bool:
-        """Whether it has ended."""
-        return bool(self._manager.closed)
-
     def executor(self) -> concurrent.futures.Executor:
         """Return a `concurrent.futures.Executor` whose calls run here."""
         from freestone.compat.concurrent import Executor
 
         return Executor(self)
-
-    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        if question.get("ask") == "retire":
-            self.retire(int(question["worker"]))
-        if question.get("ask") == "cancel":
-            tagged = list(self._tags.get(question["tag"], ()))
-            self.cancel(tag=question["tag"])
-            return {"cancelled": len(tagged)}
-        return {"statistics": self._manager.statistics(), "started": self.started}
 
     def _replay(self, future: Future) -> Any:
         definition, args, kwargs = self._manager.call_of(future)
@@ -681,6 +529,7 @@ class Cluster:
         for entry in self._manager.statistics()["workers"]:
             if entry["worker"] == f"worker-{worker}":
                 self._site.let_go(entry["folder"])
+        self._settle_at(self._site.home)
         self._manager.retire(worker)
 
     def close(self) -> None:
@@ -743,39 +592,6 @@ class Cluster:
         return cluster_html(self)
 
 
-_SPECIAL = frozenset({"environment", "env", "tag"})
-
-
-def _adapt(
-    function: Callable[..., Any], options: Mapping[str, Any]
-) -> tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any], str | None]:
-    """Return what is called, what it is given first, other options, and the tag."""
-    if _SPECIAL.isdisjoint(options):
-        return function, (), options, None
-    options = dict(options)
-    environment, env = options.pop("environment", None), options.pop("env", None)
-    tag = options.pop("tag", None)
-    called, first = within(function, environment, env)
-    if called is not function and options.get("name") is None:
-        options["name"] = getattr(function, "__name__", type(function).__name__)
-    return called, first, options, tag
-
-
 def fetch_block(url: str, name: str) -> File:
     """Fetch a remote file to the worker where this runs."""
     return fetch(File(url, name, 0))
-
-
-@lru_cache(maxsize=1024)
-def _options(
-    amounts: tuple[tuple[str, int | str], ...], outputs: int, options: tuple[tuple[str, Any], ...]
-) -> _native.Options:
-    known = {"cores", "gpus", "memory", "disk"}
-    unknown = [key for key, _ in amounts if key not in known]
-    if unknown:
-        raise ValueError(f"unknown resources {unknown}: there are {sorted(known)}")
-    parsed: dict[str, Any] = {
-        key: parse_nbytes(amount) if key in ("memory", "disk") else int(amount)
-        for key, amount in amounts
-    }
-    return _native.Options(**parsed, outputs=outputs, **dict(options))

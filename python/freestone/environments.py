@@ -26,7 +26,7 @@ import cloudpickle
 from freestone import functions
 from freestone.files import File
 
-__all__ = ["InEnvironment", "Prepared", "WithVariables", "prepare", "untar", "within"]
+__all__ = ["InEnvironment", "Prepared", "WithVariables", "adapt", "prepare", "untar"]
 
 _CHILD = """
 import os, pickle, sys, traceback
@@ -193,7 +193,25 @@ class InEnvironment:
         return result
 
 
-def within(
+_SPECIAL = frozenset({"environment", "env", "tag"})
+
+
+def adapt(
+    function: Callable[..., Any], options: Mapping[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any], str | None]:
+    """Return what is called for these options, what it is given first, the others, and the tag."""
+    if _SPECIAL.isdisjoint(options):
+        return function, (), options, None
+    options = dict(options)
+    environment, env = options.pop("environment", None), options.pop("env", None)
+    tag = options.pop("tag", None)
+    called, first = _within(function, environment, env)
+    if called is not function and options.get("name") is None:
+        options["name"] = getattr(function, "__name__", type(function).__name__)
+    return called, first, options, tag
+
+
+def _within(
     function: Callable[..., Any],
     environment: File | Prepared | None,
     variables: Mapping[str, str] | None,

@@ -22,6 +22,7 @@ from freestone.errors import (
     TaskRaisedError,
     TaskTimeoutError,
     UnschedulableError,
+    WorkerAbsentError,
     attach_remote,
 )
 
@@ -60,6 +61,13 @@ def error_of(failure: dict[str, Any]) -> BaseException:
         case "unschedulable":
             needs, largest = failure["needs"], failure["largest"]
             return UnschedulableError(label=label, needs=needs, largest=largest)
+        case "worker_absent":
+            return WorkerAbsentError(
+                label=label,
+                absent=failure["absent"],
+                gone_s=failure["gone_s"],
+                present=failure["present"],
+            )
         case "unknown_input":
             return InputUnknownError(label=label, name=failure["input"])
         case "input_lost":

@@ -25,8 +25,7 @@ class Future(_native.FutureBase):
     value; the value itself does not travel through this process.
     """
 
-    # So that a tag does not keep what it names.
-    __slots__ = ("__weakref__",)
+    __slots__ = ()
 
     @property
     def cluster(self) -> Cluster:

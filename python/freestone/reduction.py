@@ -17,13 +17,13 @@ def reduce(
     blocks: Iterable[Any],
     *,
     arity: int = 8,
-    commutes: bool = True,
+    commutes: bool = False,
     **options: Any,
 ) -> Any:
     """Combine many blocks into one.
 
-    What is on one worker is combined there first, then across workers in a tree, so that no
-    worker ever holds more than `arity` inputs of it at once.
+    Blocks are combined as they come, in a tree: what is on one worker first, then across workers.
+    No call takes more than `arity` of them.
 
     Parameters
     ----------
@@ -34,8 +34,9 @@ def reduce(
     arity
         The most inputs of one call, at least 2.
     commutes
-        Whether the order does not matter: then blocks are combined in order of arrival.
-        Otherwise only neighbours are combined, and the result is that of `functools.reduce`.
+        Whether the order does not matter, as for sums and histograms: then blocks are combined in
+        order of arrival and by place, and hardly any is sent. By default only neighbours are
+        combined, and the result is that of `functools.reduce`.
     **options
         Those of `Cluster.submit` for each call.
 
@@ -51,7 +52,8 @@ def reduce(
 
     Notes
     -----
-    n blocks take about (n - 1) / (arity - 1) calls and ceil(log(n) / log(arity)) rounds.
+    n blocks take about (n - 1) / (arity - 1) calls and ceil(log(n) / log(arity)) rounds. Most
+    neighbours are on different workers, so without ``commutes=True`` most blocks are sent once.
 
     References
     ----------

@@ -224,15 +224,24 @@ def test_what_persistent_tasks_hold_at_the_end_is_told(threads: bool) -> None:
         ev.run(holds, ranks=1, threads=threads)
 
 
+def hears(lost: ev.Event) -> None:
+    ev.current().fire(ev.SELF, "heard", lost.source)
+
+
 def dies(rank: ev.Rank, asks: bool) -> int:
     if rank.id == 2:
-        rank.wait([([0, 1], "ready")])
+        # Whoever wants to hear of it asks first.
+        rank.wait([(0, "ready"), (1, "ready")])
+        rank.fire(ev.ALL, "last words")
+        rank.wait([(2, "last words")])
         os.kill(os.getpid(), signal.SIGKILL)
     if asks:
-        told = [(ev.ANY, ev.RANK_LOST)]
-        rank.submit(lambda event: rank.fire(ev.SELF, "told", event.source), on=told)
+        rank.submit(hears, on=[(ev.ANY, ev.RANK_LOST)])
     rank.fire(2, "ready")
-    return int(rank.wait([(ev.SELF, "told")])[0].data)
+    if asks:
+        return rank.wait([(2, "last words"), (ev.SELF, "heard")])[1].data
+    rank.wait([(2, "last words"), (2, "never")])
+    return -1
 
 
 def test_a_rank_that_dies_ends_the_run() -> None:

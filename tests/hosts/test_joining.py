@@ -37,6 +37,27 @@ def test_calls_run_and_blocks_move_between_workers_that_joined(
     assert all(worker.address.startswith("tcp://127.0.0.1:") for worker in figures.workers)
 
 
+def test_blocks_move_by_tls_where_there_is_no_socket(
+    cluster: fs.Cluster, joined: Joined, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("FREESTONE_FOLDER", str(tmp_path))
+    for _ in range(2):
+        joined.start(cluster.access)
+    assert until(lambda: count(cluster) == 2)
+    # As on different machines: the sockets of others are not there.
+    sockets = [*tmp_path.glob("*/worker-*.sock"), *Path(cluster.folder).glob("worker-*.sock")]
+    assert len(sockets) == 3
+    for path in sockets:
+        path.unlink()
+    here = cluster.put(np.arange(1_000_000))
+    there = [cluster.submit(np.full, 1_000_000, n, worker=n) for n in (1, 2)]
+    sums = [cluster.submit(total, here, *there, worker=n, pure=False) for n in (1, 2)]
+    expected = float(np.arange(1_000_000).sum() + 3_000_000)
+    assert [future.result(60) for future in sums] == [expected] * 2
+    assert np.array_equal(there[1].result(), np.full(1_000_000, 2))
+
+
 def test_a_worker_that_joins_in_mid_run_gets_work_at_once(
     cluster: fs.Cluster, joined: Joined
 ) -> None:

@@ -63,6 +63,19 @@ def test_where_and_when_each_attempt_ran() -> None:
     ]
 
 
+def test_of_many_attempts_the_last_are_told() -> None:
+    attempts = tuple(
+        Attempt(worker=f"worker-{k}", sent_ns=k * SECOND, duration_ns=SECOND, ended="raised")
+        for k in (5, 6)
+    )
+    assert tell("failed", attempts=attempts, attempted=7).splitlines() == [
+        "'mass' failed after 7 attempts",
+        "  attempt 6 on worker-5, ran 1 s: raised",
+        "  attempt 7 on worker-6, sent 1 s after attempt 6, ran 1 s: raised",
+    ]
+    assert tell("failed") == "'mass' failed before it was tried"
+
+
 def test_what_runs_and_what_has_not_begun() -> None:
     begun = Attempt(worker="worker-0", sent_ns=1, start_ns=2)
     held = Attempt(worker="worker-0", sent_ns=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,29 @@ def test_an_explanation_of_what_waits(cluster: fs.Cluster) -> None:
     second = cluster.submit(double, first)
     assert second.result() == 4
     assert len(str(cluster.explain(second))) > 20
+
+
+def divide(x: int) -> float:
+    return 1 / x
+
+
+def test_an_explanation_of_what_failed(cluster: fs.Cluster) -> None:
+    future = cluster.submit(divide, 0, retries=1)
+    assert isinstance(future.exception(), ZeroDivisionError)
+    explanation = cluster.explain(future)
+    assert (explanation.stage, explanation.attempted) == ("failed", 2)
+    assert [(one.worker, one.ended) for one in explanation.attempts] == [("worker-0", "raised")] * 2
+    assert all(one.start_ns >= one.sent_ns for one in explanation.attempts)
+    assert str(explanation).startswith("'divide' failed after 2 attempts\n  attempt 1 on worker-0")
+
+
+def test_workers_tell_their_figures_at_once(cluster: fs.Cluster) -> None:
+    kept = cluster.put(bytes(1 << 20))
+    assert cluster.submit(len, kept).result() == 1 << 20
+    deadline = time.monotonic() + 30
+    while not (nbytes := cluster.statistics().workers[0].status.memory_nbytes):
+        assert time.monotonic() < deadline
+    assert nbytes > 1 << 20
 
 
 def test_a_trace_is_written_when_it_closes(tmp_path: Path) -> None:

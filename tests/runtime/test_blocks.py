@@ -65,7 +65,7 @@ def test_more_than_memory_goes_to_disk_and_comes_back() -> None:
         small.wait(futures)
         for index, future in enumerate(futures):
             assert future.result()[-1] == index
-        total = fs.reduce(operator.add, futures)
+        total = fs.reduce(operator.add, futures, commutes=True)
         assert total.result()[0] == sum(range(30))
         assert until(lambda: small.statistics().workers[0].status.disk_nbytes > 0)
 
@@ -177,3 +177,20 @@ def test_a_task_may_return_a_file(cluster: fs.Cluster, tmp_path: Path) -> None:
     )
     (tmp_path / "made.txt").unlink()
     assert made.result().read_text() == "made there"
+
+
+def test_a_folder_is_given_file_by_file(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    for name in ("one", "below/two"):
+        (tmp_path / name).write_text(name)
+    with pytest.raises(errors.FileError, match="is a folder; give its files one by one"):
+        fs.file(tmp_path)
+    files = {name: fs.file(tmp_path / name) for name in ("one", "below/two")}
+    with fs.Cluster(workers=2, executors=1, memory="64MiB") as cluster:
+        for worker in (0, 1):
+            texts = cluster.submit(texts_of, files, worker=worker).result()
+            assert texts == {"one": "one", "below/two": "below/two"}
+
+
+def texts_of(files: dict[str, fs.File]) -> dict[str, str]:
+    return {name: file.read_text() for name, file in files.items()}

@@ -67,6 +67,19 @@ def test_a_changed_constant_changes_the_name(cluster: fs.Cluster) -> None:
     assert with_cut(5).name == with_cut(5).name != with_cut(6).name
 
 
+def test_keep_task_goes_with_the_last_future(cluster: fs.Cluster) -> None:
+    future = cluster.submit(add, 9876, 1)
+    assert future.result() == 9877
+    before = cluster.statistics()
+    del future
+    deadline = time.monotonic() + 30
+    while cluster.statistics().blocks >= before.blocks:
+        assert time.monotonic() < deadline
+    assert cluster.submit(add, 9876, 1).result() == 9877
+    after = cluster.statistics()
+    assert (after.done - before.done, after.answered - before.answered) == (1, 0)
+
+
 def test_keep_session_answers_after_the_future_is_gone(cluster: fs.Cluster) -> None:
     name = cluster.submit(add, 4321, keep="session").result()
     answered = cluster.statistics().answered
@@ -181,8 +194,9 @@ def test_a_task_gives_futures_with_a_cluster(cluster: fs.Cluster) -> None:
 def test_reduce(cluster: fs.Cluster) -> None:
     parts = cluster.map(add, range(100))
     assert fs.reduce(operator.add, parts).result() == 4950
+    assert fs.reduce(operator.add, parts, commutes=True).result() == 4950
     texts = cluster.map(str, range(30))
-    joined = fs.reduce(operator.add, texts, commutes=False, arity=3)
+    joined = fs.reduce(operator.add, texts, arity=3)
     assert joined.result() == "".join(map(str, range(30)))
     assert fs.reduce(operator.add, [cluster.submit(add, 9)]).result() == 9
     large = [cluster.submit(np.full, 10**5, i) for i in range(9)]

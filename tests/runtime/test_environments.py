@@ -139,9 +139,9 @@ def test_an_environment_without_cloudpickle_is_told(cluster: fs.Cluster, tmp_pat
 
 
 def test_variables_are_set_for_one_call(cluster: fs.Cluster) -> None:
-    red = cluster.submit(os.environ.get, "COLOUR", env={"COLOUR": "red"}, worker=0)
+    red = cluster.submit(os.getenv, "COLOUR", env={"COLOUR": "red"}, worker=0)
     assert red.result(60) == "red"
-    assert cluster.submit(os.environ.get, "COLOUR", worker=0).result(60) is None
+    assert cluster.submit(os.getenv, "COLOUR", worker=0).result(60) is None
 
 
 def test_calls_are_cancelled_by_their_tag(cluster: fs.Cluster, tmp_path: Path) -> None:
@@ -152,9 +152,10 @@ def test_calls_are_cancelled_by_their_tag(cluster: fs.Cluster, tmp_path: Path) -
             time.sleep(0.01)
         return number
 
-    go = tmp_path / "go"
-    unwanted = [cluster.submit(wait, str(go), n, tag="unwanted") for n in range(3)]
-    unwanted += cluster.map(wait, [str(go)] * 3, range(3, 6), tag="unwanted")
+    # One that could end by itself might do so before it hears that it is cancelled.
+    go, never = tmp_path / "go", str(tmp_path / "never")
+    unwanted = [cluster.submit(wait, never, n, tag="unwanted") for n in range(3)]
+    unwanted += cluster.map(wait, [never] * 3, range(3, 6), tag="unwanted")
     wanted = cluster.submit(wait, str(go), 99)
     cluster.cancel(tag="unwanted")
     cluster.cancel(tag="nobody has this one")

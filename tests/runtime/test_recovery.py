@@ -39,7 +39,7 @@ def test_executors_killed_at_random(seed: int) -> None:
     count = 60
     with fs.Cluster(executors=2, memory="256MiB") as cluster:
         parts = [cluster.submit(histogram, cluster.submit(block, i)) for i in range(count)]
-        total = fs.reduce(operator.add, parts)
+        total = fs.reduce(operator.add, parts, commutes=True)
         for index, part in enumerate(fs.as_completed(parts)):
             part.result()
             if index % 10 == 5:
@@ -58,7 +58,9 @@ def test_a_worker_killed_in_mid_run(when: int) -> None:
             if index == when:
                 os.kill(victim, signal.SIGKILL)
             part.result()
-        np.testing.assert_array_equal(fs.reduce(operator.add, parts).result(), expected(count))
+        np.testing.assert_array_equal(
+            fs.reduce(operator.add, parts, commutes=True).result(), expected(count)
+        )
         # Blocks whose only replica was lost are made again when they are asked for.
         for i in (0, count // 2, count - 1):
             np.testing.assert_array_equal(blocks[i].result(), block(i))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import freestone as fs
-from freestone.errors import ConfigurationError
+from freestone.errors import ConfigurationError, WorkerAbsentError
 
 DEADLINE_S = 60
 
@@ -70,6 +70,31 @@ def test_values_go_to_the_worker_that_comes_after(cluster: fs.Cluster) -> None:
     assert cluster.submit(np.sum, cluster.put(value)).result() == value.sum()
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_values_put_while_the_home_is_down(workers: int) -> None:
+    values = [np.arange(100_000) + k for k in range(3)]
+    with fs.Cluster(workers=workers, executors=1, memory="256MiB") as cluster:
+        kill_home(cluster)
+        futures = [cluster.put(values[0]), *cluster.scatter(values[1:])]
+        assert cluster.submit(np.sum, futures[0]).result() == values[0].sum()
+        for future, value in zip(futures, values, strict=True):
+            np.testing.assert_array_equal(future.result(), value)
+
+
+def test_a_result_elsewhere_waits_for_the_next_home(cluster: fs.Cluster) -> None:
+    there = cluster.submit(np.arange, 100_000, worker=1)
+    assert there.exception() is None
+    killed = kill_home(cluster)
+    assert until(lambda: home_of(cluster) != [killed])
+    np.testing.assert_array_equal(there.result(), np.arange(100_000))
+
+
+def test_the_program_has_a_home_after_its_first_was_let_go(cluster: fs.Cluster) -> None:
+    cluster.retire(0)
+    value = np.arange(100_000)
+    np.testing.assert_array_equal(cluster.put(value).result(), value)
+
+
 def test_a_call_on_a_file_waits_for_the_next_home(cluster: fs.Cluster, file: fs.File) -> None:
     assert cluster.submit(size_of, file).result() == 100_000
     kill_home(cluster)
@@ -87,9 +112,31 @@ def test_a_worker_that_was_let_go_is_not_started_again(cluster: fs.Cluster) -> N
     assert [worker.worker for worker in cluster.statistics().workers] == ["worker-0"]
 
 
+def test_a_call_for_a_worker_that_is_not_there_says_so(cluster: fs.Cluster) -> None:
+    with pytest.raises(
+        WorkerAbsentError, match=r"worker-7 .*never was; there are worker-0, worker-1"
+    ):
+        cluster.submit(abs, -1, worker=7).result()
+    killed = kill_home(cluster)
+    assert until(lambda: home_of(cluster) not in ([], [killed]))
+    with pytest.raises(WorkerAbsentError, match=r"gone for .*worker-1, worker-2") as caught:
+        cluster.submit(abs, -1, worker=0).result()
+    assert caught.value.absent == "worker-0"
+    assert (caught.value.gone_s or 0) > 0
+    assert caught.value.present == ("worker-1", "worker-2")
+    assert cluster.submit(abs, -1, worker=2).result() == 1
+
+
 def test_forever_needs_a_folder(cluster: fs.Cluster) -> None:
     for attempt in (cluster.submit, cluster.map):
         with pytest.raises(ConfigurationError, match="cache"):
             attempt(abs, [1], keep="forever")
     with pytest.raises(ConfigurationError, match="cache"):
         cluster.put(1, keep="forever")
+
+
+def test_an_executor_computes_with_one_thread(cluster: fs.Cluster) -> None:
+    import os
+
+    expected = os.environ.get("OMP_NUM_THREADS", "1")
+    assert cluster.submit(lambda: os.environ["OMP_NUM_THREADS"]).result() == expected

@@ -18,6 +18,8 @@ struct Scene {
     cluster: Cluster,
     values: BTreeMap<u64, u64>,
     settled: BTreeMap<u64, Outcome>,
+    /// The most blocks that there were at once, if they are counted.
+    most: Option<usize>,
 }
 
 fn name(number: u64) -> Name {
@@ -27,7 +29,8 @@ fn name(number: u64) -> Name {
 impl Scene {
     fn new(workers: u32, cores: u32) -> Self {
         let cluster = Cluster::new(Options { checked: true, ..Options::default() });
-        let mut scene = Self { cluster, values: BTreeMap::new(), settled: BTreeMap::new() };
+        let mut scene =
+            Self { cluster, values: BTreeMap::new(), settled: BTreeMap::new(), most: None };
         scene.cluster.ask(Request::Define {
             function: FunctionId(0),
             label: "f".to_owned(),
@@ -70,6 +73,8 @@ impl Scene {
         while !self.cluster.is_quiet() {
             self.cluster.step();
             self.check_sums();
+            let held = self.cluster.workers().flat_map(SimulatedWorker::blocks).count();
+            self.most = self.most.map(|most| most.max(held));
         }
         assert_eq!(self.cluster.violations, Vec::<String>::new());
         for (Ticket(number), outcome) in std::mem::take(&mut self.cluster.settled) {
@@ -231,6 +236,9 @@ fn reduce(scene: &mut Scene, blocks: u64, arity: u32, commutes: bool) -> Statist
         priority: 0,
         ticket: Ticket(1_000),
     }));
+    if scene.most.is_some() {
+        scene.cluster.ask(Request::Release((0..blocks).map(name).collect()));
+    }
     scene.run();
     assert!(scene.is_ready(1_000));
     scene.statistics()
@@ -252,6 +260,31 @@ fn a_reduction_in_order_gives_the_value_in_order() {
     let statistics = reduce(&mut scene, 64, 4, false);
     assert!(statistics.transfers <= 64, "{} transfers", statistics.transfers);
     scene.release_all();
+}
+
+/// A reduction of blocks that are still to come, each call of which takes as long as it will; its
+/// statistics, and the most blocks that there were at once.
+fn reduce_as_they_come(commutes: bool) -> (Statistics, usize) {
+    let mut scene = Scene::new(4, 2);
+    for number in 0..400 {
+        scene.submit(number, &[], 0.05 + 0.01 * (number % 11) as f64, 10 * MB);
+    }
+    scene.most = Some(0);
+    let statistics = reduce(&mut scene, 400, 4, commutes);
+    let most = scene.most.unwrap();
+    scene.release_all();
+    (statistics, most)
+}
+
+/// Inputs are combined as they come, also in order: else a worker would hold its share of all.
+#[test]
+fn a_reduction_holds_few_of_its_inputs() {
+    let (in_order, most_in_order) = reduce_as_they_come(false);
+    let (as_they_come, most) = reduce_as_they_come(true);
+    assert!(most < 40, "{most} of 400 blocks at once");
+    assert!(most_in_order < 80, "{most_in_order} of 400 blocks at once, in order");
+    assert!(as_they_come.transfers < 20, "{} transfers", as_they_come.transfers);
+    assert!(in_order.transfers < 400, "{} transfers in order", in_order.transfers);
 }
 
 /// All calls need a block of one worker, which would take 100 s: the others take their part.

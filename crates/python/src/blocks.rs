@@ -139,7 +139,7 @@ pub fn load(py: Python<'_>, mapped: &Arc<Mapped>) -> PyResult<Py<PyAny>> {
     match mapped.form {
         // The value of a group is made by who knows where its members are.
         Form::Value | Form::Group => load_value(py, mapped),
-        Form::File(_) | Form::Folder(_) => {
+        Form::File(_) => {
             let nbytes = std::fs::metadata(&mapped.path).map_err(PyOSError::new_err)?.len();
             let hold = Hold { _mapped: Arc::clone(mapped) };
             let hold = Py::new(py, hold)?;

@@ -37,6 +37,12 @@ pub fn failure(py: Python<'_>, failure: &Failure) -> PyResult<Py<PyAny>> {
             dict.set_item("needs", resources(py, needs)?)?;
             dict.set_item("largest", resources(py, largest)?)?;
         }
+        Why::WorkerAbsent { worker, gone_ns, present } => {
+            dict.set_item("kind", "worker_absent")?;
+            dict.set_item("absent", worker.to_string())?;
+            dict.set_item("gone_s", gone_ns.map(|gone_ns| gone_ns as f64 / 1e9))?;
+            dict.set_item("present", labels(present))?;
+        }
         Why::UnknownInput(name) => {
             dict.set_item("kind", "unknown_input")?;
             dict.set_item("input", name.to_string())?;
@@ -199,6 +205,7 @@ pub fn explanation(py: Python<'_>, explanation: &Explanation) -> PyResult<Py<PyA
         "ahead": explanation.ahead,
         "resources": resources(py, &explanation.resources)?,
         "attempts": attempts,
+        "attempted": explanation.attempted,
         "replicas": labels(&explanation.replicas),
         "nbytes": explanation.nbytes,
     })

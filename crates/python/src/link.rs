@@ -3,14 +3,19 @@
 use crate::blocks::{self, Home, Mapped};
 use crate::future::wait;
 use crate::{codec, figures};
-use freestone_base::Name;
-use freestone_core::manager::{Outcome, Request};
+use freestone_base::{Name, WorkerId};
+use freestone_core::manager::{Outcome, Request, Why};
 use freestone_core::net::Client;
 use freestone_core::wire::Output;
 use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a home that has died is waited for: longer than a worker takes to start.
+const MOST_PATIENCE: Duration = Duration::from_secs(60);
+/// How often a wait looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What futures hold of their cluster.
 pub struct Link {
@@ -23,30 +28,83 @@ pub struct Link {
     /// Values up to this size travel in messages.
     pub inline_nbytes: usize,
     /// Where the program's own blocks are written and mapped.
-    pub home: RwLock<Option<Arc<Home>>>,
+    home: Mutex<Option<Arc<Home>>>,
+    moved: Condvar,
 }
 
 impl Link {
-    /// The worker on this machine.
-    pub fn home(&self) -> PyResult<Arc<Home>> {
-        let home = self.home.read().unwrap_or_else(PoisonError::into_inner);
-        home.clone().ok_or_else(|| PyRuntimeError::new_err("the cluster has no worker yet"))
+    /// What futures of a cluster hold, before it has a home.
+    pub fn new(client: Client, owner: Py<PyAny>, spin: Duration, inline_nbytes: usize) -> Self {
+        let (home, moved) = (Mutex::default(), Condvar::new());
+        Self { client, owner, spin, inline_nbytes, home, moved }
     }
 
-    /// Fetches a block to this machine and decodes it.
+    fn current(&self) -> MutexGuard<'_, Option<Arc<Home>>> {
+        self.home.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The worker on this machine.
+    pub fn home(&self) -> PyResult<Arc<Home>> {
+        let home = self.current().clone();
+        home.ok_or_else(|| PyRuntimeError::new_err("the cluster has no worker yet"))
+    }
+
+    /// The program has a new home.
+    pub fn set_home(&self, home: Home) {
+        *self.current() = Some(Arc::new(home));
+        self.moved.notify_all();
+    }
+
+    /// Waits for another home than a worker that is gone; whether there is one in time.
+    fn wait_for_other_home(
+        &self,
+        py: Python<'_>,
+        gone: WorkerId,
+        timeout_s: Option<f64>,
+    ) -> PyResult<bool> {
+        let patience = timeout_s.map_or(MOST_PATIENCE, |timeout_s| {
+            Duration::from_secs_f64(timeout_s.clamp(0.0, MOST_PATIENCE.as_secs_f64()))
+        });
+        let end = Instant::now() + patience;
+        loop {
+            let left = end.saturating_duration_since(Instant::now()).min(LOOK);
+            let is_other = py.detach(|| {
+                let same = |home: &mut Option<Arc<Home>>| {
+                    home.as_ref().is_some_and(|home| home.worker == gone)
+                };
+                let waited = self.moved.wait_timeout_while(self.current(), left, same);
+                !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+            });
+            if is_other || Instant::now() >= end || self.client.is_closed() {
+                return Ok(is_other);
+            }
+            py.check_signals()?;
+        }
+    }
+
+    /// Fetches a block to this machine and decodes it. If the home has died, its successor is
+    /// waited for.
     pub fn gather(
         self: &Arc<Self>,
         py: Python<'_>,
         name: Name,
         timeout_s: Option<f64>,
     ) -> PyResult<Py<PyAny>> {
-        let home = self.home()?;
-        let worker = home.worker;
-        let cell = self.client.ask(|ticket| Request::Gather { name, worker, ticket });
-        if !wait(py, &cell, self.spin, timeout_s)? {
-            return Err(PyTimeoutError::new_err(format!("block {name} was not gathered in time")));
-        }
-        match cell.outcome() {
+        let (worker, outcome) = loop {
+            let worker = self.home()?.worker;
+            let cell = self.client.ask(|ticket| Request::Gather { name, worker, ticket });
+            if !wait(py, &cell, self.spin, timeout_s)? {
+                let problem = format!("block {name} was not gathered in time");
+                return Err(PyTimeoutError::new_err(problem));
+            }
+            let outcome = cell.outcome();
+            let is_gone = matches!(&outcome, Some(Outcome::Failed(failure))
+                if matches!(failure.why, Why::WorkerAbsent { worker: absent, .. } if absent == worker));
+            if !is_gone || !self.wait_for_other_home(py, worker, timeout_s)? {
+                break (worker, outcome);
+            }
+        };
+        match outcome {
             Some(Outcome::Ready(Output::Inline(bytes))) => {
                 Ok(codec::decode_inline(py, bytes.as_slice())?.unbind())
             }

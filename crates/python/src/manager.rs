@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Arguments that are larger become blocks, which are sent once and not with each call.
@@ -238,13 +238,8 @@ impl Manager {
         let thread = ManagerThread::start(ManagerOptions { socket, listen, config, spin_us })
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         let address = thread.address.clone();
-        let link = Link {
-            client: thread.client.clone(),
-            owner,
-            spin: Duration::from_micros(spin_us),
-            inline_nbytes,
-            home: RwLock::default(),
-        };
+        let spin = Duration::from_micros(spin_us);
+        let link = Link::new(thread.client.clone(), owner, spin, inline_nbytes);
         Ok(Self {
             link: Arc::new(link),
             future,
@@ -258,9 +253,7 @@ impl Manager {
 
     /// Says which worker shares this machine with the program, and where its cache is.
     fn set_home(&self, worker: u32, memory: (&str, u64), disk: (&str, u64)) -> PyResult<()> {
-        let home = Home::open(WorkerId(worker), [memory, disk])?;
-        let mut current = self.link.home.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Some(Arc::new(home));
+        self.link.set_home(Home::open(WorkerId(worker), [memory, disk])?);
         Ok(())
     }
 

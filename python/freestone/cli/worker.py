@@ -80,7 +80,8 @@ def _run(arguments: argparse.Namespace, config: Config, manager: str, access: Ac
         raise UsageError(f"{problem}; open the cluster with listen=...")
     folder = _folder_of(manager) if is_near else local.own_folder(config)
     node = local.node(config, folder, f"joined-{os.getpid()}")
-    for name, value in local.python_path(access.path).items():
+    variables = local.python_path(access.path) | local.threads(node.executors)
+    for name, value in variables.items():
         os.environ.setdefault(name, value)
     path = access.write(folder / f"access-{os.getpid()}.json")
     try:

@@ -24,6 +24,7 @@
     │   ├── TaskTimeoutError (TimeoutError)     it ran for longer than it may
     │   ├── TaskCancelledError (CancelledError) it was cancelled
     │   ├── UnschedulableError                  no worker can ever give what it asks for
+    │   ├── WorkerAbsentError (LookupError)     the only worker it may run on is not there
     │   ├── InputLostError                      an input is gone and nothing makes it again
     │   ├── InputUnknownError (LookupError)     an input that the cluster never had
     │   └── FunctionLoadError (ImportError)     the worker can't load its function
@@ -112,6 +113,7 @@ from freestone.errors.task import (
     TaskRaisedError,
     TaskTimeoutError,
     UnschedulableError,
+    WorkerAbsentError,
 )
 from freestone.errors.usage import (
     ClosedError,
@@ -175,6 +177,7 @@ __all__ = [
     "UnschedulableError",
     "UsageError",
     "WaitTimeoutError",
+    "WorkerAbsentError",
     "WorkerLostError",
     "attach_remote",
     "did_you_mean",

@@ -164,8 +164,12 @@ class JoinError(ClusterError, ConnectionError):
     reason: str
 
     def __init__(self, *, manager: str, reason: str) -> None:
-        problem = f"this worker is no part of the cluster at {manager}: {reason}"
-        super().__init__(problem, manager=manager, reason=reason)
+        super().__init__(
+            f"this worker is no part of the cluster at {manager}: {reason}; see whether the "
+            "cluster runs, and whether the access file is its own",
+            manager=manager,
+            reason=reason,
+        )
 
 
 class WorkerLostError(ClusterError, ConnectionError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import CancelledError
 
 from freestone.errors.base import FreestoneError, on_worker
@@ -157,6 +157,43 @@ class UnschedulableError(TaskError):
             label=label,
             needs=dict(needs),
             largest=dict(largest),
+        )
+
+
+class WorkerAbsentError(TaskError, LookupError):
+    """A task may only run on a worker that is gone, or that there never was.
+
+    Attributes
+    ----------
+    absent : str
+        The worker that ``worker=`` names.
+    gone_s : float or None
+        How long it has been gone, in seconds; None if there never was such a worker.
+    present : tuple of str
+        The workers that there are.
+    """
+
+    slug = "worker-absent"
+    absent: str
+    gone_s: float | None
+    present: tuple[str, ...]
+
+    def __init__(
+        self, *, label: str, absent: str, gone_s: float | None, present: Iterable[str]
+    ) -> None:
+        workers = tuple(present)
+        number = absent.removeprefix("worker-")
+        state = "never was" if gone_s is None else f"has been gone for {format_seconds(gone_s)}"
+        more = f" and {len(workers) - 8} more" if len(workers) > 8 else ""
+        there = f"there are {', '.join(workers[:8])}{more}" if workers else "no other is there"
+        super().__init__(
+            f"task {label!r} may only run on {absent} (worker={number}), which {state}; {there}. "
+            "A worker that is started in place of another has a new number: leave worker= out, or "
+            "take one of cluster.statistics().workers",
+            label=label,
+            absent=absent,
+            gone_s=gone_s,
+            present=workers,
         )
 
 

@@ -73,7 +73,7 @@ def _write_dict(walk: Walk, value: dict[object, object]) -> None:
     if not walk.once(value):
         return
     walk.write("dict", str(len(value)))
-    for key, item in value.items():
+    for key, item in [*value.items()]:
         with walk.at(f"item {key!r:.80}"):
             walk.value(key)
             walk.value(item)
@@ -122,16 +122,22 @@ def _write_numpy(walk: Walk, value: Any) -> bool:
 
 def _write_ufunc(walk: Walk, value: Any) -> None:
     """Write a ufunc, which does not know its module: those that have it are searched."""
-    name = value.__name__
+    top = _home_of(value)
+    if top is None:
+        walk.refuse(value, "it was made at run time and is in no module")
+        return
+    walk.reference(top, value.__name__)
+
+
+@functools.lru_cache(maxsize=1024)
+def _home_of(ufunc: Any) -> str | None:
+    name = ufunc.__name__
     tops = {
         module.partition(".")[0]
         for module, entry in [*sys.modules.items()]
-        if getattr(entry, "__dict__", {}).get(name) is value and not is_user(module)
+        if getattr(entry, "__dict__", {}).get(name) is ufunc and not is_user(module)
     }
-    if not tops:
-        walk.refuse(value, "it was made at run time and is in no module")
-        return
-    walk.reference(min(tops), name)
+    return min(tops, default=None)
 
 
 def _write_array(walk: Walk, value: Any) -> bool:

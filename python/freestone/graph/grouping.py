@@ -19,11 +19,15 @@ class Limits:
     ----------
     seconds : float
         Tasks that need not follow one another share a group for at most so long.
+    branch_s : float
+        What needs only one group may join it for at most so long: its values then need not be
+        written for other calls to read.
     chains_only : bool
         Whether only linear chains are fused, so that groups do not depend on durations.
     """
 
     seconds: float
+    branch_s: float
     chains_only: bool = False
 
     @classmethod
@@ -32,12 +36,14 @@ class Limits:
 
         Examples
         --------
-        >>> Limits.of(total_s=4.0, slots=2).seconds
-        0.02
-        >>> Limits.of(total_s=0.032, slots=2).seconds
-        0.004
+        >>> Limits.of(total_s=4.0, slots=2)
+        Limits(seconds=0.02, branch_s=0.4, chains_only=False)
+        >>> Limits.of(total_s=0.032, slots=2)
+        Limits(seconds=0.004, branch_s=0.004, chains_only=False)
         """
-        return cls(min(0.02, max(total_s / (4 * max(slots, 1)), 0.001)), chains_only)
+        share_s = total_s / max(slots, 1)
+        seconds = min(0.02, max(share_s / 4, 0.001))
+        return cls(seconds, max(seconds, min(1.0, share_s / 5)), chains_only)
 
 
 @dataclass
@@ -115,7 +121,7 @@ def group(
             if (
                 limits.chains_only
                 or chosen is None
-                or not _fits(groups[chosen], seconds[node], limits)
+                or not _fits(groups[chosen], seconds[node], limits.seconds)
             ):
                 chosen = len(groups)
                 groups.append(Group(level))
@@ -164,8 +170,8 @@ def _joined(
         return index if room else None
     if limits.chains_only:
         return None
-    return index if _fits(groups[index], seconds, limits) else None
+    return index if _fits(groups[index], seconds, limits.branch_s) else None
 
 
-def _fits(group: Group, seconds: float, limits: Limits) -> bool:
-    return len(group.tasks) < _MOST_TASKS and group.seconds + seconds <= limits.seconds
+def _fits(group: Group, seconds: float, limit_s: float) -> bool:
+    return len(group.tasks) < _MOST_TASKS and group.seconds + seconds <= limit_s

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -48,7 +50,8 @@ def get(
     options.pop("num_workers", None)
     stack = (stack or Stack()).with_options(options)
     flat = list(dict.fromkeys(_flat(keys)))
-    read_graph = read(graph, flat, is_tree=stack.tree and stack.retain)
+    with no_collection():
+        read_graph = read(graph, flat, is_tree=stack.tree and stack.retain)
     run_it = run_graph if stack.retain else run_by_program
     values = run_it(cluster, read_graph, stack)
     return _shaped(keys, {key: values[node] for key, node in read_graph.wanted.items()})
@@ -56,9 +59,22 @@ def get(
 
 def run_graph(cluster: Cluster, graph: Graph, stack: Stack) -> dict[int, Any]:
     """Run a graph and return the values of the nodes that are wanted."""
-    run = _Run(cluster, graph, stack)
-    run.submit_all()
-    return run.results()
+    this_run = _Run(cluster, graph, stack)
+    with no_collection():
+        this_run.submit_all()
+    return this_run.results()
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep the collector of cycles from walking over a graph again and again while it is read."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _flat(keys: Any) -> Iterator[Hashable]:
@@ -103,7 +119,8 @@ class _Run:
         self.durations = _durations.setdefault(cluster, Durations())
         self.kinds = _kinds(graph)
         self.compiler = Compiler(graph, cluster.put)
-        self.tools = Tools()
+        self.packed: dict[int, Any] = {}
+        self.tools = Tools(self.packed)
         self.futures: dict[int, Future] = {}
         self.calls: list[tuple[Future, Program]] = []
         self.left = [*graph.users]
@@ -200,7 +217,7 @@ class _Run:
 
     def _write(self, tasks: Sequence[int]) -> _Written:
         if not self.is_measured or len(self.tools) > _MOST_TOOLS:
-            self.tools = Tools()
+            self.tools = Tools(self.packed)
         written = _Written(tasks, Program(), self.tools)
         for task in tasks:
             if task not in self.reductions:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import functools
 import hashlib
 import pickle
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import cloudpickle
 
 from freestone import functions
 from freestone.errors import NotSerializableError
-from freestone.functions import EncodedFunction
+from freestone.functions import EncodedFunction, modules
 
-__all__ = ["Constant", "Tools"]
+__all__ = ["Constant", "Tools", "encode"]
+
+_LABEL = "graph"
 
 
 class Constant:
@@ -30,16 +35,32 @@ class Constant:
         return self.value
 
 
+@dataclass(frozen=True)
+class _Packed:
+    """A tool as it travels: its name, its pickle, and what has to be imported before."""
+
+    name: bytes
+    payload: bytes
+    hoists: tuple[Any, ...]
+    users: tuple[Any, ...]
+
+
 class Tools:
     """A growing list of tools, each known by its identity.
 
-    What a call runs is `partial(run, tools)`, a function as any other: its code, and with it all
-    tools, goes to each worker once and stays in its executors.
+    What a call runs is a runner bound to tools, a function as any other: it goes to each worker
+    once, with all tools, and stays in its executors.
+
+    Parameters
+    ----------
+    packed
+        What is packed already, by identity; shared by all tools of a graph.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, packed: dict[int, _Packed]) -> None:
         self.tools: list[Callable[..., Any]] = []
         self._numbers: dict[int, int] = {}
+        self._packed = packed
         self._encoded: tuple[int, EncodedFunction] | None = None
 
     def __len__(self) -> int:
@@ -64,29 +85,117 @@ class Tools:
     def encoded(self, runner: Callable[..., Any], hoist: bool = True) -> EncodedFunction:
         """Encode the function that runs programs with these tools.
 
+        Raises
+        ------
+        NotSerializableError
+            When a tool can't be pickled.
+
         Notes
         -----
-        Some milliseconds, and again only when tools were added since.
+        Each tool is pickled once for a graph, and all are put together anew only when some were
+        added. A function is named by its code and all that it refers to; anything else by its
+        pickle and the files of the user's modules that the pickle mentions.
         """
         if self._encoded is None or self._encoded[0] != len(self.tools):
-            function = functools.partial(runner, tuple(self.tools))
-            self._encoded = len(self.tools), encode(function, hoist)
+            packed = [self._pack(tool, hoist) for tool in self.tools]
+            self._encoded = len(self.tools), _together(runner, packed)
         return self._encoded[1]
+
+    def _pack(self, tool: Callable[..., Any], hoist: bool) -> _Packed:
+        value = tool.value if isinstance(tool, Constant) else tool
+        known = self._packed.get(id(value))
+        if known is None:
+            known = _pack_function(tool, hoist) if type(tool) is FunctionType else _pack(tool)
+            self._packed[id(value)] = known
+        return known
 
 
 def encode(function: Callable[..., Any], hoist: bool) -> EncodedFunction:
-    """Encode a function with what it is bound to.
-
-    What can be pickled but has no name that would last is named by how it is pickled.
-    """
+    """Encode a function by itself; what has no name that would last is named by its pickle."""
     try:
         return functions.encode(function, hoist=hoist)
-    except NotSerializableError as error:
-        refused = error
+    except NotSerializableError:
+        return _together(_only, [_pack(function)])
+
+
+def _pack_function(function: Callable[..., Any], hoist: bool) -> _Packed:
     try:
-        payload = cloudpickle.dumps(function, protocol=5)
+        encoded = functions.encode(function, hoist=hoist)
+    except NotSerializableError:
+        return _pack(function)
+    _, hoists, users, payload = pickle.loads(encoded.definition)
+    return _Packed(encoded.name, payload, tuple(hoists), tuple(users))
+
+
+def _pack(value: Any) -> _Packed:
+    try:
+        payload = _pickled(value)
     except Exception as error:
-        raise refused from error
-    name = hashlib.blake2b(payload, digest_size=16).digest()
-    definition = pickle.dumps(("graph", [], [], payload), protocol=5)
-    return EncodedFunction("graph", name, definition)
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        if isinstance(value, Constant):
+            kind = f"{type(value.value).__module__}.{type(value.value).__qualname__}"
+        raise NotSerializableError(
+            what="constant", where="it", kind=kind, label=_LABEL, reason=str(error)
+        ) from error
+    users = modules.closure(name for name in _user_modules() if name.encode() in payload)
+    name = hashlib.blake2b(payload, digest_size=16)
+    for user in users:
+        name.update(user.digest)
+    return _Packed(name.digest(), payload, (), tuple(map(tuple, users)))
+
+
+def _pickled(value: Any) -> bytes:
+    try:
+        payload = pickle.dumps(value, protocol=5)
+    except Exception:
+        payload = b"__main__"
+    if b"__main__" in payload:
+        payload = cloudpickle.dumps(value, protocol=5)
+    return payload
+
+
+def _user_modules() -> tuple[str, ...]:
+    return _users_among(len(sys.modules))
+
+
+@functools.lru_cache(maxsize=1)
+def _users_among(_: int) -> tuple[str, ...]:
+    """Give the names of the user's modules; looked for again when there are more modules."""
+    own = ("__main__", "__mp_main__")
+    return tuple(name for name in [*sys.modules] if name not in own and modules.is_user(name))
+
+
+def _together(runner: Callable[..., Any], packed: Sequence[_Packed]) -> EncodedFunction:
+    name = hashlib.blake2b(runner.__qualname__.encode(), digest_size=16)
+    for one in packed:
+        name.update(one.name)
+    hoists = list(dict.fromkeys(hoist for one in packed for hoist in one.hoists))
+    users = list(dict.fromkeys(tuple(user) for one in packed for user in one.users))
+    payload = pickle.dumps(_Bound(runner, [one.payload for one in packed]), protocol=5)
+    definition = pickle.dumps((_LABEL, hoists, users, payload), protocol=5)
+    return EncodedFunction(_LABEL, name.digest(), definition)
+
+
+class _Bound:
+    """Pickles as a runner bound to tools, each of them pickled by itself."""
+
+    def __init__(self, runner: Callable[..., Any], payloads: list[bytes]) -> None:
+        self._given = runner, payloads
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return bind, self._given
+
+
+def bind(runner: Callable[..., Any], payloads: list[bytes]) -> functools.partial[Any]:
+    """Make what calls of a graph run, in an executor."""
+    return functools.partial(runner, tuple(map(_loaded, payloads)))
+
+
+@functools.lru_cache(maxsize=512)
+def _loaded(payload: bytes) -> Any:
+    """Load a tool once, whatever functions of however many graphs it is bound to."""
+    return pickle.loads(payload)
+
+
+def _only(tools: Sequence[Callable[..., Any]], *values: Any) -> Any:
+    return tools[0](*values)

@@ -25,7 +25,16 @@ from freestone.hosts.access import Access
 from freestone.hosts.engine import Host
 from freestone.observe.control import ControlServer
 
-__all__ = ["Node", "Site", "node", "own_folder", "python_path", "runtime_dir", "worker_words"]
+__all__ = [
+    "Node",
+    "Site",
+    "node",
+    "own_folder",
+    "python_path",
+    "runtime_dir",
+    "threads",
+    "worker_words",
+]
 
 _SHARED_MEMORY = Path("/dev/shm")
 # A worker that was told to leave gets this long before it is killed.
@@ -173,6 +182,16 @@ def python_path(besides: Sequence[str] = ()) -> dict[str, str]:
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
+def threads(executors: int) -> dict[str, str]:
+    """Share out the cores among the threads that libraries start in each executor.
+
+    Two matrix products with as many threads as there are cores each wait for one another: seen ten
+    times slower than with a thread each. What the user has set is to be left as it is.
+    """
+    share = str(max(1, len(os.sched_getaffinity(0)) // max(1, executors)))
+    return dict.fromkeys(_THREADS, share)
+
+
 @dataclass(slots=True)
 class Site:
     """The folder, the key and the workers of a cluster on this machine.
@@ -206,8 +225,9 @@ class Site:
 
     @property
     def home(self) -> Node:
-        """The worker whose cache the program shares."""
-        return self.nodes[0]
+        """The worker whose cache the program shares: the first that was not let go."""
+        there = (node for node in self.nodes if node.memory_dir not in self.retired)
+        return next(there, self.nodes[0])
 
     @property
     def listening(self) -> tuple[str, str, tuple[str, str]] | None:
@@ -302,19 +322,9 @@ class Site:
         return subprocess.Popen(
             [sys.executable, "-m", "freestone.worker", *words],
             stdin=subprocess.DEVNULL,
-            env=self._threads() | os.environ | python_path(),
+            env=threads(sum(node.executors for node in self.nodes)) | os.environ | python_path(),
             process_group=0,
         )
-
-    def _threads(self) -> dict[str, str]:
-        """Share out the cores among the threads that libraries start in each executor.
-
-        Two matrix products with as many threads as there are cores each wait for one another:
-        seen ten times slower than with a thread each. What the user has set is left as it is.
-        """
-        executors = sum(node.executors for node in self.nodes)
-        share = str(max(1, len(os.sched_getaffinity(0)) // executors))
-        return dict.fromkeys(_THREADS, share)
 
     def _check(self, node: Node, deadline: float) -> None:
         status = self.processes[node.name].poll()

@@ -19,13 +19,16 @@ def explain(explanation: Explanation) -> str:
     Returns
     -------
     str
-        One sentence for its state, one line per attempt, one for its output.
+        One sentence for its state, one line per attempt that is known, one for its output.
     """
     lines = [_state(explanation)]
-    first = explanation.attempts[0].sent_ns if explanation.attempts else 0
-    lines += [
-        _attempt(number, attempt, first) for number, attempt in enumerate(explanation.attempts, 1)
-    ]
+    attempts = explanation.attempts
+    unknown = max(0, explanation.attempted - len(attempts))
+    first = f"attempt {unknown + 1}" if unknown else "the first"
+    for number, attempt in enumerate(attempts, unknown + 1):
+        after_s = (attempt.sent_ns - attempts[0].sent_ns) / 1e9
+        sent = f", sent {format_seconds(after_s)} after {first}" if number > unknown + 1 else ""
+        lines.append(_attempt(number, attempt, sent))
     output = _output(explanation)
     return "\n".join([*lines, output] if output else lines)
 
@@ -33,14 +36,16 @@ def explain(explanation: Explanation) -> str:
 def _state(explanation: Explanation) -> str:
     what = "the block" if explanation.stage == "block" else "the task"
     who = f"{explanation.label!r}" if explanation.label else what
-    runs = len(explanation.attempts)
+    runs = max(explanation.attempted, len(explanation.attempts))
     return {
         "unknown": "the cluster does not know this name: it was released or never submitted",
         "waiting": f"{who} waits for {_inputs(explanation.waits_for)}",
         "ready": f"{who} is ready and waits for {_room(explanation)}",
         "assigned": f"{who} is at {_last_worker(explanation)}",
         "done": f"{who} is done" if runs else f"{who} is done: a retained block answered it",
-        "failed": f"{who} failed after {_count(runs, 'attempt')}",
+        "failed": f"{who} failed after {_count(runs, 'attempt')}"
+        if runs
+        else f"{who} failed before it was tried",
         "released": f"{who} is done and its output was released: nothing needed it any more",
         "block": f"{who} is there: it was put, or the task that made it has been forgotten",
     }.get(explanation.stage, f"{who} is {explanation.stage}")
@@ -72,9 +77,7 @@ def _last_worker(explanation: Explanation) -> str:
     return f"{last.worker} and waits there{ahead}"
 
 
-def _attempt(number: int, attempt: Attempt, first_ns: int) -> str:
-    sent = format_seconds((attempt.sent_ns - first_ns) / 1e9)
-    when = "" if number == 1 else f", sent {sent} after the first"
+def _attempt(number: int, attempt: Attempt, when: str) -> str:
     if attempt.ended == "running" and not attempt.start_ns:
         return f"  attempt {number} on {attempt.worker}{when}: not begun"
     wait_ns = attempt.start_ns - attempt.sent_ns

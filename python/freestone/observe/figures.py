@@ -196,7 +196,9 @@ class Explanation:
     resources : mapping of str to int
         What it asks for.
     attempts : tuple of Attempt
-        Each attempt, in order.
+        The last attempts, in order; of a task that failed, up to four.
+    attempted : int
+        How many attempts there were, those that are no longer listed too.
     replicas : tuple of str
         Workers that have its output.
     nbytes : int or None
@@ -209,6 +211,7 @@ class Explanation:
     ahead: int = 0
     resources: Mapping[str, int] = field(default_factory=dict)
     attempts: tuple[Attempt, ...] = ()
+    attempted: int = 0
     replicas: tuple[str, ...] = ()
     nbytes: int | None = None
 

@@ -58,8 +58,10 @@ impl Default for Config {
 pub enum Event {
     /// A client asks for something.
     Client(Request),
-    /// A worker connected (its `Hello`) or says something. `worker` is the id that the shell gave
-    /// the connection.
+    /// Somebody connected and was given this id. Its `Hello` follows, or it leaves again.
+    Connected(WorkerId),
+    /// A worker joins (its `Hello`) or says something. `worker` is the id that the shell gave the
+    /// connection.
     Worker(WorkerId, FromWorker),
     /// The connection to a worker ended.
     Left(WorkerId),
@@ -267,6 +269,8 @@ pub struct Failure {
     pub worker: Option<WorkerId>,
     /// How many attempts there were.
     pub attempts: u32,
+    /// The last of them.
+    pub last_attempts: Vec<Attempt>,
     /// What happened.
     pub why: Why,
 }
@@ -289,6 +293,15 @@ pub enum Why {
         needs: Resources,
         /// The most that any worker has, each resource for itself.
         largest: Resources,
+    },
+    /// It may only run on a worker that takes no calls.
+    WorkerAbsent {
+        /// Which.
+        worker: WorkerId,
+        /// Since when, in nanoseconds before now; none if there never was such a worker.
+        gone_ns: Option<u64>,
+        /// The workers that there are.
+        present: Vec<WorkerId>,
     },
     /// An input that is not known.
     UnknownInput(Name),
@@ -313,8 +326,10 @@ pub struct Explanation {
     pub ahead: u64,
     /// What it asks for.
     pub resources: Resources,
-    /// Each attempt: where, when it began (monotonic clock), how long it ran, how it ended.
+    /// The last attempts: where, when each began (monotonic clock), how long it ran, how it ended.
     pub attempts: Vec<Attempt>,
+    /// How many attempts there were, those that are no longer listed too.
+    pub attempted: u32,
     /// Where its output is now.
     pub replicas: Vec<WorkerId>,
     /// Bytes of its output, if known.

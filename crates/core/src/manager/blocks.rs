@@ -77,13 +77,32 @@ pub(super) enum GatherStage {
     Pinning,
 }
 
+/// A file that is to become a block.
+pub(super) struct Adoption {
+    /// Who was asked; none while no worker of its machine is there.
+    pub worker: Option<WorkerId>,
+    /// To be settled.
+    pub ticket: Option<Ticket>,
+    /// The file, if it is the cache's to take over: then others can, too.
+    pub brought: Option<Box<Brought>>,
+}
+
+/// A file that a client wrote for a worker's cache to take over.
+pub(super) struct Brought {
+    pub block: BlockDesc,
+    pub path: String,
+    pub keep: Keep,
+    /// Its machine, once the worker that it was for is gone; empty if that was never known.
+    pub host: String,
+}
+
 /// What most blocks never need.
 #[derive(Default)]
 pub(super) struct Extra {
     pub wants: Vec<Want>,
     pub gathers: Vec<Gather>,
-    /// Workers that were sent `Adopt` and have not answered.
-    pub adopting: Vec<(WorkerId, Option<Ticket>)>,
+    /// Files that workers are to adopt and that are not in their caches so far.
+    pub adopting: Vec<Adoption>,
     /// Where clients map it, once per `Gather`: it must not be dropped.
     pub pins: Vec<WorkerId>,
     /// Reductions (and the positions in them) that wait for it.
@@ -166,7 +185,7 @@ impl Block {
     /// Whether a worker was sent `Adopt` for it and has not answered.
     pub fn is_to_be_adopted_by(&self, id: WorkerId) -> bool {
         let extra = self.extra.as_ref();
-        extra.is_some_and(|extra| extra.adopting.iter().any(|(worker, _)| *worker == id))
+        extra.is_some_and(|extra| extra.adopting.iter().any(|one| one.worker == Some(id)))
     }
 
     pub fn is_available(&self) -> bool {

@@ -54,6 +54,7 @@ impl Manager {
             ahead: self.ahead_of(task),
             resources: task.options.resources,
             attempts,
+            attempted: task.attempts(),
             ..Explanation::default()
         }
     }
@@ -61,8 +62,13 @@ impl Manager {
     /// A block whose task is not known any more, or that was put.
     fn explain_block(&self, block: &Block) -> Explanation {
         if let Some(failure) = block.failure() {
-            let label = failure.label.clone();
-            return Explanation { stage: "failed", label, ..Explanation::default() };
+            return Explanation {
+                stage: "failed",
+                label: failure.label.clone(),
+                attempts: failure.last_attempts.clone(),
+                attempted: failure.attempts,
+                ..Explanation::default()
+            };
         }
         match self.recent.find(&block.name) {
             Some((function, explanation)) => {
@@ -100,3 +106,7 @@ fn last_attempt(task: &Task) -> Option<Attempt> {
         _ => Attempt { worker, sent_ns, start_ns: 0, duration_ns: 0, ended: "running".to_owned() },
     })
 }
+
+#[cfg(test)]
+#[path = "explain_tests.rs"]
+mod tests;

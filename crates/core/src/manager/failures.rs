@@ -17,15 +17,32 @@ const ATTEMPTS_KEPT: usize = 4;
 impl Manager {
     /// Why no worker can ever run a task, if that is so.
     pub(super) fn refusal(&self, needs: &Resources, pinned: Option<WorkerId>) -> Option<Why> {
-        let holds = match pinned {
-            Some(id) => match self.workers.get(id) {
-                Some(worker) => worker.is_active() && worker.can_hold(needs),
-                None => !self.workers.is_gone(id),
-            },
-            None => self.workers.slots() == 0 || self.workers.can_hold(needs),
-        };
+        if let Some(id) = pinned {
+            return self.refusal_at(id, needs);
+        }
+        let holds = self.workers.slots() == 0 || self.workers.can_hold(needs);
         let largest = self.workers.largest();
         (!holds).then_some(Why::Unschedulable { needs: *needs, largest })
+    }
+
+    /// Why a worker can never run a task, if that is so.
+    fn refusal_at(&self, id: WorkerId, needs: &Resources) -> Option<Why> {
+        if !self.workers.is_expected(id) {
+            return Some(self.absence(id));
+        }
+        let worker = self.workers.get(id)?;
+        if !worker.is_active() {
+            return Some(self.absence(id));
+        }
+        let largest = worker.resources;
+        (!needs.fit(&largest)).then_some(Why::Unschedulable { needs: *needs, largest })
+    }
+
+    /// That a worker takes no calls.
+    pub(super) fn absence(&self, id: WorkerId) -> Why {
+        let gone_ns = self.workers.gone_since(id).map(|since| self.now - since);
+        let active = self.workers.iter().filter(|worker| worker.is_active());
+        Why::WorkerAbsent { worker: id, gone_ns, present: active.map(|worker| worker.id).collect() }
     }
 
     /// Workers joined or left: fails ready tasks that none of those present can hold.
@@ -166,15 +183,23 @@ impl Manager {
 
     fn failure_with(&self, task: TaskSlot, why: Why) -> Arc<Failure> {
         let record = &self.tasks[task];
-        let last = record.history.as_ref().and_then(|history| history.attempts.last());
+        let history = record.history.as_ref();
+        let mut attempts = history.map_or_else(Vec::new, |history| history.attempts.clone());
+        if let Stage::Assigned { worker, running: true } = record.stage {
+            let duration_ns = self.now.saturating_sub(record.sent_ns);
+            let ended = if matches!(why, Why::Cancelled) { "cancelled" } else { "given up" };
+            let (sent_ns, ended) = (record.sent_ns, ended.to_owned());
+            attempts.push(Attempt { worker, sent_ns, start_ns: 0, duration_ns, ended });
+        }
         Arc::new(Failure {
             label: self.functions.label(record.function),
             name: self.blocks[record.outputs[0]].name,
             worker: match record.stage {
                 Stage::Assigned { worker, .. } => Some(worker),
-                _ => last.map(|attempt| attempt.worker),
+                _ => attempts.last().map(|attempt| attempt.worker),
             },
             attempts: record.attempts(),
+            last_attempts: attempts,
             why,
         })
     }
@@ -316,3 +341,7 @@ impl Manager {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "pinned_tests.rs"]
+mod tests;

@@ -1,10 +1,10 @@
-//! Blocks that a client maps, and blocks that it brings.
+//! Blocks that a client maps.
 
 use super::Manager;
 use super::api::{Outcome, Why};
 use super::blocks::{Data, Gather, GatherStage};
 use super::table::BlockSlot;
-use crate::wire::{BlockDesc, Keep, ToWorker};
+use crate::wire::ToWorker;
 use freestone_base::{Name, Ticket, WorkerId};
 
 impl Manager {
@@ -19,7 +19,7 @@ impl Manager {
         }
         let reachable = self.workers.is_present(worker) || self.workers.is_yet_to_join(worker);
         if !reachable && self.blocks[slot].stored().is_some() {
-            let failure = Self::block_failure(name, Why::InputLost(name));
+            let failure = Self::block_failure(name, self.absence(worker));
             return self.settle(ticket, Outcome::Failed(failure));
         }
         let gather = Gather { worker, ticket, stage: GatherStage::Waiting, attempts: 0 };
@@ -65,7 +65,7 @@ impl Manager {
             if self.workers.is_present(at) {
                 self.want(slot, at);
             } else {
-                let failure = Self::block_failure(name, Why::InputLost(name));
+                let failure = Self::block_failure(name, self.absence(at));
                 let ticket = self.remove_gather(slot, index);
                 self.settle(ticket, Outcome::Failed(failure));
             }
@@ -83,9 +83,9 @@ impl Manager {
         gather.ticket
     }
 
-    fn unbind(&mut self, slot: BlockSlot, worker: WorkerId) {
+    pub(super) fn unbind(&mut self, slot: BlockSlot, worker: WorkerId) {
         let still = self.blocks[slot].extra.as_ref().is_some_and(|extra| {
-            extra.adopting.iter().any(|(other, _)| *other == worker)
+            extra.adopting.iter().any(|adoption| adoption.worker == Some(worker))
                 || extra.pins.contains(&worker)
                 || extra.gathers.iter().any(|gather| gather.worker == worker)
         });
@@ -174,69 +174,6 @@ impl Manager {
         }
     }
 
-    pub(super) fn on_put(
-        &mut self,
-        desc: BlockDesc,
-        (path, owned): (String, bool),
-        id: WorkerId,
-        keep: Keep,
-        ticket: Ticket,
-    ) {
-        if !owned {
-            self.note_origin(id, &desc, &path, keep);
-        }
-        let slot = self.blocks.find_or_insert(desc.name);
-        let block = &mut self.blocks[slot];
-        block.references += 1;
-        block.keep = block.keep.max(keep);
-        if block.failure().is_some() {
-            block.data = Data::Absent;
-        }
-        let known = block.is_at(id) || matches!(block.data, Data::Inline(_));
-        if known {
-            self.promise(slot, ticket);
-            if !owned {
-                return;
-            }
-        } else if !self.workers.is_present(id) && !self.workers.is_yet_to_join(id) {
-            self.promise(slot, ticket);
-            return self.demand(slot);
-        } else {
-            block.extra().adopting.push((id, Some(ticket)));
-            self.bound.insert((id, slot));
-        }
-        let adopt = ToWorker::Adopt { block: desc, path, owned, keep, verify: false };
-        if self.workers.is_yet_to_join(id) {
-            return self.absent.entry(id).or_default().adopt.push(adopt);
-        }
-        self.send(id, adopt);
-    }
-
-    /// A worker that was to adopt a block has it, or will never have it: the tickets of those
-    /// `Put`s are those of the block now.
-    pub(super) fn on_adopted(&mut self, slot: BlockSlot, id: WorkerId) {
-        let Some(block) = self.blocks.get_mut(slot) else { return };
-        let Some(extra) = &mut block.extra else { return };
-        let mut tickets = Vec::new();
-        extra.adopting.retain(|(worker, ticket)| {
-            let ended = *worker == id;
-            if ended {
-                tickets.push(*ticket);
-            }
-            !ended
-        });
-        if tickets.is_empty() {
-            return;
-        }
-        block.tidy();
-        self.unbind(slot, id);
-        for ticket in tickets.into_iter().flatten() {
-            self.promise(slot, ticket);
-        }
-        self.demand(slot);
-        self.loose.push(slot);
-    }
-
     /// A worker has joined: clients may have brought it blocks before, or want to map some there.
     pub(super) fn bind_early(&mut self, id: WorkerId, adopt: Vec<ToWorker>) {
         for message in adopt {
@@ -247,12 +184,7 @@ impl Manager {
         }
     }
 
-    /// Whether a client has brought a block there that is not in place yet.
-    pub(super) fn is_adopting(&self, id: WorkerId) -> bool {
-        self.bound_to(id).into_iter().any(|slot| self.blocks[slot].is_to_be_adopted_by(id))
-    }
-
-    fn bound_to(&self, id: WorkerId) -> Vec<BlockSlot> {
+    pub(super) fn bound_to(&self, id: WorkerId) -> Vec<BlockSlot> {
         let bound = (id, BlockSlot(0))..=(id, BlockSlot(u32::MAX));
         self.bound.range(bound).map(|(_, slot)| *slot).collect()
     }
@@ -260,11 +192,11 @@ impl Manager {
     /// A worker is lost: what was bound to it is settled.
     pub(super) fn unbind_all(&mut self, id: WorkerId) {
         for slot in self.bound_to(id) {
+            self.adopt_elsewhere(slot, id);
             self.on_adopted(slot, id);
             self.unpin_all(slot, id);
             while let Some(index) = self.gather_at(slot, id) {
-                let name = self.blocks[slot].name;
-                let failure = Self::block_failure(name, Why::InputLost(name));
+                let failure = Self::block_failure(self.blocks[slot].name, self.absence(id));
                 let ticket = self.remove_gather(slot, index);
                 self.settle(ticket, Outcome::Failed(failure));
             }

@@ -119,6 +119,7 @@ impl Manager {
         let early = self.absent.remove(&id).unwrap_or_default();
         self.enqueue_pinned(id, early.tasks);
         self.bind_early(id, early.adopt);
+        self.adopt_stranded(id);
         self.adopt_at_newcomer();
         if early.retire {
             self.on_retire(id);

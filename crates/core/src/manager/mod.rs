@@ -6,6 +6,7 @@ pub mod api;
 pub mod simulate;
 
 mod blocks;
+mod brought;
 mod check;
 mod clocks;
 mod comeback;
@@ -88,6 +89,8 @@ pub struct Manager {
     delayed: Vec<(BlockSlot, WorkerId)>,
     /// Blocks that can't be made again and are lost, and where calls may say why.
     vanished: BTreeMap<BlockSlot, WorkerId>,
+    /// Blocks that clients brought and that wait for a worker of their machine, since when.
+    stranded: BTreeMap<BlockSlot, Now>,
     /// First attempts of tasks that were given to a second worker.
     firsts: BTreeMap<TaskSlot, speculation::First>,
     /// Blocks that should have more than one replica, and which of them was looked at last.
@@ -153,6 +156,7 @@ impl Manager {
             absent: BTreeMap::new(),
             delayed: Vec::new(),
             vanished: BTreeMap::new(),
+            stranded: BTreeMap::new(),
             firsts: BTreeMap::new(),
             hot: BTreeMap::new(),
             replicated_last: None,
@@ -174,6 +178,7 @@ impl Manager {
         std::mem::swap(&mut self.out, out);
         match event {
             Event::Client(request) => self.on_request(request),
+            Event::Connected(worker) => self.workers.expect(worker),
             Event::Worker(worker, message) => self.on_message(worker, message),
             Event::Left(worker) => self.on_left(worker),
             Event::Tick => self.on_tick(),

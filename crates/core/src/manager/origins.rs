@@ -2,6 +2,7 @@
 //! machine can use them in its place.
 
 use super::Manager;
+use super::blocks::Adoption;
 use super::table::BlockSlot;
 use crate::wire::{BlockDesc, Keep, ToWorker};
 use freestone_base::{Name, WorkerId};
@@ -43,7 +44,11 @@ impl Manager {
             keep: origin.keep,
             verify: true,
         };
-        self.blocks[slot].extra().adopting.push((id, None));
+        self.blocks[slot].extra().adopting.push(Adoption {
+            worker: Some(id),
+            ticket: None,
+            brought: None,
+        });
         self.bound.insert((id, slot));
         self.send(id, adopt);
     }

@@ -13,6 +13,7 @@ struct Ended {
     function: FunctionId,
     resources: Resources,
     attempt: Attempt,
+    attempted: u32,
 }
 
 /// The tasks that were done last, by the names of their first outputs.
@@ -38,7 +39,12 @@ impl Recent {
             duration_ns: task.charged_ns,
             ended: String::new(),
         };
-        let ended = Ended { function: task.function, resources: task.options.resources, attempt };
+        let ended = Ended {
+            function: task.function,
+            resources: task.options.resources,
+            attempt,
+            attempted: task.attempts(),
+        };
         if self.ended.insert(name, ended).is_none() {
             self.order.push_back(name);
         }
@@ -52,6 +58,7 @@ impl Recent {
             stage: "done",
             resources: ended.resources,
             attempts: vec![attempt],
+            attempted: ended.attempted,
             ..Explanation::default()
         };
         Some((ended.function, explanation))

@@ -18,6 +18,7 @@ impl Manager {
             return self.on_never_joined(id);
         }
         let Some(mut worker) = self.workers.remove(id) else { return };
+        self.workers.give_up(id, self.now);
         if self.config.trace {
             self.out.push(Action::Trace(Record::Left { worker: id, at_ns: self.now }));
         }
@@ -40,7 +41,7 @@ impl Manager {
 
     /// A worker left before it joined: what was for it is settled.
     fn on_never_joined(&mut self, id: WorkerId) {
-        self.workers.give_up(id);
+        self.workers.give_up(id, self.now);
         let early = self.absent.remove(&id).unwrap_or_default();
         self.enqueue_pinned(id, early.tasks);
         self.unbind_all(id);
@@ -192,6 +193,7 @@ impl Manager {
             }
         }
         self.give_up_vanished(None);
+        self.give_up_stranded();
         self.restart_delayed();
         self.steal_again();
         self.replicate_again();

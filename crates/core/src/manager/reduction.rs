@@ -90,8 +90,9 @@ impl Row {
     /// The next call to make: positions of its inputs, and whether it is the last.
     fn next(&self, arrived: Option<u32>) -> Option<(Vec<u32>, bool)> {
         if self.pending > 0 {
-            let at_one_place = self.full_run(arrived?)?;
-            return Some((at_one_place, false));
+            let arrived = arrived?;
+            let run = self.full_run(arrived).or_else(|| self.crowded_run(arrived))?;
+            return Some((run, false));
         }
         if self.items.len() < 2 {
             return None;
@@ -115,14 +116,42 @@ impl Row {
         (run.len() == self.arity).then_some(run)
     }
 
+    /// Where order matters, items in a row that are there, once they are twice as many as one call
+    /// takes: else nearly all would be kept until the last came, since neighbours are rarely at
+    /// the same place. Those that are go first.
+    fn crowded_run(&self, arrived: u32) -> Option<Vec<u32>> {
+        if self.request.commutes {
+            return None;
+        }
+        let row = self.stretch(arrived, 2 * self.arity, |item| item.place.is_some());
+        if row.len() < 2 * self.arity {
+            return None;
+        }
+        let stays = |pair: &&[u32]| self.place_of(pair[0]) == self.place_of(pair[1]);
+        let local =
+            row.windows(2).find(stays).and_then(|pair| self.place_of(pair[0]).zip(Some(pair[0])));
+        Some(match local {
+            Some((place, position)) => self.neighbours(position, place),
+            None => row[..self.arity].to_vec(),
+        })
+    }
+
+    fn place_of(&self, position: u32) -> Option<Place> {
+        self.items.get(&position)?.place
+    }
+
     /// Items in a row around one, all at the same place, as many as one call takes.
     fn neighbours(&self, position: u32, place: Place) -> Vec<u32> {
-        let is_there = |(_, item): &(&u32, &Item)| item.place == Some(place);
-        let most = self.arity;
-        let before = self.items.range(..position).rev().take_while(is_there).take(most - 1);
+        self.stretch(position, self.arity, |item| item.place == Some(place))
+    }
+
+    /// Items in a row around one, `most` at most.
+    fn stretch(&self, position: u32, most: usize, fits: impl Fn(&Item) -> bool) -> Vec<u32> {
+        let fits = |(_, item): &(&u32, &Item)| fits(item);
+        let before = self.items.range(..position).rev().take_while(fits).take(most - 1);
         let mut run: Vec<u32> = before.map(|(position, _)| *position).collect();
         run.reverse();
-        let after = self.items.range(position..).take_while(is_there).take(most);
+        let after = self.items.range(position..).take_while(fits).take(most);
         run.extend(after.map(|(position, _)| *position));
         run.truncate(most);
         run
@@ -204,6 +233,7 @@ impl Manager {
             name: request.output,
             worker: None,
             attempts: 0,
+            last_attempts: Vec::new(),
             why: Why::UnknownInput(name),
         })
     }

@@ -17,6 +17,7 @@ impl Manager {
             return;
         }
         self.workers.rest(id);
+        self.workers.give_up(id, self.now);
         let worker = &mut self.workers[id];
         worker.stage = WorkerStage::Retiring;
         self.workers.retiring += 1;

@@ -58,11 +58,13 @@ impl Manager {
             }
         }
         self.reductions = Table::new();
+        self.stranded.clear();
         for slot in self.blocks.slots() {
             self.close_block(slot);
         }
         for id in self.workers.ids() {
             self.workers.rest(id);
+            self.workers.give_up(id, self.now);
             let stage = std::mem::replace(&mut self.workers[id].stage, WorkerStage::Closing);
             self.workers.retiring -= u32::from(stage == WorkerStage::Retiring);
             self.workers[id].post.cancel.clear();
@@ -76,7 +78,7 @@ impl Manager {
         let name = block.name;
         let mut tickets = std::mem::take(&mut block.tickets).into_vec();
         if let Some(extra) = &mut block.extra {
-            tickets.extend(extra.adopting.drain(..).filter_map(|(_, ticket)| ticket));
+            tickets.extend(extra.adopting.drain(..).filter_map(|adoption| adoption.ticket));
             extra.reducing = None;
             extra.reductions.clear();
             tickets.extend(extra.gathers.drain(..).map(|gather| gather.ticket));

@@ -145,6 +145,7 @@ impl Manager {
             name: submission.outputs.first().copied().unwrap_or_default(),
             worker: None,
             attempts: 0,
+            last_attempts: Vec::new(),
             why,
         })
     }
@@ -280,7 +281,14 @@ impl Manager {
 
     /// A failure that is about a block and no task.
     pub(super) fn block_failure(name: Name, why: Why) -> Arc<Failure> {
-        Arc::new(Failure { label: String::new(), name, worker: None, attempts: 0, why })
+        Arc::new(Failure {
+            label: String::new(),
+            name,
+            worker: None,
+            attempts: 0,
+            last_attempts: Vec::new(),
+            why,
+        })
     }
 
     pub(super) fn on_release(&mut self, names: &[Name]) {

@@ -15,7 +15,7 @@ pub(super) enum Stage {
     Waiting { missing: u32 },
     /// In the queue that all workers share.
     Ready,
-    /// In the queue that is kept for one worker (which has yet to join, if it is pinned there).
+    /// In the queue that is kept for one worker (which may be about to join, if it is pinned there).
     Queued(WorkerId),
     /// Sent to a worker; `running` if a slot and its resources are reserved for it.
     Assigned { worker: WorkerId, running: bool },

@@ -9,7 +9,7 @@ use crate::wire::{Address, Assignment, ToWorker, WorkerStatus};
 use freestone_base::sizing::AHEAD_NS;
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What is sent to a worker at the end of an event, in this order: calls no longer need what is
 /// dropped, and nothing is dropped while it is pinned.
@@ -218,12 +218,28 @@ impl Worker {
     }
 }
 
+/// What is known of a worker's number.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Standing {
+    /// Nobody has it.
+    #[default]
+    Unknown,
+    /// Somebody connected, and did not join so far.
+    Connected,
+    /// Its worker has joined.
+    Joined,
+    /// Its worker takes no calls any more, since then.
+    Gone(Now),
+}
+
 /// The workers, by id.
 #[derive(Default)]
 pub(super) struct Workers {
     table: Vec<Option<Box<Worker>>>,
-    /// Whether the worker of that number has ever joined.
-    seen: Vec<bool>,
+    /// What is known of each number.
+    standings: Vec<Standing>,
+    /// The machines of those that have left.
+    hosts: BTreeMap<WorkerId, String>,
     kinds: Vec<Kind>,
     slots: u64,
     /// How many retire.
@@ -244,25 +260,48 @@ impl Workers {
         self.get(id).is_some_and(|worker| worker.stage != WorkerStage::Closing)
     }
 
-    /// A worker left before it joined.
-    pub fn give_up(&mut self, id: WorkerId) {
+    fn standing(&self, id: WorkerId) -> Standing {
+        self.standings.get(id.0 as usize).copied().unwrap_or_default()
+    }
+
+    fn set_standing(&mut self, id: WorkerId, standing: Standing) {
         let index = id.0 as usize;
-        if self.table.len() <= index {
-            self.table.resize_with(index + 1, || None);
-            self.seen.resize(index + 1, false);
+        if self.standings.len() <= index {
+            self.standings.resize(index + 1, Standing::Unknown);
         }
-        self.seen[index] = true;
+        self.standings[index] = standing;
+    }
+
+    /// A worker of that number is about to join.
+    pub fn expect(&mut self, id: WorkerId) {
+        if self.standing(id) == Standing::Unknown {
+            self.set_standing(id, Standing::Connected);
+        }
+    }
+
+    /// The worker of that number takes no calls from now on.
+    pub fn give_up(&mut self, id: WorkerId, now: Now) {
+        if !matches!(self.standing(id), Standing::Gone(_)) {
+            self.set_standing(id, Standing::Gone(now));
+        }
     }
 
     /// Whether no worker of that number has joined so far.
     pub fn is_yet_to_join(&self, id: WorkerId) -> bool {
-        !self.seen.get(id.0 as usize).is_some_and(|seen| *seen)
+        matches!(self.standing(id), Standing::Unknown | Standing::Connected)
     }
 
-    /// Whether a worker was here and takes no more work.
-    pub fn is_gone(&self, id: WorkerId) -> bool {
-        let seen = self.seen.get(id.0 as usize).is_some_and(|seen| *seen);
-        seen && !self.get(id).is_some_and(Worker::is_active)
+    /// Whether calls for this worker alone can wait for it: it is here, or about to join.
+    pub fn is_expected(&self, id: WorkerId) -> bool {
+        matches!(self.standing(id), Standing::Connected | Standing::Joined)
+    }
+
+    /// Since when a worker that was here takes no calls.
+    pub fn gone_since(&self, id: WorkerId) -> Option<Now> {
+        match self.standing(id) {
+            Standing::Gone(since) => Some(since),
+            _ => None,
+        }
     }
 
     /// Slots of all that take work.
@@ -291,9 +330,8 @@ impl Workers {
         self.slots += u64::from(worker.slots);
         if self.table.len() <= index {
             self.table.resize_with(index + 1, || None);
-            self.seen.resize(index + 1, false);
         }
-        self.seen[index] = true;
+        self.set_standing(id, Standing::Joined);
         self.table[index] = Some(Box::new(worker));
     }
 
@@ -301,7 +339,21 @@ impl Workers {
         self.rest(id);
         let worker = self.table.get_mut(id.0 as usize)?.take()?;
         self.retiring -= u32::from(worker.stage == WorkerStage::Retiring);
+        self.hosts.insert(id, worker.host.clone());
         Some(worker)
+    }
+
+    /// The machine of a worker, also of one that has left; empty if it is not known.
+    pub fn host_of(&self, id: WorkerId) -> &str {
+        let former = || self.hosts.get(&id).map_or("", String::as_str);
+        self.get(id).map_or_else(former, |worker| &worker.host)
+    }
+
+    /// The first worker that takes work on a machine; on any, if it is not known which.
+    pub fn neighbour(&self, host: &str) -> Option<WorkerId> {
+        let mut fits =
+            self.iter().filter(|one| one.is_active() && (host.is_empty() || one.host == host));
+        fits.next().map(|worker| worker.id)
     }
 
     /// The worker takes no more work.

@@ -38,6 +38,7 @@ fn closed(name: Name) -> Outcome {
         name,
         worker: None,
         attempts: 0,
+        last_attempts: Vec::new(),
         why: Why::Closed,
     }))
 }

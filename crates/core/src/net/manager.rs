@@ -250,6 +250,7 @@ impl Shell {
         self.joined += 1;
         self.workers.insert(token, worker);
         self.connections.insert(worker, connection);
+        self.handle(Event::Connected(worker));
         for message in messages {
             self.handle(Event::Worker(worker, message));
         }

@@ -10,7 +10,7 @@ use super::pool::Pool;
 use super::signals::Signals;
 use super::stream::Stream;
 use super::transfer::Receiving;
-use super::worker_manager::Link;
+use super::worker_manager::{Link, hostname};
 use super::worker_site::{self, Site};
 use crate::store::forever::Forever;
 use crate::store::{Folder, Tier};
@@ -97,7 +97,9 @@ impl Shell {
             .map_err(|source| WorkerError::Manager { address: options.manager.clone(), source })?;
         let manager = Connection::new(manager, poller.registry(), Token(0))?;
         let listener = worker_site::listen(options, manager.local_ip())?;
-        let peers = listener.address(options.listen.as_deref().unwrap_or_default());
+        // Where all interfaces are listened at, others take the one that leads to the manager.
+        let peers =
+            listener.address(&manager.local_ip().map_or_else(hostname, |ip| ip.to_string()));
         let (done, finished) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let mut shell = Self {

@@ -98,8 +98,6 @@ pub enum Form {
     Value,
     /// A file kept as it is, with the name that it had.
     File(String),
-    /// A folder, sent as a tar archive, with the name that it had.
-    Folder(String),
     /// A value that names other blocks instead of having bytes of its own: of use only on a worker
     /// where they are. It lies like a [`Form::Value`].
     Group,

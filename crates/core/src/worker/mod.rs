@@ -31,6 +31,8 @@ use std::collections::{HashMap, HashSet};
 
 /// While figures change, the manager is told them this often.
 const STATUS_NS: Now = 2_000_000_000;
+/// In the beginning sooner, and each time twice as late: short runs have figures, too.
+const FIRST_STATUS_NS: Now = 5_000_000;
 /// A sign of life is given this often.
 const ALIVE_NS: Now = 10_000_000_000;
 
@@ -86,6 +88,8 @@ pub struct Worker {
     status: WorkerStatus,
     told: WorkerStatus,
     told_at: Now,
+    /// How long after that changed figures are told.
+    status_ns: Now,
     ending: bool,
     ended: bool,
 }
@@ -115,6 +119,7 @@ impl Worker {
             preserving: 0,
             status: WorkerStatus::default(),
             told: WorkerStatus::default(),
+            status_ns: FIRST_STATUS_NS,
             told_at: 0,
             ending: false,
             ended: false,
@@ -184,7 +189,7 @@ impl Worker {
 
     /// When [`advance`](Self::advance) is to be called even if nothing happens.
     pub fn wakeup(&self) -> Now {
-        let interval = if self.figures() == self.told { ALIVE_NS } else { STATUS_NS };
+        let interval = if self.figures() == self.told { ALIVE_NS } else { self.status_ns };
         let status = self.told_at + interval;
         let executors = self.executors.iter().filter_map(|executor| self.executor_wakeup(executor));
         executors.min().map_or(status, |executor| executor.min(status))
@@ -202,7 +207,7 @@ impl Worker {
 
     fn tell_status(&mut self, now: Now, out: &mut Vec<Action>) {
         let since = now.saturating_sub(self.told_at);
-        if since < STATUS_NS {
+        if since < self.status_ns {
             return;
         }
         self.cache.unblock_disk();
@@ -210,6 +215,7 @@ impl Worker {
         if figures != self.told || since >= ALIVE_NS {
             self.told = figures;
             self.told_at = now;
+            self.status_ns = (2 * self.status_ns).min(STATUS_NS);
             out.push(Action::Tell(FromWorker::Status(figures)));
         }
     }

@@ -9,11 +9,13 @@ mod samples;
 
 use freestone_core::store::format;
 use freestone_core::wire::{
-    BlockAnswer, BlockRequest, Frames, FromExecutor, FromWorker, ToExecutor, ToWorker, frame,
+    BlockAnswer, BlockDesc, BlockRequest, Form, Frames, FromExecutor, FromWorker, Output,
+    TaskFailure, ToExecutor, ToWorker, frame,
 };
 use mutations::Dice;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 const ROUNDS: u64 = 300_000;
@@ -37,6 +39,15 @@ fn take_all<T: DeserializeOwned>(stream: &[u8], piece: usize) -> Vec<T> {
         }
     }
     messages
+}
+
+/// Asserts that among some values there is one of each kind.
+macro_rules! every {
+    ($samples:expr, $type:ident: $($kind:ident),+) => {
+        let kind = |sample: &$type| match sample { $($type::$kind { .. } => stringify!($kind)),+ };
+        let found: BTreeSet<&str> = $samples.iter().map(kind).collect();
+        assert_eq!(found, BTreeSet::from([$(stringify!($kind)),+]));
+    };
 }
 
 fn fuzz<T: Serialize + DeserializeOwned + PartialEq + Debug>(samples: &[T]) {
@@ -90,6 +101,28 @@ fn what_workers_ask_one_another() {
 #[test]
 fn what_workers_answer_one_another() {
     fuzz::<BlockAnswer>(&samples::answers());
+}
+
+#[test]
+fn what_lies_beside_a_block_that_is_kept() {
+    fuzz::<BlockDesc>(&samples::kept());
+}
+
+/// The samples have all kinds of messages, failures and places; a kind that is new does not compile
+/// until it stands here.
+#[test]
+fn there_is_a_sample_of_every_kind() {
+    every!(samples::to_worker(), ToWorker: Welcome, Refused, Define, Run, Fetch, Adopt, Pin, Unpin,
+        Drop, Return, Cancel, Shutdown);
+    every!(samples::from_worker(), FromWorker: Hello, Done, Returned, Have, FetchFailed, Pinned, Lost,
+        Status, Leaving);
+    every!(samples::to_executor(), ToExecutor: Define, Calls, Resume, Opened, Forget, Shutdown);
+    every!(samples::from_executor(), FromExecutor: Ready, Results, Stored, Open);
+    every!(samples::answers(), BlockAnswer: Follows, Linked, Missing, Refused);
+    every!(samples::failures(), TaskFailure: Raised, Killed, TimedOut, Cancelled, InputLost,
+        StorageFull, FileChanged);
+    every!(samples::outputs(), Output: Inline, Stored);
+    every!(samples::forms(), Form: Value, File, Group);
 }
 
 #[test]

@@ -122,10 +122,14 @@ impl Blocks {
         let legitimate = match &failure.why {
             Why::Attempt(attempt) => self.is_attempt(&known, failure.name, attempt, injected),
             Why::Killed { kills, .. } => *kills >= 3 && injected.of(&failure.name).killed >= *kills,
-            Why::Unschedulable { .. } => known.iter().any(|known| {
-                known.pinned.is_some_and(|worker| injected.gone.contains(&worker))
-                    || !known.options.resources.fit(&SMALL)
-            }),
+            Why::Unschedulable { .. } => {
+                known.iter().any(|known| !known.options.resources.fit(&SMALL))
+            }
+            Why::WorkerAbsent { worker, gone_ns, .. } => {
+                gone_ns.is_some()
+                    && injected.gone.contains(worker)
+                    && known.iter().any(|known| known.pinned == Some(*worker))
+            }
             Why::UnknownInput(input) => self.0.get(input).is_none_or(|known| known.released),
             Why::InputLost(input) => {
                 (ancestry.contains(input) || intermediate) && self.may_be_lost(*input, injected)

@@ -148,6 +148,7 @@ impl Cluster {
             to_ns: self.now,
             from_ns: self.now,
         });
+        self.tell(Event::Connected(id));
         self.manager_hears(id, hello);
         id
     }

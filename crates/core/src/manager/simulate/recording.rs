@@ -51,6 +51,7 @@ fn copy(event: &Event) -> Option<Event> {
     match event {
         Event::Client(request) => copy_request(request).map(Event::Client),
         Event::Worker(worker, message) => Some(Event::Worker(*worker, message.clone())),
+        Event::Connected(worker) => Some(Event::Connected(*worker)),
         Event::Left(worker) => Some(Event::Left(*worker)),
         Event::Tick => Some(Event::Tick),
     }

@@ -227,18 +227,18 @@ fn what_waits_behind_a_call_that_got_stuck_goes_to_an_idle_executor() {
 fn a_call_with_a_limit_is_alone_and_is_ended_when_it_is_over() {
     let mut bench = Bench::new(1);
     let mut limited = call(0);
-    Arc::make_mut(&mut limited.options).timeout_ns = Some(10 * MS);
+    Arc::make_mut(&mut limited.options).timeout_ns = Some(3 * MS);
     bench.run(vec![limited, call(1), call(2)]);
     let sent = bench.sent();
     assert_eq!((sent.len(), sent[0].1.len()), (1, 1));
-    assert_eq!(bench.worker.wakeup(), bench.now + 10 * MS);
-    bench.now += 10 * MS;
+    assert_eq!(bench.worker.wakeup(), bench.now + 3 * MS);
+    bench.now += 3 * MS;
     bench.advance();
     assert!(bench.done.contains(&Action::Kill(0)));
     let claimed = sent[0].1[0].sequence;
     bench.event(Event::Died { executor: 0, claimed, signal: Some(9), status: None });
     let failure = &bench.reports()[0].result;
-    assert_eq!(*failure, Err(TaskFailure::TimedOut { timeout_ns: 10 * MS }));
+    assert_eq!(*failure, Err(TaskFailure::TimedOut { timeout_ns: 3 * MS }));
     bench.advance();
     bench.event(Event::Ready { executor: 0 });
     bench.advance();
@@ -313,27 +313,51 @@ fn an_output_that_lies_on_disk_counts_there() {
     assert!(bench.done.contains(&removed));
 }
 
+/// Whether the manager is told figures now.
+fn is_told(bench: &mut Bench) -> bool {
+    bench.advance();
+    let is_status = |action: &Action| matches!(action, Action::Tell(FromWorker::Status(_)));
+    let told = bench.done.iter().any(is_status);
+    bench.done.clear();
+    told
+}
+
+#[test]
+fn the_first_figures_are_told_soon() {
+    let mut bench = Bench::new(1);
+    bench.run(vec![call(0)]);
+    bench.now += 4 * MS;
+    assert!(!is_told(&mut bench));
+    bench.now += 2 * MS;
+    assert!(is_told(&mut bench));
+    assert_eq!(bench.worker.told.running, 1);
+    bench.run(vec![call(1)]);
+    bench.now += 9 * MS;
+    assert!(!is_told(&mut bench));
+    bench.now += 2 * MS;
+    assert!(is_told(&mut bench));
+    assert_eq!(bench.worker.told.running + bench.worker.told.waiting, 2);
+}
+
 #[test]
 fn figures_are_told_while_they_change_and_as_a_sign_of_life() {
     let mut bench = Bench::new(1);
-    let told = |bench: &mut Bench| {
-        bench.advance();
-        let is_status = |action: &Action| matches!(action, Action::Tell(FromWorker::Status(_)));
-        let told = bench.done.iter().any(is_status);
-        bench.done.clear();
-        told
-    };
     bench.now = 9000 * MS;
-    assert!(!told(&mut bench));
+    assert!(!is_told(&mut bench));
     bench.now = 10_001 * MS;
-    assert!(told(&mut bench));
+    assert!(is_told(&mut bench));
     assert_eq!(bench.worker.told, WorkerStatus::default());
-    bench.run(vec![call(0)]);
-    bench.now += 1000 * MS;
-    assert!(!told(&mut bench));
-    bench.now += 1001 * MS;
-    assert!(told(&mut bench));
-    assert_eq!(bench.worker.told.running, 1);
+    // However much they change, they are told at most every two seconds in the end.
+    let mut waits_ms = Vec::new();
+    for task in 0..11 {
+        bench.run(vec![call(task)]);
+        let before = bench.now;
+        while !is_told(&mut bench) {
+            bench.now = bench.worker.wakeup();
+        }
+        waits_ms.push((bench.now - before) / MS);
+    }
+    assert_eq!(waits_ms, [10, 20, 40, 80, 160, 320, 640, 1280, 2000, 2000, 2000]);
 }
 
 /// A result that a call left in the cache.

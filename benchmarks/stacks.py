@@ -1,0 +1,57 @@
+"""Measure what each step of the paper's Table I is worth here.
+
+The DV3 analysis, one task for each file and one that adds all up, with one more of the paper's
+improvements from row to row: results by way of the program, retained by the workers, functions
+that are resident, imports hoisted, the sum as a tree; and last short tasks sharing calls in the
+executors themselves.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# As a script, too: python benchmarks/NAME.py
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import common, plots, turns
+
+QUESTION = "What is each step from tasks by the program to fused resident calls worth?"
+STEPS = ("by the program", "retained", "resident", "hoisted", "tree", "all")
+FILES = {True: 16, False: 40}
+
+
+def claims(report: common.Report) -> list[common.Claim]:
+    """Compare the last step with the first."""
+    times = common.ratio(report.median(STEPS[0], "dv3"), report.median(STEPS[-1], "dv3"))
+    return [common.at_least("last step over first", times, 13, "x")]
+
+
+def main() -> None:
+    """Measure, report and draw."""
+    options = common.parse("stacks", QUESTION, STEPS)
+    before = common.machine()
+    files = FILES[options.quick]
+    report = common.Report(QUESTION, {"files": files})
+
+    def measure(step: str) -> None:
+        if step in report.absent:
+            return
+        found = turns.take("benchmarks.hep:measure_step", step=step, files=files)
+        if "absent" in found:
+            report.absent[step] = found["absent"]
+        else:
+            report.add(step, "dv3", found["seconds"], "s", tasks=found["tasks"])
+
+    asked = options.only or STEPS
+    report.absent = {step: "not asked for" for step in STEPS if step not in asked}
+    common.interleave(options.rounds, asked, measure)
+    report.notes.append("each step starts with cold executors, as each of the paper's runs does")
+    report.claims = claims(report)
+    common.write(report, options, before)
+    panel = plots.Panel("DV3", "seconds, lower is better", report.series("dv3"))
+    plots.dots([panel], options.json.with_suffix(".png"), "The stack, step by step", list(STEPS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+use crate::manager::tests::{Play, call, inline, name, play};
+use crate::manager::{Attempt, Explanation, Outcome, Request, Submission};
+use crate::wire::TaskFailure;
+use freestone_base::{Ticket, WorkerId};
+
+fn explain(play: &mut Play, block: u32) -> Explanation {
+    play.request(Request::Explain { name: name(block), ticket: Ticket(999) });
+    match play.settled().pop() {
+        Some((999, Outcome::Explained(explanation))) => *explanation,
+        other => panic!("no explanation but {other:?}"),
+    }
+}
+
+fn ended(attempts: &[Attempt]) -> Vec<(u32, &str)> {
+    attempts.iter().map(|attempt| (attempt.worker.0, attempt.ended.as_str())).collect()
+}
+
+const TIMED_OUT: TaskFailure = TaskFailure::TimedOut { timeout_ns: 1 };
+
+/// Fails the call that was just sent, `times` times.
+fn fail(play: &mut Play, times: u32) {
+    for _ in 0..times {
+        let assignment = play.runs(0).remove(0);
+        play.fails(0, &assignment, TIMED_OUT);
+    }
+}
+
+#[test]
+fn a_failed_call_is_told_with_its_attempts() {
+    let mut play = play();
+    play.join(0, 1);
+    play.request(Request::Submit(vec![Submission { retries: 1, ..call(1, &[]) }, call(2, &[1])]));
+    let sent_ns = play.now;
+    fail(&mut play, 2);
+    for block in [1, 2] {
+        let told = explain(&mut play, block);
+        assert_eq!((told.stage, told.attempted), ("failed", 2));
+        assert_eq!(ended(&told.attempts), [(0, "timed out"), (0, "timed out")]);
+        assert_eq!(told.attempts[0].sent_ns, sent_ns);
+        assert!(told.attempts[1].sent_ns > sent_ns);
+        assert_eq!(told.attempts[0].duration_ns, 1000);
+    }
+}
+
+#[test]
+fn of_many_attempts_the_last_are_told_and_all_counted() {
+    let mut play = play();
+    play.join(0, 1);
+    play.request(Request::Submit(vec![Submission { retries: 6, ..call(1, &[]) }]));
+    fail(&mut play, 6);
+    let told = explain(&mut play, 1);
+    assert_eq!((told.stage, told.attempted, told.attempts.len()), ("assigned", 7, 5));
+    fail_last(&mut play);
+    let told = explain(&mut play, 1);
+    assert_eq!((told.stage, told.attempted, told.attempts.len()), ("failed", 7, 4));
+}
+
+/// Fails the seventh attempt at the only task.
+fn fail_last(play: &mut Play) {
+    let task = play.manager.tasks.id(crate::manager::table::TaskSlot(0));
+    let result = Err(TIMED_OUT);
+    let report = crate::wire::Report { task, attempt: 7, start_ns: 1, duration_ns: 1, result };
+    play.says(0, crate::wire::FromWorker::Done(vec![report]));
+}
+
+#[test]
+fn a_running_call_that_is_cancelled_is_told_with_its_attempt() {
+    let mut play = play();
+    play.join(3, 1);
+    play.request(Request::Submit(vec![call(1, &[]), call(2, &[])]));
+    play.request(Request::Cancel(vec![name(1), name(2)]));
+    let told = explain(&mut play, 1);
+    assert_eq!((told.stage, told.attempted), ("failed", 1));
+    assert_eq!(ended(&told.attempts), [(3, "cancelled")]);
+}
+
+#[test]
+fn what_was_done_after_a_failure_says_how_many_attempts_it_took() {
+    let mut play = play();
+    play.join(0, 1);
+    play.request(Request::Submit(vec![Submission { retries: 1, ..call(1, &[]) }]));
+    fail(&mut play, 1);
+    let assignment = play.runs(0).remove(0);
+    play.done(0, &assignment, inline(b"value"));
+    let told = explain(&mut play, 1);
+    assert_eq!((told.stage, told.attempted), ("done", 2));
+    assert_eq!(told.attempts.last().map(|attempt| attempt.worker), Some(WorkerId(0)));
+}
