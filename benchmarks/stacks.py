@@ -18,7 +18,7 @@ from benchmarks import common, plots, turns
 
 QUESTION = "What is each step from tasks by the program to fused resident calls worth?"
 STEPS = ("by the program", "retained", "resident", "hoisted", "tree", "all")
-FILES = {True: 8, False: 40}
+FILES = {True: 16, False: 40}
 
 
 def claims(report: common.Report) -> list[common.Claim]:

@@ -32,6 +32,9 @@ EXAMPLES: list[FreestoneError] = [
     errors.UnschedulableError(
         label="mass", needs={"cores": 4, "memory": 2**33}, largest={"cores": 2, "memory": 2**34}
     ),
+    errors.WorkerAbsentError(
+        label="mass", absent="worker-7", gone_s=2.5, present=["worker-0", "worker-8"]
+    ),
     errors.InputLostError(label="mass", name="0123456789abcdef" * 2),
     errors.InputUnknownError(label="mass", name="0123456789abcdef" * 2),
     errors.FunctionLoadError(label="mass", module="uproot", reason="is missing", worker="worker-0"),
@@ -43,15 +46,15 @@ EXAMPLES: list[FreestoneError] = [
     errors.EngineMissingError(engine="Ray", missing="no module 'ray'", cure="pip install ray"),
     errors.JoinError(manager="tcp://n1:4000", reason="connection refused"),
     errors.WorkerLostError(worker="worker-1", reason="its process ended by SIGKILL"),
-    errors.RankFailedError("a task of rank 1 failed: it panicked", rank=1),
-    errors.RankLostError("rank 1 is lost: its process was killed by SIGKILL", rank=1),
-    errors.RunStuckError("the run is stuck: every rank is idle", report="rank 0: nothing"),
-    errors.RunOverError("the run is over: nothing can be fired any more"),
-    errors.BadEventError("there is no rank 2: the run has 2, from 0 to 1"),
-    errors.InTaskError("drain was called inside of a task: only the program can wait for all"),
-    errors.EventTimeoutError("after 1s there was still no 'e' from any rank"),
-    errors.LockNotHeldError("lock 'a' is not held by this task: unlock what was locked, once"),
-    errors.TransportError("descriptor 7 is not of memory that ranks share"),
+    errors.RankFailedError("'total' of rank 1 raised Odd: 7 (it can't be sent)", rank=1),
+    errors.RankLostError("rank 1 is lost: its process exited with 3; see stderr", rank=1),
+    errors.RunStuckError("the run is stuck; fire what is waited for", report="rank 0: nothing"),
+    errors.RunOverError("the run is over; submit, fire and wait before the program ends"),
+    errors.BadEventError("there is no rank 2; the run has 2, from 0 to 1"),
+    errors.InTaskError("drain was called inside of a task; only the program can wait for all"),
+    errors.EventTimeoutError("after 1s there was still no 'e' from any rank; is it fired?"),
+    errors.LockNotHeldError("lock 'a' is not held by this task; unlock what was locked, once"),
+    errors.TransportError("rank 1 sent 7 bytes of no meaning; do all ranks run this version?"),
     errors.SamplesMissingError(
         file="uproot-Zmumu.root", package="scikit-hep-testdata==0.3.12", problem="is not installed"
     ),
@@ -81,12 +84,13 @@ def test_every_leaf_has_an_example() -> None:
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
-        "block-shape block-type blocking closed cluster cluster-start collection "
-        "configuration cycle demo dropped empty-collection engine-missing error file file-changed "
-        "file-missing file-unreadable foreign-future function-load input-lost input-unknown "
-        "irreproducible join missing-key not-associative not-serializable packages-missing "
-        "samples-missing storage-full task task-cancelled task-killed task-raised task-timeout "
-        "unschedulable usage wait-timeout worker-lost"
+        "bad-event block-shape block-type blocking closed cluster cluster-start collection "
+        "configuration cycle demo dropped empty-collection engine-missing error event-timeout "
+        "events file file-changed file-missing file-unreadable foreign-future function-load "
+        "in-task input-lost input-unknown irreproducible join lock-not-held missing-key "
+        "not-associative not-serializable packages-missing rank-failed rank-lost run-over "
+        "run-stuck samples-missing storage-full task task-cancelled task-killed task-raised "
+        "task-timeout transport unschedulable usage wait-timeout worker-absent worker-lost"
     )
     assert " ".join(slugs) == known
 

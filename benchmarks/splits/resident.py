@@ -33,7 +33,9 @@ def freestone(blocks: int, iterations: int) -> dict[str, Any]:
         split_s = time.perf_counter() - start
 
         def iterate(number: int) -> None:
-            found = fs.reduce(larger, [look(part, number) for part in partitions], commutes=True).result()
+            found = fs.reduce(
+                larger, [look(part, number) for part in partitions], commutes=True
+            ).result()
             if found != number:
                 raise ValueError(f"iteration {number} gave {found}")
 

@@ -156,7 +156,9 @@ def file(path: str | os.PathLike[str]) -> File:
     text = os.path.abspath(text)
     stamp = _stamp(text)
     if os.path.isdir(text):
-        raise FileError(text, "is a folder; give its files one by one, in a dict or a list, or pack it")
+        raise FileError(
+            text, "is a folder; give its files one by one, in a dict or a list, or pack it"
+        )
     key = (text, stamp)
     if key not in _named:
         try:

@@ -224,14 +224,22 @@ def test_what_persistent_tasks_hold_at_the_end_is_told(threads: bool) -> None:
         ev.run(holds, ranks=1, threads=threads)
 
 
+def hears(lost: ev.Event) -> None:
+    ev.current().fire(ev.SELF, "heard", lost.source)
+
+
 def dies(rank: ev.Rank, asks: bool) -> int:
     if rank.id == 2:
+        # Whoever wants to hear of it asks first.
+        rank.wait([(0, "ready"), (1, "ready")])
         rank.fire(ev.ALL, "last words")
         rank.wait([(2, "last words")])
         os.kill(os.getpid(), signal.SIGKILL)
     if asks:
-        lost = rank.wait([(2, "last words"), (ev.ANY, ev.RANK_LOST)])
-        return lost[1].source
+        rank.submit(hears, on=[(ev.ANY, ev.RANK_LOST)])
+    rank.fire(2, "ready")
+    if asks:
+        return rank.wait([(2, "last words"), (ev.SELF, "heard")])[1].data
     rank.wait([(2, "last words"), (2, "never")])
     return -1
 

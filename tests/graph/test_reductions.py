@@ -94,6 +94,12 @@ def test_a_part_that_something_else_needs(cluster: fs.Cluster) -> None:
     assert cluster.get(graph, ["length", "both", "part-99"]) == (1, whole + "3", "99")
 
 
+def test_a_part_that_comes_twice(cluster: fs.Cluster) -> None:
+    graph = wide(joined, count=30) | {"same": "part-3"}
+    graph["all"] = (joined, [*(f"part-{i}" for i in range(30)), "same"])
+    assert cluster.get(graph, "all") == "".join(map(str, range(30))) + "3"
+
+
 def test_a_false_declaration_is_found_in_debug_mode(cluster: fs.Cluster) -> None:
     graph = wide(differences, make=lambda i: 2 * i + 1)
     with pytest.raises(NotAssociativeError, match=r"f\(a, f\(b, c\)\) is not f\(a, b, c\)"):

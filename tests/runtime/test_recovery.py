@@ -58,7 +58,9 @@ def test_a_worker_killed_in_mid_run(when: int) -> None:
             if index == when:
                 os.kill(victim, signal.SIGKILL)
             part.result()
-        np.testing.assert_array_equal(fs.reduce(operator.add, parts, commutes=True).result(), expected(count))
+        np.testing.assert_array_equal(
+            fs.reduce(operator.add, parts, commutes=True).result(), expected(count)
+        )
         # Blocks whose only replica was lost are made again when they are asked for.
         for i in (0, count // 2, count - 1):
             np.testing.assert_array_equal(blocks[i].result(), block(i))

@@ -113,11 +113,13 @@ def test_a_worker_that_was_let_go_is_not_started_again(cluster: fs.Cluster) -> N
 
 
 def test_a_call_for_a_worker_that_is_not_there_says_so(cluster: fs.Cluster) -> None:
-    with pytest.raises(WorkerAbsentError, match="worker-7 .*never was; there are worker-0, worker-1"):
+    with pytest.raises(
+        WorkerAbsentError, match=r"worker-7 .*never was; there are worker-0, worker-1"
+    ):
         cluster.submit(abs, -1, worker=7).result()
     killed = kill_home(cluster)
     assert until(lambda: home_of(cluster) not in ([], [killed]))
-    with pytest.raises(WorkerAbsentError, match="gone for .*worker-1, worker-2") as caught:
+    with pytest.raises(WorkerAbsentError, match=r"gone for .*worker-1, worker-2") as caught:
         cluster.submit(abs, -1, worker=0).result()
     assert caught.value.absent == "worker-0"
     assert (caught.value.gone_s or 0) > 0

@@ -47,24 +47,27 @@ pub enum EventsError {
     },
     /// A rank is gone, and the run ended with it.
     #[error(
-        "rank {rank} is lost: it ended before the run did. A run that is to go on without it \
-         submits a task that depends on the event 'rank_lost'"
+        "rank {rank} is lost: it ended before the run did; to go on without it, submit a task \
+         that depends on the event 'rank_lost'"
     )]
     RankLost {
         /// Which.
         rank: Rank,
     },
     /// Tasks wait for events that nobody will fire.
-    #[error("the run is stuck: every rank is idle, and nothing is on its way\n{report}")]
+    #[error(
+        "the run is stuck: every rank is idle and nothing is on its way; fire what is waited \
+         for, or consume what is fired\n{report}"
+    )]
     Stuck {
         /// What waits on this rank, and for what.
         report: String,
     },
     /// The run is over already.
-    #[error("the run is over: nothing can be submitted, fired or waited for any more")]
+    #[error("the run is over; submit, fire and wait before the program and all its tasks end")]
     Over,
     /// There is no such rank.
-    #[error("there is no rank {rank}: the run has {ranks}, from 0 to {}", ranks - 1)]
+    #[error("there is no rank {rank}; the run has {ranks}, from 0 to {}", ranks - 1)]
     NoSuchRank {
         /// What was asked for.
         rank: Rank,
@@ -81,14 +84,14 @@ pub enum EventsError {
     },
     /// Something is not possible inside of a task.
     #[error(
-        "{call} was called inside of a task: only the program itself can wait for the end of all tasks"
+        "{call} was called inside of a task; only the program itself can wait for the end of all tasks"
     )]
     InTask {
         /// What was called.
         call: &'static str,
     },
     /// A wait ended before its events were there.
-    #[error("after {waited:?} there was still no {lacking}")]
+    #[error("after {waited:?} there was still no {lacking}; is it fired, at this rank?")]
     Timeout {
         /// What was waited for.
         lacking: String,
@@ -100,7 +103,7 @@ pub enum EventsError {
     Interrupted,
     /// Nobody made room for an event.
     #[error(
-        "for {waited:?} rank {target} has had no room for another event: its tasks are not as \
+        "for {waited:?} rank {target} has had no room for another event; its tasks are not as \
          fast as those who fire, or something else keeps them busy"
     )]
     NoRoom {

@@ -12,7 +12,7 @@ pub type Owner = u64;
 
 /// A lock was to be let go by who does not hold it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("lock {name:?} is not held by this task: unlock what was locked, once")]
+#[error("lock {name:?} is not held by this task; unlock what was locked, once")]
 pub struct NotHeld {
     /// Which lock.
     pub name: String,

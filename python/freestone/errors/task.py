@@ -183,9 +183,7 @@ class WorkerAbsentError(TaskError, LookupError):
     ) -> None:
         workers = tuple(present)
         number = absent.removeprefix("worker-")
-        state = (
-            "never was" if gone_s is None else f"has been gone for {format_seconds(gone_s)}"
-        )
+        state = "never was" if gone_s is None else f"has been gone for {format_seconds(gone_s)}"
         more = f" and {len(workers) - 8} more" if len(workers) > 8 else ""
         there = f"there are {', '.join(workers[:8])}{more}" if workers else "no other is there"
         super().__init__(

@@ -27,7 +27,9 @@ def decode(rank: int, data: bytes) -> BaseException:
     pickled, summary, text, label = pickle.loads(data)
     error = _unpickled(pickled)
     if error is None:
-        error = RankFailedError(f"{label!r} of rank {rank} raised {summary}", rank=rank)
+        error = RankFailedError(
+            f"{label!r} of rank {rank} raised {summary} (it can't be sent)", rank=rank
+        )
     error.add_note(f"raised by {label!r} on rank {rank}\n{text}")
     return error
 

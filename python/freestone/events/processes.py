@@ -105,7 +105,9 @@ class Processes:
             self._outcomes[rank] = pickle.loads(os.pread(self._results[rank], size, 0))
             return self._outcomes[rank].error is not None
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
-        error = RankLostError(f"rank {rank} is lost: its process {how}", rank=rank)
+        error = RankLostError(
+            f"rank {rank} is lost: its process {how}; what it said is on stderr", rank=rank
+        )
         self._outcomes[rank] = Outcome(error=error, own=True)
         if self._memory.lose(rank):
             self._lost.add(rank)

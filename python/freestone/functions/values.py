@@ -73,7 +73,7 @@ def _write_dict(walk: Walk, value: dict[object, object]) -> None:
     if not walk.once(value):
         return
     walk.write("dict", str(len(value)))
-    for key, item in value.items():
+    for key, item in [*value.items()]:
         with walk.at(f"item {key!r:.80}"):
             walk.value(key)
             walk.value(item)

@@ -220,6 +220,8 @@ class _Scope:
     def _constant(self, value: Any) -> int:
         if _is_large(value):
             return self._program.constant(self._compiler.block_of(value))
+        if _may_be_shared(value) and self._compiler.is_shared(value):
+            return self._program.add(self._owner, [self._tools.constant(value), None, (), None])
         number = self._tools.number(_same)
         return self._program.add(self._owner, [number, (value,), (), None])
 

@@ -37,13 +37,13 @@ class Limits:
         Examples
         --------
         >>> Limits.of(total_s=4.0, slots=2)
-        Limits(seconds=0.02, branch_s=0.25, chains_only=False)
+        Limits(seconds=0.02, branch_s=0.4, chains_only=False)
         >>> Limits.of(total_s=0.032, slots=2)
         Limits(seconds=0.004, branch_s=0.004, chains_only=False)
         """
         share_s = total_s / max(slots, 1)
         seconds = min(0.02, max(share_s / 4, 0.001))
-        return cls(seconds, max(seconds, min(1.0, share_s / 8)), chains_only)
+        return cls(seconds, max(seconds, min(1.0, share_s / 5)), chains_only)
 
 
 @dataclass

@@ -99,8 +99,30 @@ def _specs(graph: Any) -> dict[Any, Any]:
     specs = dict(graph)
     if all(isinstance(node, GraphNode) for node in specs.values()):
         return specs
-    converted: dict[Any, Any] = convert_legacy_graph(specs)
+    converted: dict[Any, Any] = convert_legacy_graph(
+        {key: _with_whole_dicts(task) for key, task in specs.items()}
+    )
     return converted
+
+
+def _with_whole_dicts(task: Any) -> Any:
+    """Keep dicts among the arguments of an old-style task as they are.
+
+    Dask would make a list of items of each, and the same dict in many tasks would be many.
+    """
+    from dask._task_spec import DataNode, GraphNode
+
+    if type(task) is not tuple or not task or not callable(task[0]):
+        return task
+
+    def whole(argument: Any) -> Any:
+        if type(argument) is not dict:
+            return _with_whole_dicts(argument)
+        if any(isinstance(value, GraphNode) for value in argument.values()):
+            return argument
+        return DataNode(None, argument)
+
+    return (task[0], *map(whole, task[1:]))
 
 
 def _target(specs: Mapping[Any, Any], key: Any, aliases: dict[Any, Any], user: Any) -> Any:

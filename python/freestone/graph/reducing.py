@@ -33,6 +33,8 @@ class Parts:
         self._partial: dict[tuple[int, int], tuple[int, int]] = {}
         self._next = len(graph.nodes)
         for reduction, parts in numbers.items() if combines else ():
+            if len(set(parts)) < len(parts):
+                continue
             for place, part in enumerate(parts):
                 if graph.users[part] == 1:
                     self._place[part] = (reduction, place)

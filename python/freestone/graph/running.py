@@ -59,10 +59,10 @@ def get(
 
 def run_graph(cluster: Cluster, graph: Graph, stack: Stack) -> dict[int, Any]:
     """Run a graph and return the values of the nodes that are wanted."""
-    run = _Run(cluster, graph, stack)
+    this_run = _Run(cluster, graph, stack)
     with no_collection():
-        run.submit_all()
-    return run.results()
+        this_run.submit_all()
+    return this_run.results()
 
 
 @contextmanager

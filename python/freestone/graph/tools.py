@@ -188,7 +188,13 @@ class _Bound:
 
 def bind(runner: Callable[..., Any], payloads: list[bytes]) -> functools.partial[Any]:
     """Make what calls of a graph run, in an executor."""
-    return functools.partial(runner, tuple(map(pickle.loads, payloads)))
+    return functools.partial(runner, tuple(map(_loaded, payloads)))
+
+
+@functools.lru_cache(maxsize=512)
+def _loaded(payload: bytes) -> Any:
+    """Load a tool once, whatever functions of however many graphs it is bound to."""
+    return pickle.loads(payload)
 
 
 def _only(tools: Sequence[Callable[..., Any]], *values: Any) -> Any:

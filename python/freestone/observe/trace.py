@@ -249,7 +249,9 @@ def _write_parquet(path: Path, records: Iterable[Record]) -> int:
     count = 0
     with pa.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         for batch in _batches(records):
-            writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+            # Column by column, which takes a fraction of what row by row does.
+            columns = {key: [record.get(key) for record in batch] for key in FIELDS}
+            writer.write_table(pa.Table.from_pydict(columns, schema=schema))
             count += len(batch)
     return count
 

@@ -42,7 +42,9 @@ impl Manager {
             return;
         }
         if !self.workers.is_present(id) && !self.workers.is_yet_to_join(id) {
-            ticket.into_iter().for_each(|ticket| self.promise(slot, ticket));
+            if let Some(ticket) = ticket {
+                self.promise(slot, ticket);
+            }
             return self.demand(slot);
         }
         let adopt = ToWorker::Adopt { block: desc, path, owned, keep, verify: false };
@@ -60,7 +62,7 @@ impl Manager {
     ) {
         let is_there = self.workers.is_present(id) || self.workers.is_yet_to_join(id);
         if !is_there {
-            brought.host = self.workers.host_of(id).to_owned();
+            self.workers.host_of(id).clone_into(&mut brought.host);
         }
         let place = if is_there { Some(id) } else { self.workers.neighbour(&brought.host) };
         let Some(place) = place else {
@@ -156,11 +158,11 @@ impl Manager {
     fn take_adoptions(
         &mut self,
         slot: BlockSlot,
-        takes: impl Fn(&Adoption) -> bool,
+        is_meant: impl Fn(&Adoption) -> bool,
     ) -> Vec<Adoption> {
         let Some(block) = self.blocks.get_mut(slot) else { return Vec::new() };
         let Some(extra) = &mut block.extra else { return Vec::new() };
-        let (taken, left) = std::mem::take(&mut extra.adopting).into_iter().partition(takes);
+        let (taken, left) = std::mem::take(&mut extra.adopting).into_iter().partition(is_meant);
         extra.adopting = left;
         taken
     }

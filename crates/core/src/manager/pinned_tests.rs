@@ -17,18 +17,18 @@ fn refusal(play: &Play) -> Option<Why> {
     })
 }
 
-fn absent(worker: u32, gone_ns: Option<u64>, present: &[u32]) -> Option<Why> {
+fn absent(worker: u32, gone_ns: Option<u64>, present: &[u32]) -> Why {
     let present = present.iter().copied().map(WorkerId).collect();
-    Some(Why::WorkerAbsent { worker: WorkerId(worker), gone_ns, present })
+    Why::WorkerAbsent { worker: WorkerId(worker), gone_ns, present }
 }
 
 #[test]
 fn a_worker_that_never_was_is_refused_at_once() {
     let mut play = play();
-    assert_eq!(submit(&mut play, 1, 0), absent(0, None, &[]));
+    assert_eq!(submit(&mut play, 1, 0), Some(absent(0, None, &[])));
     play.join(0, 1);
     play.join(1, 1);
-    assert_eq!(submit(&mut play, 2, 7), absent(7, None, &[0, 1]));
+    assert_eq!(submit(&mut play, 2, 7), Some(absent(7, None, &[0, 1])));
 }
 
 #[test]
@@ -38,11 +38,11 @@ fn a_worker_that_is_gone_is_told_with_the_time() {
     play.join(1, 1);
     play.handle(Event::Left(WorkerId(1)));
     // A thousand nanoseconds pass with each event.
-    assert_eq!(submit(&mut play, 1, 1), absent(1, Some(1000), &[0]));
+    assert_eq!(submit(&mut play, 1, 1), Some(absent(1, Some(1000), &[0])));
     play.join(2, 1);
-    assert_eq!(submit(&mut play, 2, 1), absent(1, Some(3000), &[0, 2]));
+    assert_eq!(submit(&mut play, 2, 1), Some(absent(1, Some(3000), &[0, 2])));
     play.request(Request::Retire(WorkerId(0)));
-    assert_eq!(submit(&mut play, 3, 0), absent(0, Some(1000), &[2]));
+    assert_eq!(submit(&mut play, 3, 0), Some(absent(0, Some(1000), &[2])));
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn what_runs_only_on_a_worker_that_dies_fails_with_it() {
     play.join(1, 1);
     assert_eq!(submit(&mut play, 1, 1), None);
     play.handle(Event::Left(WorkerId(1)));
-    assert_eq!(refusal(&play), absent(1, Some(0), &[0]));
+    assert_eq!(refusal(&play), Some(absent(1, Some(0), &[0])));
 }
 
 #[test]
@@ -65,5 +65,5 @@ fn a_worker_that_is_about_to_join_is_waited_for() {
     play.handle(Event::Connected(WorkerId(1)));
     assert_eq!(submit(&mut play, 2, 1), None);
     play.handle(Event::Left(WorkerId(1)));
-    assert_eq!(refusal(&play), absent(1, Some(0), &[0]));
+    assert_eq!(refusal(&play), Some(absent(1, Some(0), &[0])));
 }

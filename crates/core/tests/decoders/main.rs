@@ -112,17 +112,17 @@ fn what_lies_beside_a_block_that_is_kept() {
 /// until it stands here.
 #[test]
 fn there_is_a_sample_of_every_kind() {
-    every!(samples::to_worker(), ToWorker: Welcome, Define, Run, Fetch, Adopt, Pin, Unpin, Drop,
-        Return, Cancel, Shutdown);
+    every!(samples::to_worker(), ToWorker: Welcome, Refused, Define, Run, Fetch, Adopt, Pin, Unpin,
+        Drop, Return, Cancel, Shutdown);
     every!(samples::from_worker(), FromWorker: Hello, Done, Returned, Have, FetchFailed, Pinned, Lost,
-        Status);
-    every!(samples::to_executor(), ToExecutor: Define, Calls, Resume, Shutdown);
-    every!(samples::from_executor(), FromExecutor: Ready, Results, Stored);
+        Status, Leaving);
+    every!(samples::to_executor(), ToExecutor: Define, Calls, Resume, Opened, Forget, Shutdown);
+    every!(samples::from_executor(), FromExecutor: Ready, Results, Stored, Open);
     every!(samples::answers(), BlockAnswer: Follows, Linked, Missing, Refused);
     every!(samples::failures(), TaskFailure: Raised, Killed, TimedOut, Cancelled, InputLost,
         StorageFull, FileChanged);
     every!(samples::outputs(), Output: Inline, Stored);
-    every!(samples::forms(), Form: Value, File);
+    every!(samples::forms(), Form: Value, File, Group);
 }
 
 #[test]

@@ -18,18 +18,18 @@ fn block(form: Form) -> BlockDesc {
     BlockDesc { name: name(1), nbytes: 1 << 33, checksum: u64::MAX, form }
 }
 
-pub fn forms() -> [Form; 2] {
-    [Form::Value, Form::File("a file".to_owned())]
+pub fn forms() -> [Form; 3] {
+    [Form::Value, Form::File("a file".to_owned()), Form::Group]
 }
 
 fn assignment() -> Assignment {
-    let [value, file] = forms().map(|form| Input::Stored(block(form)));
+    let [value, file, group] = forms().map(|form| Input::Stored(block(form)));
     Assignment {
         task: TaskId::new(3, 70_000),
         attempt: 2,
         function: FunctionId(5),
         arguments: vec![9; 40].into(),
-        inputs: vec![Input::Inline(vec![1, 2, 3].into()), value, file],
+        inputs: vec![Input::Inline(vec![1, 2, 3].into()), value, file, group],
         outputs: smallvec![name(2), name(3)],
         options: Arc::new(CallOptions {
             resources: Resources { cores: 2, gpus: 1, memory: 1 << 40, disk: 3 },
@@ -133,7 +133,9 @@ pub fn from_worker() -> Vec<FromWorker> {
         },
         FromWorker::Pinned { name: name(1), path: Some("/path".to_owned()) },
         FromWorker::Lost { names: vec![name(1), name(2)], reason: "gone".to_owned() },
+        FromWorker::Leaving,
         FromWorker::Status(WorkerStatus { memory_nbytes: 1 << 35, ..WorkerStatus::default() }),
+        FromWorker::Leaving,
     ]
 }
 
@@ -161,6 +163,8 @@ pub fn to_executor() -> Vec<ToExecutor> {
         },
         ToExecutor::Calls(vec![call.clone(), call]),
         ToExecutor::Resume,
+        ToExecutor::Opened { group: name(3), paths: Some(vec!["/a".to_owned(), "/b".to_owned()]) },
+        ToExecutor::Forget(vec![name(3), name(4)]),
         ToExecutor::Shutdown,
     ]
 }
@@ -175,6 +179,7 @@ pub fn from_executor() -> Vec<FromExecutor> {
             unmapped: vec![name(1), name(2)],
         },
         FromExecutor::Stored(block(Form::Value)),
+        FromExecutor::Open { group: name(3), members: vec![name(1), name(2)] },
     ]
 }
 

@@ -475,7 +475,10 @@ fn a_wait_that_is_over_in_a_task_gives_its_worker_back() {
         rank.submit(Submit::default(), |rank, _| {
             let wait = rank.wait(vec![any("never")], Some(Duration::from_millis(2)));
             let error = wait.unwrap_err().to_string();
-            assert_eq!(error, "after 2ms there was still no 'never' from any rank");
+            assert!(
+                error.starts_with("after 2ms there was still no 'never' from any rank"),
+                "{error}"
+            );
             Ok(())
         })
         .unwrap();
@@ -531,7 +534,7 @@ fn named_tasks_can_be_found_and_removed() {
 fn bad_input_gets_a_clear_error() {
     everywhere(2, |rank| {
         let error = rank.fire_bytes(2, "e", &[]).unwrap_err();
-        assert_eq!(error.to_string(), "there is no rank 2: the run has 2, from 0 to 1");
+        assert_eq!(error.to_string(), "there is no rank 2; the run has 2, from 0 to 1");
         let error = rank.submit(Submit::on(vec![from(9, "e")]), |_, _| Ok(())).unwrap_err();
         assert!(matches!(error, EventsError::NoSuchRank { rank: 9, ranks: 2 }));
         let long = "x".repeat(5_000);

@@ -40,7 +40,7 @@ pub fn cached<'py>(
 fn no_rank(number: i64, ranks: u32) -> PyErr {
     let last = ranks - 1;
     PyValueError::new_err(format!(
-        "there is no rank {number}: the run has {ranks}, from 0 to {last}"
+        "there is no rank {number}; the run has {ranks}, from 0 to {last}"
     ))
 }
 
