@@ -45,8 +45,11 @@ test: test-rust test-python
 test-rust:
 	cargo test --locked --workspace --exclude freestone-python
 
+# Continuous integration runs on shared machines: there, what failed is tried once more, alone.
 test-python: $(NATIVE) $(STAMPS)/test
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest $(PYTEST) || { test -n "$(CI)" && \
+		echo "== what failed, once more" && \
+		$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(PYTEST); }
 
 ## make check   format, lints, types, stubs and import directions
 .PHONY: check check-python check-types check-rust check-architecture

@@ -152,9 +152,10 @@ def test_calls_are_cancelled_by_their_tag(cluster: fs.Cluster, tmp_path: Path) -
             time.sleep(0.01)
         return number
 
-    go = tmp_path / "go"
-    unwanted = [cluster.submit(wait, str(go), n, tag="unwanted") for n in range(3)]
-    unwanted += cluster.map(wait, [str(go)] * 3, range(3, 6), tag="unwanted")
+    # One that could end by itself might do so before it hears that it is cancelled.
+    go, never = tmp_path / "go", str(tmp_path / "never")
+    unwanted = [cluster.submit(wait, never, n, tag="unwanted") for n in range(3)]
+    unwanted += cluster.map(wait, [never] * 3, range(3, 6), tag="unwanted")
     wanted = cluster.submit(wait, str(go), 99)
     cluster.cancel(tag="unwanted")
     cluster.cancel(tag="nobody has this one")
