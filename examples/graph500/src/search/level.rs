@@ -11,6 +11,9 @@ use std::sync::Arc;
 const VISITS: usize = 16 << 10;
 
 /// A rank's part of a search.
+///
+/// Frontiers are bitmaps also while searching down: taken from them, the rows of a frontier come in
+/// the order in which they lie in memory.
 #[derive(Clone, Debug)]
 pub struct Search {
     rank: u32,
@@ -20,11 +23,10 @@ pub struct Search {
     parents: Vec<u32>,
     /// The vertices, of all ranks, that are known to have a parent.
     seen: Bitmap,
-    /// The frontier of all ranks; only kept up while searching up.
+    /// The frontier; of other ranks only kept up while searching up.
     frontier: Bitmap,
-    /// The own vertices of the frontier, by place, and of the next one.
-    queue: Vec<u32>,
-    found: Vec<u32>,
+    /// The own vertices of the next one, by place.
+    found: Bitmap,
     /// Visits to vertices of other ranks.
     visits: Vec<Vec<u8>>,
 }
@@ -39,32 +41,29 @@ impl Search {
             parents: vec![NONE; graph.len()],
             seen: Bitmap::new(numbering.span()),
             frontier: Bitmap::new(numbering.span()),
-            queue: Vec::new(),
-            found: Vec::new(),
+            found: Bitmap::new(graph.len()),
             visits: vec![Vec::new(); numbering.ranks() as usize],
         }
     }
 
-    /// Forgets the last search, and begins at a root, given by its number; what the frontier is.
-    pub fn begin(&mut self, root: u32) -> Tally {
+    /// Forgets the last search, and begins at a root, given by its number.
+    pub fn begin(&mut self, root: u32) {
         self.parents.fill(NONE);
         self.seen.clear();
-        self.queue.clear();
+        self.frontier.clear();
         self.found.clear();
         self.seen.add(root);
-        let mut tally = Tally::default();
         if self.numbering.rank(root) == self.rank {
-            let place = self.numbering.place(root);
-            self.parents[place as usize] = root;
-            self.found.push(place);
-            tally.add(self.graph.degree(place));
+            self.parents[self.numbering.place(root) as usize] = root;
+            self.found.add(self.numbering.place(root));
         }
-        tally
+        self.advance();
     }
 
-    /// Goes on to the next level: what was found is the frontier.
+    /// Goes on to the next level: what was found is the own part of the frontier.
     pub fn advance(&mut self) {
-        std::mem::swap(&mut self.queue, &mut self.found);
+        let own = self.own_words();
+        self.frontier.words_mut()[own].copy_from_slice(self.found.words());
         self.found.clear();
     }
 
@@ -79,35 +78,34 @@ impl Search {
         &mut self,
         mut send: impl FnMut(u32, &[u8]) -> Result<(), E>,
     ) -> Result<Tally, E> {
-        let graph = Arc::clone(&self.graph);
-        let base = self.rank << self.numbering.bits();
+        let own = self.own_words();
+        let Self { rank, numbering, graph, parents, seen, frontier, found, visits } = self;
+        let base = *rank << numbering.bits();
         let mut tally = Tally::default();
-        for index in 0..self.queue.len() {
-            let place = self.queue[index];
-            let parent = base | place;
+        for place in numbers(&frontier.words()[own]) {
             for &neighbour in graph.row(place) {
-                if !self.seen.add(neighbour) {
+                // Looked at first: nearly all have been seen, and nothing is written then.
+                if seen.has(neighbour) {
                     continue;
                 }
-                let (owner, there) =
-                    (self.numbering.rank(neighbour), self.numbering.place(neighbour));
+                seen.add(neighbour);
+                let (owner, there) = (numbering.rank(neighbour), numbering.place(neighbour));
                 // Places on all ranks are in the order of degrees.
                 tally.add(graph.degree(there.min(graph.len() as u32 - 1)));
-                if owner == self.rank {
-                    self.parents[there as usize] = parent;
-                    self.found.push(there);
+                if owner == *rank {
+                    parents[there as usize] = base | place;
+                    found.add(there);
                     continue;
                 }
-                let visits = &mut self.visits[owner as usize];
-                visits.extend_from_slice(&words::pair(there, parent).to_le_bytes());
+                let visits = &mut visits[owner as usize];
+                visits.extend_from_slice(&words::pair(there, base | place).to_le_bytes());
                 if visits.len() >= VISITS * 8 {
                     send(owner, visits)?;
                     visits.clear();
                 }
             }
         }
-        for (owner, visits) in (0..).zip(&mut self.visits).filter(|(_, visits)| !visits.is_empty())
-        {
+        for (owner, visits) in (0..).zip(visits).filter(|(_, visits)| !visits.is_empty()) {
             send(owner, visits)?;
             visits.clear();
         }
@@ -120,31 +118,14 @@ impl Search {
         for (place, parent) in words::u64s(visits).map(words::parts) {
             if self.seen.add(base | place) {
                 self.parents[place as usize] = parent;
-                self.found.push(place);
+                self.found.add(place);
             }
         }
     }
 
-    /// Puts the frontier in a form for searching up.
-    pub fn turn_up(&mut self) {
-        self.frontier.clear();
-        let base = self.rank << self.numbering.bits();
-        self.found.drain(..).for_each(|place| {
-            self.frontier.add(base | place);
-        });
-    }
-
-    /// Puts the frontier in a form for searching down.
-    pub fn turn_down(&mut self) {
-        self.found.clear();
-        self.found.extend(numbers(&self.frontier.words()[self.own_words()]));
-    }
-
     /// The own part of the frontier, as bytes for [`Search::take_frontier`].
     pub fn own_frontier(&self) -> Vec<u8> {
-        let words = &self.frontier.words()[self.own_words()];
-        let used = self.graph.len().div_ceil(64);
-        words::from_u64s(&words[..used])
+        words::from_u64s(&self.frontier.words()[self.own_words()])
     }
 
     /// Takes in another rank's part of the frontier.
@@ -158,19 +139,19 @@ impl Search {
         }
     }
 
-    /// Searches from the vertices without a parent to the frontier; what was found, which is the
-    /// own part of the frontier then.
+    /// Searches from the vertices without a parent to the frontier, and goes on to the next level;
+    /// what was found.
     pub fn search_up(&mut self) -> Tally {
-        let Self { graph, parents, seen, frontier, .. } = self;
-        let start = self.numbering.stride() / 64 * self.rank as usize;
+        let own = self.own_words();
+        let Self { graph, parents, seen, frontier, found, .. } = self;
         let mut tally = Tally::default();
-        let mut next = vec![0_u64; graph.len().div_ceil(64)];
-        for (index, (next, first)) in next.iter_mut().zip(graph.first().chunks(64)).enumerate() {
-            let seen = &mut seen.words_mut()[start + index];
-            let known = if first.len() < 64 { u64::MAX << first.len() } else { 0 };
-            for bit in Bits(!(*seen | known)) {
-                let place = (index * 64) as u32 + bit;
-                let candidate = first[bit as usize];
+        let rows = seen.words_mut()[own].iter_mut().zip(found.words_mut());
+        for ((base, (seen, found)), first) in
+            (0..).step_by(64).zip(rows).zip(graph.first().chunks(64))
+        {
+            let beyond = if first.len() < 64 { u64::MAX << first.len() } else { 0 };
+            for bit in Bits(!(*seen | beyond)) {
+                let (place, candidate) = (base + bit, first[bit as usize]);
                 let parent = if frontier.has(candidate) {
                     Some(candidate)
                 } else {
@@ -178,13 +159,13 @@ impl Search {
                 };
                 if let Some(parent) = parent {
                     parents[place as usize] = parent;
-                    *next |= 1 << bit;
+                    *found |= 1 << bit;
                     tally.add(graph.degree(place));
                 }
             }
-            *seen |= *next;
+            *seen |= *found;
         }
-        frontier.words_mut()[start..start + next.len()].copy_from_slice(&next);
+        self.advance();
         tally
     }
 
@@ -197,7 +178,7 @@ impl Search {
     }
 
     fn own_words(&self) -> std::ops::Range<usize> {
-        let words = self.numbering.stride() / 64;
-        words * self.rank as usize..words * (self.rank as usize + 1)
+        let start = self.numbering.stride() / 64 * self.rank as usize;
+        start..start + self.graph.len().div_ceil(64)
     }
 }

@@ -114,11 +114,6 @@ impl Kernel {
         let mut state = self.state();
         let next = state.compass.turn(frontier);
         let turned = std::mem::replace(&mut state.direction, next) != next;
-        match next {
-            Direction::Down if turned => state.search.turn_down(),
-            Direction::Up if turned => state.search.turn_up(),
-            _ => {}
-        }
         drop(state);
         match next {
             Direction::Down => self.search_down(rank, level),
@@ -141,10 +136,10 @@ impl Kernel {
         let (kernel, name) = (self.clone(), visit.clone());
         when_all(rank, &searched, move |rank, events| {
             rank.remove(&name);
+            kernel.state().search.advance();
             kernel.go_on(rank, level + 1, events.iter().map(|event| tally(&event.payload)).sum())
         })?;
         let mut state = self.state();
-        state.search.advance();
         let sent =
             state.search.search_down(|target, visits| rank.fire_bytes(target, &visit, visits))?;
         drop(state);
