@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod access;
 mod blocks;
 mod codec;
+mod columns;
 mod events;
 mod executor;
 mod figures;
