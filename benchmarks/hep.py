@@ -43,7 +43,7 @@ def measure_step(step: str, files: int) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     source = DATA / "pfnano.root"
     if not source.is_file():
-        return {"absent": f"{source.name} is not there: name its folder in FREESTONE_TEST_DATA"}
+        return {"absent": f"{source.name} is not there: name its folder in FREESTONE__TEST_DATA"}
     with tempfile.TemporaryDirectory() as folder, fs.Cluster(executors=2) as cluster:
         made = make_samples(source, Path(folder), files=min(files, DISTINCT), events=5)
         samples = [under_other_name(made[i % DISTINCT], i // DISTINCT) for i in range(files)]
@@ -130,7 +130,7 @@ def measure_way(way: str, files: int, workers: int) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     source = DATA / "nano_tree.root"
     if not source.is_file():
-        return {"absent": f"{source.name} is not there: name its folder in FREESTONE_TEST_DATA"}
+        return {"absent": f"{source.name} is not there: name its folder in FREESTONE__TEST_DATA"}
     with (
         tempfile.TemporaryDirectory() as folder,
         fs.Cluster(workers=workers, executors=1, memory="2GiB") as cluster,
