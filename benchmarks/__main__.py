@@ -4,7 +4,19 @@ import argparse
 import subprocess
 import sys
 
-NAMES = ("calls", "blocks", "imports", "manager", "split", "tracing")
+NAMES = (
+    "calls",
+    "blocks",
+    "imports",
+    "split",
+    "graphs",
+    "stacks",
+    "reduction",
+    "tracing",
+    "manager",
+    "simulate",
+    "scale",
+)
 
 
 def main() -> int:

@@ -30,11 +30,8 @@ class Options:
     quick: bool
     json: Path
     only: tuple[str, ...] = ()
-
-    @property
-    def rounds(self) -> int:
-        """How often each figure is taken."""
-        return 1 if self.quick else ROUNDS
+    rounds: int = ROUNDS
+    more: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,6 +85,18 @@ class Report:
         for key, value in details.items():
             figure.setdefault(key, []).append(value)
 
+    def go_on(self, options: Options) -> None:
+        """With `--more`, begin with the samples of the report that is there.
+
+        So a benchmark of many minutes can be taken round by round.
+        """
+        if not options.more or not options.json.is_file():
+            return
+        found = json.loads(options.json.read_text())
+        if found["settings"] != json.loads(json.dumps(self.settings)):
+            raise SystemExit(f"{options.json} has other settings: {found['settings']}")
+        self.figures = found["figures"]
+
     def median(self, subject: str, case: str) -> float | None:
         """Return the median of a case, None if it was not measured."""
         figure = self.figures.get(subject, {}).get(case)
@@ -112,6 +121,8 @@ def parser(name: str, question: str, subjects: Sequence[str] = ()) -> argparse.A
     found = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=question)
     found.add_argument("--quick", action="store_true", help="one round, within a minute")
     found.add_argument("--json", type=Path, metavar="FILE", help="the report; the plot beside it")
+    found.add_argument("--rounds", type=int, metavar="N", help=f"instead of {ROUNDS}")
+    found.add_argument("--more", action="store_true", help="add to the report that is there")
     if subjects:
         words = ", ".join(subjects)
         found.add_argument("--only", nargs="+", default=[], choices=subjects, help=f"of {words}")
@@ -122,7 +133,9 @@ def options(name: str, given: argparse.Namespace) -> Options:
     """Return what was asked for of what all benchmarks have."""
     folder = RESULTS / "quick" if given.quick else RESULTS
     path = given.json or folder / f"{name}.json"
-    return Options(name, given.quick, path, tuple(getattr(given, "only", ())))
+    rounds = given.rounds or (1 if given.quick else ROUNDS)
+    only = tuple(getattr(given, "only", ()))
+    return Options(name, given.quick, path, only, rounds, given.more)
 
 
 def interleave(rounds: int, subjects: Iterable[str], measure: Callable[[str], None]) -> None:

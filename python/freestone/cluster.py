@@ -18,6 +18,7 @@ from freestone.environments import Prepared, adapt
 from freestone.errors import ClosedError, ConfigurationError
 from freestone.files import File, fetch
 from freestone.future import Future
+from freestone.observe import trace
 from freestone.options import native_options
 from freestone.questions import Questions
 from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
@@ -105,7 +106,7 @@ class Cluster(OnEngines, Questions):
             inline_nbytes=self.config.inline_nbytes,
             transfers_in=self.config.transfers_in,
             transfers_out=self.config.transfers_out,
-            trace=self.config.trace is not None,
+            trace=trace.check(self.config.trace),
             listen=self._site.listening,
         )
         try:
@@ -560,11 +561,8 @@ class Cluster(OnEngines, Questions):
         return progress(self).start()
 
     def _write_trace(self) -> None:
-        if self.config.trace is None or self.closed:
-            return
-        from freestone.observe import trace
-
-        trace.write(self.config.trace, self._manager.take_records())
+        if self.config.trace is not None and not self.closed:
+            trace.leave(self.config.trace, self._manager)
 
     def _require_open(self, action: str) -> None:
         if self.closed:

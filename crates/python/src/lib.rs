@@ -6,6 +6,7 @@ mod access;
 mod arrays;
 mod blocks;
 mod codec;
+mod columns;
 mod events;
 mod executor;
 mod figures;

@@ -3,12 +3,13 @@
 use crate::access;
 use crate::blocks::{self, Home};
 use crate::codec::{self, Arguments, Encoded};
+use crate::columns;
 use crate::figures;
 use crate::future::{Call, FutureBase, Reference, wait};
 use crate::link::Link;
 use crate::options::{Options, keep_of};
 use freestone_base::{FunctionId, Name, WorkerId};
-use freestone_core::manager::{Config, Outcome, Reduction, Request, Submission};
+use freestone_core::manager::{Config, Outcome, Record, Reduction, Request, Submission};
 use freestone_core::net::manager::{Listen, ManagerOptions, ManagerThread};
 use freestone_core::net::{Cell, boot_id};
 use freestone_core::wire::{Address, BlockDesc, Form, Output, Payload};
@@ -508,13 +509,19 @@ impl Manager {
 
     /// Records of the trace since the last call, as dicts.
     fn take_records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let records = match lock(&self.thread).as_ref() {
-            Some(thread) => std::mem::take(&mut *lock(&thread.records)),
-            None => Vec::new(),
-        };
         let list = PyList::empty(py);
-        for record in &records {
+        for record in &self.records() {
             list.append(figures::record(py, record)?)?;
+        }
+        Ok(list)
+    }
+
+    /// The same in Arrow's layout, a million at once: how many there are, and by field the validity
+    /// bits, the offsets (of text) and the data.
+    fn take_columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for records in self.records().chunks(columns::MOST_ROWS) {
+            list.append((records.len(), columns::columns(py, records)?))?;
         }
         Ok(list)
     }
@@ -547,6 +554,14 @@ impl Manager {
 }
 
 impl Manager {
+    fn records(&self) -> Vec<Record> {
+        let thread = lock(&self.thread);
+        thread
+            .as_ref()
+            .map(|thread| std::mem::take(&mut *lock(&thread.records)))
+            .unwrap_or_default()
+    }
+
     fn adopted<'py>(
         &self,
         py: Python<'py>,
