@@ -90,15 +90,15 @@ def test_every_leaf_has_an_example() -> None:
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
-        "bad-event block-shape block-type blocking checkpoint-skipped closed cluster cluster- "
-        "collection configuration cycle demo dropped empty-collection engine-missing error "
-        "event-timeout events file file-changed file-missing file-unreadable foreign- "
-        "function-load future held in-task input-lost input-unknown irreproducible join "
-        "lock-not- malleable missing-key no-spawn no-threads not-associative not-serializable "
-        "packages-missing rank-failed rank-lost registration resize-timeout run- run-over "
-        "samples-missing spawn-failed start storage-full stuck task task-cancelled "
-        "task-killed task-raised task-timeout transport unschedulable usage wait-timeout "
-        "worker-absent worker-lost"
+        "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
+        "cluster-start collection configuration cycle demo dropped empty-collection "
+        "engine-missing error event-timeout events file file-changed file-missing "
+        "file-unreadable foreign-future function-load in-task input-lost input-unknown "
+        "irreproducible join lock-not-held malleable missing-key no-spawn no-threads "
+        "not-associative not-serializable packages-missing rank-failed rank-lost registration "
+        "resize-timeout run-over run-stuck samples-missing spawn-failed storage-full task "
+        "task-cancelled task-killed task-raised task-timeout transport unschedulable usage "
+        "wait-timeout worker-absent worker-lost"
     )
     assert " ".join(slugs) == known
 
