@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Form", "Part", "form_of", "pieces", "assemble"]
+__all__ = ["Form", "Part", "assemble", "form_of", "pieces"]
 
 Kind = Literal["dense", "csr"]
 

@@ -67,7 +67,7 @@ fn who_leaves_becomes_no_place() {
     assert_eq!(plan(4, 2, &[true, true, false, false]), [1, 0]);
     assert_eq!(plan(4, 2, &[false, true, true, false]), [1, 2]);
     assert_eq!(plan(2, 2, &[false, false]), [2, 3]);
-    assert_eq!(plan(2, 4, &[false, true]), [2, 3, 1, 4]);
+    assert_eq!(plan(2, 4, &[false, true]), [2, 3, 4, 1]);
     let error = relabel_staying(&even(2), &even(3), None, &[true]).unwrap_err();
     assert_eq!(error, LayoutError::Places { given: 1, places: 2 });
 }
