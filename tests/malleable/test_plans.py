@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 
 import pytest
 from hypothesis import given
@@ -50,6 +51,14 @@ def test_who_leaves_has_no_place() -> None:
     assert plans.plan(before, after, leaving=[0, 3]).process_of == (1, 2)
     assert plans.plan(before, after, leaving=range(4)).process_of == (4, 5)
     assert plans.plan(before, after, relabel=False, leaving=[0]).process_of == (1, 2)
+
+
+def test_a_plan_is_pickled_and_followed() -> None:
+    plan = plans.plan(plans.even(12, 2), plans.even(12, 3))
+    copy = pickle.loads(pickle.dumps(plan))
+    assert (copy.process_of, copy.moves) == (plan.process_of, plan.moves)
+    assert copy.after == plan.after
+    assert plans.follow(plan.before, plan.after, plan.process_of).moves == plan.moves
 
 
 def test_loads_and_weights() -> None:

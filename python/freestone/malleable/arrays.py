@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from freestone.malleable.parts import Form, assemble, pieces
 from freestone.malleable.plans import Move, Plan, Rows
@@ -88,10 +89,13 @@ class Array:
         first, last = self._elements
         return first * part.itemsize, last * part.itemsize
 
+    def sums(self) -> npt.NDArray[np.int64]:
+        """Return the elements before each of this rank's rows, and behind the last, of all."""
+        return np.concatenate([[0], np.cumsum(self._view(0))]) + self._elements[0]
+
     def counts_before(self, rows: list[int]) -> dict[int, int]:
         """Return the elements before each of `rows` that this rank knows: those of its block."""
-        lengths = self._view(0)
-        sums = np.concatenate([[0], np.cumsum(lengths)]) + self._elements[0]
+        sums = self.sums()
         return {row: int(sums[row - self.start]) for row in rows if self.start <= row <= self.stop}
 
     def moves(

@@ -26,6 +26,7 @@ __all__ = [
     "block_moves",
     "by_load",
     "even",
+    "follow",
     "plan",
     "reassign",
     "weighted",
@@ -80,9 +81,19 @@ class Plan:
         """
         return _native.layout_moved(list(self.moves), offsets=offsets)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the layouts as their offsets."""
+        return _restore, (self.before.offsets, self.after.offsets, self.process_of, self.moves)
+
     def crossing(self, size: int, offsets: Sequence[int] | None = None) -> Crossing:
         """Return what crosses between nodes of `size` processes, filled in order."""
         return Crossing(*_native.layout_crossing(list(self.moves), size, offsets=offsets))
+
+
+def _restore(
+    before: list[int], after: list[int], process_of: tuple[int, ...], moves: tuple[Move, ...]
+) -> Plan:
+    return Plan(Rows(before), Rows(after), process_of, moves)
 
 
 def even(rows: int, places: int) -> Rows:
@@ -158,6 +169,12 @@ def plan(
     processes = [*staying, *newcomers][: after.places]
     moves = _native.layout_transfers(before, after)
     return _plan(before, after, processes, [(s, processes[t], a, b) for s, t, a, b in moves])
+
+
+def follow(before: Rows, after: Rows, process_of: Sequence[int]) -> Plan:
+    """Plan how other rows get to the same processes."""
+    moves = _native.layout_transfers(before, after)
+    return _plan(before, after, process_of, [(s, process_of[t], a, b) for s, t, a, b in moves])
 
 
 def _plan(
