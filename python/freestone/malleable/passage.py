@@ -49,12 +49,10 @@ def make_arrays(comm: Any, told: Sequence[Description], mine: dict[str, Array]) 
     here = host_name()
     shared = [description for description in told if description.is_shared]
     handles = {d.name: mine[d.name].handles(here) for d in shared if d.name in mine}
-    all_hosts, found = [], {}
-    for host, theirs in comm.allgather((here, handles)):
-        all_hosts.append(host)
-        if host == here and theirs:
-            found = found or theirs
-    having = {host for host, theirs in comm.allgather((here, bool(found))) if theirs}
+    gathered = comm.allgather((here, handles))
+    all_hosts = [host for host, _ in gathered]
+    having = {host for host, theirs in gathered if theirs}
+    found = next((theirs for host, theirs in gathered if host == here and theirs), {})
     arrays = dict(mine)
     makes = bool(shared) and not found and all_hosts.index(here) == comm.rank
     if makes:
