@@ -25,7 +25,7 @@ from freestone.malleable.record import Resized
 from freestone.malleable.spawning import CANCEL, GO, Spawned, bridge_sources
 from freestone.malleable.waiting import wait_until
 
-__all__ = ["SWITCH", "Resize"]
+__all__ = ["SWITCH", "Resize", "has_threads", "listen_for"]
 
 SWITCH, NO_SWITCH = 1, 0
 
@@ -99,17 +99,27 @@ class Resize:
         """Begin to spawn; in the background if steps go on."""
         if self._spawned is None:
             return
-        if self.is_overlapped:
-            self._spawner = threading.Thread(target=self._spawned.start, name="freestone-spawn")
-            # A spawn that is never answered can't be taken back, and must not hold up the end.
-            self._spawner.daemon = True
-            self._spawner.start()
-        else:
+        if not has_threads():
             self._spawned.start()
+            return
+        # A spawn that is never answered can't be taken back, and must not hold up the end.
+        self._spawner = threading.Thread(target=self._spawned.start, daemon=True)
+        self._spawner.start()
+        if not self.is_overlapped:
+            wait_until(self.test, 2 * self._config.spawn_timeout_s + 1, "spawning")
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether MPI has not answered for longer than newcomers may take."""
+        late = time.time() - self._began > self._config.spawn_timeout_s
+        return late and self._spawner is not None and self._spawner.is_alive()
 
     def test(self) -> bool:
         """Tell whether this process is ready for the next stage."""
         if self._stage == "spawning":
+            if self.is_stuck and self._spawned is not None:
+                self._spawned.give_up()
+                return True
             return self._spawner is None or not self._spawner.is_alive()
         return self.passage is None or self.passage.test()
 
@@ -149,8 +159,8 @@ class Resize:
                 self._spawner.join(self._config.spawn_timeout_s)
             self._dismiss()
             return
-        self.passage.finish_constants()
         self._say(NO_SWITCH)
+        self.passage.finish_constants()
         self.passage.bridge.Free()
 
     def switch(self) -> None:
@@ -202,9 +212,16 @@ class Resize:
 
     def _dismiss(self) -> None:
         """Send home newcomers that have come."""
-        if self._spawned is not None and not self._spawned.error:
+        if self._spawned is not None and not self.is_stuck:
             self._spawned.tell(CANCEL)
             self._spawned.free()
+
+
+def has_threads() -> bool:
+    """Tell whether several threads may call MPI at once."""
+    from mpi4py import MPI
+
+    return bool(MPI.Query_thread() == MPI.THREAD_MULTIPLE)
 
 
 def listen_for(bridge: Any, timeout_s: float, word: int = NO_SWITCH) -> int:

@@ -56,15 +56,24 @@ class Spawned:
             _require_launcher()
             for group in self.groups:
                 self.peers.append(_spawn(group))
-            for peer in self.peers:
+            for peer in list(self.peers):
                 self._await(peer)
         except Exception as error:
-            self.error = f"{type(error).__name__}: {error}"
+            self.error = self.error or f"{type(error).__name__}: {error}"
+
+    def give_up(self) -> None:
+        """Count as failed, since MPI does not answer."""
+        self.error = self.error or (
+            f"MPI_Comm_spawn was not answered in {self.timeout_s:g} s; can the launcher start "
+            "processes there?"
+        )
 
     def _await(self, peer: Any) -> None:
         wait_until(lambda: bool(peer.iprobe(source=1, tag=_TAG_READY)), self.timeout_s, "spawning")
         problem = peer.recv(source=1, tag=_TAG_READY)
         if problem:
+            # These have ended, or are about to; nobody tells them anything any more.
+            self.peers.remove(peer)
             raise SpawnFailedError(f"new processes could not join: {problem}")
 
     def tell(self, word: str) -> None:
