@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from freestone.errors import ConfigurationError, did_you_mean
 from freestone.malleable.method import Method
-from freestone.malleable.targets import Request, Schedule, Source
+from freestone.malleable.targets import Request, Schedule, Source, is_whole
 
 __all__ = ["Balance", "Config"]
 
@@ -75,11 +75,11 @@ class Config:
     def __post_init__(self) -> None:
         for key in ("rows", "check_every"):
             value = getattr(self, key)
-            if value is not None and (not _is_whole(value) or value < 1):
+            if value is not None and not is_whole(value, 1):
                 raise _wrong(key, value, "a whole number of at least 1")
         for key in ("timeout_s", "spawn_timeout_s"):
             value = getattr(self, key)
-            if not isinstance(value, int | float) or not value > 0:
+            if not _is_number(value) or value <= 0:
                 raise _wrong(key, value, "a number of seconds above 0")
         for key in ("relabel", "share"):
             if not isinstance(getattr(self, key), bool):
@@ -93,17 +93,15 @@ class Config:
         object.__setattr__(self, "targets", self._sources())
 
     def _check_slots(self) -> None:
-        counts = self.slots.values() if isinstance(self.slots, Mapping) else [self.slots]
-        if self.slots is not None and (
-            not all(_is_whole(count) and count >= 1 for count in counts) or not counts
-        ):
+        counts = list(self.slots.values()) if isinstance(self.slots, Mapping) else [self.slots]
+        if self.slots is not None and not (counts and all(is_whole(n, 1) for n in counts)):
             raise _wrong("slots", self.slots, "a number of processes, or one for each host")
 
     def _check_balance(self) -> None:
         if isinstance(self.balance, str):
             if self.balance not in ("rows", "nonzeros"):
                 raise _wrong("balance", self.balance, "'rows', 'nonzeros' or a list of weights")
-        elif not all(isinstance(weight, int | float) and weight >= 0 for weight in self.balance):
+        elif not all(_is_number(weight) and weight >= 0 for weight in self.balance):
             raise _wrong("balance", self.balance, "a list of weights of at least 0")
 
     def _sources(self) -> tuple[Source, ...]:
@@ -111,9 +109,9 @@ class Config:
         if isinstance(given, Mapping):
             given = Schedule(given) if given else ()
         sources = (given,) if isinstance(given, Source) else tuple(given)
-        wrong = [source for source in sources if not isinstance(source, Source)]
-        if wrong:
-            raise _wrong("targets", wrong[0], "a schedule such as {500: 4}, or sources of targets")
+        for source in map(_anything, sources):
+            if not isinstance(source, Source):
+                raise _wrong("targets", source, "a schedule such as {500: 4}, or sources of them")
         largest = max((source.largest() for source in sources), default=0)
         if self.places is not None and largest > self.places:
             raise _wrong("targets", largest, f"at most the {self.places} slots there are")
@@ -148,8 +146,12 @@ class Config:
         return cls(**table)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _anything(value: Any) -> Any:
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _wrong(key: str, value: Any, must: str) -> ConfigurationError:

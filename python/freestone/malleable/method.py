@@ -94,7 +94,5 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "strategy": get_args(Strategy),
 }
 
-METHODS: tuple[Method, ...] = tuple(
-    itertools.starmap(Method, itertools.product(*_WORDS.values()))  # type: ignore[arg-type]
-)
+METHODS: tuple[Method, ...] = tuple(itertools.starmap(Method, itertools.product(*_WORDS.values())))
 """All of them; the paper's twelve and six one-sided ones."""

@@ -1,21 +1,15 @@
-"""What a spawned process runs: the job's own program, which then joins the job.
-
-Run as ``python -m freestone.malleable.newcomer script|module NAME ARGUMENTS``.
-"""
+"""A spawned process, until it has joined the job."""
 
 from __future__ import annotations
 
-import os
-import runpy
 import sys
-import traceback
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from freestone.malleable import spawning
 from freestone.malleable.waiting import wait_until
 
-__all__ = ["Newcomer", "main", "pending"]
+__all__ = ["Newcomer", "end", "meet", "pending"]
 
 # A program may take that long to import what it needs.
 _START_S = 600.0
@@ -87,44 +81,13 @@ def pending() -> Newcomer | None:
     return _pending.pop() if _pending else None
 
 
-def main(words: list[str]) -> None:
-    """Meet the root of the sources, then run the program; end in good order if it fails.
-
-    An exit status other than 0 would make the launcher end the whole job.
-    """
+def meet() -> Newcomer:
+    """Return this process as a newcomer, once it has met the root of the sources."""
     from mpi4py import MPI
 
-    peer = MPI.Comm.Get_parent().Merge(high=True)
-    newcomer = Newcomer(peer, MPI.COMM_WORLD.Dup())
-    _module()._pending.append(newcomer)
-    try:
-        _run(words)
-    except BaseException as error:
-        if newcomer.has_joined:
-            raise
-        if not isinstance(error, SystemExit):
-            traceback.print_exc()
-        newcomer.refuse(f"{type(error).__name__}: {error}")
-        end()
-    if not newcomer.has_joined:
-        newcomer.refuse("the program ended without a malleable.World")
-
-
-def _module() -> Any:
-    # This file is __main__ here, and another module to whoever imports it.
-    from freestone.malleable import newcomer
-
+    newcomer = Newcomer(MPI.Comm.Get_parent().Merge(high=True), MPI.COMM_WORLD.Dup())
+    _pending.append(newcomer)
     return newcomer
-
-
-def _run(words: list[str]) -> None:
-    kind, name, *arguments = words
-    sys.argv = [name, *arguments]
-    if kind == "module":
-        runpy.run_module(name, run_name="__main__", alter_sys=True)
-    else:
-        sys.path.insert(0, os.path.dirname(name))
-        runpy.run_path(name, run_name="__main__")
 
 
 def end() -> NoReturn:
@@ -135,7 +98,3 @@ def end() -> NoReturn:
     sys.stderr.flush()
     MPI.Finalize()
     raise SystemExit(0)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

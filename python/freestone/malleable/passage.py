@@ -52,7 +52,9 @@ def make_arrays(comm: Any, told: Sequence[Description], mine: dict[str, Array]) 
     gathered = comm.allgather((here, handles))
     all_hosts = [host for host, _ in gathered]
     having = {host for host, theirs in gathered if theirs}
-    found = next((theirs for host, theirs in gathered if host == here and theirs), {})
+    found: dict[str, Any] = next(
+        (theirs for host, theirs in gathered if host == here and theirs), {}
+    )
     arrays = dict(mine)
     makes = bool(shared) and not found and all_hosts.index(here) == comm.rank
     if makes:
@@ -145,9 +147,13 @@ class Passage:
             return not self._thread.is_alive()
         return self._constants is None or self._constants.test()
 
+    def wait(self) -> None:
+        """Wait for the constant data of this process."""
+        wait_until(self.test, self._timeout_s, "moving constant data")
+
     def finish_constants(self) -> None:
         """Wait for the constant data, on all processes together."""
-        wait_until(self.test, self._timeout_s, "moving constant data")
+        self.wait()
         if self._thread is not None:
             self._thread.join()
         if self._problem is not None:

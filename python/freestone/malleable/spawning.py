@@ -103,7 +103,7 @@ def _spawn(group: Group) -> Any:
     info["wdir"] = os.getcwd()
     if group.host is not None:
         info["host"] = group.host
-    words = ["-m", "mpi4py", "-m", "freestone.malleable.newcomer", *_program()]
+    words = ["-m", "mpi4py", "-m", "freestone.malleable", *_program()]
     between = MPI.COMM_SELF.Spawn(sys.executable, words, group.count, info)
     info.Free()
     peer = between.Merge(high=False)

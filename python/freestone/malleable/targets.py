@@ -8,11 +8,17 @@ import signal
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from freestone.errors import ConfigurationError
 from freestone.malleable.method import Method
 
 __all__ = ["Deadline", "Efficiency", "File", "Request", "Schedule", "Signals", "Source", "Status"]
+
+
+def is_whole(value: Any, least: int) -> bool:
+    """Tell whether a value is a whole number of at least `least`."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,7 @@ class Request:
     method: Method | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.size, int) or isinstance(self.size, bool) or self.size < 1:
+        if not is_whole(self.size, 1):
             raise ConfigurationError(
                 f"a target of {self.size!r} processes: give a whole number of at least 1",
                 key="targets",
@@ -57,6 +63,10 @@ class Status:
         Since the job began.
     step_s : dict of int to float
         The mean duration of a step, by number of processes.
+    asked : int
+        The step at which the last resize began, done or failed; -1 for none.
+    resizes : int
+        How many there have been, done or failed.
     """
 
     step: int
@@ -65,10 +75,16 @@ class Status:
     slots: int | None = None
     elapsed_s: float = 0.0
     step_s: dict[int, float] = field(default_factory=dict)
+    asked: int = -1
+    resizes: int = 0
 
 
 class Source(ABC):
-    """Someone who says how many processes there shall be. Rank 0 asks."""
+    """Someone who says how many processes there shall be.
+
+    Every rank asks, and the largest answer counts. A process may become another rank, and others
+    come: what a source has to remember it finds in the status.
+    """
 
     @abstractmethod
     def ask(self, status: Status) -> Request | None:
@@ -96,7 +112,7 @@ class Schedule(Source):
 
     def __init__(self, targets: Mapping[int, int | Request]) -> None:
         for step in targets:
-            if not isinstance(step, int) or isinstance(step, bool) or step < 0:
+            if not is_whole(step, 0):
                 raise ConfigurationError(
                     f"step {step!r} of the schedule: give a whole number of at least 0",
                     key="targets",
@@ -109,10 +125,9 @@ class Schedule(Source):
         self._targets = dict(sorted(requests.items()))
 
     def ask(self, status: Status) -> Request | None:
-        """Return the last target that is due, once."""
-        due = [step for step in self._targets if step <= status.step]
-        found = [self._targets.pop(step) for step in due]
-        return found[-1] if found else None
+        """Return the last target that is due and was not asked for yet."""
+        due = [step for step in self._targets if status.asked < step <= status.step]
+        return self._targets[due[-1]] if due else None
 
     def largest(self) -> int:
         """Return the largest target."""

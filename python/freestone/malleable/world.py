@@ -33,6 +33,7 @@ from freestone.malleable.targets import Request, Status
 __all__ = ["Replicated", "World"]
 
 T = TypeVar("T")
+Load = Callable[[int, int], Any]
 _log = logging.getLogger("freestone.malleable")
 _CURE = "pip install mpi4py mpich, and start the program by mpiexec -n 2 python -m mpi4py ..."
 
@@ -116,6 +117,7 @@ class World:
         self.resizes: list[Resized] = []
         self.changed = True
         self._loop = self._seen = self._index = self._done = self._total = 0
+        self._asked = -1
         self._step_s: dict[int, tuple[float, int]] = {}
         self._began = time.time()
         self._head_s = 0.0
@@ -357,7 +359,16 @@ class World:
     def _ask(self, due: int) -> Request | None:
         means = {size: spent / count for size, (spent, count) in self._step_s.items()}
         elapsed = time.time() - self._began
-        status = Status(due, self._total, self.size, self._config.places, elapsed, means)
+        status = Status(
+            due,
+            self._total,
+            self.size,
+            self._config.places,
+            elapsed,
+            means,
+            self._asked,
+            len(self.resizes),
+        )
         for source in self._config.sources:
             request = source.ask(status)
             if request is not None:
@@ -381,6 +392,7 @@ class World:
             self._begin(word.size, METHODS[word.method])
 
     def _begin(self, size: int, method: Method) -> None:
+        self._asked = self._done
         places = self._config.places
         if places is not None and size > places:
             error = f"{size} processes were asked for, and there are {places} slots"
@@ -432,12 +444,14 @@ class World:
         if resize is not None and passage.bridge.rank == 0:
             record = resize.record(self._done - resize.step, moved)
             values = {name: item.value for name, item in self._replicated.items()}
-            place = (self._loop, self._index, self._done, self._step_s, self._began)
-            state = (record, resizes, values, place)
-        record, before, values, place = passage.bridge.bcast(state, root=0)
+            place = (self._loop, self._index, self._done, self._asked)
+            spent = (self._step_s, self._began)
+            state = (record, resizes, values, place, spent)
+        record, before, values, place, spent = passage.bridge.bcast(state, root=0)
         if resize is None:
             self.resizes, self._told = list(before), values
-            self._loop, self._index, self._done, self._step_s, self._began = place
+            self._loop, self._index, self._done, self._asked = place
+            self._step_s, self._began = spent
         is_first = passage.place == 0
         self._write(record, is_first)
 
@@ -467,13 +481,13 @@ class World:
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> bool:
+    ) -> None:
         """End the loop on all ranks together; end the process, if it leaves."""
         for source in self._config.sources:
             source.close()
         if kind is None:
             self._close()
-            return False
+            return
         if kind is _Leave:
             end()
         is_agreed = isinstance(error, MalleableError)
@@ -482,7 +496,6 @@ class World:
             traceback.print_exception(error)
             sys.stderr.flush()
             self._crew.comm.Abort(1)
-        return False
 
     def _close(self) -> None:
         if self._closed:
@@ -529,9 +542,7 @@ def _told(mine: tuple[Any, ...]) -> str:
     return f"{name!r} is {kind}, {form.kind}, {form.rows} rows of {form.trailing} ({types})"
 
 
-def _load(
-    name: str, load: Callable[[int, int], Any], start: int, stop: int, rows: int | None
-) -> tuple[Any, str]:
+def _load(name: str, load: Load, start: int, stop: int, rows: int | None) -> tuple[Any, str]:
     """Return this rank's rows, and what is wrong with them."""
     import numpy as np
 
