@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 WHICH, FOLDER = sys.argv[1], Path(sys.argv[2])
@@ -31,10 +30,7 @@ def main() -> None:
         raise RuntimeError("no licence")
     if WHICH == "absent" and not IS_FIRST:
         return
-    told: list[str] = []
-    with malleable.World(
-        rows=ROWS, timeout_s=20, on_resize=lambda r: told.append(r.error), **settings()
-    ) as world:
+    with malleable.World(rows=ROWS, timeout_s=20, **settings()) as world:
         x = world.variable("x", load)
         if WHICH == "twice":
             world.variable("x", load, rows=ROWS + 1)
@@ -43,7 +39,7 @@ def main() -> None:
             x.local[...] += 1
         assert np.all(x.local == 12)
     if world.rank == 0:
-        print(world.size, told)
+        print(world.size, [record.error for record in world.resizes])
 
 
 def settings() -> dict[str, object]:
@@ -53,8 +49,8 @@ def settings() -> dict[str, object]:
         return {"targets": malleable.File(FOLDER / "target"), "method": method}
     if WHICH == "signal":
         return {"targets": malleable.Signals(), "method": method, "slots": 3}
-    if WHICH == "overlapped":
-        return {"targets": {2: 3}, "method": "merge-p2p-thread"}
+    if WHICH == "late":
+        return {"targets": {11: 3}, "method": "merge-p2p-thread"}
     if WHICH == "slots":
         return {"targets": malleable.File(FOLDER / "target"), "slots": 2}
     if WHICH in ("refused", "absent", "single", "env"):
@@ -88,8 +84,6 @@ def at_step(world: malleable.World, step: int) -> None:
         world.__exit__(None, None, None)
     if WHICH == "raise" and step == 5 and world.rank == 1:
         raise KeyError("only here")
-    if WHICH == "overlapped":
-        time.sleep(0.001)
 
 
 if __name__ == "__main__":

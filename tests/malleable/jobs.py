@@ -30,19 +30,16 @@ class Outcome:
         return json.loads(self.out.strip().splitlines()[-1])
 
 
-def run(
-    program: str,
-    *words: str,
-    ranks: int = 2,
-    timeout_s: float = 100.0,
-    python: tuple[str, ...] = (),
-) -> Outcome:
-    """Run a program of this folder on some ranks, and check that no process of it is left."""
+def run(program: str, *words: str, ranks: int = 2, timeout_s: float = 100.0) -> Outcome:
+    """Run a program of this folder, and check that no process of it is left.
+
+    Without ranks it is run without a launcher.
+    """
     mark = uuid.uuid4().hex
     mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
-    start = [mpiexec, "-n", str(ranks), sys.executable, *(python or ("-m", "mpi4py"))]
+    launcher = [mpiexec, "-n", str(ranks)] if ranks else []
     job = subprocess.run(
-        [*(start if ranks else start[3:]), str(HERE / program), *words],
+        [*launcher, sys.executable, "-m", "mpi4py", str(HERE / program), *words],
         env={**os.environ, MARK: mark},
         capture_output=True,
         text=True,

@@ -70,7 +70,6 @@ def main() -> None:
         **settings,
     )
     wanted = arrays(seed, rows)
-    sizes_seen = []
     with malleable.World(config) as world:
         held = {
             name: world.constant(name, lambda a, b, whole=whole: whole[a:b])

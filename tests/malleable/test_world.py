@@ -83,7 +83,7 @@ def test_newcomers_that_can_not_join_leave_the_job_as_it_was(
         ("file", "4 ['']"),
         ("signal", "1 ['', '']"),
         ("slots", "2 ['4 processes were asked for, and there are 2 slots']"),
-        ("overlapped", "2 []"),
+        ("late", "2 []"),
     ],
 )
 def test_who_asks_for_a_target(which: str, says: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 from abc import ABC, abstractmethod
@@ -67,6 +68,8 @@ class Status:
         The step at which the last resize began, done or failed; -1 for none.
     resizes : int
         How many there have been, done or failed.
+    since : float
+        When the last one was asked for, in seconds since 1970.
     """
 
     step: int
@@ -77,14 +80,22 @@ class Status:
     step_s: dict[int, float] = field(default_factory=dict)
     asked: int = -1
     resizes: int = 0
+    since: float = -math.inf
 
 
 class Source(ABC):
     """Someone who says how many processes there shall be.
 
-    Every rank asks, and the largest answer counts. A process may become another rank, and others
-    come: what a source has to remember it finds in the status.
+    Rank 0 asks, which may be another process after a resize: what a source has to remember it
+    finds in the status.
+
+    Attributes
+    ----------
+    asks_everywhere : bool
+        Whether every rank asks; then the largest answer counts.
     """
+
+    asks_everywhere = False
 
     @abstractmethod
     def ask(self, status: Status) -> Request | None:
@@ -145,14 +156,11 @@ class File(Source):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
-        self._seen: tuple[int, int] | None = None
 
     def ask(self, status: Status) -> Request | None:
-        """Return the number, if the file has changed."""
+        """Return the number, if it was written since the last resize began."""
         try:
-            state = os.stat(self._path)
-            stamp = (state.st_mtime_ns, state.st_ino)
-            if stamp == self._seen:
+            if os.stat(self._path).st_mtime <= status.since:
                 return None
             with open(self._path, encoding="utf-8") as file:
                 text = file.read().strip()
@@ -160,7 +168,6 @@ class File(Source):
             return None
         if not text.isdigit() or int(text) < 1:
             return None
-        self._seen = stamp
         return Request(int(text))
 
 
@@ -172,6 +179,8 @@ class Signals(Source):
     grow, shrink : signal
         By default SIGUSR1 and SIGUSR2.
     """
+
+    asks_everywhere = True
 
     def __init__(
         self,

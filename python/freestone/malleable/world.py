@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import time
 import traceback
@@ -117,7 +118,7 @@ class World:
         self.resizes: list[Resized] = []
         self.changed = True
         self._loop = self._seen = self._index = self._done = self._total = 0
-        self._asked = -1
+        self._asked, self._since, self._posted = -1, -math.inf, 0.0
         self._step_s: dict[int, tuple[float, int]] = {}
         self._began = time.time()
         self._head_s = 0.0
@@ -346,6 +347,7 @@ class World:
 
     def _word(self, due: int) -> Word:
         """Return what this rank says; `due` is the step at which it will be read."""
+        self._posted = time.time()
         resize = self._resize
         if resize is not None:
             ready = resize.test()
@@ -368,8 +370,11 @@ class World:
             means,
             self._asked,
             len(self.resizes),
+            self._since,
         )
         for source in self._config.sources:
+            if self.rank > 0 and not source.asks_everywhere:
+                continue
             request = source.ask(status)
             if request is not None:
                 return request
@@ -392,7 +397,7 @@ class World:
             self._begin(word.size, METHODS[word.method])
 
     def _begin(self, size: int, method: Method) -> None:
-        self._asked = self._done
+        self._asked, self._since = self._done, self._posted
         places = self._config.places
         if places is not None and size > places:
             error = f"{size} processes were asked for, and there are {places} slots"
@@ -444,13 +449,13 @@ class World:
         if resize is not None and passage.bridge.rank == 0:
             record = resize.record(self._done - resize.step, moved)
             values = {name: item.value for name, item in self._replicated.items()}
-            place = (self._loop, self._index, self._done, self._asked)
+            place = (self._loop, self._index, self._done, self._asked, self._since)
             spent = (self._step_s, self._began)
             state = (record, resizes, values, place, spent)
         record, before, values, place, spent = passage.bridge.bcast(state, root=0)
         if resize is None:
             self.resizes, self._told = list(before), values
-            self._loop, self._index, self._done, self._asked = place
+            self._loop, self._index, self._done, self._asked, self._since = place
             self._step_s, self._began = spent
         is_first = passage.place == 0
         self._write(record, is_first)
