@@ -61,6 +61,12 @@ EXAMPLES: list[FreestoneError] = [
     ),
     errors.PackagesMissingError(["uproot", "scipy"]),
     errors.IrreproducibleError([30, 31]),
+    errors.NoSpawnError("no process can be started: not under mpiexec; start it by mpiexec -n 2"),
+    errors.NoThreadsError("this MPI has thread level 2; ask for MPI_THREAD_MULTIPLE"),
+    errors.RegistrationError("'x' is of 3 rows on rank 0 and of 4 on rank 1; give one", name="x"),
+    errors.CheckpointSkippedError("ranks are at steps 3 to 5; end each loop alike", steps=(3, 5)),
+    errors.ResizeTimeoutError("no answer of rank 1 in 60 s; is it alive?", timeout_s=60.0),
+    errors.SpawnFailedError("2 processes were refused (no such host); the job goes on with 4"),
 ]
 
 
@@ -85,13 +91,15 @@ def test_every_leaf_has_an_example() -> None:
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
-        "bad-event block-shape block-type blocking closed cluster cluster-start collection "
-        "configuration cycle demo dropped empty-collection engine-missing error event-timeout "
-        "events file file-changed file-missing file-unreadable foreign-future function-load "
-        "in-task input-lost input-unknown irreproducible join lock-not-held missing-key "
-        "not-associative not-serializable packages-missing rank-failed rank-lost run-over "
-        "run-stuck samples-missing storage-full task task-cancelled task-killed task-raised "
-        "task-timeout transport unschedulable usage wait-timeout worker-absent worker-lost"
+        "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
+        "cluster-start collection configuration cycle demo dropped empty-collection "
+        "engine-missing error event-timeout events file file-changed file-missing "
+        "file-unreadable foreign-future function-load in-task input-lost input-unknown "
+        "irreproducible join lock-not-held malleable missing-key no-spawn no-threads "
+        "not-associative not-serializable packages-missing rank-failed rank-lost registration "
+        "resize-timeout run-over run-stuck samples-missing spawn-failed storage-full task "
+        "task-cancelled task-killed task-raised task-timeout transport unschedulable usage "
+        "wait-timeout worker-absent worker-lost"
     )
     assert " ".join(slugs) == known
 

@@ -12,6 +12,7 @@ mod executor;
 mod figures;
 mod future;
 mod groups;
+mod layout;
 mod link;
 mod manager;
 mod memory;
@@ -37,6 +38,11 @@ mod _native {
     use crate::future::FutureBase;
     #[pymodule_export]
     use crate::groups::Group;
+    #[pymodule_export]
+    use crate::layout::{
+        Rows, layout_block_transfers, layout_crossing, layout_moved, layout_reassign,
+        layout_relabel, layout_relabel_nodes, layout_transfers,
+    };
     #[pymodule_export]
     use crate::manager::Manager;
     #[pymodule_export]

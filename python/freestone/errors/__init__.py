@@ -48,6 +48,13 @@
     │   ├── EventTimeoutError (TimeoutError)    no event, or no room for one, in time
     │   ├── LockNotHeldError (RuntimeError)     a task lets go of a lock that it does not have
     │   └── TransportError (OSError)            events can't be sent or received
+    ├── MalleableError                      jobs that change their number of processes
+    │   ├── NoSpawnError (RuntimeError)         no process can be started in mid-run
+    │   ├── NoThreadsError (RuntimeError)       this MPI is not for several threads
+    │   ├── RegistrationError (ValueError)      data is registered differently on two ranks
+    │   ├── CheckpointSkippedError (RuntimeError)  a rank has skipped the head of a step
+    │   ├── ResizeTimeoutError (TimeoutError)   other ranks did not answer in time
+    │   └── SpawnFailedError (RuntimeError)     new processes were refused, or ended early
     └── DemoError                           the main job, `freestone demo`
         ├── SamplesMissingError (FileNotFoundError)  the measured events are not installed
         ├── PackagesMissingError (ImportError)  packages that only it needs are not installed
@@ -103,6 +110,15 @@ from freestone.errors.events import (
     RunStuckError,
     TransportError,
 )
+from freestone.errors.malleable import (
+    CheckpointSkippedError,
+    MalleableError,
+    NoSpawnError,
+    NoThreadsError,
+    RegistrationError,
+    ResizeTimeoutError,
+    SpawnFailedError,
+)
 from freestone.errors.task import (
     FunctionLoadError,
     InputLostError,
@@ -132,6 +148,7 @@ __all__ = [
     "BlockShapeError",
     "BlockTypeError",
     "BlockingError",
+    "CheckpointSkippedError",
     "ClosedError",
     "ClusterError",
     "ClusterStartError",
@@ -158,15 +175,21 @@ __all__ = [
     "IrreproducibleError",
     "JoinError",
     "LockNotHeldError",
+    "MalleableError",
     "MissingKeyError",
+    "NoSpawnError",
+    "NoThreadsError",
     "NotAssociativeError",
     "NotSerializableError",
     "PackagesMissingError",
     "RankFailedError",
     "RankLostError",
+    "RegistrationError",
+    "ResizeTimeoutError",
     "RunOverError",
     "RunStuckError",
     "SamplesMissingError",
+    "SpawnFailedError",
     "StorageFullError",
     "TaskCancelledError",
     "TaskError",

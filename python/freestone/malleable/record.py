@@ -1,0 +1,49 @@
+"""What is written down of a resize."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Resized"]
+
+
+@dataclass(frozen=True)
+class Resized:
+    """A resize that was done, or failed and left the job as it was.
+
+    Attributes
+    ----------
+    step : int
+        Steps done when it began.
+    before, after : int
+        Numbers of processes; after a failure, the one that was asked for.
+    method : str
+        Such as ``"merge-p2p-sync"``.
+    error : str
+        Why it failed, or nothing.
+    steps : int
+        Steps done while it went on.
+    moved_nbytes : int
+        Sent between processes, in all.
+    spawn_s, total_s : float
+        Until newcomers were ready, and until all targets had their data.
+    data_s : float
+        From when all were connected until all targets had their data.
+    """
+
+    step: int
+    before: int
+    after: int
+    method: str
+    error: str = ""
+    steps: int = 0
+    moved_nbytes: int = 0
+    spawn_s: float = 0.0
+    data_s: float = 0.0
+    total_s: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return dataclasses.asdict(self)
