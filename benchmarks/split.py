@@ -9,7 +9,6 @@ partitions costs, and how look-ups slow down as trees grow.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,32 +130,28 @@ class Part:
     quick: bool
 
 
-def ask() -> tuple[common.Options, Part, bool]:
-    """Read the command line; the last: whether samples are added to those of the report."""
+def ask() -> tuple[common.Options, Part]:
+    """Read the command line."""
     parser = common.parser("split", QUESTION, SYSTEMS)
     parser.add_argument(
         "--applications", nargs="+", choices=CASES, default=list(CASES), help="these alone"
     )
     parser.add_argument("--per-core", nargs="+", type=int, metavar="BLOCKS", help="these alone")
-    parser.add_argument("--rounds", type=int, help="5, or 1 with --quick")
-    parser.add_argument("--add", action="store_true", help="to the samples that the report has")
     given = parser.parse_args()
     options = common.options("split", given)
     per_core = given.per_core or PER_CORE[options.quick]
-    rounds = given.rounds or options.rounds
-    return options, Part(given.applications, per_core, rounds, options.quick), given.add
+    return options, Part(given.applications, per_core, options.rounds, options.quick)
 
 
 def main() -> None:
     """Measure, report and draw."""
-    options, part, is_added = ask()
+    options, part = ask()
     before = common.machine()
     settings = {"blocks_per_core": PER_CORE[options.quick], "cores": CORES}
     report = common.Report(QUESTION, settings, notes=list(NOTES))
+    report.go_on(options)
     asked = options.only or SYSTEMS
-    if is_added and options.json.exists():
-        report.figures = json.loads(options.json.read_text())["figures"]
-    else:
+    if not options.more:
         report.absent = {name: "not asked for" for name in SYSTEMS if name not in asked}
 
     def measure(system: str) -> None:
