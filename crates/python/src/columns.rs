@@ -19,11 +19,16 @@ struct Column {
 }
 
 impl Column {
+    /// Where the next text begins, as Arrow writes it; `MOST_ROWS` keeps it in reach.
+    fn end(&self) -> [u8; 4] {
+        i32::try_from(self.text.len()).unwrap_or(i32::MAX).to_le_bytes()
+    }
+
     /// Fills up with nulls to `rows`.
     fn pad(&mut self, rows: usize, is_text: bool) {
         self.valid.resize(rows.div_ceil(8), 0);
         if is_text {
-            let end = (self.text.len() as i32).to_le_bytes();
+            let end = self.end();
             for _ in self.rows..rows {
                 self.offsets.extend(end);
             }
@@ -47,7 +52,7 @@ impl Column {
 
     fn write(&mut self, row: usize, value: impl Display) {
         self.begin(row, true);
-        self.offsets.extend((self.text.len() as i32).to_le_bytes());
+        self.offsets.extend(self.end());
         // Writing to a string does not fail.
         let _ = write!(self.text, "{value}");
     }
@@ -169,7 +174,7 @@ pub fn columns<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bound<'py, 
         column.pad(rows, is_text);
         let valid = PyBytes::new(py, &column.valid);
         if is_text {
-            column.offsets.extend((column.text.len() as i32).to_le_bytes());
+            column.offsets.extend(column.end());
             let offsets = PyBytes::new(py, &column.offsets);
             let text = PyBytes::new(py, column.text.as_bytes());
             dict.set_item(field, (valid, offsets, text))?;
