@@ -71,12 +71,12 @@ class Analytics:
 
         def reduce(*events: ev.Event) -> None:
             shares = np.frombuffer(b"".join([event.data for event in events]))
-            found = summary(merge(shares.reshape(-1, SHARE.size // 8)[:, 1:]))
+            rows = shares.reshape(-1, SHARE.size // 8)
+            found = summary(merge(rows[:, 1:]))
             part, now = self.federator.part, time.perf_counter()
             part.results[share.step, share.field] = found
             part.last_result = now
-            if share.sent:
-                part.latencies_s.append(now - share.sent)
+            part.latencies_s.append(now - float(rows[:, 0].max()))
             if self.settings.folder is not None:
                 result = (share.step, share.field, found)
                 self.rank.fire(ev.SELF, "result", result, by_reference=True)
@@ -135,5 +135,3 @@ def run(settings: Settings, *, threads: bool = False) -> Outcome:
     ranks = settings.analytics + settings.members
     found = ev.run(main, ranks, args=(settings,), threads=threads)
     return joined(found[: settings.analytics])
-
-
