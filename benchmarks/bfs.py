@@ -63,7 +63,7 @@ class Runner:
         """Return the harmonic mean over the first roots, in millions of edges a second."""
         edges = [search["edges"] for search in self.searches[scale]]
         inverse = [second / count for second, count in zip(seconds, edges, strict=False)]
-        return len(inverse) / sum(inverse) / 1e6
+        return len(inverse) / float(sum(inverse)) / 1e6
 
     def _run(self, *words: object) -> None:
         command = [str(self.program), *map(str, words)]

@@ -1,7 +1,7 @@
 """The same pipeline by hand: a thread that polls, a pool of threads, tagged messages.
 
-What the paper replaced, and the peer to measure against. The thread that receives gives raw items to
-the pool; a thread of the pool does the arithmetic, sends its share to the reduction's root and
+What the paper replaced, and the peer to measure against. The thread that receives gives raw items
+to the pool; a thread of the pool does the arithmetic, sends its share to the reduction's root and
 writes. Shares at the root are kept in a table with a lock, until all are there. As in MONC one
 thread at a time may use the messages, and who polls naps. ``tuned`` does without
 either, and takes all messages that are there at once, as greedy tasks take events.
@@ -195,8 +195,8 @@ def process(number: int, settings: Settings, out: Connection, **rest: Any) -> No
         if number < settings.analytics:
             out.send(analyse(number, settings, **rest))
         else:
-            rest.pop("flavour")
-            out.send(compute(number, settings, **rest))
+            compute(number, settings, rest["folder"], rest["together"])
+            out.send(None)
     except BaseException as error:
         rest["together"].abort()
         out.send(error)
