@@ -2,7 +2,7 @@
 
 Ranks below `settings.analytics` analyse; the others are the model. Nobody receives, polls, matches
 or cleans up: what is said here is which task depends on which events. Locks, which tasks let go
-when they end, are for ranks with more than one worker: there a file is written while others diagnose.
+when they end, are for ranks with more than one worker: there a file is written meanwhile.
 """
 
 from __future__ import annotations
