@@ -13,6 +13,8 @@ NAMES = (
     "stacks",
     "reduction",
     "tracing",
+    "bfs",
+    "insitu",
     "manager",
     "simulate",
     "scale",

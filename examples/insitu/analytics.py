@@ -1,7 +1,8 @@
 """The pipeline as tasks and events (paper, section VI and figure 4).
 
 Ranks below `settings.analytics` analyse; the others are the model. Nobody receives, polls, matches
-or cleans up: what is said here is which task depends on which events.
+or cleans up: what is said here is which task depends on which events. Locks, which tasks let go
+when they end, are for ranks with more than one worker: there a file is written meanwhile.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Analytics:
 
     def register(self, event: ev.Event) -> None:
         """Begin to serve a computational rank; its deregistration is waited for."""
+        self.rank.lock("diagnostics")
         source = event.source
         self.rank.submit(
             self.receive, on=[(source, "data")], persistent=True, greedy=True, name=f"of {source}"
@@ -44,6 +46,7 @@ class Analytics:
 
     def deregister(self, event: ev.Event) -> None:
         """Cease to serve a computational rank."""
+        self.rank.lock("diagnostics")
         self.rank.remove(f"of {event.source}")
         self.contribute(list(self.federator.skip(range(event.data, self.settings.steps))))
 
@@ -56,6 +59,7 @@ class Analytics:
 
     def diagnose(self, items: Items) -> None:
         """Do the arithmetic, and take part in the reductions."""
+        self.rank.lock("diagnostics")
         self.contribute(list(self.federator.add(items)))
 
     def contribute(self, shares: list[Share]) -> None:
@@ -71,12 +75,12 @@ class Analytics:
 
         def reduce(*events: ev.Event) -> None:
             shares = np.frombuffer(b"".join([event.data for event in events]))
-            found = summary(merge(shares.reshape(-1, SHARE.size // 8)[:, 1:]))
+            rows = shares.reshape(-1, SHARE.size // 8)
+            found = summary(merge(rows[:, 1:]))
             part, now = self.federator.part, time.perf_counter()
             part.results[share.step, share.field] = found
-            part.last_result = now
-            if share.sent:
-                part.latencies_s.append(now - share.sent)
+            part.last_result = max(part.last_result, now)
+            part.latencies_s.append(now - float(rows[:, 0].max()))
             if self.settings.folder is not None:
                 result = (share.step, share.field, found)
                 self.rank.fire(ev.SELF, "result", result, by_reference=True)
@@ -85,11 +89,13 @@ class Analytics:
 
     def write(self, *events: ev.Event) -> None:
         """Keep raw fields, and write the steps that are complete."""
+        self.rank.lock("writer")
         for event in events:
             self.writer.add_items(event.data)
 
     def write_results(self, *events: ev.Event) -> None:
         """Keep diagnostics, and write the steps that are complete."""
+        self.rank.lock("writer")
         self.writer.add_results(event.data for event in events)
 
 
@@ -130,10 +136,8 @@ def main(rank: ev.Rank, settings: Settings) -> Part | None:
     return None
 
 
-def run(settings: Settings, *, threads: bool = False) -> Outcome:
+def run(settings: Settings, *, threads: bool = False, workers: int = 1) -> Outcome:
     """Run the pipeline, on processes or threads."""
     ranks = settings.analytics + settings.members
-    found = ev.run(main, ranks, args=(settings,), threads=threads)
+    found = ev.run(main, ranks, args=(settings,), threads=threads, workers=workers)
     return joined(found[: settings.analytics])
-
-

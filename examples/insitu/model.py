@@ -7,8 +7,10 @@ points a step, around the edges.
 from __future__ import annotations
 
 import functools
+import importlib.util
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,28 +24,33 @@ __all__ = ["block", "packed", "schedule", "terrain"]
 @functools.cache
 def terrain() -> NDArray[np.float64]:
     """Return elevations in metres, shape ``(344, 403)``."""
-    from matplotlib import cbook
-
-    with cbook.get_sample_data("jacksboro_fault_dem.npz") as data:
+    # Found without importing Matplotlib, which would take longer than all that a rank does.
+    package = importlib.util.find_spec("matplotlib")
+    if package is None or package.origin is None:
+        raise ModuleNotFoundError("the terrain comes with matplotlib: pip install matplotlib")
+    path = Path(package.origin).parent / "mpl-data" / "sample_data" / "jacksboro_fault_dem.npz"
+    with np.load(path) as data:
         return np.asarray(data["elevation"], np.float64)
 
 
 def block(settings: Settings, member: int, step: int, field: int) -> NDArray[np.float64]:
     """Return a computational rank's values of a field at a step, shape ``(points,)``.
 
-    The ranks have stretches of rows that lie one after the other, in a window as wide as a stretch
-    is high that moves with the field's wind.
+    Each rank has a square, or nearly, of a column of them; the column moves with the field's wind.
     """
     elevations = terrain()
     width = max(1, int(settings.points**0.5))
     places = np.arange(member * settings.points, (member + 1) * settings.points)
     rows = places // width + step * (field + 1)
     columns = places % width + step * (2 * field - len(FIELDS))
-    return elevations[rows % elevations.shape[0], columns % elevations.shape[1]]
+    found: NDArray[np.float64] = elevations[
+        rows % elevations.shape[0], columns % elevations.shape[1]
+    ]
+    return found
 
 
 def schedule(settings: Settings, member: int, seed: int = 7) -> Iterator[tuple[int, int]]:
-    """Yield the steps and fields that a computational rank sends: steps in order, fields in none."""
+    """Yield the steps and fields that a computational rank sends: steps in order, fields not."""
     random = np.random.default_rng([seed, member])
     for step in settings.steps_of(member):
         for field in random.permutation(len(FIELDS)).tolist():

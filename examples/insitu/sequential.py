@@ -29,5 +29,5 @@ def agree(found: Results, settings: Settings) -> bool:
     if found.keys() != wanted.keys():
         return False
     keys = list(wanted)
-    pair = [np.array([each[key] for key in keys]) for each in (found, wanted)]
-    return bool(np.allclose(*pair, rtol=1e-9, atol=1e-6, equal_nan=True))
+    ours, theirs = (np.array([each[key] for key in keys]) for each in (found, wanted))
+    return bool(np.allclose(ours, theirs, rtol=1e-9, atol=1e-6, equal_nan=True))

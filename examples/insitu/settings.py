@@ -87,8 +87,7 @@ class Outcome:
     seconds
         From the first item sent to the last result.
     latencies_s
-        From sending an item to the result of its step and field, for the items that the
-        reduction's root had itself.
+        Of each step and field, from sending its last item to its result.
     cpu_s
         Processor time of the analytics ranks together.
     """

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn run(line: &str) -> Output {
     let program = env!("CARGO_BIN_EXE_graph500");
@@ -54,4 +54,27 @@ fn the_list_of_edges_can_be_written() {
     let ends = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
     assert_eq!(ends.clone().count(), 2 * (16 << 6));
     assert!(ends.clone().all(|end| end < 64));
+}
+
+#[test]
+fn a_rank_that_dies_ends_the_run() {
+    let program = env!("CARGO_BIN_EXE_graph500");
+    let line = "--scale 18 --ranks 3 --roots 1000";
+    let mut command = Command::new(program);
+    command.args(line.split_whitespace()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let run = command.spawn().unwrap();
+    let listed = format!("/proc/{0}/task/{0}/children", run.id());
+    let ranks = loop {
+        let ranks = std::fs::read_to_string(&listed).unwrap();
+        if ranks.split_whitespace().count() == 3 {
+            break ranks;
+        }
+        std::thread::yield_now();
+    };
+    let one = ranks.split_whitespace().nth(1).unwrap().parse().unwrap();
+    // SAFETY: a child of our own child, which has not been waited for.
+    unsafe { libc::kill(one, libc::SIGKILL) };
+    let output = run.wait_with_output().unwrap();
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("is lost"), "{}", text(&output.stderr));
 }
