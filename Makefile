@@ -4,6 +4,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
+NEWEST_DASK := .venv-dask
 NATIVE := python/freestone/_native.abi3.so
 NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -o -name Cargo.toml)
@@ -50,6 +51,16 @@ test-python: $(NATIVE) $(STAMPS)/test
 	$(BIN)/python -m pytest $(PYTEST) || { test -n "$(CI)" && \
 		echo "== what failed, once more" && \
 		$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(PYTEST); }
+
+## make test-dask  the tests of graphs once more, with a newer Dask than other packages allow
+.PHONY: test-dask
+test-dask: $(NATIVE) $(NEWEST_DASK)/installed
+	PYTHONPATH=python $(NEWEST_DASK)/bin/python -m pytest tests/graph $(PYTEST)
+
+$(NEWEST_DASK)/installed: requirements/dask-newest.txt
+	$(PYTHON) -m venv $(NEWEST_DASK)
+	$(NEWEST_DASK)/bin/python -m pip install --quiet --require-hashes -r $<
+	touch $@
 
 ## make check   format, lints, types, stubs and import directions
 .PHONY: check check-python check-types check-rust check-architecture
@@ -104,6 +115,7 @@ lock: $(STAMPS)/lock
 	$(CONSTRAINED) --group build -o requirements/build.txt
 	$(CONSTRAINED) --extra demo -o requirements/demo.txt
 	$(CONSTRAINED) --extra dask -o requirements/dask.txt
+	$(COMPILE) --group newest-dask -o requirements/dask-newest.txt
 	$(CONSTRAINED) --extra hep -o requirements/hep.txt
 	$(CONSTRAINED) --extra test -o requirements/test.txt
 	$(CONSTRAINED) --group check -o requirements/check.txt
