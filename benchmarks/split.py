@@ -168,7 +168,9 @@ def main() -> None:
             grow(report, options.quick)
 
     common.interleave(part.rounds, asked, measure)
-    report.claims = claims(report, PER_CORE[options.quick], RESIDENT[options.quick])
+    report.claims = claims(
+        report, PER_CORE[options.quick], RESIDENT[options.quick], TREE_BLOCKS[options.quick]
+    )
     common.write(report, options, before)
     draw(report, options.quick, options.json.with_suffix(".png"))
 

@@ -199,7 +199,8 @@ def test_a_call_that_is_sent_elsewhere_gets_the_blocks_there(two_workers: fs.Clu
     one, other = fs.split(x)
     pids = {worker.worker: worker.pid for worker in two_workers.statistics().workers}
     for part, worker in ((one, 1), (other, 0), (one, 0), (other, 1)):
-        found = two_workers.submit(where_it_ran, part, worker=worker).result()
+        call = two_workers.submit(where_it_ran, part, worker=worker, pure=False)
+        found = call.result()
         assert found == (pids[f"worker-{worker}"], part.indexes)
 
 
