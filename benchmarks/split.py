@@ -32,6 +32,7 @@ DASK_AT_MOST = {"knn": 48}
 NOTES = [
     "blocks: a call per block; split: a call per partition; materialize: its blocks joined first,"
     " once; rechunk: a call per block after cutting anew in one block per core, which counts",
+    "kernel per block: the kernel alone, called for each of 2,304 blocks; divided by the cores",
     "kernels are the paper's, except where 'best kernel' is said; the same on every system",
     "a run is timed once per turn, after one on other data has loaded what it needs",
     f"kNN on Dask up to {DASK_AT_MOST['knn']} blocks per core, and with a call per block on any:"
