@@ -144,6 +144,16 @@ def test_materialize_is_kept_and_used(two_workers: fs.Cluster) -> None:
     assert [len(whole.result()) for whole in wholes] == [part.rows for part in parts]
 
 
+def test_a_single_block_is_materialized_already(two_workers: fs.Cluster) -> None:
+    x = fs.Array.from_function(1000, 500, numbers).persist()
+    before = two_workers.statistics().done
+    parts = fs.split(x)
+    assert [part.materialize() for part in parts] == x.blocks
+    assert two_workers.statistics().done == before
+    sums = [two_workers.submit(lambda p: int(p.materialize().sum()), part) for part in parts]
+    assert sum(call.result() for call in sums) == 499_500
+
+
 @pytest.mark.filterwarnings("ignore:.*will be sent there")
 def test_collections_split_together(two_workers: fs.Cluster) -> None:
     x = fs.Array.from_function(1000, 10, numbers, name="x")
