@@ -9,6 +9,7 @@ NAMES = (
     "blocks",
     "imports",
     "split",
+    "planning",
     "graphs",
     "stacks",
     "reduction",

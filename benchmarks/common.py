@@ -189,8 +189,8 @@ def versions() -> dict[str, str | None]:
     return {"python": platform.python_version(), **found}
 
 
-def write(report: Report, options: Options, before: Mapping[str, Any]) -> None:
-    """Write the report to its file and print its claims; `before` is from `machine()`."""
+def save(report: Report, options: Options, before: Mapping[str, Any]) -> None:
+    """Write the report to its file; `before` is from `machine()`."""
     content = {
         "benchmark": options.name,
         "quick": options.quick,
@@ -202,6 +202,11 @@ def write(report: Report, options: Options, before: Mapping[str, Any]) -> None:
     }
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def write(report: Report, options: Options, before: Mapping[str, Any]) -> None:
+    """Write the report to its file and print its claims; `before` is from `machine()`."""
+    save(report, options, before)
     show(report)
     print(f"written: {options.json}")
 

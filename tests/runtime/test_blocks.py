@@ -6,6 +6,7 @@ import gc
 import http.server
 import operator
 import os
+import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -230,3 +231,17 @@ def test_arrays_of_one_shape_arrive_as_they_are(kind: str) -> None:
             np.testing.assert_array_equal(found[5], value)
         assert len(writeable) == 1
         assert kind not in ("floats", "by columns", "records") or writeable == {False}
+
+
+def test_what_makes_other_values_of_the_same_bytes_is_asked_each_time() -> None:
+    def negated(number: int) -> Any:
+        class Negated:
+            def __reduce_ex__(self, protocol: Any) -> Any:
+                return np.negative, (pickle.PickleBuffer(np.full(20_000, number, np.uint8)),)
+
+        return fs._native.Stored(Negated())
+
+    with fs.Cluster(executors=1, memory="128MiB") as cluster:
+        for number in range(3):
+            found = cluster.submit(np.array, cluster.submit(negated, number)).result()
+            np.testing.assert_array_equal(found, np.full(20_000, -number).astype(np.uint8))

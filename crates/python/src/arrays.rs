@@ -34,20 +34,23 @@ fn array_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 pub fn known(py: Python<'_>, stream: &[u8], nbytes: usize) -> Option<Known> {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let shape = known.as_ref()?.get(stream).filter(|shape| shape.nbytes == nbytes)?;
-    let (array, dtype) = (shape.shape.clone_ref(py), shape.dtype.clone_ref(py));
-    Some(Known { shape: array, dtype, nbytes })
+    let (lengths, dtype) = (shape.shape.clone_ref(py), shape.dtype.clone_ref(py));
+    Some(Known { shape: lengths, dtype, nbytes })
 }
 
-/// Remembers what a stream with one buffer of so many bytes gave, if it is an array over exactly
-/// these bytes.
-pub fn learn(value: &Bound<'_, PyAny>, stream: &[u8], nbytes: usize) -> PyResult<()> {
-    let py = value.py();
-    if stream.len() > LONGEST || !is_array(value) {
+/// Remembers what a stream with one buffer gave, if it is an array over just these bytes: a class
+/// of its own may make an array of other values from them.
+pub fn learn(value: &Bound<'_, PyAny>, stream: &[u8], buffer: &[u8]) -> PyResult<()> {
+    let (py, nbytes) = (value.py(), buffer.len());
+    if stream.len() > LONGEST || nbytes == 0 || !is_array(value) {
         return Ok(());
     }
-    let is_plain = value.getattr(intern!(py, "flags"))?.getattr(intern!(py, "c_contiguous"))?;
+    let flags = value.getattr(intern!(py, "flags"))?;
+    let is_in_order = flags.getattr(intern!(py, "c_contiguous"))?.is_truthy()?;
+    let interface = value.getattr(intern!(py, "__array_interface__"))?;
+    let address: usize = interface.get_item("data")?.get_item(0)?.extract()?;
     let found: usize = value.getattr(intern!(py, "nbytes"))?.extract()?;
-    if !is_plain.is_truthy()? || found != nbytes || nbytes == 0 {
+    if !is_in_order || address != buffer.as_ptr().addr() || found != nbytes {
         return Ok(());
     }
     let shape = value.getattr(intern!(py, "shape"))?.cast_into::<PyTuple>()?.unbind();

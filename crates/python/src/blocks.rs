@@ -160,9 +160,9 @@ fn load_value(py: Python<'_>, mapped: &Arc<Mapped>) -> PyResult<Py<PyAny>> {
         Py::new(py, MappedBuffer { mapping, range, _mapped: mapped })
     };
     if let [buffer] = parsed.buffers.as_slice()
-        && let Some(shape) = arrays::known(py, &mapping[parsed.pickle.clone()], buffer.len())
+        && let Some(array) = arrays::known(py, &mapping[parsed.pickle.clone()], buffer.len())
     {
-        return shape.over(py, view(buffer.clone())?);
+        return array.over(py, view(buffer.clone())?);
     }
     let buffers = PyList::empty(py);
     for range in &parsed.buffers {
@@ -171,7 +171,7 @@ fn load_value(py: Python<'_>, mapped: &Arc<Mapped>) -> PyResult<Py<PyAny>> {
     let stream = view(parsed.pickle.clone())?;
     let value = load_with_buffers(py, stream.bind(py).as_any(), &buffers)?;
     if let [buffer] = parsed.buffers.as_slice() {
-        arrays::learn(&value, &mapping[parsed.pickle], buffer.len())?;
+        arrays::learn(&value, &mapping[parsed.pickle], &mapping[buffer.clone()])?;
     }
     Ok(value.unbind())
 }
