@@ -10,6 +10,7 @@ from freestone.errors import ClosedError, ConfigurationError, WorkersMissingErro
 
 if TYPE_CHECKING:
     from freestone import _native, hosts
+    from freestone.hosts.node import Node
 
 __all__ = ["Members"]
 
@@ -87,7 +88,7 @@ class Members:
             problem = f"a cluster has at least 1 worker, not {workers}; close() ends all"
             raise ConfigurationError(problem, key="workers", origin="resize")
 
-    def _let_node_go(self, node: hosts.local.Node) -> None:
+    def _let_node_go(self, node: Node) -> None:
         self._site.let_go(node.memory_dir)
         number = self._number_of(node)
         if number is not None:
@@ -143,13 +144,13 @@ class Members:
         label = f"worker-{worker}"
         return next((one["folder"] for one in self._workers() if one["worker"] == label), None)
 
-    def _number_of(self, node: hosts.local.Node) -> int | None:
+    def _number_of(self, node: Node) -> int | None:
         for worker in self._workers():
             if worker["folder"] == node.memory_dir:
                 return int(worker["worker"].removeprefix("worker-"))
         return None
 
-    def _settle_at(self, node: hosts.local.Node) -> None:
+    def _settle_at(self, node: Node) -> None:
         """Make the worker of a node the home of the program's own blocks, if it is the first."""
         number = self._number_of(node) if node is self._site.home else None
         if number is not None:
