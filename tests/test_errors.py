@@ -25,6 +25,7 @@ EXAMPLES: list[FreestoneError] = [
     errors.DroppedError("points", "split it"),
     errors.EmptyCollectionError("points", "split"),
     errors.WaitTimeoutError(timeout_s=1.5),
+    errors.WorkersMissingError(wanted=5, there=3, timeout_s=60.0),
     errors.TaskRaisedError(label="mass", kind="uproot.DeserializationError", text="bad basket"),
     errors.TaskKilledError(label="mass", attempts=3, signal=9, worker="worker-1"),
     errors.TaskTimeoutError(label="mass", timeout_s=0.25, attempts=2, worker="worker-0"),
@@ -91,15 +92,15 @@ def test_every_leaf_has_an_example() -> None:
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
-        "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
-        "cluster-start collection configuration cycle demo dropped empty-collection "
-        "engine-missing error event-timeout events file file-changed file-missing "
-        "file-unreadable foreign-future function-load in-task input-lost input-unknown "
-        "irreproducible join lock-not-held malleable missing-key no-spawn no-threads "
-        "not-associative not-serializable packages-missing rank-failed rank-lost registration "
-        "resize-timeout run-over run-stuck samples-missing spawn-failed storage-full task "
-        "task-cancelled task-killed task-raised task-timeout transport unschedulable usage "
-        "wait-timeout worker-absent worker-lost"
+        "bad-event block-shape block-type blocking checkpoint-skipped closed cluster cluster- "
+        "start collection configuration cycle demo dropped empty-collection engine-missing "
+        "error event-timeout events file file-changed file-missing file-unreadable foreign- "
+        "future function-load in-task input-lost input-unknown irreproducible join lock-not- "
+        "held malleable missing-key no-spawn no-threads not-associative not-serializable "
+        "packages-missing rank-failed rank-lost registration resize-timeout run-over run-stuck "
+        "samples-missing spawn-failed storage-full task task-cancelled task-killed task-raised "
+        "task-timeout transport unschedulable usage wait-timeout worker-absent worker-lost "
+        "workers-missing"
     )
     assert " ".join(slugs) == known
 

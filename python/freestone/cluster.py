@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from freestone.errors import ClosedError, ConfigurationError
 from freestone.files import File, fetch
 from freestone.future import Future
 from freestone.observe import trace
+from freestone.members import Members
 from freestone.options import native_options
 from freestone.questions import Questions
 from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
@@ -54,7 +56,7 @@ def current() -> Cluster | None:
     return _open[-1] if _open else None
 
 
-class Cluster(OnEngines, Questions):
+class Cluster(OnEngines, Members, Questions):
     """Workers that run calls and hold blocks, and the manager that leads them.
 
     Parameters
@@ -90,6 +92,7 @@ class Cluster(OnEngines, Questions):
     def __init__(self, *, host: hosts.Host | None = None, **settings: Any) -> None:
         self.config = Config.load(settings)
         self._host = host
+        self._resizing = threading.Lock()
         self._functions: dict[tuple[bytes, str], int] = {}
         self._files: dict[str, Future] = {}
         self._tags: dict[str, weakref.WeakSet[Future]] = {}
@@ -126,19 +129,6 @@ class Cluster(OnEngines, Questions):
         if self._host is not None:
             self._host.start(self._site.access, self.config)
             self._site.wait_for_any(self._host, lambda: self.slots)
-
-    def _joined(self) -> list[str]:
-        return [worker["folder"] for worker in self._manager.statistics()["workers"]]
-
-    def _settle_at(self, node: hosts.local.Node) -> None:
-        """Make the worker of a node the home of the program's own blocks, if it is the first."""
-        if node is not self._site.home:
-            return
-        for worker in self._manager.statistics()["workers"]:
-            if worker["folder"] == node.memory_dir:
-                number = int(worker["worker"].removeprefix("worker-"))
-                memory, disk = (node.memory_dir, node.memory), (node.disk_dir, node.disk)
-                self._manager.set_home(number, memory, disk)
 
     # -- calls ------------------------------------------------------------------------------
 
@@ -524,14 +514,6 @@ class Cluster(OnEngines, Questions):
         return functions.load(definition)(*args, **(kwargs or {}))
 
     # -- the end ----------------------------------------------------------------------------
-
-    def retire(self, worker: int) -> None:
-        """Let a worker go: its calls end, and what only it holds is handed over first."""
-        for entry in self._manager.statistics()["workers"]:
-            if entry["worker"] == f"worker-{worker}":
-                self._site.let_go(entry["folder"])
-        self._settle_at(self._site.home)
-        self._manager.retire(worker)
 
     def close(self) -> None:
         """End the run: workers end, blocks go, pending futures fail with `ClosedError`."""

@@ -23,6 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "environments",
             "executor",
             "future",
+            "members",
             "observe",
             "options",
             "questions",

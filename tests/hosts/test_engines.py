@@ -80,14 +80,11 @@ def _children_of_dask(client: Any) -> list[int]:
 
 
 MPI = """
-    import time
     import numpy as np
     import freestone as fs
 
     with fs.Cluster.on_mpi(memory="64MiB", disk="64MiB") as cluster:
-        deadline = time.monotonic() + 60
-        while len(cluster.statistics().workers) < 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        cluster.wait_for_workers(2, timeout_s=60)
         futures = [cluster.submit(np.full, 50_000, n, worker=n) for n in (1, 2)]
         sums = [cluster.submit(np.add, *futures, worker=n, pure=False) for n in (1, 2)]
         print("sums", [int(future.result(60).sum()) for future in sums])

@@ -1,7 +1,8 @@
 //! The manager under thousands of seeded histories with faults: see `histories/`.
 //!
 //! `FREESTONE_SEED=7 cargo test --test manager_histories` runs one of them and prints its last
-//! events if it fails; `FREESTONE_HISTORIES=100000` runs more of them.
+//! events if it fails; `FREESTONE_HISTORIES=100000` runs more of them,
+//! with `FREESTONE_FIRST=50000` from that one on.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod histories;
@@ -30,13 +31,13 @@ fn trial(seed: u64) -> Option<String> {
     }
 }
 
-/// Runs histories one after another, as long as `next` gives seeds below `count`, and sends how
+/// Runs histories one after another, as long as `next` gives seeds below `end`, and sends how
 /// each ended.
-fn work(next: &AtomicU64, count: u64, ended: &mpsc::Sender<(u64, Option<String>)>) {
+fn work(next: &AtomicU64, end: u64, ended: &mpsc::Sender<(u64, Option<String>)>) {
     loop {
         // Pairs with nothing: only the numbers must differ.
         let seed = next.fetch_add(1, Ordering::Relaxed);
-        if seed >= count || ended.send((seed, trial(seed))).is_err() {
+        if seed >= end || ended.send((seed, trial(seed))).is_err() {
             return;
         }
     }
@@ -45,15 +46,17 @@ fn work(next: &AtomicU64, count: u64, ended: &mpsc::Sender<(u64, Option<String>)
 /// Runs histories on all processors, until one fails or all of them; which failed, and how.
 /// Threads that are stuck in a history are left alone, and others go on in their place.
 fn failures(count: u64, all: bool) -> Vec<(u64, String)> {
-    let next = Arc::new(AtomicU64::new(0));
+    let first = number("FREESTONE_FIRST").unwrap_or(0);
+    let end = first + count;
+    let next = Arc::new(AtomicU64::new(first));
     let (sender, receiver) = mpsc::channel();
     let start = || {
         let (next, sender) = (Arc::clone(&next), sender.clone());
-        thread::spawn(move || work(&next, count, &sender));
+        thread::spawn(move || work(&next, end, &sender));
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     (0..threads).for_each(|_| start());
-    let mut open: BTreeSet<u64> = (0..count).collect();
+    let mut open: BTreeSet<u64> = (first..end).collect();
     let mut failed = Vec::new();
     while !open.is_empty() && (all || failed.is_empty()) {
         if let Ok((seed, wrong)) = receiver.recv_timeout(STUCK) {

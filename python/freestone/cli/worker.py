@@ -71,21 +71,21 @@ def _end_with_input() -> None:
 
 def _run(arguments: argparse.Namespace, config: Config, manager: str, access: Access) -> None:
     """Complete what was given by what the machine has and the settings say."""
-    from freestone.hosts import local
+    from freestone.hosts import node as nodes
     from freestone.worker import main
 
     is_near = manager.startswith("unix:")
     if not is_near and access.identity is None:
         problem = f"the access file {arguments.access} has no certificate, which {manager} asks for"
         raise UsageError(f"{problem}; open the cluster with listen=...")
-    folder = _folder_of(manager) if is_near else local.own_folder(config)
-    node = local.node(config, folder, f"joined-{os.getpid()}")
-    variables = local.python_path(access.path) | local.threads(node.executors)
+    folder = _folder_of(manager) if is_near else nodes.own_folder(config)
+    node = nodes.node(config, folder, f"joined-{os.getpid()}")
+    variables = nodes.python_path(access.path) | nodes.threads(node.executors)
     for name, value in variables.items():
         os.environ.setdefault(name, value)
     path = access.write(folder / f"access-{os.getpid()}.json")
     try:
-        main(local.worker_words(config, node, manager, path, folder, listen=arguments.listen))
+        main(nodes.worker_words(config, node, manager, path, folder, listen=arguments.listen))
     except OSError as error:
         raise JoinError(manager=manager, reason=str(error)) from error
     finally:

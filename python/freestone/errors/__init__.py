@@ -18,6 +18,7 @@
     │       ├── DroppedError (RuntimeError)         it was dropped before
     │       └── EmptyCollectionError (ValueError)   it has no blocks
     ├── WaitTimeoutError (TimeoutError)     the wait ended before the task did
+    ├── WorkersMissingError (TimeoutError)  fewer had joined than were waited for
     ├── TaskError                           a task failed for good
     │   ├── TaskRaisedError (RuntimeError)      it raised what can't be raised again here
     │   ├── TaskKilledError                     it killed its executors
@@ -141,6 +142,7 @@ from freestone.errors.usage import (
     NotSerializableError,
     UsageError,
     WaitTimeoutError,
+    WorkersMissingError,
 )
 
 __all__ = [
@@ -202,6 +204,7 @@ __all__ = [
     "WaitTimeoutError",
     "WorkerAbsentError",
     "WorkerLostError",
+    "WorkersMissingError",
     "attach_remote",
     "did_you_mean",
 ]

@@ -209,3 +209,30 @@ class WaitTimeoutError(FreestoneError, TimeoutError):
             timeout_s=timeout_s,
             pending=pending,
         )
+
+
+class WorkersMissingError(FreestoneError, TimeoutError):
+    """Fewer workers had joined than were waited for.
+
+    Attributes
+    ----------
+    wanted, there : int
+        How many were waited for, and how many there were.
+    timeout_s : float
+        How long was waited, in seconds.
+    """
+
+    slug = "workers-missing"
+    wanted: int
+    there: int
+    timeout_s: float
+
+    def __init__(self, *, wanted: int, there: int, timeout_s: float) -> None:
+        super().__init__(
+            f"{there} of {wanted} workers take calls after {format_seconds(timeout_s)}; look at "
+            "what the others printed and whether their engine has room for them, wait longer, or "
+            "go on with those that are there: others get work when they come",
+            wanted=wanted,
+            there=there,
+            timeout_s=timeout_s,
+        )

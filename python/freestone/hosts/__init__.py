@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from freestone.hosts import engine, local
+from freestone.hosts import engine, local, node
 from freestone.hosts.engine import Host
 
-__all__ = ["Host", "engine", "local"]
+__all__ = ["Host", "engine", "local", "node"]

@@ -6,190 +6,36 @@ import contextlib
 import itertools
 import json
 import os
-import secrets
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from freestone.config import Config
-from freestone.errors import ClusterStartError, StorageFullError
+from freestone.errors import ClosedError, ClusterStartError
+from freestone.hosts import node as nodes
 from freestone.hosts.access import Access
 from freestone.hosts.engine import Host
+from freestone.hosts.node import (
+    Node,
+    hostname,
+    own_folder,
+    python_path,
+    remove,
+    threads,
+    worker_words,
+)
 from freestone.observe.control import ControlServer
 
-__all__ = [
-    "Node",
-    "Site",
-    "node",
-    "own_folder",
-    "python_path",
-    "runtime_dir",
-    "threads",
-    "worker_words",
-]
+__all__ = ["Site"]
 
-_SHARED_MEMORY = Path("/dev/shm")
 # A worker that was told to leave gets this long before it is killed.
 _FAREWELL_S = 1.0
-
-
-def runtime_dir(config: Config | None = None) -> Path:
-    """Return the folder in which each cluster of this user has a folder of its own."""
-    if config is not None and config.folder is not None:
-        return Path(config.folder)
-    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    return Path(base) / f"freestone-{os.getuid()}"
-
-
-def _private(path: Path) -> Path:
-    """Make a folder that only this user may enter, or refuse one that others may."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    stat = path.stat()
-    if stat.st_uid != os.getuid() or stat.st_mode & 0o077:
-        raise ClusterStartError(f"{path} must belong to you alone: chmod 700 it, or set folder=")
-    return path
-
-
-def own_folder(config: Config) -> Path:
-    """Make a folder for a cluster or a worker of this process; those of dead ones are swept."""
-    base = _private(runtime_dir(config))
-    sweep(base)
-    return _private(base / f"{os.getpid()}-{secrets.token_hex(4)}")
-
-
-def _memory_dir() -> Path:
-    if _SHARED_MEMORY.is_dir() and os.access(_SHARED_MEMORY, os.W_OK):
-        return _SHARED_MEMORY / f"freestone-{os.getuid()}"
-    return runtime_dir()
-
-
-def hostname() -> str:
-    """Return the name by which other machines may find this one."""
-    return socket.gethostname()
-
-
-def _machine_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """What one worker on this machine has.
-
-    Attributes
-    ----------
-    executors : int
-        Its executors, which is also how many cores it has; with none it only keeps blocks.
-    ram : int
-        Bytes of memory that its calls may take together.
-    memory, disk : int
-        Bytes of its cache's tiers.
-    """
-
-    name: str
-    memory_dir: str
-    disk_dir: str
-    executors: int
-    ram: int
-    memory: int
-    disk: int
-    gpus: int
-
-
-def node(config: Config, folder: Path, name: str, workers: int = 1) -> Node:
-    """Share out what the machine has.
-
-    Parameters
-    ----------
-    config
-        What the user wants of it.
-    folder
-        The cluster's.
-    name
-        Tells the node's folders from those of others of the cluster.
-    workers
-        How many nodes share the machine.
-    """
-    cores = len(os.sched_getaffinity(0))
-    memory_dir = _private(_memory_dir()) / folder.name
-    room = shutil.disk_usage(memory_dir.parent)
-    memory = config.memory or min(_machine_memory() // 2, room.free // 2) // workers
-    disk = (
-        config.disk if config.disk is not None else shutil.disk_usage(folder).free // 2 // workers
-    )
-    if memory > room.total:
-        raise StorageFullError(needed=memory, free=room.free, folder=str(memory_dir.parent))
-    return Node(
-        name=name,
-        memory_dir=str(memory_dir / name),
-        disk_dir=str(folder / f"disk-{name}"),
-        executors=max(1, cores // workers) if config.executors is None else config.executors,
-        ram=_machine_memory() // workers,
-        memory=memory,
-        disk=disk,
-        gpus=config.gpus or 0,
-    )
-
-
-def worker_words(
-    config: Config, node: Node, manager: str, access: Path, folder: Path, listen: str | None = None
-) -> list[str]:
-    """Return the words after `freestone worker` for a worker of this machine."""
-    settings = {
-        "manager": manager,
-        "access": access,
-        "listen": listen,
-        "reconnect-s": config.reconnect_s,
-        "folder": folder,
-        "executors": node.executors,
-        "ram": node.ram,
-        "memory": node.memory,
-        "disk": node.disk,
-        "gpus": node.gpus,
-        "memory-dir": node.memory_dir,
-        "disk-dir": node.disk_dir,
-        "cache": config.cache,
-        "transfers-in": config.transfers_in,
-        "transfers-out": config.transfers_out,
-        "links": int(config.links),
-        "spin-us": int(config.spin_us),
-        "inline-nbytes": config.inline_nbytes,
-    }
-    given = {key: value for key, value in settings.items() if value is not None}
-    return [word for key, value in given.items() for word in (f"--{key}", str(value))]
-
-
-def python_path(besides: Sequence[str] = ()) -> dict[str, str]:
-    """Return the variable by which executors find the modules that this process finds.
-
-    Parameters
-    ----------
-    besides
-        Further folders, of which those count that are here.
-    """
-    more = [folder for folder in besides if folder not in sys.path and os.path.isdir(folder)]
-    return {"FREESTONE__PYTHON_PATH": json.dumps([*sys.path, *more])}
-
-
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-
-
-def threads(executors: int) -> dict[str, str]:
-    """Share out the cores among the threads that libraries start in each executor.
-
-    Two matrix products with as many threads as there are cores each wait for one another: seen ten
-    times slower than with a thread each. What the user has set is to be left as it is.
-    """
-    share = str(max(1, len(os.sched_getaffinity(0)) // max(1, executors)))
-    return dict.fromkeys(_THREADS, share)
 
 
 @dataclass(slots=True)
@@ -208,15 +54,17 @@ class Site:
     closing: threading.Event = field(default_factory=threading.Event)
     retired: set[str] = field(default_factory=set)
     starting: threading.Lock = field(default_factory=threading.Lock)
+    joined: Callable[[], list[str]] = field(init=False)
+    replaced: Callable[[Node], None] = field(init=False)
 
     @classmethod
     def create(cls, config: Config) -> Site:
         """Make the folder, and sweep those whose clusters died."""
         folder = own_folder(config)
         workers = config.workers or 1
-        nodes = [node(config, folder, str(number), workers) for number in range(workers)]
+        shares = [nodes.node(config, folder, str(n), workers) for n in range(workers)]
         access = Access.make(None if config.listen is None else config.access_days)
-        return cls(config, folder, access, nodes)
+        return cls(config, folder, access, shares)
 
     @property
     def socket(self) -> str:
@@ -226,8 +74,7 @@ class Site:
     @property
     def home(self) -> Node:
         """The worker whose cache the program shares: the first that was not let go."""
-        there = (node for node in self.nodes if node.memory_dir not in self.retired)
-        return next(there, self.nodes[0])
+        return next(iter(self.present()), self.nodes[0])
 
     @property
     def listening(self) -> tuple[str, str, tuple[str, str]] | None:
@@ -258,17 +105,42 @@ class Site:
         """
         self.access = self.access.at(address)
         self.access.write(self.access_file)
+        self.joined, self.replaced = joined, replaced
         for node in self.nodes:
             # One after another, so that their numbers are those of their nodes.
-            self.processes[node.name] = self._start(node)
-            self._wait_for(node, joined)
+            self._launch(node)
         for node in self.nodes:
-            threading.Thread(
-                target=self._watch,
-                args=(node, joined, replaced),
-                name=f"freestone-node-{node.name}",
-                daemon=True,
-            ).start()
+            self._keep(node)
+
+    def present(self) -> list[Node]:
+        """Return the nodes whose workers were not let go, in the order in which they came."""
+        return [node for node in self.nodes if node.memory_dir not in self.retired]
+
+    def grow(self, workers: int) -> None:
+        """Start workers until there are `workers` that were not let go, and wait for each."""
+        while len(here := self.present()) < workers:
+            new = nodes.node(self.config, self.folder, str(len(self.nodes)), workers, besides=here)
+            self.nodes.append(new)
+            try:
+                self._launch(new)
+            except BaseException:
+                self.let_go(new.memory_dir)
+                if new.name in self.processes:
+                    self.processes[new.name].kill()
+                raise
+            self._keep(new)
+
+    def _launch(self, node: Node) -> None:
+        with self.starting:
+            if self.closing.is_set():
+                raise ClosedError("start a worker")
+            self.processes[node.name] = self._start(node)
+        self._wait_for(node)
+
+    def _keep(self, node: Node) -> None:
+        """See to it that there is a worker on a node, on a thread."""
+        name = f"freestone-node-{node.name}"
+        threading.Thread(target=self._watch, args=(node,), name=name, daemon=True).start()
 
     def wait_for_any(self, host: Host, slots: Callable[[], int]) -> None:
         """Wait for the first worker of an engine, if one is sure to come."""
@@ -287,15 +159,13 @@ class Site:
         """Do not start the worker with this cache again when it has ended."""
         self.retired.add(memory_dir)
 
-    def _wait_for(self, node: Node, joined: Callable[[], list[str]]) -> None:
+    def _wait_for(self, node: Node) -> None:
         deadline = time.monotonic() + self.config.start_timeout_s
-        while node.memory_dir not in joined():
+        while node.memory_dir not in self.joined():
             self._check(node, deadline)
             time.sleep(0.001)
 
-    def _watch(
-        self, node: Node, joined: Callable[[], list[str]], replaced: Callable[[Node], None]
-    ) -> None:
+    def _watch(self, node: Node) -> None:
         for restarts in itertools.count(1):
             self.processes[node.name].wait()
             # One that dies again and again waits longer and longer.
@@ -307,8 +177,8 @@ class Site:
                 self.processes[node.name] = self._start(node)
             # It died at once, or the manager was closed meanwhile: the next round sees which.
             with contextlib.suppress(ClusterStartError, RuntimeError):
-                self._wait_for(node, joined)
-                replaced(node)
+                self._wait_for(node)
+                self.replaced(node)
 
     @property
     def access_file(self) -> Path:
@@ -376,29 +246,4 @@ class Site:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        _remove(self.folder, Path(self.home.memory_dir).parent)
-
-
-def _remove(*folders: Path) -> None:
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def sweep(base: Path) -> None:
-    """Remove what clusters left whose processes were killed."""
-    for root in {base, _memory_dir()}:
-        if not root.is_dir():
-            continue
-        for folder in root.iterdir():
-            pid = folder.name.partition("-")[0]
-            if pid.isdigit() and not _is_alive(int(pid)):
-                _remove(folder)
-
-
-def _is_alive(pid: int) -> bool:
-    with contextlib.suppress(PermissionError):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-    return True
+        remove(self.folder, Path(self.home.memory_dir).parent)

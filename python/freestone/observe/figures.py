@@ -55,6 +55,8 @@ class WorkerFigures:
         What it has: ``cores``, ``gpus``, and ``memory`` and ``disk`` in bytes.
     slots : int
         Its executors.
+    leaving : bool
+        Whether it is being let go: it ends its calls, and hands over what only it holds.
     assigned, done : int
         Calls that it holds and that it ran.
     blocks, nbytes : int
@@ -70,6 +72,7 @@ class WorkerFigures:
     address: str = ""
     resources: Mapping[str, int] = field(default_factory=dict)
     slots: int = 0
+    leaving: bool = False
     assigned: int = 0
     done: int = 0
     blocks: int = 0

@@ -405,6 +405,8 @@ pub struct WorkerFigures {
     pub resources: Resources,
     /// Its executors.
     pub slots: u32,
+    /// Whether it is being let go.
+    pub leaving: bool,
     /// Calls that it holds.
     pub assigned: u32,
     /// Calls that it ran.

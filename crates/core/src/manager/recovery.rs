@@ -9,8 +9,10 @@ use super::workers::Worker;
 use crate::wire::TaskFailure;
 use freestone_base::{Name, TaskId, WorkerId};
 
-/// How many workers may die under a task before it is taken to be the cause.
-const MOST_DEATHS: u32 = 5;
+/// How many workers may die under a task before it may be taken to be the cause,
+const MANY_DEATHS: u32 = 5;
+/// and before it is, however many workers die under others.
+const MOST_DEATHS: u32 = 20;
 
 impl Manager {
     pub(super) fn on_left(&mut self, id: WorkerId) {
@@ -88,13 +90,20 @@ impl Manager {
     fn survives_death(&mut self, task: TaskSlot, id: WorkerId) -> bool {
         let last = TaskFailure::Killed { signal: None, status: None };
         self.note_attempt(task, id, 0, 0, &last);
-        let deaths = &mut self.tasks[task].history().deaths;
-        *deaths += 1;
-        let kills = *deaths;
-        if kills >= MOST_DEATHS {
+        let lost_workers = self.lost_workers;
+        let history = self.tasks[task].history();
+        if history.deaths == 0 {
+            history.lost_before = lost_workers.saturating_sub(1);
+        }
+        history.deaths += 1;
+        let kills = history.deaths;
+        // Where workers are preempted all the time, the task is not to blame.
+        let is_cause = kills >= MANY_DEATHS && 2 * kills > lost_workers - history.lost_before;
+        let survives = !is_cause && kills < MOST_DEATHS;
+        if !survives {
             self.fail_with(task, Why::Killed { kills, last });
         }
-        kills < MOST_DEATHS
+        survives
     }
 
     /// Blocks are gone from a worker. What can't be made again has failed, but calls there may say
@@ -200,3 +209,7 @@ impl Manager {
         self.speculate();
     }
 }
+
+#[cfg(test)]
+#[path = "recovery_tests.rs"]
+mod tests;

@@ -54,20 +54,18 @@ impl Manager {
         if self.is_adopting(id) {
             return;
         }
-        if self.workers[id].handing.is_none() {
-            let handing = self.begin_handing_over(id);
-            self.workers[id].handing = Some(handing);
-        }
-        loop {
-            let first = self.workers[id].handing.as_ref().and_then(|handing| handing.first());
-            let Some(slot) = first.copied() else { return self.close(id) };
+        while let Some(slot) = self.workers[id].handing.first().copied() {
             if self.is_only_at(slot, id) && self.hand_over(slot) {
                 return;
             }
-            if let Some(handing) = &mut self.workers[id].handing {
-                handing.remove(&slot);
-            }
+            self.workers[id].handing.remove(&slot);
         }
+        // What nobody wanted when it began to retire may be wanted by now.
+        let handing = self.hand_all_over(id);
+        if handing.is_empty() {
+            return self.close(id);
+        }
+        self.workers[id].handing = handing;
     }
 
     /// Asks once for what has not begun, but for what has to run there.
@@ -85,13 +83,12 @@ impl Manager {
         }
     }
 
-    /// What only this worker has, and asks for places to copy it to.
-    fn begin_handing_over(&mut self, id: WorkerId) -> BTreeSet<BlockSlot> {
+    /// Has what only this worker has copied to others; what that is, as far as there are any.
+    fn hand_all_over(&mut self, id: WorkerId) -> BTreeSet<BlockSlot> {
         let blocks = self.workers[id].blocks.iter().copied();
-        let only: BTreeSet<BlockSlot> = blocks.filter(|slot| self.is_only_at(*slot, id)).collect();
-        for slot in &only {
-            self.hand_over(*slot);
-        }
+        let mut only: BTreeSet<BlockSlot> =
+            blocks.filter(|slot| self.is_only_at(*slot, id)).collect();
+        only.retain(|slot| self.hand_over(*slot));
         only
     }
 
@@ -126,3 +123,7 @@ impl Manager {
         self.remove_replicas(blocks, id);
     }
 }
+
+#[cfg(test)]
+#[path = "retirement_tests.rs"]
+mod tests;

@@ -104,6 +104,7 @@ fn figures(worker: &Worker) -> WorkerFigures {
         address: worker.address.clone(),
         resources: worker.resources,
         slots: worker.slots,
+        leaving: !worker.is_active(),
         assigned: worker.held(),
         done: worker.done,
         blocks: worker.blocks.len() as u64,

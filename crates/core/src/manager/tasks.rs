@@ -79,6 +79,8 @@ pub(super) struct History {
     pub kills: u32,
     pub recoveries: u32,
     pub deaths: u32,
+    /// How many workers had been lost before the first died under it.
+    pub lost_before: u32,
     /// How many attempts were given back before they began.
     pub returned: u32,
     /// Workers to be avoided: an attempt was killed there, or there was no room for it.

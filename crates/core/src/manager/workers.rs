@@ -69,7 +69,7 @@ pub(super) struct Worker {
     /// While it retires: whether it was asked for all that has not begun.
     pub asked_all: bool,
     /// While it retires: the blocks that have to be copied to others.
-    pub handing: Option<BTreeSet<BlockSlot>>,
+    pub handing: BTreeSet<BlockSlot>,
 
     pub defined: Vec<u64>,
     pub blocks: SetOf<BlockSlot>,
@@ -117,7 +117,7 @@ impl Worker {
             queue: Queue::default(),
             returning: None,
             asked_all: false,
-            handing: None,
+            handing: BTreeSet::new(),
             defined: Vec::new(),
             blocks: SetOf::default(),
             nbytes: 0,

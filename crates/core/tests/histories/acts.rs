@@ -62,6 +62,7 @@ impl Client {
                 nbytes: script.nbytes,
                 references: 0,
                 released: false,
+                gathered: false,
                 cancelled: false,
                 options: options.clone(),
                 retries,
@@ -131,6 +132,7 @@ impl Client {
             nbytes: script.nbytes,
             references: 0,
             released: false,
+            gathered: false,
             cancelled: false,
             options: Arc::new(options),
             retries: self.random.below(3) as u32,
@@ -154,6 +156,7 @@ impl Client {
             nbytes,
             references: 1,
             released: false,
+            gathered: false,
             cancelled: false,
             options: Arc::new(CallOptions { keep, ..CallOptions::default() }),
             retries: 0,
@@ -237,6 +240,9 @@ impl Client {
             return;
         };
         let ticket = self.ticket(Asked::Pin(name, worker));
+        if let Some(known) = self.blocks.0.get_mut(&name) {
+            known.gathered = true;
+        }
         self.promises[ticket.0 as usize].lenient = self.blocks.0[&name].references == 0;
         self.ask(Request::Gather { name, worker, ticket });
     }

@@ -27,6 +27,8 @@ pub struct Known {
     pub references: u32,
     /// The client held no reference at some time, so the manager may have forgotten it.
     pub released: bool,
+    /// It may be there only because the client maps it, which keeps no lineage.
+    pub gathered: bool,
     pub cancelled: bool,
     pub options: Arc<CallOptions>,
     pub retries: u32,
@@ -121,6 +123,10 @@ impl Blocks {
         }
         let legitimate = match &failure.why {
             Why::Attempt(attempt) => self.is_attempt(&known, failure.name, attempt, injected),
+            // An executor that died has a signal; a worker that died has none.
+            Why::Killed { kills, last: TaskFailure::Killed { signal: None, status: None } } => {
+                *kills >= 5 && injected.gone.len() as u32 >= *kills
+            }
             Why::Killed { kills, .. } => *kills >= 3 && injected.of(&failure.name).killed >= *kills,
             Why::Unschedulable { .. } => {
                 known.iter().any(|known| !known.options.resources.fit(&SMALL))
@@ -173,7 +179,10 @@ impl Blocks {
             Origin::Put { worker } => lost > 0 || known.released || injected.gone.contains(&worker),
             Origin::Inline => false,
             _ if known.pinned.is_some_and(|worker| injected.gone.contains(&worker)) => true,
-            _ => lost > 20 || (lost > 0 && known.released && known.is_kept()),
+            _ => {
+                let is_retained = known.released && (known.is_kept() || known.gathered);
+                lost > 20 || (lost > 0 && is_retained)
+            }
         }
     }
 }

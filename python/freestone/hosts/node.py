@@ -1,0 +1,222 @@
+"""What a worker on this machine has: its share of the machine, its folders, its words."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from freestone.config import Config
+from freestone.errors import ClusterStartError, StorageFullError
+
+__all__ = [
+    "Node",
+    "hostname",
+    "node",
+    "own_folder",
+    "python_path",
+    "remove",
+    "runtime_dir",
+    "sweep",
+    "threads",
+    "worker_words",
+]
+
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+def runtime_dir(config: Config | None = None) -> Path:
+    """Return the folder in which each cluster of this user has a folder of its own."""
+    if config is not None and config.folder is not None:
+        return Path(config.folder)
+    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    return Path(base) / f"freestone-{os.getuid()}"
+
+
+def _private(path: Path) -> Path:
+    """Make a folder that only this user may enter, or refuse one that others may."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    stat = path.stat()
+    if stat.st_uid != os.getuid() or stat.st_mode & 0o077:
+        raise ClusterStartError(f"{path} must belong to you alone: chmod 700 it, or set folder=")
+    return path
+
+
+def own_folder(config: Config) -> Path:
+    """Make a folder for a cluster or a worker of this process; those of dead ones are swept."""
+    base = _private(runtime_dir(config))
+    sweep(base)
+    return _private(base / f"{os.getpid()}-{secrets.token_hex(4)}")
+
+
+def _memory_dir() -> Path:
+    if _SHARED_MEMORY.is_dir() and os.access(_SHARED_MEMORY, os.W_OK):
+        return _SHARED_MEMORY / f"freestone-{os.getuid()}"
+    return runtime_dir()
+
+
+def hostname() -> str:
+    """Return the name by which other machines may find this one."""
+    return socket.gethostname()
+
+
+def _machine_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What one worker on this machine has.
+
+    Attributes
+    ----------
+    executors : int
+        Its executors, which is also how many cores it has; with none it only keeps blocks.
+    ram : int
+        Bytes of memory that its calls may take together.
+    memory, disk : int
+        Bytes of its cache's tiers.
+    """
+
+    name: str
+    memory_dir: str
+    disk_dir: str
+    executors: int
+    ram: int
+    memory: int
+    disk: int
+    gpus: int
+
+
+def node(
+    config: Config, folder: Path, name: str, workers: int = 1, besides: Sequence[Node] = ()
+) -> Node:
+    """Share out what the machine has.
+
+    Parameters
+    ----------
+    config
+        What the user wants of it.
+    folder
+        The cluster's.
+    name
+        Tells the node's folders from those of others of the cluster.
+    workers
+        How many nodes share the machine.
+    besides
+        Those that are there already. The new one gets at most half of what they leave.
+    """
+    cores = len(os.sched_getaffinity(0))
+    memory_dir = _private(_memory_dir()) / folder.name
+    room = shutil.disk_usage(memory_dir.parent)
+    memory = config.memory or _share(
+        min(_machine_memory(), room.free), workers, sum(one.memory for one in besides)
+    )
+    disk = config.disk
+    if disk is None:
+        free = shutil.disk_usage(folder).free
+        disk = _share(free, workers, sum(one.disk for one in besides))
+    if memory > room.total:
+        raise StorageFullError(needed=memory, free=room.free, folder=str(memory_dir.parent))
+    return Node(
+        name=name,
+        memory_dir=str(memory_dir / name),
+        disk_dir=str(folder / f"disk-{name}"),
+        executors=max(1, cores // workers) if config.executors is None else config.executors,
+        ram=_machine_memory() // workers,
+        memory=memory,
+        disk=disk,
+        gpus=config.gpus or 0,
+    )
+
+
+def _share(room: int, workers: int, promised: int) -> int:
+    """Half of what there is goes to workers, and never more than half of what is not promised."""
+    return min(room // 2 // workers, max(room - promised, 0) // 2)
+
+
+def worker_words(
+    config: Config, node: Node, manager: str, access: Path, folder: Path, listen: str | None = None
+) -> list[str]:
+    """Return the words after `freestone worker` for a worker of this machine."""
+    settings = {
+        "manager": manager,
+        "access": access,
+        "listen": listen,
+        "reconnect-s": config.reconnect_s,
+        "folder": folder,
+        "executors": node.executors,
+        "ram": node.ram,
+        "memory": node.memory,
+        "disk": node.disk,
+        "gpus": node.gpus,
+        "memory-dir": node.memory_dir,
+        "disk-dir": node.disk_dir,
+        "cache": config.cache,
+        "transfers-in": config.transfers_in,
+        "transfers-out": config.transfers_out,
+        "links": int(config.links),
+        "spin-us": int(config.spin_us),
+        "inline-nbytes": config.inline_nbytes,
+    }
+    given = {key: value for key, value in settings.items() if value is not None}
+    return [word for key, value in given.items() for word in (f"--{key}", str(value))]
+
+
+def python_path(besides: Sequence[str] = ()) -> dict[str, str]:
+    """Return the variable by which executors find the modules that this process finds.
+
+    Parameters
+    ----------
+    besides
+        Further folders, of which those count that are here.
+    """
+    more = [folder for folder in besides if folder not in sys.path and os.path.isdir(folder)]
+    return {"FREESTONE__PYTHON_PATH": json.dumps([*sys.path, *more])}
+
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def threads(executors: int) -> dict[str, str]:
+    """Share out the cores among the threads that libraries start in each executor.
+
+    Two matrix products with as many threads as there are cores each wait for one another: seen ten
+    times slower than with a thread each. What the user has set is to be left as it is.
+    """
+    share = str(max(1, len(os.sched_getaffinity(0)) // max(1, executors)))
+    return dict.fromkeys(_THREADS, share)
+
+
+def remove(*folders: Path) -> None:
+    """Remove folders that may be there."""
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(base: Path) -> None:
+    """Remove what clusters left whose processes were killed."""
+    for root in {base, _memory_dir()}:
+        if not root.is_dir():
+            continue
+        for folder in root.iterdir():
+            pid = folder.name.partition("-")[0]
+            if pid.isdigit() and not _is_alive(int(pid)):
+                remove(folder)
+
+
+def _is_alive(pid: int) -> bool:
+    with contextlib.suppress(PermissionError):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+    return True

@@ -1,0 +1,158 @@
+"""The workers of a cluster: how many there are, who comes and who goes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from freestone.errors import ClosedError, ConfigurationError, WorkersMissingError
+
+if TYPE_CHECKING:
+    from freestone import _native, hosts
+    from freestone.hosts.node import Node
+
+__all__ = ["Members"]
+
+# How long to wait until the manager is asked again: joining takes about as long.
+_LOOK_S = 0.02
+
+
+class Members:
+    """What a cluster can be told of its workers."""
+
+    if TYPE_CHECKING:
+        _manager: _native.Manager
+        _site: hosts.local.Site
+        _host: hosts.Host | None
+        _resizing: threading.Lock
+        closed: bool
+
+    def retire(self, worker: int) -> None:
+        """Let a worker go: its calls end, and what only it holds is handed over first."""
+        folder = self._folder_of(worker)
+        if folder is not None:
+            self._site.let_go(folder)
+        self._settle_at(self._site.home)
+        self._manager.retire(worker)
+
+    def resize(self, workers: int) -> None:
+        """Have so many workers on this machine.
+
+        Parameters
+        ----------
+        workers
+            How many of those that this program starts; at least 1. Workers that joined by
+            themselves do not count and stay.
+
+        Raises
+        ------
+        ConfigurationError
+            For less than 1, or when an engine starts the workers.
+        ClusterStartError
+            When new workers don't start.
+
+        Notes
+        -----
+        Growing comes back when all have joined, some 0.3 s for each. Unless `executors`, `memory`
+        and `disk` were given, a new worker has what it would have if there had been as many from
+        the start, and at most half of what the others leave of the machine. Shrinking lets the
+        youngest go as `retire` does and comes back at once; the first stays, as the program's own
+        blocks are there.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster(executors=1, memory="64MiB") as cluster:
+        ...     cluster.resize(2)
+        ...     len(cluster.statistics().workers)
+        2
+        """
+        self._require_resizable(workers)
+        with self._resizing:
+            here = self._site.present()
+            for node in here[max(workers, 1) :]:
+                self._let_node_go(node)
+            self._site.grow(workers)
+
+    def _require_resizable(self, workers: int) -> None:
+        if self.closed:
+            raise ClosedError("resize the cluster")
+        if self._host is not None:
+            problem = (
+                f"the workers are started by {self._host.name}: let it start or end some, and they "
+                "join or leave here; see also 'freestone factory'"
+            )
+            raise ConfigurationError(problem, key="workers", origin="resize")
+        if workers < 1:
+            problem = f"a cluster has at least 1 worker, not {workers}; close() ends all"
+            raise ConfigurationError(problem, key="workers", origin="resize")
+
+    def _let_node_go(self, node: Node) -> None:
+        self._site.let_go(node.memory_dir)
+        number = self._number_of(node)
+        if number is not None:
+            self._manager.retire(number)
+
+    def wait_for_workers(self, workers: int, timeout_s: float | None = None) -> None:
+        """Wait until there are so many workers that run calls.
+
+        Parameters
+        ----------
+        workers
+            How many at least. Workers without executors, such as the program's own on an engine,
+            do not count, nor do those that are being let go.
+        timeout_s
+            How long to wait, in seconds; forever by default.
+
+        Raises
+        ------
+        WorkersMissingError
+            A `TimeoutError`: when there are fewer by then.
+        ClosedError
+            When the cluster is closed, before or meanwhile.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster(workers=2, executors=1) as cluster:
+        ...     cluster.wait_for_workers(2, timeout_s=60)
+        """
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        while not self.closed:
+            there = self._running_calls()
+            if there >= workers:
+                return
+            if end is not None and time.monotonic() > end:
+                raise WorkersMissingError(wanted=workers, there=there, timeout_s=timeout_s or 0.0)
+            time.sleep(_LOOK_S)
+        raise ClosedError("wait for workers")
+
+    def _running_calls(self) -> int:
+        """How many workers take calls."""
+        workers = self._workers()
+        return sum(worker["slots"] > 0 and not worker["leaving"] for worker in workers)
+
+    def _workers(self) -> list[dict[str, Any]]:
+        workers: list[dict[str, Any]] = self._manager.statistics()["workers"]
+        return workers
+
+    def _joined(self) -> list[str]:
+        return [worker["folder"] for worker in self._workers()]
+
+    def _folder_of(self, worker: int) -> str | None:
+        label = f"worker-{worker}"
+        return next((one["folder"] for one in self._workers() if one["worker"] == label), None)
+
+    def _number_of(self, node: Node) -> int | None:
+        for worker in self._workers():
+            if worker["folder"] == node.memory_dir:
+                return int(worker["worker"].removeprefix("worker-"))
+        return None
+
+    def _settle_at(self, node: Node) -> None:
+        """Make the worker of a node the home of the program's own blocks, if it is the first."""
+        number = self._number_of(node) if node is self._site.home else None
+        if number is not None:
+            memory, disk = (node.memory_dir, node.memory), (node.disk_dir, node.disk)
+            self._manager.set_home(number, memory, disk)
