@@ -48,8 +48,9 @@ SIBLINGS = LAYERS[5]
 
 CRATES: dict[str, frozenset[str]] = {
     "base": frozenset(),
-    "core": frozenset({"base"}),
-    "events": frozenset({"base"}),
+    "tls": frozenset(),
+    "core": frozenset({"base", "tls"}),
+    "events": frozenset({"base", "tls"}),
     "events-c": frozenset({"events"}),
     "vector": frozenset({"base"}),
     "python": frozenset({"base", "core", "events", "vector"}),

@@ -5,10 +5,12 @@ mod event;
 mod failing;
 mod host;
 mod memory;
+mod mpi;
 mod rank;
 mod words;
 
 pub use buffer::EventBuffer;
 pub use event::Event;
 pub use memory::EventMemory;
+pub use mpi::EventWorld;
 pub use rank::{EventRank, current_rank, set_current_rank};
