@@ -8,6 +8,7 @@ from typing_extensions import disjoint_base
 __all__ = [
     "Event",
     "EventBuffer",
+    "EventMeeting",
     "EventMemory",
     "EventRank",
     "EventWorld",
@@ -25,6 +26,7 @@ __all__ = [
     "fresh_claims",
     "load_input",
     "make_identity",
+    "meet_ranks",
     "name_file",
     "run_executor",
     "run_worker",
@@ -310,5 +312,26 @@ class EventWorld:
     def exchange(self, own: bytes) -> list[bytes]: ...
     def end(self) -> None: ...
 
+class EventMeeting:
+    """Where the ranks of a run that connect by TCP meet."""
+
+    def __new__(cls, address: str, identity: tuple[str, str]) -> EventMeeting: ...
+    @property
+    def address(self) -> str: ...
+    def hold(self, ranks: int, patience_s: float) -> None: ...
+
+def meet_ranks(
+    address: str,
+    identity: tuple[str, str],
+    rank: int,
+    ranks: int,
+    patience_s: float,
+    *,
+    arena: int,
+    workers: int,
+    thread: bool,
+    spin_us: int,
+    stuck_s: float | None,
+) -> EventRank: ...
 def current_rank() -> Any: ...
 def set_current_rank(rank: Any | None) -> None: ...

@@ -20,6 +20,7 @@ from freestone.files import File, fetch
 from freestone.future import Future
 from freestone.options import native_options
 from freestone.questions import Questions
+from freestone.ranks import OnRanks
 from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def current() -> Cluster | None:
     return _open[-1] if _open else None
 
 
-class Cluster(OnEngines, Questions):
+class Cluster(OnEngines, OnRanks, Questions):
     """Workers that run calls and hold blocks, and the manager that leads them.
 
     Parameters

@@ -26,6 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "observe",
             "options",
             "questions",
+            "ranks",
             "reduction",
             "serializing",
             "tasks",

@@ -30,7 +30,9 @@ def mpiexec(ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
 
 def program(ranks: int, tmp_path: Path, source: str) -> subprocess.CompletedProcess[str]:
     path = tmp_path / "program.py"
-    path.write_text(f"import os, sys\nsys.stdout = open(f'{tmp_path}/{{os.getpid()}}.txt', 'w')\n{source}")
+    path.write_text(
+        f"import os, sys\nsys.stdout = open(f'{tmp_path}/{{os.getpid()}}.txt', 'w')\n{source}"
+    )
     return mpiexec(ranks, sys.executable, str(path))
 
 

@@ -107,13 +107,13 @@ def run(
     }
     if not threads and world.is_here():
         outcomes = world.run(main, tuple(args), lambda size: resolve(given, size).native())
-        return _results(outcomes)
+        return results(outcomes)
     settings = resolve(given, ranks)
     if threads:
         outcomes = _run_threads(main, tuple(args), ranks, settings.native())
     else:
         outcomes = Processes(ranks, settings.native()).run(main, tuple(args))
-    return _results(outcomes)
+    return results(outcomes)
 
 
 def _run_threads(
@@ -134,7 +134,8 @@ def _run_threads(
     return outcomes
 
 
-def _results(outcomes: list[Outcome]) -> list[Any]:
+def results(outcomes: list[Outcome]) -> list[Any]:
+    """Return what `main` returned on each rank, or raise what went wrong."""
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     if errors:
         raise _first(outcomes, errors)

@@ -4,6 +4,7 @@ mod buffer;
 mod event;
 mod failing;
 mod host;
+mod meeting;
 mod memory;
 mod mpi;
 mod rank;
@@ -11,6 +12,7 @@ mod words;
 
 pub use buffer::EventBuffer;
 pub use event::Event;
+pub use meeting::{EventMeeting, meet_ranks};
 pub use memory::EventMemory;
 pub use mpi::EventWorld;
 pub use rank::{EventRank, current_rank, set_current_rank};
