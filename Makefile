@@ -43,6 +43,7 @@ demo: $(NATIVE) $(STAMPS)/demo
 .PHONY: test test-rust test-python
 test: test-rust test-python
 
+test-rust: export FREESTONE_EVENTS_MPI ?= $(wildcard $(CURDIR)/$(VENV)/lib/libmpi_abi.so.1)
 test-rust:
 	cargo test --locked --workspace --exclude freestone-python
 

@@ -79,7 +79,7 @@ _HOMES = {
 
 _MODULES = ("graph",)
 # Surfaces that give a class of the runtime a method.
-_ABOVE = {"cluster": ("graph",)}
+_ABOVE = {"cluster": ("graph", "events.gang")}
 
 
 def __getattr__(name: str) -> Any:

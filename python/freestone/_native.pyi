@@ -8,8 +8,10 @@ from typing_extensions import disjoint_base
 __all__ = [
     "Event",
     "EventBuffer",
+    "EventMeeting",
     "EventMemory",
     "EventRank",
+    "EventWorld",
     "FutureBase",
     "Group",
     "Hold",
@@ -32,6 +34,7 @@ __all__ = [
     "layout_transfers",
     "load_input",
     "make_identity",
+    "meet_ranks",
     "name_file",
     "run_executor",
     "run_worker",
@@ -304,6 +307,43 @@ class EventRank:
     def fail(self, error: BaseException, label: str) -> None: ...
     def finish(self) -> list[str]: ...
 
+class EventWorld:
+    """The ranks that ``mpiexec`` started, for one run."""
+
+    def __new__(cls, folders: list[str]) -> EventWorld: ...
+    @staticmethod
+    def is_here() -> bool: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
+    def start(
+        self, *, arena: int, workers: int, thread: bool, spin_us: int, stuck_s: float | None
+    ) -> EventRank: ...
+    def exchange(self, own: bytes) -> list[bytes]: ...
+    def end(self) -> None: ...
+
+class EventMeeting:
+    """Where the ranks of a run that connect by TCP meet."""
+
+    def __new__(cls, address: str, identity: tuple[str, str]) -> EventMeeting: ...
+    @property
+    def address(self) -> str: ...
+    def hold(self, ranks: int, patience_s: float) -> None: ...
+
+def meet_ranks(
+    address: str,
+    identity: tuple[str, str],
+    rank: int,
+    ranks: int,
+    patience_s: float,
+    *,
+    arena: int,
+    workers: int,
+    thread: bool,
+    spin_us: int,
+    stuck_s: float | None,
+) -> EventRank: ...
 def current_rank() -> Any: ...
 def set_current_rank(rank: Any | None) -> None: ...
 

@@ -19,10 +19,11 @@ from freestone.environments import Prepared, adapt
 from freestone.errors import ClosedError, ConfigurationError
 from freestone.files import File, fetch
 from freestone.future import Future
-from freestone.observe import trace
 from freestone.members import Members
+from freestone.observe import trace
 from freestone.options import native_options
 from freestone.questions import Questions
+from freestone.ranks import OnRanks
 from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def current() -> Cluster | None:
     return _open[-1] if _open else None
 
 
-class Cluster(OnEngines, Members, Questions):
+class Cluster(OnEngines, OnRanks, Members, Questions):
     """Workers that run calls and hold blocks, and the manager that leads them.
 
     Parameters

@@ -27,6 +27,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "observe",
             "options",
             "questions",
+            "ranks",
             "reduction",
             "serializing",
             "tasks",
@@ -49,8 +50,9 @@ SIBLINGS = LAYERS[5]
 
 CRATES: dict[str, frozenset[str]] = {
     "base": frozenset(),
-    "core": frozenset({"base"}),
-    "events": frozenset({"base"}),
+    "tls": frozenset(),
+    "core": frozenset({"base", "tls"}),
+    "events": frozenset({"base", "tls"}),
     "events-c": frozenset({"events"}),
     "vector": frozenset({"base"}),
     "python": frozenset({"base", "core", "events", "vector"}),

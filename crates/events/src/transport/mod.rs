@@ -10,6 +10,7 @@ mod node;
 mod region;
 mod ring;
 mod sleep;
+pub mod tcp;
 
 pub use arena::Block;
 pub use node::{Layout, Node};

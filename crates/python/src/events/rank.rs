@@ -6,7 +6,7 @@ use super::host::PythonHost;
 use super::words::{self, Encoded, Held};
 use freestone_events::matching::Mode;
 use freestone_events::rank::Done;
-use freestone_events::transport::{Layout, Node, Region};
+use freestone_events::transport::{Layout, Node, Region, Transport};
 use freestone_events::{
     Config, EventId, EventsError, Lasting, Payload, Progress, Rank, Submit, Target,
 };
@@ -56,11 +56,12 @@ fn seconds(value: Option<f64>) -> PyResult<Option<Duration>> {
     value.map(convert).transpose()
 }
 
-struct Settings {
-    workers: usize,
-    thread: bool,
-    spin_us: u64,
-    stuck_s: Option<f64>,
+/// How a rank works, as Python gives it.
+pub(super) struct Settings {
+    pub workers: usize,
+    pub thread: bool,
+    pub spin_us: u64,
+    pub stuck_s: Option<f64>,
 }
 
 impl Settings {
@@ -77,9 +78,10 @@ impl Settings {
 }
 
 impl EventRank {
-    fn start(node: Node, settings: &Settings) -> PyResult<Self> {
+    /// A rank on a transport.
+    pub(super) fn start(transport: Box<dyn Transport>, settings: &Settings) -> PyResult<Self> {
         let host = Arc::new(PythonHost::default());
-        let rank = Rank::start(Box::new(node), settings.config(&host)?)
+        let rank = Rank::start(transport, settings.config(&host)?)
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         Ok(Self { rank, host, owner: Arc::new(OnceLock::new()) })
     }
@@ -164,7 +166,7 @@ impl EventRank {
         let region = Region::open(fd, layout.nbytes())
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         let settings = Settings { workers, thread, spin_us, stuck_s };
-        Self::start(Node::new(&region, layout, rank), &settings)
+        Self::start(Box::new(Node::new(&region, layout, rank)), &settings)
     }
 
     /// All ranks of a run, in this process.
@@ -181,7 +183,7 @@ impl EventRank {
         let settings = Settings { workers, thread, spin_us, stuck_s };
         let nodes =
             Node::threads(ranks, arena).map_err(|error| PyOSError::new_err(error.to_string()))?;
-        nodes.into_iter().map(|node| Self::start(node, &settings)).collect()
+        nodes.into_iter().map(|node| Self::start(Box::new(node), &settings)).collect()
     }
 
     /// Says what tasks see as their rank.
