@@ -49,7 +49,7 @@ class Replicated(Generic[T]):
     Attributes
     ----------
     value : object
-        Assign it alike on all ranks; newcomers get that of rank 0. Any that can be pickled.
+        After a resize all ranks have that of the rank 0 of before. Any that can be pickled.
     """
 
     def __init__(self, value: T) -> None:
@@ -189,7 +189,7 @@ class World:
         return self._register(name, "variable", load, rows)
 
     def replicated(self, name: str, value: T) -> Replicated[T]:
-        """Register a value that all ranks have; newcomers get that of rank 0 at the switch.
+        """Register a value that all ranks have; at a switch all get that of rank 0.
 
         Parameters
         ----------
@@ -453,6 +453,8 @@ class World:
             spent = (self._step_s, self._began)
             state = (record, resizes, values, place, spent)
         record, before, values, place, spent = passage.bridge.bcast(state, root=0)
+        for name, item in self._replicated.items():
+            item.value = values[name]
         if resize is None:
             self.resizes, self._told = list(before), values
             self._loop, self._index, self._done, self._asked, self._since = place
