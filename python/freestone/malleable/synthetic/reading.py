@@ -57,7 +57,7 @@ def read(path: Path) -> list[Settings]:
         return [from_table(tomllib.loads(text))]
     except (TypeError, ValueError, KeyError) as error:
         if isinstance(error, ConfigurationError):
-            error.origin = str(path)  # type: ignore[attr-defined]
+            error.origin = str(path)
             raise
         problem = f"{path} can't be read: {type(error).__name__}: {error}"
         raise ConfigurationError(problem, key="config", origin=str(path)) from error
