@@ -78,7 +78,7 @@ class Workload:
             for nbytes in (_SMALL, _LARGE)
         )
         slope = max((large - small) / (_LARGE - _SMALL), 1e-13)
-        return max(1, round(_SMALL + (stage.seconds - small) / slope))
+        return max(1, int(_SMALL + (stage.seconds - small) / slope))
 
     def _operation(self, kind: str, nbytes: int) -> Callable[[], object]:
         comm = self._comm
