@@ -148,7 +148,7 @@ def _preferred(tests: dict[tuple[int, int], dict[str, Any]]) -> list[dict[str, A
 def _by_network(
     runs: list[dict[str, Any]], value: Callable[[dict[str, Any]], float]
 ) -> dict[str, Cells]:
-    found: dict[str, Cells] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))  # type: ignore[arg-type]
+    found: dict[str, Cells] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for run in runs:
         found[run["network"]][run["before"], run["after"]][run["method"]].append(value(run))
     return found

@@ -1,6 +1,6 @@
 """The paper's Figures 2 to 9, from one's own runs.
 
-Figures 2 and 3 show the reconfiguration times of synchronous methods, 4 and 5 the α of the others,
+Figures 2 and 3 show the reconfiguration times of synchronous methods, 4 and 5 the alpha of the others,
 7 and 8 the speedup of the application against synchronous collective Baseline: the first of each
 pair for the first network, the second for the second. Figures 6 and 9 are the maps of preferred
 methods, a panel for each network.
@@ -42,7 +42,7 @@ def draw(
         totals = by_kind["application"][network]
         for number, cells, value, label in (
             (2 + index, resizes, _time, "reconfiguration, s"),
-            (4 + index, resizes, _alpha, "α"),
+            (4 + index, resizes, _alpha, r"$\alpha$"),
             (7 + index, totals, _speedup, "speedup of the application"),
         ):
             figure = _lines(cells, value, label, f"Figure {number}: {network}")
