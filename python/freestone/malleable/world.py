@@ -391,7 +391,7 @@ class World:
         if self._resize is not None:
             if word.has_failed:
                 self._give_up()
-            elif word.is_ready and self._resize.advance():
+            elif word.is_ready and self._resize.advance(self._done):
                 self._switch()
         elif word.size:
             self._begin(word.size, METHODS[word.method])
@@ -411,7 +411,7 @@ class World:
             return
         if resize.agree_on_failure():
             self._give_up()
-        elif resize.advance():
+        elif resize.advance(self._done):
             self._switch()
 
     def _give_up(self) -> None:
@@ -447,7 +447,7 @@ class World:
         moved = int(passage.bridge.allreduce(passage.sent_nbytes))
         state = None
         if resize is not None and passage.bridge.rank == 0:
-            record = resize.record(self._done - resize.step, moved)
+            record = resize.record(self._done, moved)
             values = {name: item.value for name, item in self._replicated.items()}
             place = (self._loop, self._index, self._done, self._asked, self._since)
             spent = (self._step_s, self._began)
