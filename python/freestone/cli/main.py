@@ -14,6 +14,7 @@ from freestone.cli import (
     demo,
     factory,
     info,
+    malleable,
     report,
     retire,
     run,
@@ -37,6 +38,7 @@ COMMANDS: dict[str, ModuleType] = {
     "cancel": cancel,
     "report": report,
     "trace": trace,
+    "malleable": malleable,
 }
 REFUSED, UNEXPECTED, INTERRUPTED = 2, 1, 130
 

@@ -18,6 +18,9 @@ from freestone.malleable.waiting import wait_until
 
 __all__ = ["Passage", "host_name", "make_arrays"]
 
+# While others compute: as long as a few packets of a message take to gather.
+_NAP_S = 100e-6
+
 
 @functools.cache
 def host_name() -> str:
@@ -115,6 +118,7 @@ class Passage:
         self._arrays = arrays
         self._blueprint = blueprint
         self._timeout_s = timeout_s
+        self._longest_s = _NAP_S if blueprint.method.is_overlapped else 0.0
         self._memories: list[str] = bridge.allgather(host_name())
         processes = blueprint.process_of
         self.place = processes.index(bridge.rank) if bridge.rank in processes else None
@@ -149,7 +153,7 @@ class Passage:
 
     def wait(self) -> None:
         """Wait for the constant data of this process."""
-        wait_until(self.test, self._timeout_s, "moving constant data")
+        wait_until(self.test, self._timeout_s, "moving constant data", self._longest_s)
 
     def finish_constants(self) -> None:
         """Wait for the constant data, on all processes together."""
@@ -189,7 +193,9 @@ class Passage:
             for index in range(len(array.form.parts))
         ]
         redistribution = self._blueprint.method.redistribution
-        return transport(redistribution, self.bridge, streams, self._timeout_s)
+        # At the switch nobody computes.
+        longest_s = self._longest_s if kind == "constant" else 0.0
+        return transport(redistribution, self.bridge, streams, self._timeout_s, longest_s)
 
     def _moves(self, array: Array, index: int) -> list[Any]:
         plan = self._blueprint.plans[array.rows]

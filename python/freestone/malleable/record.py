@@ -23,8 +23,8 @@ class Resized:
         Such as ``"merge-p2p-sync"``.
     error : str
         Why it failed, or nothing.
-    steps : int
-        Steps done while it went on.
+    steps, data_steps : int
+        Steps done while it went on; of those, while data moved.
     moved_nbytes : int
         Sent between processes, in all.
     spawn_s, total_s : float
@@ -39,6 +39,7 @@ class Resized:
     method: str
     error: str = ""
     steps: int = 0
+    data_steps: int = 0
     moved_nbytes: int = 0
     spawn_s: float = 0.0
     data_s: float = 0.0

@@ -73,6 +73,7 @@ class Resize:
         self.step = step
         self._began = time.time()
         self._spawned_s = self._bridged = 0.0
+        self._moving_since = step
         self._crew, self._arrays, self._config = crew, arrays, config
         self._stage: Literal["spawning", "moving"] = "spawning"
         self.blueprint = planning.draw(
@@ -128,13 +129,19 @@ class Resize:
         """Whether newcomers can't come, as far as this process knows."""
         return self._spawned is not None and self.test() and bool(self._spawned.error)
 
-    def advance(self) -> bool:
-        """Go to the next stage, all sources together; tell whether only the switch is left."""
+    def advance(self, step: int) -> bool:
+        """Go to the next stage, all sources together; tell whether only the switch is left.
+
+        Parameters
+        ----------
+        step : int
+            Steps done.
+        """
         if self._stage == "moving":
             return True
         self._spawned_s = time.time() - self._began
         self.passage = self._connect()
-        self._stage = "moving"
+        self._stage, self._moving_since = "moving", step
         self.passage.start(in_thread=self.blueprint.method.strategy == "thread")
         return not self.is_overlapped
 
@@ -150,7 +157,7 @@ class Resize:
         error = "" if self._spawned is None else self._spawned.error
         self.error = self._crew.data.bcast(error, root=0)
         self._dismiss()
-        return self.record(0, 0)
+        return self.record(self.step, 0)
 
     def cancel(self) -> None:
         """End without a switch; all sources together, at the end of the job."""
@@ -170,8 +177,8 @@ class Resize:
             self.passage.finish_constants()
             self.passage.move_variables()
 
-    def record(self, steps: int, moved_nbytes: int) -> Resized:
-        """Return what is to be written down."""
+    def record(self, step: int, moved_nbytes: int) -> Resized:
+        """Return what is to be written down at a step."""
         now = time.time()
         blueprint = self.blueprint
         return Resized(
@@ -180,7 +187,8 @@ class Resize:
             blueprint.after,
             str(blueprint.method),
             self.error,
-            steps,
+            step - self.step,
+            step - self._moving_since,
             moved_nbytes,
             self._spawned_s,
             now - self._bridged if self._bridged else 0.0,

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from freestone.errors import ResizeTimeoutError
 
-__all__ = ["wait_all", "wait_until"]
+__all__ = ["wait_until"]
 
 # A look costs about a microsecond; whoever answers at once is not kept waiting.
 _LOOKS = 20
-_FIRST_S, _LONGEST_S = 20e-6, 1e-3
+_FIRST_S, LONGEST_S = 20e-6, 1e-3
 
 
-def wait_until(is_done: Callable[[], bool], timeout_s: float, what: str) -> None:
-    """Look until something is done, and sleep ever longer in between, up to a millisecond.
+def wait_until(
+    is_done: Callable[[], bool], timeout_s: float, what: str, longest_s: float = LONGEST_S
+) -> None:
+    """Look until something is done, and sleep ever longer in between.
 
     MPI's own waits poll, and take half of a core from whoever computes on it.
+
+    Parameters
+    ----------
+    is_done : callable
+        What to look at.
+    timeout_s : float
+        How long to look.
+    what : str
+        For the error.
+    longest_s : float
+        The longest sleep; 0 to look at once again after everyone else had a chance to run, where
+        a look is what makes data move.
 
     Raises
     ------
@@ -29,8 +43,8 @@ def wait_until(is_done: Callable[[], bool], timeout_s: float, what: str) -> None
     looks, pause = 0, _FIRST_S
     while not is_done():
         looks += 1
-        if looks <= _LOOKS:
-            time.sleep(0)
+        if looks <= _LOOKS or (longest_s == 0 and looks % _LOOKS):
+            os.sched_yield()
             continue
         if time.monotonic() > deadline:
             problem = (
@@ -38,17 +52,5 @@ def wait_until(is_done: Callable[[], bool], timeout_s: float, what: str) -> None
                 "reach the head of its step (give a larger timeout_s)?"
             )
             raise ResizeTimeoutError(problem, timeout_s=timeout_s)
-        time.sleep(pause)
-        pause = min(1.5 * pause, _LONGEST_S)
-
-
-def wait_all(requests: Sequence[Any], timeout_s: float, what: str) -> None:
-    """Wait for all of MPI's requests."""
-    left = list(requests)
-
-    def is_done() -> bool:
-        # One by one: Testall on many requests was seen to fail with MPICH.
-        left[:] = [request for request in left if not request.Test()]
-        return not left
-
-    wait_until(is_done, timeout_s, what)
+        time.sleep(min(pause, longest_s))
+        pause = min(1.5 * pause, LONGEST_S)

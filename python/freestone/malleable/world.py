@@ -49,7 +49,7 @@ class Replicated(Generic[T]):
     Attributes
     ----------
     value : object
-        Assign it alike on all ranks; newcomers get that of rank 0. Any that can be pickled.
+        After a resize all ranks have that of the rank 0 of before. Any that can be pickled.
     """
 
     def __init__(self, value: T) -> None:
@@ -189,7 +189,7 @@ class World:
         return self._register(name, "variable", load, rows)
 
     def replicated(self, name: str, value: T) -> Replicated[T]:
-        """Register a value that all ranks have; newcomers get that of rank 0 at the switch.
+        """Register a value that all ranks have; at a switch all get that of rank 0.
 
         Parameters
         ----------
@@ -391,7 +391,7 @@ class World:
         if self._resize is not None:
             if word.has_failed:
                 self._give_up()
-            elif word.is_ready and self._resize.advance():
+            elif word.is_ready and self._resize.advance(self._done):
                 self._switch()
         elif word.size:
             self._begin(word.size, METHODS[word.method])
@@ -411,7 +411,7 @@ class World:
             return
         if resize.agree_on_failure():
             self._give_up()
-        elif resize.advance():
+        elif resize.advance(self._done):
             self._switch()
 
     def _give_up(self) -> None:
@@ -447,12 +447,14 @@ class World:
         moved = int(passage.bridge.allreduce(passage.sent_nbytes))
         state = None
         if resize is not None and passage.bridge.rank == 0:
-            record = resize.record(self._done - resize.step, moved)
+            record = resize.record(self._done, moved)
             values = {name: item.value for name, item in self._replicated.items()}
             place = (self._loop, self._index, self._done, self._asked, self._since)
             spent = (self._step_s, self._began)
             state = (record, resizes, values, place, spent)
         record, before, values, place, spent = passage.bridge.bcast(state, root=0)
+        for name, item in self._replicated.items():
+            item.value = values[name]
         if resize is None:
             self.resizes, self._told = list(before), values
             self._loop, self._index, self._done, self._asked, self._since = place

@@ -20,7 +20,7 @@ _KINDS: dict[Redistribution, type[Transport]] = {
 
 
 def transport(
-    kind: Redistribution, bridge: Any, streams: list[Stream], timeout_s: float
+    kind: Redistribution, bridge: Any, streams: list[Stream], timeout_s: float, longest_s: float
 ) -> Transport:
     """Return what carries `streams` between the processes of a communicator."""
-    return _KINDS[kind](bridge, streams, timeout_s)
+    return _KINDS[kind](bridge, streams, timeout_s, longest_s)

@@ -44,6 +44,8 @@ class Transport(ABC):
         What to carry.
     timeout_s : float
         How long a wait may take.
+    longest_s : float
+        How long a wait may sleep between two looks, each of which moves data.
 
     Attributes
     ----------
@@ -51,10 +53,13 @@ class Transport(ABC):
         What this process has sent, or let others get.
     """
 
-    def __init__(self, bridge: Any, streams: list[Stream], timeout_s: float) -> None:
+    def __init__(
+        self, bridge: Any, streams: list[Stream], timeout_s: float, longest_s: float
+    ) -> None:
         self._bridge = bridge
         self._streams = streams
         self._timeout_s = timeout_s
+        self._longest_s = longest_s
         self._rank: int = bridge.rank
         self.sent_nbytes = sum(
             move.stop - move.start
@@ -79,7 +84,7 @@ class Transport(ABC):
         ResizeTimeoutError
             If it does not in time.
         """
-        wait_until(self.test, self._timeout_s, "moving rows")
+        wait_until(self.test, self._timeout_s, "moving rows", self._longest_s)
 
     def finish(self) -> None:  # noqa: B027
         """Let go of what was needed; all processes call it, after `test` was true on them."""
