@@ -5,7 +5,7 @@ from __future__ import annotations
 from freestone.lang.builtins.table import builtin
 from freestone.lang.plan.emitter import Emitter
 from freestone.lang.plan.graph import Value
-from freestone.lang.types.types import Type, floating, is_float, matrix, most_general
+from freestone.lang.types.types import Type, floating, matrix, most_general
 
 
 def product(emitter: Emitter, left: Value, right: Value) -> Value:
@@ -103,11 +103,14 @@ def ctable(emitter: Emitter, ys: Value, xs: Value, *rest: Value | None) -> Value
         emitter.equal(emitter.numbers(arg, what).columns, 1, f"{what} of ctable is one column")
     emitter.equal(ys.type.rows, xs.type.rows, "ys and xs of ctable differ in rows")
     given = [value for value in rest if value is not None]
-    weight = given.pop(0) if len(rest) in (1, 3) and rest[0] is not None else None
+    weight = given.pop(0) if len(given) in (1, 3) else None
     if len(given) not in (0, 2):
         emitter.fail("ctable takes both numRows and numCols, or neither")
     if weight is None:
         weight = emitter.constant(1.0, "f64")
-    shape = [emitter.size(value, "numRows and numCols") for value in given] or [None, None]
-    cell = weight.type.cell if is_float(weight.type.cell) else "f64"
-    return emitter.emit("ctable", [ys, xs, weight, *given], matrix(cell, shape[0], shape[1]))
+    # A negative count stands for one that the positions decide.
+    counts = [None if value.const is None or int(value.const) < 0 else int(value.const)
+        for value in given]
+    shape = counts or [None, None]
+    type = matrix(emitter.number(weight, "weight").cell, shape[0], shape[1])
+    return emitter.emit("ctable", [ys, xs, weight, *given], type)

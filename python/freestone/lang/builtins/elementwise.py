@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from freestone.lang.builtins.table import BUILTINS, Builtin, builtin
+from freestone.lang.builtins.table import BUILTINS, Builtin
 from freestone.lang.plan.emitter import INTEGERS, Emitter
 from freestone.lang.plan.graph import Value
 from freestone.lang.types.scalars import UNARY
-from freestone.lang.types.types import Type, floating, is_float, matrix, most_general, scalar
+from freestone.lang.types.types import Type, floating, matrix, most_general, scalar
 
 SIGNS = {
     "+": "add",
@@ -181,13 +181,3 @@ def _to_frame(emitter: Emitter, value: Value) -> Value:
     if type.columns is not None:
         schema = tuple((f"col_{index}", type.cell) for index in range(type.columns))
     return emitter.emit("to_frame", [value], Type("frame", "", type.rows, type.columns, schema))
-
-
-@builtin("isNan", "arg")
-def _is_nan(emitter: Emitter, arg: Value) -> Value:
-    return unary(emitter, "isNan", arg)
-
-
-def numeric_floating(type: Type) -> str:
-    """Return the cells of a mean of this type."""
-    return type.cell if is_float(type.cell) else "f64"
