@@ -190,7 +190,8 @@ mod tests {
     #[test]
     fn every_row_is_in_one_task() {
         for (name, scheme) in SCHEMES {
-            for (rows, workers, grain) in [(0, 1, 1), (1, 4, 1), (7, 3, 2), (100, 8, 5), (1, 1, 9)] {
+            for (rows, workers, grain) in [(0, 1, 1), (1, 4, 1), (7, 3, 2), (100, 8, 5), (1, 1, 9)]
+            {
                 let found: Vec<u64> = TaskSizes::new(scheme, rows, workers, grain).collect();
                 assert_eq!(found.iter().sum::<u64>(), rows, "{name}");
                 let but_last = found.len().saturating_sub(1);

@@ -13,6 +13,7 @@ mod groups;
 mod link;
 mod manager;
 mod options;
+mod vector;
 mod watch;
 mod worker;
 
@@ -38,6 +39,8 @@ mod _native {
     use crate::manager::Manager;
     #[pymodule_export]
     use crate::options::Options;
+    #[pymodule_export]
+    use crate::vector::{rand_dense, run_pipeline, sample};
     #[pymodule_export]
     use crate::watch::Watch;
     #[pymodule_export]

@@ -181,14 +181,38 @@ float!(f32 f64);
 macro_rules! with_cell {
     ($cell:expr, $type:ident => $body:expr) => {
         match $cell {
-            $crate::cell::Cell::I8 => { type $type = i8; $body }
-            $crate::cell::Cell::U8 => { type $type = u8; $body }
-            $crate::cell::Cell::I32 => { type $type = i32; $body }
-            $crate::cell::Cell::U32 => { type $type = u32; $body }
-            $crate::cell::Cell::I64 => { type $type = i64; $body }
-            $crate::cell::Cell::U64 => { type $type = u64; $body }
-            $crate::cell::Cell::F32 => { type $type = f32; $body }
-            $crate::cell::Cell::F64 => { type $type = f64; $body }
+            $crate::cell::Cell::I8 => {
+                type $type = i8;
+                $body
+            }
+            $crate::cell::Cell::U8 => {
+                type $type = u8;
+                $body
+            }
+            $crate::cell::Cell::I32 => {
+                type $type = i32;
+                $body
+            }
+            $crate::cell::Cell::U32 => {
+                type $type = u32;
+                $body
+            }
+            $crate::cell::Cell::I64 => {
+                type $type = i64;
+                $body
+            }
+            $crate::cell::Cell::U64 => {
+                type $type = u64;
+                $body
+            }
+            $crate::cell::Cell::F32 => {
+                type $type = f32;
+                $body
+            }
+            $crate::cell::Cell::F64 => {
+                type $type = f64;
+                $body
+            }
         }
     };
 }

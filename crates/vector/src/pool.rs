@@ -57,11 +57,8 @@ impl Pool {
             panicked: false,
             threads: 0,
         };
-        let shared = Shared {
-            state: Mutex::new(state),
-            wake: Condvar::new(),
-            done: Condvar::new(),
-        };
+        let shared =
+            Shared { state: Mutex::new(state), wake: Condvar::new(), done: Condvar::new() };
         let pool: &'static Self =
             Box::leak(Box::new(Self { shared: Arc::new(shared), turn: Mutex::new(()) }));
         pools.push((process, pool));
@@ -82,7 +79,8 @@ impl Pool {
         // A system that gives no more threads gets fewer workers: whoever runs takes all tasks.
         let workers = workers.min(threads + 1);
         // SAFETY: the job is forgotten before this function returns, and no worker has it then.
-        let lasting: &'static Job = unsafe { std::mem::transmute::<&Job, &'static Job>(job) };
+        let lasting: &'static Job =
+            unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static Job>(job) };
         {
             let mut state = locked(&self.shared.state);
             state.round += 1;

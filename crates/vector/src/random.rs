@@ -130,7 +130,7 @@ impl Drawn for i64 {
 pub fn fill<T: Drawn>(cells: &mut [T], low: T, high: T, sparsity: f64, seed: i64) {
     let mut values = Twister::new(seed);
     let mut places = Twister::new(seed.wrapping_mul(3));
-    let mut other = |twister: &mut Twister| loop {
+    let other = |twister: &mut Twister| loop {
         let value = T::draw(twister, low, high);
         if value != T::NOTHING {
             return value;

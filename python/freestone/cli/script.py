@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SUFFIXES", "configure", "run_script"]
 
 SUFFIXES = (".daph", ".daphne")
-STAGES = ("parsing", "constants", "reuse", "algebra", "motion", "fusion", "final")
+STAGES = ("built", "algebra", "reuse", "motion", "sparsity", "unused", "fusion")
 
 _FLAGS = {
     "vec": "fuse operations into pipelines for the vector engine",
@@ -66,7 +66,7 @@ _ABSENT = {
     "enable-property-recording": "properties are not recorded",
     "enable-property-insert": "properties are not recorded",
     "enable-profiling": "use --statistics",
-    "debug-mt": "use --explain=final",
+    "debug-mt": "use --explain=fusion",
 }
 
 

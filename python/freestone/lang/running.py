@@ -18,6 +18,9 @@ DEEPEST = 5000
 """How many calls of functions may be inside each other."""
 _FRAMES_PER_CALL = 12
 
+COMPRESSED = frozenset({"pipeline", "print", "shape", "type_of"})
+"""Operations that take compressed rows as they are."""
+
 Environment = dict[Value, Any]
 
 
@@ -41,7 +44,7 @@ class Run:
 
     # What refers to an operand that only this operation holds any more: the list of operands and
     # the kernel's argument tuple and name, and getrefcount's own argument.
-    own_references = 3
+    own_references = 5
 
     def __init__(self, settings: Settings, out: TextIO | None = None) -> None:
         self.settings = settings
@@ -99,7 +102,7 @@ class Run:
         for value in self._dying[op]:
             values.pop(value, None)
         try:
-            made = kernel_of(op.kind)(self, op, *_emptied(operands))
+            return self.kernel(op, operands)
         except ScriptError:
             raise
         except ZeroDivision:
@@ -108,7 +111,17 @@ class Run:
             raise failure(ScriptRunError, f"no memory for {op.name}", op.place) from None
         except (ValueError, IndexError, OSError, OverflowError, ArithmeticError) as error:
             raise failure(ScriptRunError, _message(error), op.place) from error
-        return made if len(op.results) > 1 else (made,)
+
+    def kernel(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
+        """Run an operation; matrices come in, and go out, in the form that the plan says."""
+        if op.kind not in COMPRESSED:
+            operands[:] = [_dense(value) for value in operands]
+        made = kernel_of(op.kind)(self, op, *_emptied(operands))
+        results = made if len(op.results) > 1 else (made,)
+        if any(result.type.csr for result in op.results):
+            pairs = zip(op.results, results, strict=True)
+            return tuple(_csr(value) if result.type.csr else value for result, value in pairs)
+        return tuple(results)
 
     def operands(self, operands: Iterable[Value], values: Environment) -> list[Any]:
         """Return what operands hold."""
@@ -125,6 +138,18 @@ class Run:
             return self.block(function.block, values)
         finally:
             self._depth -= 1
+
+
+def _dense(value: Any) -> Any:
+    return value.toarray() if hasattr(value, "indptr") else value
+
+
+def _csr(value: Any) -> Any:
+    if hasattr(value, "indptr"):
+        return value
+    from freestone.lang.kernels.sparse import Csr
+
+    return Csr.of(value)
 
 
 def _emptied(operands: list[Any]) -> Iterable[Any]:

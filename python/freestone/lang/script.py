@@ -9,7 +9,9 @@ from typing import TextIO
 from freestone.errors.lang import ScriptSyntaxError
 from freestone.lang.parse.lexer import tokens
 from freestone.lang.parse.source import Source, failure
+from freestone.lang.passes import PASSES
 from freestone.lang.plan.builder import Builder
+from freestone.lang.plan.explaining import explain
 from freestone.lang.plan.graph import Program
 from freestone.lang.plan.search import Search
 from freestone.lang.running import Run
@@ -64,9 +66,14 @@ def _literal(name: str, text: str) -> tuple[Scalar, str]:
 def compile_source(
     source: Source, arguments: Arguments, settings: Settings, path: Path | None = None
 ) -> Program:
-    """Build a program from a script's text."""
+    """Build a program from a script's text, and improve it pass by pass."""
     builder = Builder(arguments, Search(settings.folders, settings.libraries))
-    return builder.build(source, path)
+    program = builder.build(source, path)
+    explain("built", program, settings)
+    for stage, change in PASSES:
+        change(program, settings)
+        explain(stage, program, settings)
+    return program
 
 
 def run_text(

@@ -38,8 +38,20 @@ impl Reduce {
     pub fn both<T: Number>(self, one: T, two: T) -> T {
         match self {
             Self::Sum => one.plus(two),
-            Self::Min => if two < one || two != two { two } else { one },
-            Self::Max => if two > one || two != two { two } else { one },
+            Self::Min => {
+                if two < one || two != two {
+                    two
+                } else {
+                    one
+                }
+            }
+            Self::Max => {
+                if two > one || two != two {
+                    two
+                } else {
+                    one
+                }
+            }
         }
     }
 }

@@ -206,7 +206,8 @@ mod tests {
         for layout in [Layout::Centralized, Layout::PerGroup, Layout::PerCpu] {
             for victims in ALL {
                 for shared_out in [false, true] {
-                    let queues = Queues::deal(layout, victims, &[0, 0, 1, 1], 103, shared_out, ones);
+                    let queues =
+                        Queues::deal(layout, victims, &[0, 0, 1, 1], 103, shared_out, ones);
                     let mut rows: Vec<u64> = Vec::new();
                     std::thread::scope(|scope| {
                         let taken: Vec<_> = (0..4)
