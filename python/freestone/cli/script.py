@@ -105,9 +105,7 @@ def run_script(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _compiled(
-    arguments: argparse.Namespace, settings: Settings
-) -> tuple[Program, float, float]:
+def _compiled(arguments: argparse.Namespace, settings: Settings) -> tuple[Program, float, float]:
     from freestone.lang.parse.source import Source
     from freestone.lang.script import compile_source, read_arguments
 

@@ -12,7 +12,7 @@ from freestone.lang.kernels import kernel_of
 from freestone.lang.parse.source import failure
 from freestone.lang.plan.graph import Block, Function, Op, Program, Value, outer_operands
 from freestone.lang.settings import Settings
-from freestone.lang.types.scalars import ZeroDivision
+from freestone.lang.types.scalars import DivisionError
 
 DEEPEST = 5000
 """How many calls of functions may be inside each other."""
@@ -85,10 +85,7 @@ class Run:
     def _op(self, op: Op, values: Environment) -> None:
         control = _CONTROL.get(op.kind)
         begin = time.perf_counter() if self.settings.statistics else 0.0
-        if control is not None:
-            results = control(self, op, values)
-        else:
-            results = self._kernel(op, values)
+        results = self._kernel(op, values) if control is None else control(self, op, values)
         if begin and control is None:
             total = self.times.setdefault(op, [0.0, 0])
             total[0] += time.perf_counter() - begin
@@ -105,7 +102,7 @@ class Run:
             return self.kernel(op, operands)
         except ScriptError:
             raise
-        except ZeroDivision:
+        except DivisionError:
             raise failure(ScriptRunError, "integers are divided by zero", op.place) from None
         except MemoryError:
             raise failure(ScriptRunError, f"no memory for {op.name}", op.place) from None

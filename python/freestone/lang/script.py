@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
@@ -18,6 +19,7 @@ from freestone.lang.running import Run
 from freestone.lang.settings import Settings
 from freestone.lang.types.scalars import Scalar
 
+MOST_FRAMES = 20_000
 Arguments = dict[str, tuple[Scalar, str]]
 
 
@@ -66,13 +68,28 @@ def _literal(name: str, text: str) -> tuple[Scalar, str]:
 def compile_source(
     source: Source, arguments: Arguments, settings: Settings, path: Path | None = None
 ) -> Program:
-    """Build a program from a script's text, and improve it pass by pass."""
+    """Build a program from a script's text, and improve it pass by pass.
+
+    Raises
+    ------
+    ScriptError
+        With the place of what is wrong.
+    """
     builder = Builder(arguments, Search(settings.folders, settings.libraries))
-    program = builder.build(source, path)
-    explain("built", program, settings)
-    for stage, change in PASSES:
-        change(program, settings)
-        explain(stage, program, settings)
+    limit = sys.getrecursionlimit()
+    # A sum of a thousand terms is a tree as deep; Python's own frames are on the heap.
+    sys.setrecursionlimit(max(limit, MOST_FRAMES))
+    try:
+        program = builder.build(source, path)
+        explain("built", program, settings)
+        for stage, change in PASSES:
+            change(program, settings)
+            explain(stage, program, settings)
+    except RecursionError:
+        problem = "this expression is too long; give a part of it a name"
+        raise failure(ScriptSyntaxError, problem, builder.place) from None
+    finally:
+        sys.setrecursionlimit(limit)
     return program
 
 

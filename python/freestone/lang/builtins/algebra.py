@@ -109,8 +109,9 @@ def ctable(emitter: Emitter, ys: Value, xs: Value, *rest: Value | None) -> Value
     if weight is None:
         weight = emitter.constant(1.0, "f64")
     # A negative count stands for one that the positions decide.
-    counts = [None if value.const is None or int(value.const) < 0 else int(value.const)
-        for value in given]
+    counts = [
+        None if value.const is None or int(value.const) < 0 else int(value.const) for value in given
+    ]
     shape = counts or [None, None]
     type = matrix(emitter.number(weight, "weight").cell, shape[0], shape[1])
     return emitter.emit("ctable", [ys, xs, weight, *given], type)

@@ -134,7 +134,27 @@ for _name in UNARY:
     _register_unary(_name)
 for _name in ("mod", "pow", "log", "min", "max", "concat"):
     _register_binary(_name)
-for _name in "Add Sub Mul Div Pow Mod Log Min Max And Or Xor Eq Neq Lt Le Gt Ge Concat".split():
+for _name in [
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Pow",
+    "Mod",
+    "Log",
+    "Min",
+    "Max",
+    "And",
+    "Or",
+    "Xor",
+    "Eq",
+    "Neq",
+    "Lt",
+    "Le",
+    "Gt",
+    "Ge",
+    "Concat",
+]:
     _register_outer(f"outer{_name}", _name.lower())
 
 

@@ -117,4 +117,4 @@ def count_of(emitter: Emitter, begin: object, end: object, step: object) -> int:
         emitter.fail(f"seq from {begin} to {end} by {step} has no end")
     if (last - first) * by < 0:
         emitter.fail(f"seq from {begin} to {end} by {step} goes the wrong way")
-    return int(math.floor((last - first) / by + 1e-10)) + 1
+    return math.floor((last - first) / by + 1e-10) + 1

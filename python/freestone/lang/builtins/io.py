@@ -73,9 +73,7 @@ def write(emitter: Emitter, arg: Value, file: Value) -> Value:
 
 
 @builtin("readCsv", "filename numRows numCols delimiter")
-def read_csv(
-    emitter: Emitter, file: Value, rows: Value, columns: Value, delimiter: Value
-) -> Value:
+def read_csv(emitter: Emitter, file: Value, rows: Value, columns: Value, delimiter: Value) -> Value:
     """Read numbers that are separated by a delimiter."""
     emitter.text(file, "filename")
     emitter.text(delimiter, "delimiter")

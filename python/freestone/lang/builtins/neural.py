@@ -37,13 +37,13 @@ def bias_add(emitter: Emitter, images: Value, bias: Value) -> Value:
     return emitter.emit("bias_add", [images, bias], type)
 
 
-IMAGE = "batch_size num_channels input_h input_w".split()
-CONV = [*IMAGE, *"filter_h filter_w stride_h stride_w pad_h pad_w".split()]
-POOL = [*IMAGE, *"pool_h pool_w stride_h stride_w pad_h pad_w".split()]
+IMAGE = ["batch_size", "num_channels", "input_h", "input_w"]
+CONV = [*IMAGE, *["filter_h", "filter_w", "stride_h", "stride_w", "pad_h", "pad_w"]]
+POOL = [*IMAGE, *["pool_h", "pool_w", "stride_h", "stride_w", "pad_h", "pad_w"]]
 FILTER = [
-    *"stride_h stride_w pad_h pad_w".split(),
+    *["stride_h", "stride_w", "pad_h", "pad_w"],
     *IMAGE,
-    *"filter_num filter_channels filter_h filter_w".split(),
+    *["filter_num", "filter_channels", "filter_h", "filter_w"],
 ]
 
 
@@ -51,7 +51,9 @@ def _sizes(emitter: Emitter, names: list[str], values: tuple[Value, ...]) -> lis
     return [emitter.size(value, name) for name, value in zip(names, values, strict=True)]
 
 
-def _outside(size: int | None, window: int | None, stride: int | None, pad: int | None) -> int | None:
+def _outside(
+    size: int | None, window: int | None, stride: int | None, pad: int | None
+) -> int | None:
     if size is None or window is None or stride is None or pad is None or stride == 0:
         return None
     return (size + 2 * pad - window) // stride + 1

@@ -16,13 +16,14 @@ def reshape(emitter: Emitter, arg: Value, rows: Value, columns: Value) -> Value:
     """Give the cells, row by row, another shape."""
     type = emitter.matrix(arg, "arg")
     goal = type.shaped(emitter.size(rows, "numRows"), emitter.size(columns, "numCols"))
-    if None not in (type.rows, type.columns, goal.rows, goal.columns):
-        assert type.rows is not None and type.columns is not None
-        assert goal.rows is not None and goal.columns is not None
-        emitter.equal(
-            type.rows * type.columns, goal.rows * goal.columns, "reshape keeps the number of cells"
-        )
+    have, want = cells_of(type), cells_of(goal)
+    emitter.equal(have, want, "reshape keeps the number of cells")
     return emitter.emit("reshape", [arg, rows, columns], goal)
+
+
+def cells_of(type: Type) -> int | None:
+    """Count the cells of a matrix, where its shape is known."""
+    return None if type.rows is None or type.columns is None else type.rows * type.columns
 
 
 @builtin("transpose t", "arg")

@@ -28,7 +28,7 @@ def _int_modulo(left: Array, right: Array) -> Array:
 
 def _check_divisor(right: Array) -> None:
     if np.any(np.equal(right, 0)):
-        raise scalars.ZeroDivision
+        raise scalars.DivisionError
 
 
 def _int_power(left: Array, right: Array) -> Array:

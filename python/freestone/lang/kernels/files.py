@@ -229,7 +229,9 @@ def write(run: Any, op: Op, value: Any, path: str) -> None:
     elif suffix == ".dbdf" and type.data == "matrix" and type.cell in DBDF_CELLS[:-1]:
         _write_dbdf(path, type, value)
     else:
-        raise ValueError(f"a {type} can't be written to {path}; there are .csv, and .dbdf for matrices")
+        raise ValueError(
+            f"a {type} can't be written to {path}; there are .csv, and .dbdf for matrices"
+        )
     _write_meta(path, type, value)
 
 
@@ -294,5 +296,3 @@ def open_file(run: Any, op: Op, path: str) -> str:
 
 def close(run: Any, op: Op, path: str) -> None:
     """Let go of a file; nothing is held between reads."""
-
-

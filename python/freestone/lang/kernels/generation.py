@@ -31,8 +31,7 @@ def fill(run: Any, op: Op, value: Any, rows: Any, columns: Any) -> Array:
 def literal(run: Any, op: Op, *items: Any) -> Array:
     """Make a matrix of scalars."""
     type = op.results[0].type
-    assert type.rows is not None and type.columns is not None
-    return np.array(items, DTYPES[type.cell]).reshape(type.rows, type.columns)
+    return np.array(items, DTYPES[type.cell]).reshape(type.rows or 1, type.columns or 1)
 
 
 def seq(run: Any, op: Op, begin: Any, end: Any, step: Any) -> Array:

@@ -38,7 +38,11 @@ def _images(value: Array, batch: int, channels: int, height: int, width: int) ->
 
 
 def _windows(
-    images: Array, window: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int], fill: float
+    images: Array,
+    window: tuple[int, int],
+    stride: tuple[int, int],
+    pad: tuple[int, int],
+    fill: float,
 ) -> Array:
     """Return a view of shape (batch, channels, out rows, out columns, *window)."""
     sides = ((0, 0), (0, 0), (pad[0], pad[0]), (pad[1], pad[1]))

@@ -29,7 +29,9 @@ def one_hot(run: Any, op: Op, value: Any, info: Any) -> Any:
     import numpy as np
 
     if info.shape != (1, value.shape[1]):
-        raise ValueError(f"oneHot of {value.shape[1]} columns needs a row of as many, not {info.shape}")
+        raise ValueError(
+            f"oneHot of {value.shape[1]} columns needs a row of as many, not {info.shape}"
+        )
     parts = []
     for column, width in zip(value.T, info[0].astype("i8").tolist(), strict=True):
         if width == -1:
@@ -84,7 +86,8 @@ def bin_(run: Any, op: Op, value: Any, count: Any, *ends: Any) -> Any:
         raise ValueError("bin needs at least one bin")
     width = (high - low) / int(count)
     with np.errstate(all="ignore"):
-        places = np.floor((cells - low) / width) if width else np.zeros_like(cells)
+        # A bin has its upper end, not its lower one; the first has both.
+        places = np.ceil((cells - low) / width) - 1 if width else np.zeros_like(cells)
     places = np.clip(places, 0, int(count) - 1)
     places[np.isnan(cells)] = np.nan
     with np.errstate(all="ignore"):

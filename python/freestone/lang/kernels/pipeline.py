@@ -14,7 +14,7 @@ import numpy as np
 from freestone._native import run_pipeline
 from freestone.lang.kernels.sparse import Csr
 from freestone.lang.plan.graph import Op, Value
-from freestone.lang.types.scalars import ZeroDivision
+from freestone.lang.types.scalars import DivisionError
 from freestone.lang.types.types import DTYPES
 
 Array = np.ndarray[Any, Any]
@@ -50,7 +50,7 @@ class Assembly:
     structure: Csr | None = None
 
 
-class Unsuitable(Exception):
+class UnsuitableError(Exception):
     """The engine can't run this; NumPy can."""
 
 
@@ -59,10 +59,10 @@ def pipeline(run: Any, op: Op, *operands: Any) -> tuple[Any, ...]:
     values = dict(zip(op.attrs["reads"], operands, strict=True))
     try:
         results = _engine(run, op, values)
-    except Unsuitable:
+    except UnsuitableError:
         results = _one_by_one(run, op, values)
     except ZeroDivisionError:
-        raise ZeroDivision from None
+        raise DivisionError from None
     return results if len(results) > 1 else results[0]
 
 
@@ -77,7 +77,7 @@ def _engine(run: Any, op: Op, values: dict[Value, Any]) -> tuple[Any, ...]:
     body = op.regions[0]
     rows, columns = _domain(body.ops, values)
     if rows == 0 or columns == 0:
-        raise Unsuitable
+        raise UnsuitableError
     made = Assembly(rows, columns)
     for inner in body.ops:
         if inner.kind not in ("agg_all", "agg_col"):
@@ -88,10 +88,14 @@ def _engine(run: Any, op: Op, values: dict[Value, Any]) -> tuple[Any, ...]:
         (rows, columns),
         made.inputs,
         None if made.structure is None else made.structure.addresses,
-        [(kind, name, code, *(_number(r, count) for r in sides))
-         for kind, name, code, *sides in made.instructions],
-        [(kind, name, _number(register, count), address)
-         for kind, name, register, address in outputs],
+        [
+            (kind, name, code, *(_number(r, count) for r in sides))
+            for kind, name, code, *sides in made.instructions
+        ],
+        [
+            (kind, name, _number(register, count), address)
+            for kind, name, register, address in outputs
+        ],
         run.settings,
     )
     found = iter(numbers)
@@ -117,7 +121,7 @@ def _domain(ops: list[Op], values: dict[Value, Any]) -> tuple[int, int]:
         left = sides[0]
         if op.kind == "matmul":
             if left[1] != sides[1][0]:
-                raise Unsuitable
+                raise UnsuitableError
             sides, result = sides[:1], (left[0], 1)
         elif op.kind == "agg_row":
             result = (left[0], 1)
@@ -135,7 +139,7 @@ def _domain(ops: list[Op], values: dict[Value, Any]) -> tuple[int, int]:
                 domain = side[0], max(side[1], domain[1])
     for shape in shapes.values():
         if shape[0] not in (1, domain[0]):
-            raise Unsuitable
+            raise UnsuitableError
     return domain
 
 
@@ -143,13 +147,13 @@ def _check(left: tuple[int, int], right: tuple[int, int]) -> None:
     row = right == (1, left[1])
     column = right == (left[0], 1)
     if left != right and not row and not column:
-        raise Unsuitable
+        raise UnsuitableError
 
 
 def _instruction(made: Assembly, op: Op, values: dict[Value, Any]) -> None:
     result = op.results[0]
     if op.kind in ("matmul", "agg_row") and made.columns == 1:
-        raise Unsuitable
+        raise UnsuitableError
     if op.kind == "matmul":
         left = _side(made, op.operands[0], values, result.type.cell)
         right = _vector(made, op.operands[1], values, result.type.cell)
@@ -181,7 +185,7 @@ def _append(made: Assembly, kind: str, name: str, cell: str, one: Any, two: Any)
 
 def _code(cell: str) -> int:
     if cell not in CODES:
-        raise Unsuitable
+        raise UnsuitableError
     return CODES[cell]
 
 
@@ -228,13 +232,13 @@ def _matrix(made: Assembly, operand: Value, value: Any) -> Any:
         if made.structure is None:
             made.structure = value
         if not made.structure.same_places(value):
-            raise Unsuitable
+            raise UnsuitableError
         cells, form = value.cells, "sparse"
     else:
         cells, form = np.ascontiguousarray(value), _form(made, value.shape)
     code = _code(operand.type.cell)
     if cells.dtype != DTYPES[operand.type.cell]:
-        raise Unsuitable
+        raise UnsuitableError
     item = (code, form, cells.ctypes.data, 0.0, 0)
     made.keys[key] = _input(made, item, cells)
     return made.keys[key]
@@ -247,17 +251,17 @@ def _form(made: Assembly, shape: tuple[int, ...]) -> str:
         return "full"
     if shape == (1, made.columns):
         return "row"
-    raise Unsuitable
+    raise UnsuitableError
 
 
 def _vector(made: Assembly, operand: Value, values: dict[Value, Any], cell: str) -> int:
     from freestone.lang.kernels.elementwise import converted
 
     if operand in made.registers:
-        raise Unsuitable
+        raise UnsuitableError
     value = np.ascontiguousarray(converted(values[operand], cell)).ravel()
     if value.shape != (made.columns,):
-        raise Unsuitable
+        raise UnsuitableError
     return _input(made, (_code(cell), "row", value.ctypes.data, 0.0, 0), value)
 
 
@@ -273,21 +277,21 @@ def _outputs(
         if op.kind in ("agg_all", "agg_col"):
             register = made.registers.get(op.operands[0])
             if register is None:
-                raise Unsuitable
+                raise UnsuitableError
             name = op.attrs["name"]
             if op.kind == "agg_all":
                 outputs.append(("reduce", name, register, 0))
                 takers.append(None)
                 continue
             if _class_of(made, register) == "column" and made.columns != 1:
-                raise Unsuitable
+                raise UnsuitableError
             array = np.empty((1, made.columns), dtype)
             outputs.append(("column_reduce", name, register, array.ctypes.data))
             takers.append(array)
             continue
         register = made.registers[value]
         if not isinstance(register, tuple):
-            raise Unsuitable
+            raise UnsuitableError
         if register not in stored:
             stored[register] = _target(made, value, op, dtype)
             target = stored[register]

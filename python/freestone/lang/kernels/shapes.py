@@ -99,9 +99,7 @@ def position(value: Any, length: int, what: str) -> int:
     return at + length if at < 0 else at
 
 
-def _sides(
-    op: Op, shape: tuple[int, int], values: tuple[Any, ...]
-) -> list[slice | Array]:
+def _sides(op: Op, shape: tuple[int, int], values: tuple[Any, ...]) -> list[slice | Array]:
     sides: list[slice | Array] = []
     rest = list(values)
     for kind, length, what in zip(op.attrs["kinds"], shape, ("row", "column"), strict=True):

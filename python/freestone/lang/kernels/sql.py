@@ -45,9 +45,7 @@ def result_schema(query: str, views: dict[str, Type]) -> tuple[tuple[str, str], 
     """
     connection = _connection()
     for name, type in views.items():
-        columns = ", ".join(
-            f"{_quoted(label)} {NAMES[cell]}" for label, cell in type.schema or ()
-        )
+        columns = ", ".join(f"{_quoted(label)} {NAMES[cell]}" for label, cell in type.schema or ())
         connection.execute(f"CREATE TABLE {_quoted(name)} ({columns})")
     found = _executed(connection, query)
     labels = _labels(query, [column[0] for column in found.description], views)

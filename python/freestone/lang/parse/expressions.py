@@ -94,7 +94,11 @@ def _filter(cursor: Cursor, operand: Expression) -> tree.Filter:
     rows = None if cursor.ahead(",") else expression(cursor)
     cursor.expect(",", "between the rows and the columns of a filter; write x[[rows, columns]]")
     columns = None if cursor.ahead("]]") else expression(cursor)
-    cursor.expect("]]", "after a filter; a list of positions needs a blank: x[ [1, 2], ]")
+    why = "after a filter; a list of positions needs a blank: x[ [1, 2], ]"
+    if not cursor.take("]]"):
+        # A list that ends right before the filter takes the first of three brackets for both.
+        cursor.expect("]", why)
+        cursor.expect("]", why)
     return tree.Filter(place, operand, rows, columns)
 
 

@@ -10,11 +10,39 @@ from freestone.errors.lang import ScriptSyntaxError
 from freestone.lang.parse.source import Place, Source, failure
 
 KEYWORDS = frozenset(
-    "if else while do for in true false as def return import "
-    "matrix scalar frame f64 f32 si64 si32 si8 ui64 ui32 ui8 str bool "
-    "nan nanf inf inff".split()
+    [
+        "if",
+        "else",
+        "while",
+        "do",
+        "for",
+        "in",
+        "true",
+        "false",
+        "as",
+        "def",
+        "return",
+        "import",
+        "matrix",
+        "scalar",
+        "frame",
+        "f64",
+        "f32",
+        "si64",
+        "si32",
+        "si8",
+        "ui64",
+        "ui32",
+        "ui8",
+        "str",
+        "bool",
+        "nan",
+        "nanf",
+        "inf",
+        "inff",
+    ]
 )
-VALUE_WORDS = frozenset("f64 f32 si64 si32 si8 ui64 ui32 ui8 str bool".split())
+VALUE_WORDS = frozenset(["f64", "f32", "si64", "si32", "si8", "ui64", "ui32", "ui8", "str", "bool"])
 
 _DIGITS = r"(?:0|[1-9](?:[_']?[0-9])*)"
 _TOKEN = re.compile(

@@ -86,9 +86,7 @@ def _shape(op: Op) -> tuple[int | None, int | None]:
     return sides[0].rows, max((s.columns for s in sides if s.columns is not None), default=None)
 
 
-def _joined(
-    op: Op, makers: dict[Value, Op], groups: dict[Op, Group], block: Block
-) -> Group:
+def _joined(op: Op, makers: dict[Value, Op], groups: dict[Op, Group], block: Block) -> Group:
     for operand in op.operands:
         maker = makers.get(operand)
         group = None if maker is None else groups.get(maker)

@@ -6,7 +6,9 @@ from freestone.lang.plan.graph import Block, Op, Program, nested
 from freestone.lang.settings import Settings
 from freestone.lang.types.types import is_float
 
-HARMLESS = frozenset({"unary", "transpose", "cast", "fill", "literal", "syrk", "agg_row", "agg_col"})
+HARMLESS = frozenset(
+    {"unary", "transpose", "cast", "fill", "literal", "syrk", "agg_row", "agg_col"}
+)
 """Operations that can't fail once their shapes are known: a loop may never run them."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,28 +10,18 @@ from freestone.lang.parse import tree
 from freestone.lang.parse.parser import parse
 from freestone.lang.parse.source import Source
 from freestone.lang.parse.tree import Statement
-from freestone.lang.plan.expressions import Expressions
-from freestone.lang.plan.graph import Block, Function, Op, Program, Value
+from freestone.lang.plan.functions import Defined, Functions
+from freestone.lang.plan.graph import Block, Op, Program, Value
 from freestone.lang.plan.scope import Scope
-from freestone.lang.plan.search import Search, alias_of
+from freestone.lang.plan.search import Search
 from freestone.lang.types.scalars import Scalar
-from freestone.lang.types.types import NOTHING, Type, joined, matrix, scalar
+from freestone.lang.types.types import Type, matrix, scalar
 
 MOST_ROUNDS = 4
 """How often a loop is built anew until the types of its variables settle."""
 
 
-@dataclass(eq=False)
-class Defined:
-    """A function as a script defines it, and what it has been built for."""
-
-    node: tree.Define
-    functions: dict[str, Defined]
-    recursive: bool
-    built: dict[Any, Function] = field(default_factory=dict)
-
-
-class Builder(Expressions):
+class Builder(Functions):
     """Builds a program.
 
     Parameters
@@ -45,12 +34,8 @@ class Builder(Expressions):
 
     def __init__(self, arguments: dict[str, tuple[Scalar, str]], search: Search) -> None:
         super().__init__(arguments)
-        self.functions: dict[str, Defined] = {}
-        self.program = Program(self.block)
         self._search = search
         self._open: list[Path] = []
-        self._active: list[tuple[Function, Any]] = []
-        self._in_function = False
 
     def build(self, source: Source, path: Path | None = None) -> Program:
         """Build a script."""
@@ -68,15 +53,7 @@ class Builder(Expressions):
             if not isinstance(statement, tree.Define):
                 self.statement(statement)
 
-    # -- names ---------------------------------------------------------------------------
-
-    def knows(self, name: str) -> bool:
-        """Tell whether the script defines a function."""
-        return name in self.functions
-
-    def function_names(self) -> list[str]:
-        """Return the names of the functions that the script defines."""
-        return list(self.functions)
+    # -- statements ----------------------------------------------------------------------
 
     def _define(self, node: tree.Define) -> None:
         self.place = node.place
@@ -86,10 +63,7 @@ class Builder(Expressions):
         for index, name in enumerate(names):
             if name in names[:index]:
                 self.refuse(f"{node.name} has two parameters {name!r}")
-        recursive = node.name in _called(node.body)
-        self.functions[node.name] = Defined(node, self.functions, recursive)
-
-    # -- statements ----------------------------------------------------------------------
+        self.functions[node.name] = Defined(node, self.functions)
 
     def statement(self, node: Statement) -> list[Value] | None:
         """Build a statement.
@@ -103,7 +77,7 @@ class Builder(Expressions):
         build: dict[type, Callable[[Any], list[Value] | None]] = {
             tree.Evaluate: self._evaluate,
             tree.Assign: self._assign,
-            tree.Block: self._block,
+            tree.Block: self.block_statement,
             tree.If: self._if,
             tree.While: self._while,
             tree.For: self._for,
@@ -146,12 +120,14 @@ class Builder(Expressions):
             value = self.emit("to_matrix", [value], matrix(value.type.cell, 1, 1))
         part = self.matrix(value, "what is assigned to a part of a matrix")
         if part.cell != type.cell:
-            self.fail(f"{target.name} holds {type.cell}, not {part.cell}; write as.{type.cell}(...)")
+            self.fail(
+                f"{target.name} holds {type.cell}, not {part.cell}; write as.{type.cell}(...)"
+            )
         self.equal(counts[0], part.rows, "the part assigned to and its value differ in rows")
         self.equal(counts[1], part.columns, "the part assigned to and its value differ in columns")
         return self.emit("insert", [whole, value, *sides], type, kinds=kinds)
 
-    def _block(self, node: tree.Block) -> list[Value] | None:
+    def block_statement(self, node: tree.Block) -> list[Value] | None:
         self.scope = Scope(self.scope)
         result = None
         for statement in node.statements:
@@ -164,7 +140,7 @@ class Builder(Expressions):
         return result
 
     def _return(self, node: tree.Return) -> list[Value]:
-        if not self._in_function:
+        if not self.in_function:
             self.refuse("only a function can return")
         return [self.value(value) for value in node.values]
 
@@ -322,7 +298,9 @@ class Builder(Expressions):
             if wider == types:
                 break
             types = wider
-        op = Op("for" if kind == "for" else "while", [*operands, *inits], [], {}, node.place, regions)
+        op = Op(
+            "for" if kind == "for" else "while", [*operands, *inits], [], {}, node.place, regions
+        )
         op.attrs = {"test_first": kind == "while"} if kind != "for" else {"ends": len(operands)}
         op.results = [Value(type, op) for type in types]
         outer.ops.append(op)
@@ -366,139 +344,10 @@ class Builder(Expressions):
         assert value is not None
         return value
 
-    # -- functions -----------------------------------------------------------------------
-
-    def call_function(
-        self, node: tree.Call, arguments: list[Value], keywords: dict[str, Value]
-    ) -> list[Value]:
-        """Build a call of a function that the script defines."""
-        defined = self.functions[node.name]
-        values = self._bound(defined.node, arguments, keywords)
-        function = self._specialised(defined, values)
-        self.place = node.place
-        types = function.results
-        if types is None:
-            self.fail(
-                f"what {defined.node.name} returns is needed before it is known: "
-                "declare its results, def f(x) -> f64 { ... }"
-            )
-        if not types:
-            return self.emit_all("call", values, [NOTHING], function=function)
-        return self.emit_all("call", values, types, function=function)
-
-    def _bound(
-        self, node: tree.Define, arguments: list[Value], keywords: dict[str, Value]
-    ) -> list[Value]:
-        names = [parameter.name for parameter in node.parameters]
-        if len(arguments) > len(names):
-            self.refuse(f"{node.name} takes {len(names)} arguments, not {len(arguments)}")
-        bound = dict(zip(names, arguments, strict=False))
-        for word, value in keywords.items():
-            if word in bound:
-                self.refuse(f"argument {word!r} of {node.name} is given twice")
-            if word not in names:
-                self.refuse(f"{node.name} has no parameter {word!r}; it has {', '.join(names)}")
-            bound[word] = value
-        missing = [name for name in names if name not in bound]
-        if missing:
-            self.refuse(f"{node.name} needs {', '.join(missing)}")
-        return [
-            self.fitted(bound[parameter.name], parameter.type, f"argument {parameter.name!r}")
-            for parameter in node.parameters
-        ]
-
-    def fitted(self, value: Value, word: tree.TypeWord | None, what: str) -> Value:
-        """Check a value against a declared type; the cells of numbers are cast."""
-        if word is None:
-            return value
-        if value.type.data != word.data_type:
-            wanted = word.value_type if word.data_type == "scalar" else word.data_type
-            self.fail(f"{what} has to be a {wanted}, not a {value.type}")
-        if word.value_type is None or value.type.cell == word.value_type:
-            return value
-        if "str" in (word.value_type, value.type.cell):
-            self.fail(f"{what} has to be of {word.value_type}, not of {value.type.cell}")
-        return self.cast(value, word.value_type)
-
-    def _specialised(self, defined: Defined, values: list[Value]) -> Function:
-        consts = () if defined.recursive else tuple((type(v.const), v.const) for v in values)
-        types = tuple(value.type for value in values)
-        if defined.recursive:
-            types = tuple(_shapeless(type) for type in types)
-        key = (types, consts)
-        if key not in defined.built:
-            self._build_function(defined, key, types, values)
-        return defined.built[key]
-
-    def _build_function(
-        self, defined: Defined, key: Any, types: Iterable[Type], values: list[Value]
-    ) -> None:
-        node = defined.node
-        block = Block([Value(type) for type in types])
-        declared = None
-        if node.results is not None:
-            declared = [_declared(word) for word in node.results]
-        function = Function(node.name, block, declared)
-        defined.built[key] = function
-        self.program.functions.append(function)
-        if not defined.recursive:
-            for inner, value in zip(block.args, values, strict=True):
-                inner.const = value.const
-        kept = self.block, self.scope, self.functions, self._in_function, self.place
-        self.block, self.scope = block, Scope()
-        self.functions, self._in_function = defined.functions, True
-        names = (parameter.name for parameter in node.parameters)
-        self.scope.variables = dict(zip(names, block.args, strict=True))
-        self._active.append((function, node))
-        results = self._block(node.body) or []
-        self._active.pop()
-        block.outs = self._results(node, results)
-        function.results = [value.type for value in block.outs]
-        if declared is not None and defined.recursive:
-            function.results = declared
-        self.block, self.scope, self.functions, self._in_function, self.place = kept
-
-    def _results(self, node: tree.Define, results: list[Value]) -> list[Value]:
-        self.place = node.place
-        if node.results is None:
-            if len(results) > 1:
-                self.refuse(f"{node.name} returns {len(results)} values: declare their types")
-            return results
-        if len(results) != len(node.results):
-            self.fail(f"{node.name} returns {len(results)} values, not {len(node.results)}")
-        return [
-            self.fitted(value, word, f"a result of {node.name}")
-            for value, word in zip(results, node.results, strict=True)
-        ]
-
-    def mapped(self, node: tree.Call) -> Value:
-        """Build ``map(x, function)``."""
-        self.place = node.place
-        if len(node.arguments) != 2 or not isinstance(node.arguments[1], tree.Name):
-            self.refuse("map takes a matrix and the name of a function: map(x, f)")
-        arg = self.value(node.arguments[0])
-        name = node.arguments[1].name
-        self.place = node.place
-        if name not in self.functions:
-            self.refuse(f"there is no function {name!r} in this script")
-        type = self.matrix(arg, "arg")
-        element = Value(scalar(type.cell))
-        values = self._bound(self.functions[name].node, [element], {})
-        if values[0] is not element:
-            self.fail(f"{name} takes another type than the {type.cell} of the matrix")
-        function = self._specialised(self.functions[name], values)
-        self.place = node.place
-        if function.results is None or len(function.results) != 1:
-            self.fail(f"{name} has to return one scalar")
-        if function.results[0].data != "scalar":
-            self.fail(f"{name} has to return a scalar, not a {function.results[0]}")
-        result = type.of(function.results[0].cell)
-        return self.emit("map", [arg], result, function=function)
-
     # -- imports -------------------------------------------------------------------------
 
     def _import(self, node: tree.Import) -> None:
-        if self._in_function or self.scope.around is not None:
+        if self.in_function or self.scope.around is not None:
             self.refuse("scripts are imported at the top level only")
         for path, alias in self._search.resolve(self, node, self._open[-1].parent):
             if path in self._open:
@@ -524,14 +373,6 @@ class Builder(Expressions):
         return variables, functions
 
 
-def _declared(word: tree.TypeWord) -> Type:
-    return Type(word.data_type, word.value_type or "")
-
-
-def _shapeless(type: Type) -> Type:
-    return Type(type.data, type.cell, schema=type.schema, csr=type.csr)
-
-
 def _assigned(node: Any) -> Iterable[str]:
     if isinstance(node, tree.Assign):
         yield from (target.name for target in node.targets)
@@ -543,23 +384,3 @@ def _assigned(node: Any) -> Iterable[str]:
         yield from _assigned(node.otherwise)
     elif isinstance(node, tree.While | tree.For):
         yield from _assigned(node.body)
-
-
-def _called(node: Any) -> set[str]:
-    if isinstance(node, list):
-        return set().union(*map(_called, node))
-    if isinstance(node, dict):
-        return _called(list(node.values()))
-    if not isinstance(node, tree.Node):
-        return set()
-    found = {node.name} if isinstance(node, tree.Call) else set()
-    for name in _slots(node):
-        found |= _called(getattr(node, name))
-    return found
-
-
-def _slots(node: tree.Node) -> Iterable[str]:
-    return (name for name in node.__dataclass_fields__ if name != "place")
-
-
-__all__ = ["Builder", "alias_of", "joined"]

@@ -147,7 +147,7 @@ def _folded(op: Op) -> Scalar | None:
         if op.kind == "cast" and not isinstance(values[0], str):
             folded: Scalar = scalars.wrapped(result.cell, values[0])
             return folded
-    except scalars.ZeroDivision:
+    except scalars.DivisionError:
         # Perhaps it never runs; if it does, the error comes then.
         return None
     return None

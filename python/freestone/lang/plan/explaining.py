@@ -61,7 +61,9 @@ def _named(values: list[Value], names: dict[Value, str]) -> str:
 
 
 def _read(values: list[Value], names: dict[Value, str]) -> str:
-    return " ".join(_constant(value) if value.const is not None else names[value] for value in values)
+    return " ".join(
+        _constant(value) if value.const is not None else names[value] for value in values
+    )
 
 
 def _constant(value: Value) -> str:

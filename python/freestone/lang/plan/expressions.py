@@ -282,9 +282,7 @@ class Expressions(Emitter):
         if not -count <= at < count:
             self.fail(f"position {at} is outside of 0 to {count - 1}")
 
-    def _range(
-        self, side: tree.Range, count: int | None
-    ) -> tuple[str, list[Value], int | None]:
+    def _range(self, side: tree.Range, count: int | None) -> tuple[str, list[Value], int | None]:
         zero = self.constant(0, "si64")
         begin = zero if side.begin is None else self.value(side.begin)
         self.number(begin, "the begin of a range")

@@ -11,8 +11,23 @@ from freestone.lang.types.scalars import Scalar
 from freestone.lang.types.types import Type
 
 EFFECTS = frozenset(
-    "print stop write now call if while for register_view close open_file save_result "
-    "start_profiling stop_profiling read_csv_file".split()
+    [
+        "print",
+        "stop",
+        "write",
+        "now",
+        "call",
+        "if",
+        "while",
+        "for",
+        "register_view",
+        "close",
+        "open_file",
+        "save_result",
+        "start_profiling",
+        "stop_profiling",
+        "read_csv_file",
+    ]
 )
 """Operations that are never dropped, shared or moved."""
 

@@ -20,7 +20,7 @@ INVALID = -math.nan
 """What x86 makes of 0/0: it prints as -nan."""
 
 
-class ZeroDivision(ArithmeticError):
+class DivisionError(ArithmeticError):
     """An integer is divided by zero."""
 
 
@@ -110,7 +110,7 @@ def _divide(left: Any, right: Any) -> Any:
             return INVALID
         return math.copysign(math.inf, left) * math.copysign(1, right)
     if right == 0:
-        raise ZeroDivision
+        raise DivisionError
     quotient = abs(left) // abs(right)
     return quotient if (left < 0) == (right < 0) else -quotient
 
@@ -121,7 +121,7 @@ def _modulo(left: Any, right: Any) -> Any:
             return left + right if math.isnan(left) or math.isnan(right) else INVALID
         return math.fmod(left, right)
     if right == 0:
-        raise ZeroDivision
+        raise DivisionError
     rest = abs(left) % abs(right)
     return -rest if left < 0 else rest
 
@@ -220,7 +220,6 @@ def _odd_overflow(compute: Callable[[float], float]) -> Callable[[Any], float]:
     return signed
 
 
-
 UNARY: dict[str, Callable[[Any], Any]] = {
     "minus": lambda value: -value,
     "abs": abs,
@@ -260,7 +259,7 @@ def binary(name: str, cell: str, left: Scalar, right: Scalar, result: str) -> Sc
 
     Raises
     ------
-    ZeroDivision
+    DivisionError
         If integers are divided by zero.
     """
     value: Scalar = wrapped(result, BINARY[name](wrapped(cell, left), wrapped(cell, right)))
