@@ -54,6 +54,9 @@ EXAMPLES: list[FreestoneError] = [
     errors.InTaskError("drain was called inside of a task; only the program can wait for all"),
     errors.EventTimeoutError("after 1s there was still no 'e' from any rank; is it fired?"),
     errors.LockNotHeldError("lock 'a' is not held by this task; unlock what was locked, once"),
+    errors.ScriptSyntaxError("expected ';'; s.daph:1:2", problem="expected ';'", line=1),
+    errors.ScriptCompileError("shapes differ; s.daph:1:2", problem="shapes differ", line=1),
+    errors.ScriptStoppedError("system stopped: s.daph:1:2", problem="system stopped", line=1),
     errors.TransportError("rank 1 sent 7 bytes of no meaning; do all ranks run this version?"),
     errors.SamplesMissingError(
         file="uproot-Zmumu.root", package="scikit-hep-testdata==0.3.12", problem="is not installed"
@@ -89,7 +92,8 @@ def test_slugs_are_unique_and_never_change() -> None:
         "events file file-changed file-missing file-unreadable foreign-future function-load "
         "in-task input-lost input-unknown irreproducible join lock-not-held missing-key "
         "not-associative not-serializable packages-missing rank-failed rank-lost run-over "
-        "run-stuck samples-missing storage-full task task-cancelled task-killed task-raised "
+        "run-stuck samples-missing script script-compile script-run script-stopped script-syntax "
+        "storage-full task task-cancelled task-killed task-raised "
         "task-timeout transport unschedulable usage wait-timeout worker-absent worker-lost"
     )
     assert " ".join(slugs) == known

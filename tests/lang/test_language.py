@@ -135,8 +135,8 @@ def test_a_matrix_prints_as_the_specification_says(expression: str, expected: st
             "120\n",
         ),
         (
-            "def even(n: si64) -> bool { if (n == 0) { return true; } else { return odd(n - 1); } } "
-            "def odd(n: si64) -> bool { if (n == 0) { return false; } else { return even(n - 1); } } "
+            "def even(n: si64) -> bool { if (n == 0) { return true; } else { return odd(n-1); } } "
+            "def odd(n: si64) -> bool { if (n == 0) { return false; } else { return even(n-1); } } "
             "print(even(7));",
             "0\n",
         ),

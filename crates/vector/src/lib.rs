@@ -6,6 +6,18 @@
 //! intermediate matrix is ever stored. What is reduced is kept for each task or worker and merged
 //! at the end.
 
+// Loops have to be inlined where they are compiled for wider vectors, and are over positions where
+// several slices go together. One macro converts between all pairs of types, some of them lossless.
+// A plain comparison is what the language defines.
+#![allow(
+    clippy::inline_always,
+    clippy::needless_range_loop,
+    clippy::cast_lossless,
+    clippy::cast_possible_wrap,
+    clippy::float_cmp,
+    clippy::return_self_not_must_use
+)]
+
 pub mod cell;
 pub mod error;
 pub mod kernels;

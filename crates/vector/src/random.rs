@@ -199,7 +199,7 @@ fn shuffle(items: &mut [i64], twister: &mut Twister) {
         return;
     }
     let mut at = 1;
-    if count % 2 == 0 {
+    if count.is_multiple_of(2) {
         items.swap(1, twister.whole(0, 1) as usize);
         at = 2;
     }

@@ -69,6 +69,10 @@ _ABSENT = {
     "debug-mt": "use --explain=fusion",
 }
 
+_ABSENT_VALUES = frozenset(
+    {"dist_backend", "max-distr-chunk-size", "hdfs-ip", "hdfs-username", "kernel-ext", "libdir"}
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Describe the options of scripts in DaphneDSL."""
@@ -78,7 +82,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, (form, text) in _VALUES.items():
         group.add_argument(f"--{name}", metavar=form, help=text, dest=_field(name))
     for name in _ABSENT:
-        group.add_argument(f"--{name}", nargs="?", const="", help=argparse.SUPPRESS)
+        form = (
+            {"metavar": "X"} if name in _ABSENT_VALUES else {"action": "store_const", "const": ""}
+        )
+        group.add_argument(f"--{name}", help=argparse.SUPPRESS, **form)  # type: ignore[arg-type]
 
 
 def run_script(arguments: argparse.Namespace) -> int:

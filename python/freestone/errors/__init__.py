@@ -48,6 +48,11 @@
     │   ├── EventTimeoutError (TimeoutError)    no event, or no room for one, in time
     │   ├── LockNotHeldError (RuntimeError)     a task lets go of a lock that it does not have
     │   └── TransportError (OSError)            events can't be sent or received
+    ├── ScriptError                         a script in DaphneDSL, or lazy arrays
+    │   ├── ScriptSyntaxError (ValueError)      it can't be read, or a name is not known
+    │   ├── ScriptCompileError (TypeError)      types or shapes do not fit
+    │   └── ScriptRunError (RuntimeError)       it failed while it ran
+    │       └── ScriptStoppedError                  it called stop()
     └── DemoError                           the main job, `freestone demo`
         ├── SamplesMissingError (FileNotFoundError)  the measured events are not installed
         ├── PackagesMissingError (ImportError)  packages that only it needs are not installed
@@ -102,6 +107,13 @@ from freestone.errors.events import (
     RunOverError,
     RunStuckError,
     TransportError,
+)
+from freestone.errors.lang import (
+    ScriptCompileError,
+    ScriptError,
+    ScriptRunError,
+    ScriptStoppedError,
+    ScriptSyntaxError,
 )
 from freestone.errors.task import (
     FunctionLoadError,
@@ -167,6 +179,11 @@ __all__ = [
     "RunOverError",
     "RunStuckError",
     "SamplesMissingError",
+    "ScriptCompileError",
+    "ScriptError",
+    "ScriptRunError",
+    "ScriptStoppedError",
+    "ScriptSyntaxError",
     "StorageFullError",
     "TaskCancelledError",
     "TaskError",

@@ -17,7 +17,6 @@ use freestone_vector::queues::{Layout, Victims};
 use freestone_vector::{Error, with_cell};
 use pyo3::exceptions::{PyValueError, PyZeroDivisionError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 
 type RawInput = (u8, String, Option<usize>, f64, i64);
 type RawInstruction = (String, String, u8, usize, usize);
@@ -89,10 +88,10 @@ fn output_of((kind, name, register, address): RawOutput) -> PyResult<Output> {
 
 /// How a pipeline is run, by the names of the command line.
 #[derive(FromPyObject)]
-pub struct RawOptions<'py> {
-    partitioning: Bound<'py, PyString>,
-    queue_layout: Bound<'py, PyString>,
-    victim_selection: Bound<'py, PyString>,
+pub struct RawOptions {
+    partitioning: String,
+    queue_layout: String,
+    victim_selection: String,
     num_threads: usize,
     grain_size: u64,
     batch_bytes: usize,
@@ -101,15 +100,14 @@ pub struct RawOptions<'py> {
     hyperthreading: bool,
 }
 
-impl RawOptions<'_> {
+impl RawOptions {
     fn read(&self) -> PyResult<Options> {
-        let scheme = self.partitioning.to_cow()?;
-        let layout = self.queue_layout.to_cow()?;
-        let victims = self.victim_selection.to_cow()?;
+        let (layout, victims) = (&self.queue_layout, &self.victim_selection);
+        let scheme = Scheme::from_str(&self.partitioning);
         Ok(Options {
-            scheme: Scheme::from_str(&scheme).map_err(|name| unknown("scheme", &name))?,
-            layout: Layout::named(&layout).ok_or_else(|| unknown("layout", &layout))?,
-            victims: Victims::named(&victims).ok_or_else(|| unknown("order", &victims))?,
+            scheme: scheme.map_err(|name| unknown("scheme", &name))?,
+            layout: Layout::named(layout).ok_or_else(|| unknown("layout", layout))?,
+            victims: Victims::named(victims).ok_or_else(|| unknown("order", victims))?,
             workers: self.num_threads,
             grain: self.grain_size,
             batch_bytes: self.batch_bytes,
@@ -125,6 +123,7 @@ impl RawOptions<'_> {
 /// All addresses have to be those of arrays as large as the shape says, which nobody changes
 /// meanwhile.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as functions for Python take their arguments
 pub fn run_pipeline(
     py: Python<'_>,
     shape: (usize, usize),
@@ -132,7 +131,7 @@ pub fn run_pipeline(
     structure: Option<(usize, usize)>,
     instructions: Vec<RawInstruction>,
     outputs: Vec<RawOutput>,
-    options: RawOptions<'_>,
+    options: RawOptions,
 ) -> PyResult<Vec<Py<PyAny>>> {
     let pipeline = Pipeline {
         rows: shape.0,
@@ -146,9 +145,8 @@ pub fn run_pipeline(
         outputs: outputs.into_iter().map(output_of).collect::<PyResult<_>>()?,
     };
     let options = options.read()?;
-    // The pointers are of arrays that Python holds, so they may go to where it is not held.
-    let pipeline = std::panic::AssertUnwindSafe(&pipeline);
-    let found = py.detach(move || run(*pipeline, &options));
+    let (pipeline, options) = (&pipeline, &options);
+    let found = py.detach(|| run(pipeline, options));
     let numbers = found.map_err(|error| match error {
         Error::DivisionByZero => PyZeroDivisionError::new_err(error.to_string()),
         Error::Malformed(_) => PyValueError::new_err(error.to_string()),

@@ -5,28 +5,17 @@ use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-fn cells<'a, T: Element>(py: Python<'a>, buffer: &'a PyBuffer<T>) -> PyResult<&'a mut [T]> {
-    let found = buffer.as_mut_slice(py);
-    let cells =
-        found.ok_or_else(|| PyValueError::new_err("the array has gaps, or is read-only"))?;
-    // SAFETY: the array was made for this call, and nobody else has it yet.
-    Ok(unsafe { std::slice::from_raw_parts_mut(cells.as_ptr().cast_mut().cast(), cells.len()) })
-}
-
-fn filled<'py, T: Element + Drawn + FromPyObjectOwned<'py>>(
-    out: &Bound<'py, PyAny>,
-    (low, high): (&Bound<'py, PyAny>, &Bound<'py, PyAny>),
+fn filled<T: Element + Drawn>(
+    out: &Bound<'_, PyAny>,
+    low: T,
+    high: T,
     sparsity: f64,
     seed: i64,
-) -> PyResult<bool> {
-    let Ok(buffer) = PyBuffer::<T>::get(out) else {
-        return Ok(false);
-    };
-    let convert = |value: &Bound<'py, PyAny>| {
-        value.extract::<T>().map_err(|_| PyValueError::new_err("min or max is no such number"))
-    };
-    fill(cells(out.py(), &buffer)?, convert(low)?, convert(high)?, sparsity, seed);
-    Ok(true)
+) -> PyResult<()> {
+    let buffer = PyBuffer::<T>::get(out)?;
+    let mut cells = vec![T::NOTHING; buffer.item_count()];
+    out.py().detach(|| fill(&mut cells, low, high, sparsity, seed));
+    buffer.copy_from_slice(out.py(), &cells)
 }
 
 /// Fills an array of float64, float32 or int64 with random numbers.
@@ -38,12 +27,14 @@ pub fn rand_dense(
     sparsity: f64,
     seed: i64,
 ) -> PyResult<()> {
-    let ends = (low, high);
-    if filled::<f64>(out, ends, sparsity, seed)?
-        || filled::<f32>(out, ends, sparsity, seed)?
-        || filled::<i64>(out, ends, sparsity, seed)?
-    {
-        return Ok(());
+    if PyBuffer::<f64>::get(out).is_ok() {
+        return filled::<f64>(out, low.extract()?, high.extract()?, sparsity, seed);
+    }
+    if PyBuffer::<f32>::get(out).is_ok() {
+        return filled::<f32>(out, low.extract()?, high.extract()?, sparsity, seed);
+    }
+    if PyBuffer::<i64>::get(out).is_ok() {
+        return filled::<i64>(out, low.extract()?, high.extract()?, sparsity, seed);
     }
     Err(PyValueError::new_err("random numbers are drawn as float64, float32 or int64"))
 }
@@ -58,10 +49,12 @@ pub fn sample(
     seed: i64,
 ) -> PyResult<()> {
     if let Ok(buffer) = PyBuffer::<f64>::get(out) {
-        sample_reals(cells(py, &buffer)?, range, seed);
-        return Ok(());
+        let mut cells = vec![0.0; buffer.item_count()];
+        sample_reals(&mut cells, range, seed);
+        return buffer.copy_from_slice(py, &cells);
     }
     let buffer = PyBuffer::<i64>::get(out)?;
-    sample_wholes(cells(py, &buffer)?, range as i64, again, seed);
-    Ok(())
+    let mut cells = vec![0; buffer.item_count()];
+    sample_wholes(&mut cells, range as i64, again, seed);
+    buffer.copy_from_slice(py, &cells)
 }

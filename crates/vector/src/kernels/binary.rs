@@ -141,8 +141,8 @@ widened! {
             Binary::Le => each(left, right, out, |x, y| truth(x <= y)),
             Binary::Gt => each(left, right, out, |x, y| truth(x > y)),
             Binary::Ge => each(left, right, out, |x, y| truth(x >= y)),
-            Binary::And => each(left, right, out, |x, y| truth((x != T::ZERO) & (y != T::ZERO))),
-            Binary::Or => each(left, right, out, |x, y| truth((x != T::ZERO) | (y != T::ZERO))),
+            Binary::And => each(left, right, out, |x, y| truth(x != T::ZERO && y != T::ZERO)),
+            Binary::Or => each(left, right, out, |x, y| truth(x != T::ZERO || y != T::ZERO)),
         }
     }
 }

@@ -28,8 +28,8 @@ fn every_way(workers: usize) -> Vec<Options> {
                     layout,
                     victims,
                     workers,
-                    shared_out,
                     batch_bytes,
+                    shared_out,
                     ..Options::default()
                 });
             }

@@ -94,7 +94,7 @@ impl Queue {
 /// The queues of one pipeline.
 #[derive(Debug)]
 pub struct Queues {
-    queues: Vec<Queue>,
+    all: Vec<Queue>,
     /// Of each worker: its own queue, then those that it visits.
     visits: Vec<Vec<usize>>,
     /// How many tasks there are.
@@ -134,14 +134,14 @@ impl Queues {
             }
         }
         let visits = (0..packages.len()).map(|me| visits(victims, &owners, packages, me)).collect();
-        Self { queues: dealt.into_iter().map(Queue::new).collect(), visits, count: number }
+        Self { all: dealt.into_iter().map(Queue::new).collect(), visits, count: number }
     }
 
     /// Takes a task for a worker: from its own queue, or else from those that it visits.
     pub fn take(&self, worker: usize) -> Option<(usize, Task)> {
         let visits = &self.visits[worker];
-        let own = self.queues[visits[0]].take(true);
-        own.or_else(|| visits[1..].iter().find_map(|queue| self.queues[*queue].take(false)))
+        let own = self.all[visits[0]].take(true);
+        own.or_else(|| visits[1..].iter().find_map(|queue| self.all[*queue].take(false)))
     }
 }
 

@@ -15,7 +15,7 @@ for _module, _kinds in {
     "elementwise": "binary unary cast choose outer map to_scalar to_matrix",
     "aggregates": "agg_all agg_row agg_col agg_group index_row index_col cumulate sparsity "
     "is_symmetric",
-    "generation": "fill literal seq rand sample diag_matrix create_frame",
+    "generation": "given fill literal seq rand sample diag_matrix create_frame",
     "shapes": "shape type_of reshape transpose cbind rbind reverse order index insert "
     "filter_rows filter_columns",
     "algebra": "matmul eigen solve syrk gemv diag_vector triangle replace ctable sum_product",

@@ -128,6 +128,7 @@ class Builder(Functions):
         return self.emit("insert", [whole, value, *sides], type, kinds=kinds)
 
     def block_statement(self, node: tree.Block) -> list[Value] | None:
+        """Build a block, and return what it returns from the function."""
         self.scope = Scope(self.scope)
         result = None
         for statement in node.statements:
