@@ -82,10 +82,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, (form, text) in _VALUES.items():
         group.add_argument(f"--{name}", metavar=form, help=text, dest=_field(name))
     for name in _ABSENT:
-        form = (
-            {"metavar": "X"} if name in _ABSENT_VALUES else {"action": "store_const", "const": ""}
-        )
-        group.add_argument(f"--{name}", help=argparse.SUPPRESS, **form)  # type: ignore[arg-type]
+        if name in _ABSENT_VALUES:
+            group.add_argument(f"--{name}", help=argparse.SUPPRESS)
+        else:
+            group.add_argument(f"--{name}", action="store_const", const="", help=argparse.SUPPRESS)
 
 
 def run_script(arguments: argparse.Namespace) -> int:

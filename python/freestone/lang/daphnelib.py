@@ -280,7 +280,8 @@ class DaphneContext:
         rows = rows if rows.has_sorted_indices else rows.sorted_indices()
         cells, cell = rows.data, cell_of(rows.data.dtype)
         data = Csr(rows.shape, rows.indptr.astype("i8"), rows.indices.astype("i8"), cells)
-        return Matrix(_given(data, Type("matrix", cell, *rows.shape, csr=True)))
+        type = Type("matrix", cell, rows.shape[0], rows.shape[1], csr=True)
+        return Matrix(_given(data, type))
 
     def from_pandas(self, frame: Any) -> Frame:
         """Take a frame of pandas'."""
@@ -329,7 +330,7 @@ def _wrapped(value: Value) -> Any:
 def _operated(name: str, *args: Any) -> Any:
     values = [_lifted(arg)._value for arg in args]
     compute = elementwise.unary if len(values) == 1 else elementwise.binary
-    return _wrapped(compute(Emitter(), name, *values))  # type: ignore[operator]
+    return _wrapped(compute(Emitter(), name, *values))
 
 
 def _called(name: str, args: Sequence[Any], keywords: dict[str, Any]) -> Any:

@@ -55,7 +55,7 @@ def _argument(op: Op, value: Array, axis: int) -> Array:
     if value.size == 0:
         raise ValueError("there is no least or greatest of no cells")
     find = np.argmin if op.attrs["name"] == "min" else np.argmax
-    return find(value, axis=axis).astype("u8")
+    return np.asarray(find(value, axis=axis)).astype("u8")
 
 
 def index_row(run: Any, op: Op, value: Array) -> Array:

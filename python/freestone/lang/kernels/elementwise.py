@@ -34,7 +34,7 @@ def _check_divisor(right: Array) -> None:
 def _int_power(left: Array, right: Array) -> Array:
     if np.any(np.less(right, 0)):
         with np.errstate(all="ignore"):
-            return np.trunc(np.power(left.astype("f8"), right.astype("f8")))
+            return np.asarray(np.trunc(np.power(left.astype("f8"), right.astype("f8"))))
     return np.power(left, right)
 
 
@@ -204,7 +204,8 @@ def choose(run: Any, op: Op, condition: Array, then: Any, otherwise: Any) -> Arr
     for side in (then, otherwise):
         if np.shape(side) and np.shape(side) != condition.shape:
             raise ValueError(f"?: of shapes {condition.shape} and {np.shape(side)}")
-    return np.where(condition != 0, converted(then, cell), converted(otherwise, cell))
+    sides = converted(then, cell), converted(otherwise, cell)
+    return np.asarray(np.where(condition != 0, *sides))
 
 
 def outer(run: Any, op: Op, left: Array, right: Array) -> Array:

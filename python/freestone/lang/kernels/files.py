@@ -138,7 +138,7 @@ def _csv(path: str, type: Type) -> Any:
     if len(rows) != type.rows or any(len(row) != type.columns for row in rows):
         raise ValueError(f"{path} has {len(rows)} rows, or other columns than its description")
     if type.data == "matrix":
-        return np.array(rows, object).reshape(type.rows, type.columns)
+        return np.array(rows, object).reshape(type.rows or 0, type.columns or 0)
     schema = type.schema or ()
     columns = []
     for at, (_, cell) in enumerate(schema):

@@ -48,7 +48,7 @@ def seq(run: Any, op: Op, begin: Any, end: Any, step: Any) -> Array:
         raise ValueError(f"seq from {begin} to {end} by {step} goes the wrong way")
     number = math.floor((end - begin) / step + 1e-10) + 1
     with np.errstate(all="ignore"):
-        return (begin + step * np.arange(number)).astype(dtype).reshape(-1, 1)
+        return np.asarray(begin + step * np.arange(number)).astype(dtype).reshape(-1, 1)
 
 
 def rand(

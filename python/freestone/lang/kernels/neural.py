@@ -16,7 +16,7 @@ def softmax(run: Any, op: Op, value: Array) -> Array:
     """Turn every row into probabilities."""
     cells = converted(value, op.results[0].type.cell)
     powers = np.exp(cells - cells.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def bias_add(run: Any, op: Op, images: Array, bias: Array) -> Array:
@@ -25,7 +25,7 @@ def bias_add(run: Any, op: Op, images: Array, bias: Array) -> Array:
     if images.shape[1] % numbers.size:
         raise ValueError(f"{images.shape[1]} columns are not {numbers.size} channels")
     size = images.shape[1] // numbers.size
-    return images + np.repeat(numbers, size).astype(images.dtype)
+    return np.asarray(images + np.repeat(numbers, size).astype(images.dtype))
 
 
 def _images(value: Array, batch: int, channels: int, height: int, width: int) -> Array:
@@ -83,7 +83,7 @@ def conv2d_backward(run: Any, op: Op, first: Array, errors: Array, *rest: Any) -
     slopes = _images(converted(errors, cell), batch, count, rows, columns)
     if op.attrs["of_filter"]:
         out = np.einsum("bkrc,bhrcij->khij", slopes, views, optimize=True)
-        return out.reshape(count, -1)
+        return np.asarray(out).reshape(count, -1)
     kernels = converted(first, cell).reshape(count, channels, tall, wide)
     out = np.zeros((batch, channels, height + 2 * top, width + 2 * left), slopes.dtype)
     for i in range(tall):
@@ -146,7 +146,7 @@ def batch_norm2d(
     cells = _channels(converted(value, op.results[0].type.cell), gamma)
     one, two, three, four = (side.reshape(1, -1, 1) for side in (gamma, beta, mean, var))
     out = one * (cells - three) / np.sqrt(four + eps) + two
-    return converted(out.reshape(value.shape), op.results[0].type.cell)
+    return np.asarray(converted(out.reshape(value.shape), op.results[0].type.cell))
 
 
 def batch_norm2d_backward(

@@ -93,7 +93,7 @@ def _sorted(cells: Array, ascending: bool) -> Array:
 
 def position(value: Any, length: int, what: str) -> int:
     """Round a position down, and count negative ones from the end."""
-    at = math.floor(value)
+    at: int = math.floor(value)
     if not -length <= at < length:
         raise IndexError(f"{what} {at} is outside of 0 to {length - 1}")
     return at + length if at < 0 else at
@@ -160,7 +160,7 @@ def insert(run: Any, op: Op, whole: Array, part: Array, *sides: Any) -> Array:
 def _bits(bits: Array, length: int) -> Array:
     if bits.shape != (length, 1):
         raise ValueError(f"a filter of {length} needs as many bits, not {bits.shape}")
-    return bits[:, 0] != 0
+    return np.asarray(bits[:, 0] != 0)
 
 
 def filter_rows(run: Any, op: Op, value: Any, bits: Array) -> Any:

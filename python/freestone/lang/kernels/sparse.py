@@ -37,7 +37,7 @@ class Csr:
         rows, columns = np.nonzero(dense)
         counts = np.bincount(rows, minlength=dense.shape[0])
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype("i8")
-        return cls(dense.shape, indptr, columns.astype("i8"), dense[rows, columns])  # type: ignore[arg-type]
+        return cls(dense.shape, indptr, columns.astype("i8"), dense[rows, columns])
 
     @property
     def dtype(self) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from freestone.lang.parse import tree
 from freestone.lang.parse.cursor import Cursor
 from freestone.lang.parse.lexer import VALUE_WORDS
+from freestone.lang.parse.source import Place
 from freestone.lang.parse.tree import Expression
 
 LEVELS: tuple[tuple[str, ...], ...] = (
@@ -197,7 +198,7 @@ def _frame(cursor: Cursor) -> tree.FrameColumns | tree.FrameRows:
     return frame
 
 
-def _frame_by_rows(cursor: Cursor, place: tree.Place) -> tree.FrameRows:
+def _frame_by_rows(cursor: Cursor, place: Place) -> tree.FrameRows:
     frame = tree.FrameRows(place, _items(cursor), [])
     while cursor.take(",") and not cursor.ahead("}"):
         frame.rows.append(_items(cursor))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from freestone.lang.parse import tree
 from freestone.lang.parse.cursor import Cursor
 from freestone.lang.parse.expressions import dotted, expression, index, value_word
@@ -31,7 +33,7 @@ def _top_level(cursor: Cursor) -> Statement:
 
 def _statement(cursor: Cursor) -> Statement:
     cursor.deeper()
-    read = {
+    read: dict[str, Callable[[Cursor], Statement]] = {
         "{": _block,
         "if": _if,
         "while": _while,

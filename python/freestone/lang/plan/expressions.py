@@ -210,7 +210,8 @@ class Expressions(Emitter):
         labels = [self._label(label) for label in node.labels]
         columns = [self.value(column) for column in node.columns]
         self.place = node.place
-        return generation.create_frame(self, *columns, *labels)
+        frame: Value = generation.create_frame(self, *columns, *labels)
+        return frame
 
     def _frame_rows(self, node: tree.FrameRows) -> Value:
         labels = [self._label(label) for label in node.labels]
@@ -226,7 +227,8 @@ class Expressions(Emitter):
             cell = most_general(item.type.cell for item in items)
             items = tuple(self.cast(item, cell) for item in items)
             columns.append(self.emit("literal", items, matrix(cell, len(items), 1)))
-        return generation.create_frame(self, *columns, *labels)
+        frame: Value = generation.create_frame(self, *columns, *labels)
+        return frame
 
     def _index(self, node: tree.Index) -> Value:
         operand = self.value(node.operand)
