@@ -54,9 +54,17 @@ EXAMPLES: list[FreestoneError] = [
     errors.InTaskError("drain was called inside of a task; only the program can wait for all"),
     errors.EventTimeoutError("after 1s there was still no 'e' from any rank; is it fired?"),
     errors.LockNotHeldError("lock 'a' is not held by this task; unlock what was locked, once"),
-    errors.ScriptSyntaxError("expected ';' at the end of a statement, found '}'; s.daph:1:2", problem="expected ';'", line=1),
-    errors.ScriptCompileError("@ needs as many columns as rows; s.daph:1:2", problem="shapes differ", line=1),
-    errors.ScriptStoppedError("system stopped: no input; s.daph:1:2", problem="system stopped", line=1),
+    errors.ScriptSyntaxError(
+        "expected ';' at the end of a statement, found '}'; s.daph:1:2",
+        problem="expected ';'",
+        line=1,
+    ),
+    errors.ScriptCompileError(
+        "@ needs as many columns as rows; s.daph:1:2", problem="shapes differ", line=1
+    ),
+    errors.ScriptStoppedError(
+        "system stopped: no input; s.daph:1:2", problem="system stopped", line=1
+    ),
     errors.TransportError("rank 1 sent 7 bytes of no meaning; do all ranks run this version?"),
     errors.SamplesMissingError(
         file="uproot-Zmumu.root", package="scikit-hep-testdata==0.3.12", problem="is not installed"
