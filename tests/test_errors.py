@@ -56,6 +56,17 @@ EXAMPLES: list[FreestoneError] = [
     errors.InTaskError("drain was called inside of a task; only the program can wait for all"),
     errors.EventTimeoutError("after 1s there was still no 'e' from any rank; is it fired?"),
     errors.LockNotHeldError("lock 'a' is not held by this task; unlock what was locked, once"),
+    errors.ScriptSyntaxError(
+        "expected ';' at the end of a statement, found '}'; s.daph:1:2",
+        problem="expected ';'",
+        line=1,
+    ),
+    errors.ScriptCompileError(
+        "@ needs as many columns as rows; s.daph:1:2", problem="shapes differ", line=1
+    ),
+    errors.ScriptStoppedError(
+        "system stopped: no input; s.daph:1:2", problem="system stopped", line=1
+    ),
     errors.TransportError("rank 1 sent 7 bytes of no meaning; do all ranks run this version?"),
     errors.SamplesMissingError(
         file="uproot-Zmumu.root", package="scikit-hep-testdata==0.3.12", problem="is not installed"
@@ -92,15 +103,16 @@ def test_every_leaf_has_an_example() -> None:
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
-        "bad-event block-shape block-type blocking checkpoint-skipped closed cluster cluster- "
-        "start collection configuration cycle demo dropped empty-collection engine-missing "
-        "error event-timeout events file file-changed file-missing file-unreadable foreign- "
-        "future function-load in-task input-lost input-unknown irreproducible join lock-not- "
-        "held malleable missing-key no-spawn no-threads not-associative not-serializable "
-        "packages-missing rank-failed rank-lost registration resize-timeout run-over run-stuck "
-        "samples-missing spawn-failed storage-full task task-cancelled task-killed task-raised "
-        "task-timeout transport unschedulable usage wait-timeout worker-absent worker-lost "
-        "workers-missing"
+        "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
+        "cluster-start collection configuration cycle demo dropped empty-collection "
+        "engine-missing error event-timeout events file file-changed file-missing "
+        "file-unreadable foreign-future function-load in-task input-lost input-unknown "
+        "irreproducible join lock-not-held malleable missing-key no-spawn no-threads "
+        "not-associative not-serializable packages-missing rank-failed rank-lost registration "
+        "resize-timeout run-over run-stuck samples-missing script script-compile script-run "
+        "script-stopped script-syntax spawn-failed storage-full task task-cancelled task-killed "
+        "task-raised task-timeout transport unschedulable usage wait-timeout worker-absent "
+        "worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 

@@ -17,6 +17,7 @@ mod link;
 mod manager;
 mod memory;
 mod options;
+mod vector;
 mod watch;
 mod worker;
 
@@ -48,6 +49,8 @@ mod _native {
     use crate::manager::Manager;
     #[pymodule_export]
     use crate::options::Options;
+    #[pymodule_export]
+    use crate::vector::{rand_dense, run_pipeline, sample};
     #[pymodule_export]
     use crate::watch::Watch;
     #[pymodule_export]

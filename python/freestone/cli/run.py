@@ -1,4 +1,4 @@
-"""Run a script, with settings for the clusters that it opens."""
+"""Run a script: in Python, with settings for the clusters that it opens, or in DaphneDSL."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterable
 
+from freestone.cli import script
 from freestone.cli.output import Output
 from freestone.errors import ConfigurationError, FileMissingError
 
@@ -24,12 +25,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         dest="settings",
         help="a setting of freestone, such as executors=4 or trace=run.jsonl",
     )
-    parser.add_argument("script", metavar="SCRIPT", help="a Python file")
+    script.configure(parser)
+    parser.add_argument("script", metavar="SCRIPT", help="a file in Python or DaphneDSL")
     parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="for the script")
 
 
 def execute(arguments: argparse.Namespace, output: Output) -> int:
-    """Run the script as ``__main__``, with its own ``sys.argv`` and folder.
+    """Run the script, a Python file as ``__main__``, with its own ``sys.argv`` and folder.
 
     Returns
     -------
@@ -40,6 +42,8 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
         raise FileMissingError(arguments.script)
     _apply(arguments.settings)
     begin = time.perf_counter()
+    if arguments.script.endswith(script.SUFFIXES):
+        return script.run_script(arguments)
     status = _run(arguments.script, arguments.args)
     seconds = time.perf_counter() - begin
     data = {"script": arguments.script, "status": status, "seconds": round(seconds, 6)}

@@ -56,6 +56,11 @@
     │   ├── CheckpointSkippedError (RuntimeError)  a rank has skipped the head of a step
     │   ├── ResizeTimeoutError (TimeoutError)   other ranks did not answer in time
     │   └── SpawnFailedError (RuntimeError)     new processes were refused, or ended early
+    ├── ScriptError                         a script in DaphneDSL, or lazy arrays
+    │   ├── ScriptSyntaxError (ValueError)      it can't be read, or a name is not known
+    │   ├── ScriptCompileError (TypeError)      types or shapes do not fit
+    │   └── ScriptRunError (RuntimeError)       it failed while it ran
+    │       └── ScriptStoppedError                  it called stop()
     └── DemoError                           the main job, `freestone demo`
         ├── SamplesMissingError (FileNotFoundError)  the measured events are not installed
         ├── PackagesMissingError (ImportError)  packages that only it needs are not installed
@@ -110,6 +115,13 @@ from freestone.errors.events import (
     RunOverError,
     RunStuckError,
     TransportError,
+)
+from freestone.errors.lang import (
+    ScriptCompileError,
+    ScriptError,
+    ScriptRunError,
+    ScriptStoppedError,
+    ScriptSyntaxError,
 )
 from freestone.errors.malleable import (
     CheckpointSkippedError,
@@ -191,6 +203,11 @@ __all__ = [
     "RunOverError",
     "RunStuckError",
     "SamplesMissingError",
+    "ScriptCompileError",
+    "ScriptError",
+    "ScriptRunError",
+    "ScriptStoppedError",
+    "ScriptSyntaxError",
     "SpawnFailedError",
     "StorageFullError",
     "TaskCancelledError",
