@@ -42,6 +42,7 @@ EXAMPLES: list[FreestoneError] = [
     errors.FileMissingError("data/z.root"),
     errors.FileUnreadableError("data/z.root"),
     errors.FileChangedError("data/z.root", "its size was 10 bytes and is 12"),
+    errors.FormatError("m.csv", "row 7, column 3: 'a' is not a number; see what wrote it", row=7),
     errors.ClusterStartError("no executor answered within 30 s", log="ImportError: numpy"),
     errors.EngineMissingError(engine="Ray", missing="no module 'ray'", cure="pip install ray"),
     errors.JoinError(manager="tcp://n1:4000", reason="connection refused"),
@@ -86,7 +87,7 @@ def test_slugs_are_unique_and_never_change() -> None:
     known = (
         "bad-event block-shape block-type blocking closed cluster cluster-start collection "
         "configuration cycle demo dropped empty-collection engine-missing error event-timeout "
-        "events file file-changed file-missing file-unreadable foreign-future function-load "
+        "events file file-changed file-missing file-unreadable foreign-future format function-load "
         "in-task input-lost input-unknown irreproducible join lock-not-held missing-key "
         "not-associative not-serializable packages-missing rank-failed rank-lost run-over "
         "run-stuck samples-missing storage-full task task-cancelled task-killed task-raised "

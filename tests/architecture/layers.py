@@ -50,8 +50,9 @@ CRATES: dict[str, frozenset[str]] = {
     "base": frozenset(),
     "core": frozenset({"base"}),
     "events": frozenset({"base"}),
+    "io": frozenset({"base"}),
     "vector": frozenset({"base"}),
-    "python": frozenset({"base", "core", "events", "vector"}),
+    "python": frozenset({"base", "core", "events", "io", "vector"}),
 }
 """The crates of the workspace that each crate may depend on."""
 

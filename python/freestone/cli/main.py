@@ -11,6 +11,7 @@ from types import ModuleType
 from freestone import __version__
 from freestone.cli import (
     cancel,
+    convert,
     demo,
     factory,
     info,
@@ -37,6 +38,7 @@ COMMANDS: dict[str, ModuleType] = {
     "cancel": cancel,
     "report": report,
     "trace": trace,
+    "convert": convert,
 }
 REFUSED, UNEXPECTED, INTERRUPTED = 2, 1, 130
 
