@@ -172,7 +172,7 @@ def test_six_decimals_and_a_fixed_width(tmp_path: Path) -> None:
         (b'1,2\n3,"4"5\n', "row 2, column 2: something stands behind the closing quote"),
         (b"1,2\n3,\xff\xfe\n", "row 2, column 2: '\ufffd\ufffd' is not a number"),
         (b"1;2\n", "row 1, column 1: '1;2' is not a number"),
-        (b"1,2\x00\n", "row 1, column 2: '2\x00' is not a number"),
+        (b"1,2\x00\n", "row 1, column 2: '2\\0' is not a number"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, content: bytes, place: str) -> None:

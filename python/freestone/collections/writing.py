@@ -6,7 +6,7 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,13 @@ from freestone.collections.frame import Frame
 from freestone.collections.rows import is_sparse, is_table
 from freestone.errors import EmptyCollectionError, UsageError
 from freestone.io import Shape, StreamWriter, Writer, open_writer
+from freestone.io.segments import SegmentWriter
 from freestone.io.stores import Draft, Place
 from freestone.io.stores.posix import PosixPlace
 from freestone.io.telling import telling
+
+if TYPE_CHECKING:
+    from freestone.io.stores.hdfs import HdfsPlace
 
 __all__ = ["write"]
 
@@ -61,7 +65,9 @@ def write(
     writer = open_writer(url, _shape(collection), format=format, **options)
     with telling(writer.place.url):
         cluster = collection.cluster
-        if isinstance(writer, StreamWriter):
+        if isinstance(writer, SegmentWriter):
+            _write_segments(writer, collection, cluster)
+        elif isinstance(writer, StreamWriter):
             _write_stream(writer, collection)
         elif cluster is None:
             _write_here(writer, collection)
@@ -171,9 +177,38 @@ def _write_stream(writer: StreamWriter, x: Collection) -> None:
         writer.finish(file)
 
 
+def _write_segments(writer: SegmentWriter, x: Collection, cluster: Cluster | None) -> None:
+    """Write a segment for each block, by the worker that has it."""
+    numbers, starts = range(1, len(x.blocks) + 1), x.offsets[:-1].tolist()
+    part = writer.begin()
+    try:
+        if cluster is None:
+            for number, block, start in zip(numbers, x.blocks, starts, strict=True):
+                writer.write(part, number, block, start)
+        else:
+            label = f"write {writer.place.name}"
+            same = [[writer] * len(starts), [part] * len(starts)]
+            columns = [*same, numbers, x.blocks, starts]
+            written = cluster.map(
+                _write_segment, *columns, pure=False, retries=2, near="input", name=label
+            )
+            cluster.gather(written)
+        writer.commit(part)
+    except BaseException:
+        writer.abandon(part)
+        raise
+
+
+def _write_segment(
+    writer: SegmentWriter, part: HdfsPlace, number: int, block: Any, start: int
+) -> None:
+    with telling(writer.place.url):
+        writer.write(part, number, block, start)
+
+
 def _write_rows(writer: Writer, draft: Draft, blocks: Sequence[Any], threads: int) -> bool:
     """Write the blocks by the format's own threads, if it has such a way."""
-    if draft.path is None:
+    if draft.path is None or draft.unit > 1:
         return False
     head = writer.head([])
     offset: int | None = len(head)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +17,8 @@ FORMATS = {
     "npy": (".npy",),
     "parquet": (".parquet",),
     "arrow": (".arrow", ".feather"),
+    "tdms": (".tdms",),
+    "root": (".root",),
 }
 """What the name of a file of each format ends in."""
 
@@ -36,7 +39,8 @@ def format_of(name: str, chosen: str | None = None) -> Any:
         When nothing is known that has such a name.
     """
     if chosen is None:
-        lower = name.lower()
+        # Segments in HDFS are called after the file that they are of.
+        lower = re.sub(r"\.hdfs(_segment_\d+)?$", "", name.lower())
         fits = [key for key, ends in FORMATS.items() if lower.endswith(ends)]
         if not fits:
             known = " ".join(end for ends in FORMATS.values() for end in ends)

@@ -1,4 +1,4 @@
-"""ROOT, by uproot: trees and RNTuples as frames; frames as trees, arrays of counts as histograms.
+"""ROOT, by uproot: trees and RNTuples are read as frames; frames and matrices are written as trees.
 
 Options of a read: `tree`, the name in the file where it has several; `kind`. Of a write: `tree`,
 the name it gets. A column with several values per row is read as a column of lists.

@@ -30,6 +30,11 @@ class Draft(ABC):
         """The path of a file of this machine; None if it is none."""
         return None
 
+    @property
+    def unit(self) -> int:
+        """Bytes that one call should not cross; 1 if that makes no difference."""
+        return 1
+
 
 @dataclass(frozen=True)
 class Place(ABC):
