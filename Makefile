@@ -51,6 +51,15 @@ test-python: $(NATIVE) $(STAMPS)/test
 		echo "== what failed, once more" && \
 		$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(PYTEST); }
 
+## make test-hdfs  the tests against a real HDFS on loopback; needs Java and Maven
+.PHONY: test-hdfs
+test-hdfs: $(NATIVE) $(STAMPS)/test target/hdfs/lib
+	FREESTONE_TEST_HDFS=1 $(BIN)/python -m pytest tests/hdfs $(PYTEST)
+
+target/hdfs/lib: tests/hdfs/server/pom.xml
+	mvn --quiet --batch-mode --file $< package
+	touch $@
+
 ## make check   format, lints, types, stubs and import directions
 .PHONY: check check-python check-types check-rust check-architecture
 check: check-python check-types check-rust check-architecture

@@ -106,9 +106,7 @@ def test_frames_of_pandas_are_read_and_ours_are_read_by_pandas(tmp_path: Path) -
     assert found.columns == ("name", "x", "n")
     pd.testing.assert_frame_equal(found.compute().to_pandas(), frame, check_dtype=False)
     fs.write(frame, tmp_path / "ours.csv", header=True)
-    pd.testing.assert_frame_equal(
-        pd.read_csv(tmp_path / "ours.csv"), frame, check_dtype=False
-    )
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "ours.csv"), frame, check_dtype=False)
 
 
 @QUICK
@@ -187,7 +185,13 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, content: bytes, pl
 
 @pytest.mark.parametrize(
     "content",
-    [b"1,2\n3,4", b"1,2\r\n3,4\r\n", b"\xef\xbb\xbf1,2\n3,4\n", b'"1","2"\n3, 4 \n', b"+1,2\n3,4.0\n"],
+    [
+        b"1,2\n3,4",
+        b"1,2\r\n3,4\r\n",
+        b"\xef\xbb\xbf1,2\n3,4\n",
+        b'"1","2"\n3, 4 \n',
+        b"+1,2\n3,4.0\n",
+    ],
 )
 def test_other_spellings_of_the_same_matrix(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "m.csv"
@@ -215,7 +219,10 @@ def test_a_meta_that_disagrees_is_refused(tmp_path: Path) -> None:
         ('{"numRows": -2, "numCols": 2, "valueType": "f64"}', "numRows is -2"),
         ("[1, 2]", "no JSON with numRows"),
         ("{", "no JSON with numRows"),
-        ('{"numRows": 2, "numCols": 2, "schema": [{"label": "a", "valueType": "f64"}]}', "schema has 1"),
+        (
+            '{"numRows": 2, "numCols": 2, "schema": [{"label": "a", "valueType": "f64"}]}',
+            "schema has 1",
+        ),
     ]:
         beside.write_text(said)
         with pytest.raises(FormatError, match=match):

@@ -22,7 +22,9 @@ from freestone.cli.main import main
 from freestone.errors import FormatError, UsageError
 
 QUICK = settings(max_examples=25, deadline=None)
-TABLE = pa.table({"n": np.arange(50), "x": np.arange(50) / 7, "name": [f"row {n}" for n in range(50)]})
+TABLE = pa.table(
+    {"n": np.arange(50), "x": np.arange(50) / 7, "name": [f"row {n}" for n in range(50)]}
+)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +107,9 @@ def test_matrix_market_that_is_wrong(tmp_path: Path, content: bytes, reason: str
 @QUICK
 @given(data=st.data(), fortran=st.booleans())
 def test_npy_both_ways(folder: Path, data: st.DataObject, fortran: bool) -> None:
-    shape = data.draw(st.tuples(st.integers(0, 20)) | st.tuples(st.integers(0, 20), st.integers(1, 5)))
+    shape = data.draw(
+        st.tuples(st.integers(0, 20)) | st.tuples(st.integers(0, 20), st.integers(1, 5))
+    )
     code = data.draw(st.sampled_from(["f8", ">i4", "?", "c8", "U3", "u1"]))
     x = data.draw(hnp.arrays(code, shape))
     theirs, ours = folder / "theirs.npy", folder / "ours.npy"
@@ -169,7 +173,9 @@ def test_tdms_both_ways(tmp_path: Path) -> None:
     fs.write(fs.Array.from_blocks([x[:3], x[3:]]), path)
     np.testing.assert_array_equal(fs.read(path).compute(), x)
     with tdms.TdmsWriter(path) as file:
-        file.write_segment([tdms.ChannelObject(g, "c", np.arange(n)) for g, n in [("a", 3), ("b", 5)]])
+        file.write_segment(
+            [tdms.ChannelObject(g, "c", np.arange(n)) for g, n in [("a", 3), ("b", 5)]]
+        )
     assert fs.read(path, group="b").compute().to_pydict() == {"c": [0, 1, 2, 3, 4]}
     with pytest.raises(UsageError, match="groups 'a', 'b'; say group="):
         fs.read(path)
@@ -184,7 +190,9 @@ def test_root_both_ways(tmp_path: Path) -> None:
     table = TABLE.select(["n", "x"])
     fs.write(fs.Frame.from_blocks([table.slice(0, 20), table.slice(20)]), path, tree="events")
     with uproot.open(path) as file:
-        np.testing.assert_array_equal(file["events"]["x"].array(library="np"), table["x"].to_numpy())
+        np.testing.assert_array_equal(
+            file["events"]["x"].array(library="np"), table["x"].to_numpy()
+        )
     assert fs.read(path).compute().to_pydict() == table.to_pydict()
     x = np.arange(12.0).reshape(4, 3)
     fs.write(x, path)

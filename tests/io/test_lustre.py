@@ -110,7 +110,9 @@ def test_striped_by_the_library(by_library: Path, tmp_path: Path) -> None:
     assert layout_of(str(tmp_path / "m.dbdf")) == FOUND
 
 
-def test_no_call_crosses_a_stripe(by_lfs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_call_crosses_a_stripe(
+    by_lfs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls: list[tuple[int, int]] = []
     write = os.pwrite
 
@@ -145,7 +147,9 @@ def test_a_pool_that_the_library_refuses(by_library: Path, tmp_path: Path) -> No
         fs.write(np.ones((2, 2)), tmp_path / "m.csv", pool="none")
 
 
-def test_without_either_it_says_so(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_either_it_says_so(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(FileError, match="neither liblustreapi nor lfs"):
         fs.write(np.ones((2, 2)), tmp_path / "m.csv", stripe_count=2)

@@ -97,11 +97,7 @@ fn read_line<T: Number>(
     Ok(())
 }
 
-fn position(
-    word: Option<&[u8]>,
-    count: u64,
-    what: &str,
-) -> std::result::Result<i64, String> {
+fn position(word: Option<&[u8]>, count: u64, what: &str) -> std::result::Result<i64, String> {
     let value = word.and_then(u64::parse);
     match value {
         Some(value) if value >= 1 && value <= count => Ok(value.cast_signed() - 1),

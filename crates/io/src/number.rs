@@ -297,7 +297,8 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_refused() {
-        for text in ["", "-", ".", "e5", "1e", "1..2", "0x10", "1_000", "--1", "1 2", "nan0", "in"] {
+        for text in ["", "-", ".", "e5", "1e", "1..2", "0x10", "1_000", "--1", "1 2", "nan0", "in"]
+        {
             assert_eq!(read::<f64>(text), None, "{text:?}");
         }
         for text in ["1.0", "99999999999999999999", "-", "", "1e3"] {

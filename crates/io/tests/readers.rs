@@ -30,8 +30,25 @@ impl Dice {
 
 /// Bytes that mean something to a reader, and some that mean nothing.
 const TOKENS: &[&[u8]] = &[
-    b"\"", b"\n", b"\r\n", b",", b"\"\"", b"nan", b"-", b"1e309", b".", b"\xef\xbb\xbf", b"\xff", b"%",
-    b" ", b"99999999999999999999999", b"0", b"e", b"true", b"\0", b"18446744073709551615",
+    b"\"",
+    b"\n",
+    b"\r\n",
+    b",",
+    b"\"\"",
+    b"nan",
+    b"-",
+    b"1e309",
+    b".",
+    b"\xef\xbb\xbf",
+    b"\xff",
+    b"%",
+    b" ",
+    b"99999999999999999999999",
+    b"0",
+    b"e",
+    b"true",
+    b"\0",
+    b"18446744073709551615",
 ];
 
 fn mutate(sample: &[u8], dice: &mut Dice) -> Vec<u8> {
@@ -122,7 +139,8 @@ fn read_index(bytes: &[u8], dice: &mut Dice) {
     let _ = dense::read(file.as_slice(), &index, b',', 0, line, &mut out, 2, 1);
 }
 
-const MTX: &[&[u8]] = &[b"1 2 3.5\n5 5 -1e3\n", b"1 1\n2 2\n", b"1.0\n2.0\n% x\n\n3.0\n", b"1 1 2 3\n"];
+const MTX: &[&[u8]] =
+    &[b"1 2 3.5\n5 5 -1e3\n", b"1 1\n2 2\n", b"1.0\n2.0\n% x\n\n3.0\n", b"1 1 2 3\n"];
 
 #[test]
 fn mutated_csv() {

@@ -17,7 +17,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Describe the words of this command."""
     parser.add_argument("input", metavar="IN", help="a path or URL")
     parser.add_argument("output", metavar="OUT", help="a path or URL; its name says the format")
-    parser.add_argument("--from", dest="source", metavar="FORMAT", help="of IN, if its name does not say it")
+    parser.add_argument(
+        "--from", dest="source", metavar="FORMAT", help="of IN, if its name does not say it"
+    )
     parser.add_argument("--to", dest="target", metavar="FORMAT", help="of OUT, likewise")
     parser.add_argument(
         "--read",
@@ -34,7 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="an option of writing, such as decimals=6",
     )
     parser.add_argument(
-        "--workers", type=int, default=0, help="workers that share the work; none: this process alone"
+        "--workers",
+        type=int,
+        default=0,
+        help="workers that share the work; none: this process alone",
     )
 
 
@@ -49,9 +54,16 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
             stack.enter_context(fs.Cluster(workers=arguments.workers))
         found = fs.read(arguments.input, format=arguments.source, **reading)
         fs.write(found, arguments.output, format=arguments.target, **writing)
-        shape = list(found.shape) if isinstance(found, fs.Array) else [len(found), len(found.columns)]
+        shape = (
+            list(found.shape) if isinstance(found, fs.Array) else [len(found), len(found.columns)]
+        )
     seconds = round(time.perf_counter() - begin, 6)
-    data = {"input": arguments.input, "output": arguments.output, "shape": shape, "seconds": seconds}
+    data = {
+        "input": arguments.input,
+        "output": arguments.output,
+        "shape": shape,
+        "seconds": seconds,
+    }
     size = " x ".join(f"{number:,}" for number in shape)
     output.show(data, lambda: f"{arguments.output}: {size} in {seconds:.3g} s")
     return 0

@@ -126,5 +126,3 @@ def _check(function: Callable[..., Any], options: dict[str, Any], action: str) -
             hint = did_you_mean(name, known)
             shown = ", ".join(known) or "none"
             raise UsageError(f"there is no option {name!r} to {action}{hint}; there are: {shown}")
-
-

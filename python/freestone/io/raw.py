@@ -43,7 +43,9 @@ def read_values(
     if isinstance(source, str):
         descriptor = os.open(source, os.O_RDONLY)
         try:
-            _in_threads(lambda at: _fill(descriptor, view[at : at + STEP], offset + at), starts, threads)
+            _in_threads(
+                lambda at: _fill(descriptor, view[at : at + STEP], offset + at), starts, threads
+            )
         finally:
             os.close(descriptor)
     else:
@@ -64,7 +66,9 @@ def _fill(descriptor: int, view: memoryview, offset: int) -> None:
     while len(view):
         count = os.preadv(descriptor, [view], offset)
         if not count:
-            raise FormatError("", f"it ends at byte {offset:,}, {len(view):,} too early (truncated)")
+            raise FormatError(
+                "", f"it ends at byte {offset:,}, {len(view):,} too early (truncated)"
+            )
         view, offset = view[count:], offset + count
 
 
@@ -72,6 +76,8 @@ def _copy(source: Any, view: memoryview, offset: int) -> None:
     while len(view):
         found = source.read_at(offset, len(view))
         if not len(found):
-            raise FormatError("", f"it ends at byte {offset:,}, {len(view):,} too early (truncated)")
+            raise FormatError(
+                "", f"it ends at byte {offset:,}, {len(view):,} too early (truncated)"
+            )
         view[: len(found)] = found
         view, offset = view[len(found) :], offset + len(found)

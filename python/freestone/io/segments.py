@@ -83,7 +83,9 @@ def segments_of(place: Place) -> HdfsPlace | None:
     if meta is None:
         return HdfsPlace(f"hdfs:///{place.name}")
     if meta.hdfs is None:
-        raise FormatError(place.beside(".meta").url, "it does not say where in HDFS the segments are")
+        raise FormatError(
+            place.beside(".meta").url, "it does not say where in HDFS the segments are"
+        )
     return HdfsPlace(f"hdfs://{meta.hdfs}")
 
 
@@ -222,5 +224,3 @@ class SegmentWriter:
             value_type="str" if frame else value_type_of(str(self.shape.dtype)),
             hdfs=self.place.hdfs_path,
         )
-
-

@@ -57,11 +57,8 @@ impl<'a> Cells<'a> {
     /// # Errors
     /// [`IoError::Quote`] for quotes that are not where they can be.
     pub fn next(&mut self) -> Result<(Cell<'a>, bool)> {
-        let (cell, end) = if self.bytes.get(self.at) == Some(&QUOTE) {
-            self.quoted()?
-        } else {
-            self.plain()?
-        };
+        let (cell, end) =
+            if self.bytes.get(self.at) == Some(&QUOTE) { self.quoted()? } else { self.plain()? };
         let is_last = self.bytes.get(end).is_none_or(|byte| *byte == b'\n');
         self.at = end + 1;
         if is_last {
@@ -81,7 +78,9 @@ impl<'a> Cells<'a> {
             text = text.strip_suffix(b"\r").unwrap_or(text);
         }
         if memchr::memchr(QUOTE, text).is_some() {
-            return Err(self.quote("a quote in the middle of a cell; put the cell in quotes and double those in it"));
+            return Err(self.quote(
+                "a quote in the middle of a cell; put the cell in quotes and double those in it",
+            ));
         }
         Ok((Cell { text: Cow::Borrowed(text), quoted: false }, self.at + length))
     }
@@ -107,7 +106,9 @@ impl<'a> Cells<'a> {
         }
         let behind = self.bytes.get(end).copied();
         if behind.is_some_and(|byte| byte != self.delimiter && byte != b'\n') {
-            return Err(self.quote("something stands behind the closing quote; double the quotes inside of a cell"));
+            return Err(self.quote(
+                "something stands behind the closing quote; double the quotes inside of a cell",
+            ));
         }
         let text = &self.bytes[start..close];
         let text = if doubled { Cow::Owned(halved(text)) } else { Cow::Borrowed(text) };

@@ -51,12 +51,7 @@ impl Field<'_> {
 }
 
 /// Writes rows of a table.
-pub fn rows(
-    fields: &[Field<'_>],
-    range: std::ops::Range<usize>,
-    style: &Style,
-    out: &mut Vec<u8>,
-) {
+pub fn rows(fields: &[Field<'_>], range: std::ops::Range<usize>, style: &Style, out: &mut Vec<u8>) {
     for row in range {
         for field in fields {
             field.print(row, style, out);

@@ -3,8 +3,8 @@
 use crate::{IoError, Result, parallel};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::{Condvar, Mutex};
 
 /// Where the next piece begins: a prefix sum over pieces that become known in any order.

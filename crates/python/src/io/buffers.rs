@@ -98,16 +98,46 @@ plain!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
 macro_rules! with_type {
     ($code:expr, $type:ident => $body:expr) => {
         match $code {
-            "f8" => { type $type = f64; $body }
-            "f4" => { type $type = f32; $body }
-            "i8" => { type $type = i64; $body }
-            "i4" => { type $type = i32; $body }
-            "i2" => { type $type = i16; $body }
-            "i1" => { type $type = i8; $body }
-            "u8" => { type $type = u64; $body }
-            "u4" => { type $type = u32; $body }
-            "u2" => { type $type = u16; $body }
-            "u1" => { type $type = u8; $body }
+            "f8" => {
+                type $type = f64;
+                $body
+            }
+            "f4" => {
+                type $type = f32;
+                $body
+            }
+            "i8" => {
+                type $type = i64;
+                $body
+            }
+            "i4" => {
+                type $type = i32;
+                $body
+            }
+            "i2" => {
+                type $type = i16;
+                $body
+            }
+            "i1" => {
+                type $type = i8;
+                $body
+            }
+            "u8" => {
+                type $type = u64;
+                $body
+            }
+            "u4" => {
+                type $type = u32;
+                $body
+            }
+            "u2" => {
+                type $type = u16;
+                $body
+            }
+            "u1" => {
+                type $type = u8;
+                $body
+            }
             other => Err(pyo3::exceptions::PyValueError::new_err(format!(
                 "no numbers are of the type {other:?}"
             ))),

@@ -11,6 +11,5 @@ pub use buffers::OwnedBuffer;
 pub use csv::{CsvIndex, csv_format_dense, csv_read_dense, csv_write_dense};
 pub use mtx::mtx_read;
 pub use tables::{
-    csv_cells, csv_format_columns, csv_infer, csv_read_columns, csv_read_triples,
-    csv_write_columns,
+    csv_cells, csv_format_columns, csv_infer, csv_read_columns, csv_read_triples, csv_write_columns,
 };

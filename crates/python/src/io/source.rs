@@ -65,8 +65,10 @@ impl Source for Input {
         match self {
             Self::File(file) => Source::nbytes(file),
             Self::Bytes(bytes) => Ok(bytes.len_bytes() as u64),
-            Self::Object(object) => Python::attach(|py| object.bind(py).getattr("nbytes")?.extract())
-                .map_err(|error: PyErr| io::Error::other(error)),
+            Self::Object(object) => {
+                Python::attach(|py| object.bind(py).getattr("nbytes")?.extract())
+                    .map_err(|error: PyErr| io::Error::other(error))
+            }
         }
     }
 }

@@ -55,11 +55,7 @@ fn each_part<T: Send>(
 
 /// Splits whole rows into the texts of their cells, and whether each stood in quotes.
 #[pyfunction]
-pub fn csv_cells<'py>(
-    py: Python<'py>,
-    rows: &[u8],
-    delimiter: u8,
-) -> PyResult<Bound<'py, PyList>> {
+pub fn csv_cells<'py>(py: Python<'py>, rows: &[u8], delimiter: u8) -> PyResult<Bound<'py, PyList>> {
     let found = PyList::empty(py);
     let mut cells = Cells::new(rows, delimiter);
     let mut row = PyList::empty(py);
@@ -151,7 +147,8 @@ pub fn csv_read_columns(
             })
         })
         .map_err(raised)?;
-    let give = |(rows, columns): (u64, Vec<Column>)| (rows, columns.into_iter().map(given).collect());
+    let give =
+        |(rows, columns): (u64, Vec<Column>)| (rows, columns.into_iter().map(given).collect());
     Ok(parts.into_iter().map(give).collect())
 }
 

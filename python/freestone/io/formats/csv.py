@@ -81,7 +81,12 @@ def open_writer(
 
 
 def _byte(delimiter: str) -> int:
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n.-+' or delimiter.isalnum():
+    if (
+        len(delimiter) != 1
+        or not delimiter.isascii()
+        or delimiter in '"\r\n.-+'
+        or delimiter.isalnum()
+    ):
         raise UsageError(
             f"delimiter={delimiter!r}: it is one ASCII character that no number, quote or line end "
             "has"
@@ -171,7 +176,9 @@ class _Look:
         try:
             names = tuple(text.decode() for text, _ in self.first)
         except UnicodeDecodeError as error:
-            raise FormatError(self.place.url, f"the names of its columns are no UTF-8 ({error})") from None
+            raise FormatError(
+                self.place.url, f"the names of its columns are no UTF-8 ({error})"
+            ) from None
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             reason = f"two columns are called {twice[0]!r}; give them names of their own"
@@ -194,14 +201,24 @@ class _Look:
         rows = self.lines - skip
         nbytes = self.width * float(code[1:])
         return Numbers(
-            kind="array", rows=rows, columns=columns, dtype=code, row_nbytes=nbytes, **self._common(skip)
+            kind="array",
+            rows=rows,
+            columns=columns,
+            dtype=code,
+            row_nbytes=nbytes,
+            **self._common(skip),
         )
 
     def _frame(self, skip: int, names: tuple[str, ...], codes: tuple[str, ...]) -> Dataset:
         rows = self.lines - skip
         nbytes = self.index.nbytes / max(rows, 1)
         return Columns(
-            kind="frame", rows=rows, columns=names, codes=codes, row_nbytes=nbytes, **self._common(skip)
+            kind="frame",
+            rows=rows,
+            columns=names,
+            codes=codes,
+            row_nbytes=nbytes,
+            **self._common(skip),
         )
 
     def inferred(self, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
@@ -209,7 +226,8 @@ class _Look:
         if not self.lines:
             if kind != "frame" and dtype is None:
                 raise FormatError(
-                    self.place.url, "it is empty; say what it holds by kind= and dtype=, or by a .meta"
+                    self.place.url,
+                    "it is empty; say what it holds by kind= and dtype=, or by a .meta",
                 )
             return self._array(0, _code(dtype)) if kind != "frame" else self._frame(0, (), ())
         if not self.index.kinds & OTHER and not header and kind != "frame":
@@ -231,9 +249,7 @@ class _Look:
             return self._array(skip, code)
         return self._frame(skip, self._names(skip), codes)
 
-    def as_said(
-        self, meta: Meta, header: bool | None, dtype: Any, kind: str | None
-    ) -> Dataset:
+    def as_said(self, meta: Meta, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
         """Say what the file holds from its `.meta`, which it has to agree with."""
         skip = int(meta.header if header is None else header)
         if meta.rows == 0 and self.lines == skip:

@@ -135,7 +135,9 @@ class Triples(_Lines):
         )
         kinds = (np.int64, np.int64, self.dtype)
         rows, columns, values = (
-            np.concatenate([np.frombuffer(part[number], kind) for part in parts] or [np.empty(0, kind)])
+            np.concatenate(
+                [np.frombuffer(part[number], kind) for part in parts] or [np.empty(0, kind)]
+            )
             for number, kind in enumerate(kinds)
         )
         return rows, columns, values

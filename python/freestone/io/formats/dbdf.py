@@ -66,9 +66,15 @@ class Sparse(Dataset):
         dtype = np.dtype(self.dtype)
         at = self.pointers + start * np.dtype(self.pointer).itemsize
         found = read_values(source, at, (stop - start + 1,), self.pointer)
-        wrong = found[0] > found[-1] or found[-1] > self.nonzeros or (np.diff(found.astype("f8")) < 0).any()
+        wrong = (
+            found[0] > found[-1]
+            or found[-1] > self.nonzeros
+            or (np.diff(found.astype("f8")) < 0).any()
+        )
         if wrong or (start == 0 and found[0] != 0):
-            raise FormatError(self.place.url, f"byte {at}: where rows begin does not rise to the end")
+            raise FormatError(
+                self.place.url, f"byte {at}: where rows begin does not rise to the end"
+            )
         first, count = int(found[0]), int(found[-1]) - int(found[0])
         positions = read_values(source, self.columns_at + first * 8, (count,), "<u8", threads)
         if count and int(positions.max()) >= columns:
@@ -145,11 +151,16 @@ class _Header:
         if block == EMPTY_BLOCK:
             raise self._wrong(43, "an empty block has no values to read; write the matrix anew")
         if (rows, columns) != (self.rows & LARGEST_BLOCK, self.columns & LARGEST_BLOCK):
-            raise self._wrong(35, f"a block of {rows} x {columns}, the matrix has "
-                              f"{self.rows} x {self.columns}; more than one block is not known")
+            raise self._wrong(
+                35,
+                f"a block of {rows} x {columns}, the matrix has "
+                f"{self.rows} x {self.columns}; more than one block is not known",
+            )
         wanted = {DENSE: DENSE_BLOCK, SPARSE: SPARSE_BLOCK}[self.kind]
         if block != wanted:
-            raise self._wrong(43, f"a block of type {block}, and data type {self.kind} has {wanted}")
+            raise self._wrong(
+                43, f"a block of type {block}, and data type {self.kind} has {wanted}"
+            )
         return self._dense(code) if self.kind == DENSE else self._sparse(code)
 
     def _codes(self, code: int) -> list[tuple[str, bool]]:
@@ -175,8 +186,9 @@ class _Header:
         dtype, _ = self._codes(code)[0]
         wanted = VALUES + cells * np.dtype(dtype).itemsize
         raise self._wrong(
-            self.nbytes, f"{wanted:,} bytes are wanted for {self.rows} x {self.columns} of {dtype[1:]}"
-            f", and it has {self.nbytes:,} (truncated, or foreign)"
+            self.nbytes,
+            f"{wanted:,} bytes are wanted for {self.rows} x {self.columns} of {dtype[1:]}"
+            f", and it has {self.nbytes:,} (truncated, or foreign)",
         )
 
     def _sparse(self, code: int) -> Dataset:
@@ -199,8 +211,9 @@ class _Header:
                     **self._common(),
                 )
         raise self._wrong(
-            self.nbytes, f"{self.nbytes:,} bytes do not hold {self.rows} rows with {nonzeros} values "
-            f"of value type {code} (truncated, or foreign)"
+            self.nbytes,
+            f"{self.nbytes:,} bytes do not hold {self.rows} rows with {nonzeros} values "
+            f"of value type {code} (truncated, or foreign)",
         )
 
     def _frame(self) -> Dataset:
@@ -222,8 +235,9 @@ class _Header:
         width = sum(np.dtype(code).itemsize for code in codes)
         if self.nbytes != at + self.rows * width:
             raise self._wrong(
-                self.nbytes, f"{at + self.rows * width:,} bytes are wanted for {self.rows} rows of "
-                f"{width} bytes, and it has {self.nbytes:,} (truncated, or foreign)"
+                self.nbytes,
+                f"{at + self.rows * width:,} bytes are wanted for {self.rows} rows of "
+                f"{width} bytes, and it has {self.nbytes:,} (truncated, or foreign)",
             )
         return Columns(
             kind="frame",

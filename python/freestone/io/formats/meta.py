@@ -41,7 +41,9 @@ def value_type_of(dtype: str) -> str:
     code = without_order(dtype)
     if code not in VALUE_TYPES:
         known = " ".join(VALUE_TYPES)
-        raise UsageError(f"values of dtype {dtype} have no value type; convert them to one of {known}")
+        raise UsageError(
+            f"values of dtype {dtype} have no value type; convert them to one of {known}"
+        )
     return VALUE_TYPES[code]
 
 
@@ -111,7 +113,9 @@ def parse_meta(url: str, content: bytes) -> Meta:
         rows, columns = _count(said, "numRows"), _count(said, "numCols")
         fields = said.get("schema", [])
         default = said.get("valueType") or None
-        schema = tuple((str(each["label"]), str(each.get("valueType") or default)) for each in fields)
+        schema = tuple(
+            (str(each["label"]), str(each.get("valueType") or default)) for each in fields
+        )
         nonzeros = said.get("numNonZeros")
         hdfs = said.get("hdfs", {})
         where = str(hdfs["HDFSFilename"]) if hdfs.get("isHDFS") else None

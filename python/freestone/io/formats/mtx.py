@@ -22,7 +22,13 @@ from freestone.io.writer import Shape, Writer
 __all__ = ["open_dataset", "open_writer"]
 
 BANNER = "%%MatrixMarket"
-FIELDS = {"real": ("f8", 1), "double": ("f8", 1), "integer": ("i8", 1), "complex": ("c16", 2), "pattern": ("f8", 0)}
+FIELDS = {
+    "real": ("f8", 1),
+    "double": ("f8", 1),
+    "integer": ("i8", 1),
+    "complex": ("c16", 2),
+    "pattern": ("f8", 0),
+}
 SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 LONGEST_HEADER = 1 << 20
 
@@ -116,7 +122,9 @@ def open_dataset(place: Place) -> Dataset:
     banner, sizes, start = _header(place, nbytes)
     words = banner.split()
     if len(words) != 5 or words[0].lower() != BANNER.lower() or words[1].lower() != "matrix":
-        raise FormatError(place.url, f"it does not begin with {BANNER} matrix: {banner[:60]!r}", row=1)
+        raise FormatError(
+            place.url, f"it does not begin with {BANNER} matrix: {banner[:60]!r}", row=1
+        )
     layout, field, symmetry = (word.lower() for word in words[2:])
     _check(place, layout, ("coordinate", "array"))
     _check(place, field, tuple(FIELDS))
@@ -161,7 +169,9 @@ def open_dataset(place: Place) -> Dataset:
 
 def _check(place: Place, word: str, known: tuple[str, ...]) -> None:
     if word not in known:
-        raise FormatError(place.url, f"{word!r} in its first line; there are {', '.join(known)}", row=1)
+        raise FormatError(
+            place.url, f"{word!r} in its first line; there are {', '.join(known)}", row=1
+        )
 
 
 def _header(place: Place, nbytes: int) -> tuple[str, str, int]:
@@ -234,5 +244,3 @@ def _parts(values: Any) -> list[Any]:
     if values.dtype.kind != "c":
         return [values]
     return [np.ascontiguousarray(values.real), np.ascontiguousarray(values.imag)]
-
-

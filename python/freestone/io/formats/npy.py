@@ -58,7 +58,9 @@ def open_dataset(place: Place) -> Dataset:
     if dtype.hasobject:
         raise FormatError(place.url, "it holds Python objects, which are code (not read)")
     if len(shape) not in (1, 2) or any(not 0 <= length < 2**62 for length in shape):
-        raise FormatError(place.url, f"an array of shape {shape}; it has to be of 1 or 2 dimensions")
+        raise FormatError(
+            place.url, f"an array of shape {shape}; it has to be of 1 or 2 dimensions"
+        )
     row_nbytes = dtype.itemsize * (shape[1] if len(shape) == 2 else 1)
     wanted = file.tell() + shape[0] * row_nbytes
     if wanted != stamp[0]:

@@ -118,5 +118,7 @@ class TdmsWriter(StreamWriter):
 
 def _values(name: str, column: Any) -> Any:
     if column.null_count:
-        raise UsageError(f"column {name!r} has missing values, for which TDMS has no form; fill them")
+        raise UsageError(
+            f"column {name!r} has missing values, for which TDMS has no form; fill them"
+        )
     return column.to_numpy()

@@ -28,7 +28,14 @@ RETRIED_S, FIRST_WAIT_S = 60.0, 0.5
 COPIED = 4 << 20
 ADDRESS = "FREESTONE_HDFS"
 # How the client tells what happened: it has no types for it.
-PASSING = ("Connection refused", "Broken pipe", "reset by peer", "timed out", "UnexpectedEof", "IO error")
+PASSING = (
+    "Connection refused",
+    "Broken pipe",
+    "reset by peer",
+    "timed out",
+    "UnexpectedEof",
+    "IO error",
+)
 
 
 def _native() -> Any:

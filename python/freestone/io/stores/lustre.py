@@ -54,9 +54,13 @@ class Layout:
 
     def __post_init__(self) -> None:
         if self.stripe_size < 0 or self.stripe_size % UNIT:
-            raise UsageError(f"stripe_size={self.stripe_size:,}: it is a multiple of {UNIT:,} bytes")
+            raise UsageError(
+                f"stripe_size={self.stripe_size:,}: it is a multiple of {UNIT:,} bytes"
+            )
         if self.stripe_count < -1:
-            raise UsageError(f"stripe_count={self.stripe_count}: it is -1 (all), 0 (default) or more")
+            raise UsageError(
+                f"stripe_count={self.stripe_count}: it is -1 (all), 0 (default) or more"
+            )
 
 
 def is_lustre(path: str) -> bool:

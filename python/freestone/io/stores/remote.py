@@ -99,4 +99,8 @@ class Source:
     def read_at(self, offset: int, nbytes: int) -> bytes:
         """Return at most so many bytes from an offset on; none at the end."""
         stop = min(offset + nbytes, self.nbytes)
-        return bytes(self._files.cat_file(self._path, start=offset, end=stop)) if stop > offset else b""
+        return (
+            bytes(self._files.cat_file(self._path, start=offset, end=stop))
+            if stop > offset
+            else b""
+        )
