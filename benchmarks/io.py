@@ -192,6 +192,7 @@ def measure_shape(report: common.Report, rounds: int, shape: tuple[int, int], fo
 
 
 def binary_of(report: common.Report, label: str, x: Any, path: str, out: str) -> None:
+    """Read and write the binary form."""
     report.add(OWN, f"dbdf read {label}", seconds(lambda: fs.read(path).compute()), "s")
     report.add(OWN, f"dbdf write {label}", seconds(lambda: fs.write(x, out + ".dbdf")), "s")
     clear(out)

@@ -1,4 +1,4 @@
-"""CSV: what is written is read, by us and by others, and what is wrong is refused with its place."""
+"""CSV: what is written is read, by us and by others; what is wrong is refused with its place."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_six_decimals_and_a_fixed_width(tmp_path: Path) -> None:
     lines = (tmp_path / "wide.csv").read_text().splitlines()
     assert [len(line) for line in lines] == [35, 35]
     np.testing.assert_array_equal(fs.read(tmp_path / "wide.csv").compute(), x)
-    with pytest.raises(FormatError, match="row 1, column 1: 0.1234567 needs 9 characters"):
+    with pytest.raises(FormatError, match=r"row 1, column 1: 0\.1234567 needs 9 characters"):
         fs.write(x, tmp_path / "wide.csv", width=8)
     np.testing.assert_array_equal(fs.read(tmp_path / "wide.csv").compute(), x)
     assert sorted(os.listdir(tmp_path)) == ["six.csv", "six.csv.meta", "wide.csv", "wide.csv.meta"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import freestone as fs
-from freestone.errors import FormatError, FreestoneError, UsageError
+from freestone.errors import FormatError, UsageError
 
 QUICK = settings(max_examples=60, deadline=None)
 CODES = ["i1", "i4", "i8", "u1", "u4", "u8", "f4", "f8"]
@@ -131,9 +132,6 @@ def test_any_change_of_a_file_is_read_or_refused(folder: Path, data: st.DataObje
             break
     path = folder / "bad.dbdf"
     path.write_bytes(content)
-    try:
-        found = fs.read(path).compute()
-    except FreestoneError as error:
-        assert isinstance(error, FormatError), error
-    else:
-        assert found.shape[0] < 1000
+    # Anything but a FormatError fails the test.
+    with contextlib.suppress(FormatError):
+        assert fs.read(path).compute().shape[0] < 1000

@@ -7,6 +7,7 @@ import contextlib
 import time
 from typing import Any
 
+from freestone.cli import hdfs
 from freestone.cli.output import Output
 from freestone.errors import UsageError
 
@@ -41,11 +42,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="workers that share the work; none: this process alone",
     )
+    hdfs.add_flags(parser)
 
 
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Read and write, block by block."""
     import freestone as fs
+
+    hdfs.apply(arguments)
 
     begin = time.perf_counter()
     reading, writing = _options(arguments.read, "--read"), _options(arguments.write, "--write")

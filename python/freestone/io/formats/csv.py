@@ -12,6 +12,7 @@ of the shortest text that reads back as the same bits); `width` (characters of e
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
@@ -136,11 +137,9 @@ class _Look:
     def _scan(self, keep: bool) -> Any:
         index = _native.CsvIndex.scan(self.source, self.delimiter, self.threads)
         if keep and index.nbytes > 1 << 20:
-            try:
+            # In a folder that only others may write to, the next reader finds it anew.
+            with contextlib.suppress(OSError):
                 self.place.beside(".index").write_bytes(self._mark() + index.encode())
-            except OSError:
-                # A folder that only others may write to: found again by the next reader.
-                pass
         return index
 
     # -- lines --------------------------------------------------------------------------------

@@ -16,11 +16,11 @@ class Reader(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Tell that it can be read."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Tell that any place of it can be read."""
         return True
 
     def tell(self) -> int:
