@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 import scipy.io
@@ -204,6 +205,19 @@ def test_root_both_ways(tmp_path: Path) -> None:
         fs.read(path)
 
 
+def test_zarr_both_ways(two_workers: fs.Cluster, tmp_path: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    path, x = tmp_path / "x.zarr", np.arange(60.0).reshape(20, 3)
+    for rows in (6, 7):
+        fs.write(fs.Array.from_numpy(x * rows, rows), path)
+        np.testing.assert_array_equal(zarr.open_array(path)[:], x * rows)
+        np.testing.assert_array_equal(fs.read(path).compute(), x * rows)
+    assert [each.name for each in tmp_path.iterdir()] == ["x.zarr"]
+    (tmp_path / "empty.zarr").mkdir()
+    with pytest.raises(FormatError, match="no Zarr array"):
+        fs.read(tmp_path / "empty.zarr")
+
+
 # -- convert ----------------------------------------------------------------------------------
 
 
@@ -233,10 +247,10 @@ def test_convert_says_what_it_cant(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("name", ["m.csv", "m.dbdf", "m.npy", "m.mtx", "m.parquet"])
-def test_object_stores_by_fsspec(name: str) -> None:
+def test_object_stores_by_fsspec(two_workers: fs.Cluster, tmp_path: Path, name: str) -> None:
     pytest.importorskip("fsspec")
     x = np.arange(300.0).reshape(100, 3) / 7
-    url = f"memory://folder/{name}"
+    url = f"local://{tmp_path}/{name}"
     fs.write(x, url)
     np.testing.assert_array_equal(fs.read(url).compute(), x)
 

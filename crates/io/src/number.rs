@@ -270,7 +270,7 @@ mod tests {
         }
 
         #[test]
-        fn decimals_are_those_of_c(value in -1e9..1e9, decimals in 0_usize..12) {
+        fn decimals_are_those_of_c(value in -1e9_f64..1e9, decimals in 0_usize..12) {
             let near = (value * 1e6_f64).round() / 1e6;
             let tie = (value * 64.0_f64).round() / 64.0;
             for value in [value, near, tie] {

@@ -17,6 +17,7 @@ from freestone.collections.frame import Frame
 from freestone.collections.rows import is_sparse, is_table
 from freestone.errors import EmptyCollectionError, UsageError
 from freestone.io import Shape, StreamWriter, Writer, open_writer
+from freestone.io.formats.zarr import FolderWriter
 from freestone.io.segments import SegmentWriter
 from freestone.io.stores import Draft, Place
 from freestone.io.stores.posix import PosixPlace
@@ -67,6 +68,10 @@ def write(
         cluster = collection.cluster
         if isinstance(writer, SegmentWriter):
             _write_segments(writer, collection, cluster)
+        elif isinstance(writer, FolderWriter):
+            assert isinstance(collection, Array)
+            with writer.drafted() as folder:
+                collection.to_zarr(folder)
         elif isinstance(writer, StreamWriter):
             _write_stream(writer, collection)
         elif cluster is None:

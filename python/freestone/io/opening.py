@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from freestone.errors import UsageError, did_you_mean
 from freestone.io.dataset import Dataset
 from freestone.io.formats import format_of
+from freestone.io.formats.zarr import FolderWriter
 from freestone.io.stores import Place, locate
 from freestone.io.telling import telling
 from freestone.io.writer import Shape, StreamWriter, Writer
@@ -60,7 +61,7 @@ def open_writer(
     stripe_size: int | str | None = None,
     pool: str | None = None,
     **options: Any,
-) -> Writer | StreamWriter | SegmentWriter:
+) -> Writer | StreamWriter | SegmentWriter | FolderWriter:
     """Say how something is written into a file; nothing is written yet.
 
     Parameters
@@ -92,7 +93,7 @@ def open_writer(
         name = module.__name__.rpartition(".")[2]
         return SegmentWriter(place=folder, local=local, shape=shape, format=name, options=options)
     made = module.open_writer(place, shape, **options)
-    assert isinstance(made, Writer | StreamWriter)
+    assert isinstance(made, Writer | StreamWriter | FolderWriter)
     return made
 
 

@@ -17,6 +17,7 @@ FORMATS = {
     "npy": (".npy",),
     "parquet": (".parquet",),
     "arrow": (".arrow", ".feather"),
+    "zarr": (".zarr",),
     "tdms": (".tdms",),
     "root": (".root",),
 }

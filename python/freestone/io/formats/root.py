@@ -51,10 +51,10 @@ def open_dataset(place: Place, *, tree: str | None = None, kind: str | None = No
         names = _trees(file)
         name = _chosen(place, names, tree)
         found = file[name]
-        branches = tuple(str(key) for key in found)
+        branches = tuple(map(str, found.keys(recursive=False)))
         rows = int(found.num_entries)
         types = [_dtype(found[branch]) for branch in branches]
-        is_matrix = MATRIX in [key.split(";")[0] for key in file]
+        is_matrix = MATRIX in file.classnames(cycle=False)
     common: dict[str, Any] = {
         "place": place,
         "stamp": stamp,

@@ -79,7 +79,9 @@ def _chosen(place: Place, groups: list[str], group: str | None) -> str:
         return groups[0]
     if group in groups:
         return str(group)
-    shown = ", ".join(map(repr, groups)) or "none"
+    if not groups:
+        raise FormatError(place.url, "it has no groups (foreign, or cut off?)")
+    shown = ", ".join(map(repr, groups))
     raise UsageError(f"{place.url} has the groups {shown}; say group=")
 
 
