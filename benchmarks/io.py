@@ -115,7 +115,7 @@ def raw_read(path: str) -> None:
 
     def part(start: int, stop: int) -> None:
         for at in range(start, stop, STEP):
-            os.preadv(descriptor, [memoryview(target)[at : min(at + STEP, stop)]], at)
+            os.preadv(descriptor, [target.data[at : min(at + STEP, stop)]], at)
 
     in_two(part, nbytes)
     os.close(descriptor)
@@ -169,7 +169,7 @@ def measure_shape(report: common.Report, rounds: int, shape: tuple[int, int], fo
     fs.write(x, binary)
     os.unlink(text + ".meta")
     reading, writing = readers(text), writers(x, out + ".csv")
-    data = memoryview(x.reshape(-1).view(np.uint8))
+    data = x.reshape(-1).view(np.uint8).data
 
     def take(subject: str) -> None:
         if subject in reading:

@@ -193,7 +193,7 @@ def _write_segments(writer: SegmentWriter, x: Collection, cluster: Cluster | Non
         else:
             label = f"write {writer.place.name}"
             same = [[writer] * len(starts), [part] * len(starts)]
-            columns = [*same, numbers, x.blocks, starts]
+            columns: list[Any] = [*same, numbers, x.blocks, starts]
             written = cluster.map(
                 _write_segment, *columns, pure=False, retries=2, near="input", name=label
             )

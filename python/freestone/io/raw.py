@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from freestone.errors import FormatError
 
-__all__ = ["read_values"]
+__all__ = ["joined", "read_values"]
 
 STEP = 8 << 20
 
@@ -38,7 +39,7 @@ def read_values(
         When the file ends before the array does.
     """
     out = np.empty(shape, dtype)
-    view = memoryview(out.reshape(-1).view(np.uint8))
+    view = memoryview(out.reshape(-1).view(np.uint8).data)
     starts = range(0, len(view), STEP)
     if isinstance(source, str):
         descriptor = os.open(source, os.O_RDONLY)
@@ -81,3 +82,11 @@ def _copy(source: Any, view: memoryview, offset: int) -> None:
             )
         view[: len(found)] = found
         view, offset = view[len(found) :], offset + len(found)
+
+
+def joined(parts: Sequence[Sequence[Any]], dtypes: Sequence[DTypeLike]) -> list[NDArray[Any]]:
+    """Return arrays, each made of one buffer of every part."""
+    return [
+        np.concatenate([np.frombuffer(part[at], dtype) for part in parts] or [np.empty(0, dtype)])
+        for at, dtype in enumerate(dtypes)
+    ]

@@ -9,6 +9,7 @@ rows of any of them.
 from __future__ import annotations
 
 import contextlib
+import functools
 import uuid
 from dataclasses import dataclass
 from types import ModuleType
@@ -135,6 +136,11 @@ def open_segments(place: HdfsPlace, module: ModuleType, options: dict[str, Any])
     )
 
 
+def _write_all(file: Any, content: list[Any]) -> None:
+    for piece in content:
+        file.write(memoryview(piece))
+
+
 @dataclass(frozen=True, kw_only=True)
 class SegmentWriter:
     """Writes each block as a segment; the folder takes its name when all are there.
@@ -188,9 +194,9 @@ class SegmentWriter:
         pieces = writer.encode(block, 0)
         sizes = [memoryview(piece).nbytes for piece in pieces]
         content = [writer.head(sizes), *writer.shift(pieces, [0] * len(pieces))]
-        place.put(lambda file: [file.write(memoryview(piece)) for piece in content])
+        place.put(lambda file: _write_all(file, content))
         for suffix, small in writer.beside(sizes).items():
-            place.beside(suffix).put(lambda file, small=small: file.write(small))
+            place.beside(suffix).put(functools.partial(_write_all, content=[small]))
 
     def commit(self, part: HdfsPlace) -> None:
         """Give the folder its name; the one that had it goes."""

@@ -296,7 +296,7 @@ class _Look:
 def _code(dtype: Any) -> str:
     import numpy as np
 
-    code = np.dtype(dtype).str.lstrip("<>=|")
+    code = str(np.dtype(dtype).str).lstrip("<>=|")
     if code not in CODES.values():
         raise UsageError(f"dtype={dtype!r}: cells are numbers of {', '.join(CODES)}")
     return code

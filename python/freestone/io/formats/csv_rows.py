@@ -10,6 +10,7 @@ import numpy as np
 from freestone import _native
 from freestone.errors import FormatError
 from freestone.io.dataset import Dataset
+from freestone.io.raw import joined
 
 __all__ = ["Columns", "Numbers", "Triples"]
 
@@ -133,13 +134,7 @@ class Triples(_Lines):
             stop=last,
             threads=threads,
         )
-        kinds = (np.int64, np.int64, self.dtype)
-        rows, columns, values = (
-            np.concatenate(
-                [np.frombuffer(part[number], kind) for part in parts] or [np.empty(0, kind)]
-            )
-            for number, kind in enumerate(kinds)
-        )
+        rows, columns, values = joined(parts, (np.int64, np.int64, str(self.dtype)))
         return rows, columns, values
 
     def _line_of(self, row: int) -> int:

@@ -47,7 +47,7 @@ class Dense(Dataset):
     def _read(self, start: int, stop: int, threads: int) -> Any:
         offset = VALUES + start * int(self.row_nbytes)
         shape = (stop - start, *self.columns)
-        return read_values(self.place.source(), offset, shape, self.dtype, threads)
+        return read_values(self.place.source(), offset, shape, str(self.dtype), threads)
 
 
 @dataclass(frozen=True, kw_only=True)

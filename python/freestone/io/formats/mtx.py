@@ -16,6 +16,7 @@ from freestone import _native
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.csv_writing import numbers_of
+from freestone.io.raw import joined
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
 
@@ -73,12 +74,7 @@ class Matrix(Dataset):
             shape=(self.rows, int(self.columns[0])),
             threads=threads,
         )
-        kinds = (np.int64, np.int64, np.dtype(code))
-        found = [
-            np.concatenate([np.frombuffer(part[at], kind) for part in parts] or [np.empty(0, kind)])
-            for at, kind in enumerate(kinds)
-        ]
-        rows, columns, values = found
+        rows, columns, values = joined(parts, (np.int64, np.int64, code))
         if self.values == 0:
             values = np.ones(len(rows))
         return rows, columns, values.view(self.dtype)

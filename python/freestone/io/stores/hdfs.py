@@ -225,4 +225,5 @@ class Source:
         count = max(min(nbytes, self.nbytes - offset), 0)
         if not count:
             return b""
-        return self._place._asked(lambda: retried(lambda: self._reader.read_range(offset, count)))
+        found = self._place._asked(lambda: retried(lambda: self._reader.read_range(offset, count)))
+        return bytes(found)
