@@ -192,7 +192,7 @@ def _write_segments(writer: SegmentWriter, x: Collection, cluster: Cluster | Non
                 writer.write(part, number, block, start)
         else:
             label = f"write {writer.place.name}"
-            same = [[writer] * len(starts), [part] * len(starts)]
+            same: list[Any] = [[writer] * len(starts), [part] * len(starts)]
             columns: list[Any] = [*same, numbers, x.blocks, starts]
             written = cluster.map(
                 _write_segment, *columns, pure=False, retries=2, near="input", name=label
@@ -289,7 +289,7 @@ def _write_there(writer: Writer, x: Collection, cluster: Cluster) -> None:
         draft.write_at(layout.head, 0)
         rows = [layout.row(number) for number in range(count)]
         offsets, before = [row[0] for row in rows], [row[1] for row in rows]
-        same = [[writer] * count, [draft] * count, offsets, before]
+        same: list[Any] = [[writer] * count, [draft] * count, offsets, before]
         # Written again where it was, after a worker is lost: the same bytes at the same place.
         written = cluster.map(_place_there, *same, encoded, pure=False, retries=2, **near)
         cluster.gather(written)
