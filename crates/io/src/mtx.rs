@@ -60,7 +60,7 @@ pub fn read_part<T: Number, S: Source + ?Sized>(
     let part = Part { start, stop, row: 0, rows: 0, quoted: false };
     let mut rows = Rows::new(source, &part);
     let mut offset = start;
-    while let Some(bytes) = rows.next()? {
+    while let Some(bytes) = rows.next_rows()? {
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let text = line.trim_ascii();
             if !text.is_empty() && text[0] != b'%' {

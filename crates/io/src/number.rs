@@ -15,6 +15,8 @@ pub enum Floats {
 pub trait Number: Copy + Default + PartialEq + Send + Sync + 'static {
     /// What messages call it.
     const WANTED: &'static str;
+    /// One.
+    const ONE: Self;
 
     /// Reads the number at the beginning of some bytes that end in no digit; how long it is.
     ///
@@ -223,9 +225,10 @@ fn print_decimals(value: f64, decimals: usize, out: &mut Vec<u8>) {
 }
 
 macro_rules! float {
-    ($type:ty, $wanted:literal, $scan:expr) => {
+    ($type:ty, $wanted:literal, $scan:expr, $narrow:expr, $widen:expr) => {
         impl Number for $type {
             const WANTED: &'static str = $wanted;
+            const ONE: Self = 1.0;
 
             #[inline]
             fn scan(text: &[u8]) -> Option<(Self, usize)> {
@@ -235,30 +238,36 @@ macro_rules! float {
             fn parse(text: &[u8]) -> Option<Self> {
                 match fast_float2::parse::<$type, _>(text) {
                     Ok(value) if text.iter().any(u8::is_ascii_digit) => Some(value),
-                    _ => parse_special(text).map(|value| value as $type),
+                    _ => parse_special(text).map($narrow),
                 }
             }
 
             #[inline]
             fn print(self, floats: Floats, out: &mut Vec<u8>) {
                 if !self.is_finite() {
-                    return print_special(f64::from(self), out);
+                    return print_special($widen(self), out);
                 }
                 match floats {
                     Floats::Shortest => {
                         let mut buffer = zmij::Buffer::new();
                         out.extend_from_slice(buffer.format_finite(self).as_bytes());
                     }
-                    Floats::Decimals(decimals) => print_decimals(f64::from(self), decimals, out),
+                    Floats::Decimals(decimals) => print_decimals($widen(self), decimals, out),
                 }
             }
         }
     };
 }
 
-float!(f64, "a number", |text| scan_decimal(text).or_else(|| scan_long::<f64>(text)));
+float!(
+    f64,
+    "a number",
+    |text| scan_decimal(text).or_else(|| scan_long::<f64>(text)),
+    |value| value,
+    |value| value
+);
 // Rounding twice, to double and to single, is not rounding once.
-float!(f32, "a number", scan_long::<f32>);
+float!(f32, "a number", scan_long::<f32>, |value| value as f32, f64::from);
 
 #[inline]
 fn scan_long<T: fast_float2::FastFloat>(text: &[u8]) -> Option<(T, usize)> {
@@ -274,6 +283,7 @@ macro_rules! integer {
     ($($type:ty, $wanted:literal);*) => {$(
         impl Number for $type {
             const WANTED: &'static str = $wanted;
+            const ONE: Self = 1;
 
             #[inline]
             fn scan(text: &[u8]) -> Option<(Self, usize)> {
@@ -362,7 +372,7 @@ mod tests {
         fn long_decimals_are_those_of_the_standard_library(
             digits in 1_u64 << 53..10_000_000_000_000_000_000,
             decimals in 1_usize..19,
-            even: bool,
+            even in any::<bool>(),
         ) {
             // Numbers between two doubles, and next to those.
             let half = (digits >> 10 << 10) | 1 << (digits.ilog2() - 53).max(1);

@@ -6,6 +6,7 @@
 use freestone_io::csv::{Cells, Index, Part, columns, dense, infer, scan, triples};
 use freestone_io::{Source, mtx};
 use proptest::prelude::*;
+use std::fmt::Write;
 
 /// Mutations in a plain run; a million of each reader are one run with `--ignored`.
 const ROUNDS: u64 = 20_000;
@@ -116,7 +117,7 @@ fn read_csv(bytes: &[u8], dice: &mut Dice) {
         assert!(error.to_string().contains("UTF-8"), "{error}");
     }
     let _ = columns::read_part(bytes, &part, b',', &[columns::Kind::F64, columns::Kind::Bool]);
-    let _ = triples::read_part(bytes, &part, b',', 3, (9, 9), 1.0_f64);
+    let _ = triples::read_part::<f64, _>(bytes, &part, b',', 3, (9, 9));
 }
 
 fn read_mtx(bytes: &[u8], dice: &mut Dice) {
@@ -155,7 +156,7 @@ fn mutated_matrix_market() {
 #[test]
 fn mutated_index() {
     let sample = index_of(b"1,2\n3,4\n5,6\n").unwrap().encode();
-    fuzz(ROUNDS, &[&sample], read_index);
+    fuzz(ROUNDS, &[sample.as_slice()], read_index);
 }
 
 #[test]
@@ -164,7 +165,7 @@ fn a_million_of_each() {
     fuzz(MILLION, CSV, read_csv);
     fuzz(MILLION, MTX, read_mtx);
     let sample = index_of(b"1,2\n3,4\n5,6\n").unwrap().encode();
-    fuzz(MILLION, &[&sample], read_index);
+    fuzz(MILLION, &[sample.as_slice()], read_index);
 }
 
 /// A source that gives few bytes at a time.
@@ -208,7 +209,7 @@ proptest! {
             let to = index.offset_of(&Slow(bytes), stop).unwrap() as usize;
             let mut cells = Cells::new(&bytes[from..to], b',');
             while !cells.is_done() {
-                found.push(String::from_utf8(cells.next().unwrap().0.text.into_owned()).unwrap());
+                found.push(String::from_utf8(cells.next_cell().unwrap().0.text.into_owned()).unwrap());
             }
         }
         prop_assert_eq!(found, rows.concat());
@@ -233,7 +234,7 @@ fn many_chunks_and_threads_give_the_same_matrix() {
     let rows = 60_000_usize;
     let mut text = String::new();
     for row in 0..rows {
-        text += &format!("{row},{}.5,\"{}\"\r\n", row * 3, row % 7);
+        write!(text, "{row},{}.5,\"{}\"\r\n", row * 3, row % 7).unwrap();
     }
     let bytes = text.as_bytes();
     let count = (bytes.len() as u64).div_ceil(freestone_io::csv::CHUNK);

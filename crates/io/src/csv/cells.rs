@@ -56,7 +56,7 @@ impl<'a> Cells<'a> {
     ///
     /// # Errors
     /// [`IoError::Quote`] for quotes that are not where they can be.
-    pub fn next(&mut self) -> Result<(Cell<'a>, bool)> {
+    pub fn next_cell(&mut self) -> Result<(Cell<'a>, bool)> {
         let (cell, end) =
             if self.bytes.get(self.at) == Some(&QUOTE) { self.quoted()? } else { self.plain()? };
         let is_last = self.bytes.get(end).is_none_or(|byte| *byte == b'\n');

@@ -217,12 +217,12 @@ pub fn read_part<S: Source + ?Sized>(
     let columns = builders.len();
     let mut rows = Rows::new(source, part);
     let mut done = 0;
-    while let Some(bytes) = rows.next()? {
+    while let Some(bytes) = rows.next_rows()? {
         let mut cells = Cells::new(bytes, delimiter);
         let first = part.row + done;
         while !cells.is_done() {
             let (row, column) = (first + cells.row, cells.column);
-            let (cell, is_last) = cells.next().map_err(|error| error.below(first))?;
+            let (cell, is_last) = cells.next_cell().map_err(|error| error.below(first))?;
             if is_last != (column + 1 == columns) {
                 return Err(ragged(&mut cells, row, column, is_last, columns));
             }

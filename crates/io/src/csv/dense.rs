@@ -12,6 +12,7 @@ const PIECE: u64 = 4 << 20;
 ///
 /// # Errors
 /// What is wrong with the file, and at which row and column of it.
+#[allow(clippy::too_many_arguments)] // each is a thing of its own
 pub fn read<T: Number, S: Source + ?Sized>(
     source: &S,
     index: &Index,
@@ -23,7 +24,8 @@ pub fn read<T: Number, S: Source + ?Sized>(
     threads: usize,
 ) -> Result<()> {
     let rows = (out.len() / columns.max(1)) as u64;
-    let lines = (skip + start, skip + start + rows);
+    let first = start.saturating_add(skip);
+    let lines = (first, first.saturating_add(rows));
     if lines.1 > index.lines {
         let found = index.lines.saturating_sub(lines.0);
         return Err(IoError::Rows { wanted: rows, found, start: 0, stop: index.nbytes });
@@ -61,7 +63,7 @@ pub fn read_part<T: Number, S: Source + ?Sized>(
     let mut rows = Rows::new(source, part);
     let mut done = 0;
     let wanted = part.rows as usize;
-    while let Some(bytes) = rows.next()? {
+    while let Some(bytes) = rows.next_rows()? {
         let found = parse(bytes, delimiter, &mut out[done * columns..], columns)
             .map_err(|error| error.below(part.row + done as u64))?;
         done += found.0;
@@ -135,7 +137,7 @@ fn parse_cell<T: Number>(
     columns: usize,
 ) -> Result<(T, usize)> {
     let mut cells = Cells::within(bytes, delimiter, at, row, column);
-    let (cell, is_last) = cells.next()?;
+    let (cell, is_last) = cells.next_cell()?;
     if is_last != (column + 1 == columns) {
         let found = if is_last { column + 1 } else { column + 1 + rest_of_row(&mut cells)? };
         return Err(IoError::Ragged { row, found, wanted: columns });
@@ -148,7 +150,7 @@ fn parse_cell<T: Number>(
 /// How many cells are left in the row.
 fn rest_of_row(cells: &mut Cells<'_>) -> Result<usize> {
     let mut count = 1;
-    while !cells.is_done() && !cells.next()?.1 {
+    while !cells.is_done() && !cells.next_cell()?.1 {
         count += 1;
     }
     Ok(count)

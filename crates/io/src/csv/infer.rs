@@ -53,11 +53,11 @@ pub fn infer<S: Source + ?Sized>(
     let mut kinds = vec![0; columns];
     let mut rows = Rows::new(source, part);
     let mut done = part.row;
-    while let Some(bytes) = rows.next()? {
+    while let Some(bytes) = rows.next_rows()? {
         let mut cells = Cells::new(bytes, delimiter);
         while !cells.is_done() {
             let (row, column) = (cells.row, cells.column);
-            let (cell, is_last) = cells.next().map_err(|error| error.below(done))?;
+            let (cell, is_last) = cells.next_cell().map_err(|error| error.below(done))?;
             if is_last != (column + 1 == columns) {
                 return Err(ragged(&mut cells, row + done, column, is_last, columns));
             }
@@ -79,7 +79,7 @@ pub(super) fn ragged(
     let mut found = column + 1;
     let mut ended = is_last;
     while !ended && !cells.is_done() {
-        match cells.next() {
+        match cells.next_cell() {
             Ok((_, is_last)) => ended = is_last,
             Err(error) => return error,
         }

@@ -44,7 +44,7 @@ impl<'a, S: Source + ?Sized> Rows<'a, S> {
     ///
     /// # Errors
     /// What the source says.
-    pub fn next(&mut self) -> Result<Option<&[u8]>> {
+    pub fn next_rows(&mut self) -> Result<Option<&[u8]>> {
         self.buffer.copy_within(self.given..self.filled, 0);
         self.filled -= self.given;
         self.given = 0;

@@ -60,8 +60,7 @@ impl Lanes {
     /// Adds a byte to each lane: no branches, so that compilers make vectors of them.
     #[inline]
     fn add(&mut self, bytes: &[u8; LANES], delimiter: u8) {
-        for lane in 0..LANES {
-            let byte = bytes[lane];
+        for (lane, &byte) in bytes.iter().enumerate() {
             let is_end = byte == b'\n';
             let is_float = (byte == b'.') | (byte | 0x20 == b'e');
             let is_plain = (byte.wrapping_sub(b'0') < 10)

@@ -25,16 +25,15 @@ pub fn read_part<T: Number, S: Source + ?Sized>(
     delimiter: u8,
     cells: usize,
     shape: (u64, u64),
-    one: T,
 ) -> Result<Triples<T>> {
     let mut found = Triples { rows: Vec::new(), columns: Vec::new(), values: Vec::new() };
     let mut rows = Rows::new(source, part);
     let mut done = part.row;
-    while let Some(bytes) = rows.next()? {
+    while let Some(bytes) = rows.next_rows()? {
         let mut walk = Cells::new(bytes, delimiter);
         while !walk.is_done() {
             let (row, column) = (done + walk.row, walk.column);
-            let (cell, is_last) = walk.next().map_err(|error| error.below(done))?;
+            let (cell, is_last) = walk.next_cell().map_err(|error| error.below(done))?;
             if is_last != (column + 1 == cells) {
                 return Err(ragged(&mut walk, row, column, is_last, cells));
             }
@@ -52,7 +51,7 @@ pub fn read_part<T: Number, S: Source + ?Sized>(
         done += walk.row;
     }
     if cells == 2 {
-        found.values.resize(found.rows.len(), one);
+        found.values.resize(found.rows.len(), T::ONE);
     }
     Ok(found)
 }

@@ -3,6 +3,7 @@
 use freestone_io::IoError;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
+use std::io;
 
 /// The exception for an error: the operating system's as it is, all others as `FormatError`.
 pub fn raised(error: IoError) -> PyErr {
@@ -10,11 +11,7 @@ pub fn raised(error: IoError) -> PyErr {
         IoError::Io(source) => source
             .get_ref()
             .and_then(|inner| inner.downcast_ref::<PyErr>())
-            .map(|inner| Python::attach(|py| inner.clone_ref(py)))
-            .unwrap_or_else(|| match source.raw_os_error() {
-                Some(code) => PyOSError::new_err((code, source.to_string())),
-                None => PyOSError::new_err(source.to_string()),
-            }),
+            .map_or_else(|| said(&source), |inner| Python::attach(|py| inner.clone_ref(py))),
         other => Python::attach(|py| {
             let row = other.row().map(|row| row + 1);
             let column = other.column().map(|column| column + 1);
@@ -24,5 +21,13 @@ pub fn raised(error: IoError) -> PyErr {
                 .and_then(|maker| maker.call1((other.to_string(), row, column)));
             made.map_or_else(|error| error, PyErr::from_value)
         }),
+    }
+}
+
+/// What the operating system says.
+fn said(error: &io::Error) -> PyErr {
+    match error.raw_os_error() {
+        Some(code) => PyOSError::new_err((code, error.to_string())),
+        None => PyOSError::new_err(error.to_string()),
     }
 }

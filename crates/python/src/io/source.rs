@@ -57,7 +57,7 @@ impl Source for Input {
                 buffer[..count].copy_from_slice(&found[..count]);
                 Ok(count)
             })
-            .map_err(|error: PyErr| io::Error::other(error)),
+            .map_err(io::Error::other::<PyErr>),
         }
     }
 
@@ -67,7 +67,7 @@ impl Source for Input {
             Self::Bytes(bytes) => Ok(bytes.len_bytes() as u64),
             Self::Object(object) => {
                 Python::attach(|py| object.bind(py).getattr("nbytes")?.extract())
-                    .map_err(|error: PyErr| io::Error::other(error))
+                    .map_err(io::Error::other::<PyErr>)
             }
         }
     }

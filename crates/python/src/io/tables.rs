@@ -60,7 +60,7 @@ pub fn csv_cells<'py>(py: Python<'py>, rows: &[u8], delimiter: u8) -> PyResult<B
     let mut cells = Cells::new(rows, delimiter);
     let mut row = PyList::empty(py);
     while !cells.is_done() {
-        let (cell, is_last) = cells.next().map_err(raised)?;
+        let (cell, is_last) = cells.next_cell().map_err(raised)?;
         row.append((PyBytes::new(py, &cell.text), cell.quoted))?;
         if is_last {
             found.append(std::mem::replace(&mut row, PyList::empty(py)))?;
@@ -180,7 +180,7 @@ pub fn csv_read_triples(
     with_type!(code, T => {
         let parts = py.detach(|| {
             each_part(&input, &index.index, (start, stop), threads, |part| {
-                triples::read_part::<T, _>(&input, part, delimiter, cells, shape, 1_u8 as T)
+                triples::read_part::<T, _>(&input, part, delimiter, cells, shape)
             })
         });
         let give = |part: triples::Triples<T>| (raw(part.rows), raw(part.columns), raw(part.values));
