@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import freestone as fs
+from freestone.cli.main import main
 from freestone.errors import FileError, FileMissingError, FormatError
 from freestone.io.stores.hdfs import HdfsPlace
 from tests.hdfs.conftest import Hdfs
@@ -118,3 +119,15 @@ def test_a_write_that_fails_leaves_the_old_segments(hdfs: Hdfs) -> None:
         fs.write(fs.Array(blocks, np.array([0, 10, 11]), name="odd"), url)
     np.testing.assert_array_equal(fs.read(url).compute(), X[:10])
     assert names(hdfs, "/kept") == ["k.csv.hdfs"]
+
+
+def test_the_flags_of_daphne(hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FREESTONE_HDFS", "")
+    monkeypatch.setenv("HADOOP_USER_NAME", "anyone")
+    fs.write(X[:50], tmp_path / "m.csv")
+    address = hdfs.url.removeprefix("hdfs://")
+    flags = ["--enable-hdfs", "--hdfs-ip", address, "--hdfs-username", "anyone"]
+    there, back = str(tmp_path / "m.dbdf.hdfs"), str(tmp_path / "back.csv")
+    assert main(["convert", *flags, str(tmp_path / "m.csv"), there]) == 0
+    assert main(["convert", *flags, there, back]) == 0
+    assert Path(back).read_bytes() == (tmp_path / "m.csv").read_bytes()

@@ -269,3 +269,11 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_litter(tmp_path: Path) ->
         fs.write(fs.Frame(blocks, None, name="odd"), path)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["t.parquet"]
+
+
+def test_hdfs_without_an_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("FREESTONE_HDFS", raising=False)
+    assert main(["convert", "--enable-hdfs", "a.csv", "b.csv"]) == 2
+    assert "--enable-hdfs knows no server" in capsys.readouterr().err

@@ -94,7 +94,7 @@ macro_rules! plain {
 
 plain!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
 
-/// Calls a generic function with the type that a NumPy code such as `f8` names.
+/// Calls a generic function with the type that a code such as `f8` names.
 macro_rules! with_type {
     ($code:expr, $type:ident => $body:expr) => {
         match $code {
