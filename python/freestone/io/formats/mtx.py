@@ -32,6 +32,7 @@ FIELDS = {
 }
 SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 LONGEST_HEADER = 1 << 20
+LARGEST = 1 << 62
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +131,8 @@ def open_dataset(place: Place) -> Dataset:
         numbers = [int(word) for word in sizes.split()]
     except ValueError:
         numbers = []
-    if len(numbers) != (3 if layout == "coordinate" else 2) or min(numbers, default=-1) < 0:
+    count = 3 if layout == "coordinate" else 2
+    if len(numbers) != count or not all(0 <= number < LARGEST for number in numbers):
         raise FormatError(place.url, f"{sizes[:60]!r} is no line of sizes")
     rows, columns = numbers[:2]
     if symmetry != "general" and rows != columns:

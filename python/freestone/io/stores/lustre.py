@@ -131,7 +131,7 @@ def layout_of(path: str) -> Layout:
     """Return how a file is spread."""
     library = _library(LIBRARIES)
     if library is None:
-        return _parsed(_lfs("getstripe", path))
+        return _parsed(path, _lfs("getstripe", path))
     buffer = ctypes.create_string_buffer(LARGEST_LAYOUT)
     found = library.llapi_file_get_stripe(os.fsencode(path), buffer)
     if found < 0:
@@ -148,20 +148,31 @@ def _decoded(path: str, raw: bytes) -> Layout:
     count = int.from_bytes(raw[28:30], "little")
     pool, at = None, 32
     if magic == LAYOUT_WITH_POOL:
-        pool, at = raw[32:48].split(b"\0")[0].decode() or None, 48
+        pool, at = raw[32:48].split(b"\0")[0].decode("utf-8", "replace") or None, 48
     ends = range(at + 24, min(at + 24 * count, len(raw)) + 1, 24)
     targets = tuple(int.from_bytes(raw[end - 4 : end], "little") for end in ends)
-    return Layout(stripe_count=count, stripe_size=size, pool=pool, targets=targets)
+    return _made(path, stripe_count=count, stripe_size=size, pool=pool, targets=targets)
 
 
-def _parsed(text: str) -> Layout:
+def _made(path: str, **said: Any) -> Layout:
+    try:
+        return Layout(**said)
+    except UsageError as error:
+        raise FileError(path, f"has a layout that can't be: {error}") from None
+
+
+def _parsed(path: str, text: str) -> Layout:
     """Read what ``lfs getstripe`` says."""
-    said = dict(re.findall(r"lmm_(stripe_count|stripe_size|pool):\s*(\S+)", text))
-    targets = tuple(int(word) for word in re.findall(r"^\s+(\d+)\s+\d+\s+0x", text, re.MULTILINE))
-    return Layout(
+    said = dict(re.findall(r"lmm_(stripe_count|stripe_size):\s*(-?[0-9]+)", text))
+    pool = re.search(r"lmm_pool:\s*(\S+)", text)
+    targets = tuple(
+        int(word) for word in re.findall(r"^\s+([0-9]+)\s+[0-9]+\s+0x", text, re.MULTILINE)
+    )
+    return _made(
+        path,
         stripe_count=int(said.get("stripe_count", 0)),
         stripe_size=int(said.get("stripe_size", 0)),
-        pool=said.get("pool"),
+        pool=pool[1] if pool else None,
         targets=targets,
     )
 
