@@ -63,6 +63,15 @@ $(NEWEST_DASK)/installed: requirements/dask-newest.txt
 	$(NEWEST_DASK)/bin/python -m pip install --quiet --require-hashes -r $<
 	touch $@
 
+## make test-hdfs  the tests against a real HDFS on loopback; needs Java and Maven
+.PHONY: test-hdfs
+test-hdfs: $(NATIVE) $(STAMPS)/test target/hdfs/lib
+	FREESTONE__TEST_HDFS=1 $(BIN)/python -m pytest tests/hdfs $(PYTEST)
+
+target/hdfs/lib: tests/hdfs/server/pom.xml
+	mvn --quiet --batch-mode --file $< package
+	touch $@
+
 ## make check   format, lints, types, stubs and import directions
 .PHONY: check check-python check-types check-rust check-architecture
 check: check-python check-types check-rust check-architecture

@@ -8,6 +8,7 @@ NAMES = (
     "calls",
     "blocks",
     "imports",
+    "io",
     "split",
     "planning",
     "graphs",

@@ -44,6 +44,7 @@ EXAMPLES: list[FreestoneError] = [
     errors.FileMissingError("data/z.root"),
     errors.FileUnreadableError("data/z.root"),
     errors.FileChangedError("data/z.root", "its size was 10 bytes and is 12"),
+    errors.FormatError("m.csv", "row 7, column 3: 'a' is not a number; see what wrote it", row=7),
     errors.ClusterStartError("no executor answered within 30 s", log="ImportError: numpy"),
     errors.EngineMissingError(engine="Ray", missing="no module 'ray'", cure="pip install ray"),
     errors.JoinError(manager="tcp://n1:4000", reason="connection refused"),
@@ -106,7 +107,7 @@ def test_slugs_are_unique_and_never_change() -> None:
         "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
         "cluster-start collection configuration cycle demo dropped empty-collection "
         "engine-missing error event-timeout events file file-changed file-missing "
-        "file-unreadable foreign-future function-load in-task input-lost input-unknown "
+        "file-unreadable foreign-future format function-load in-task input-lost input-unknown "
         "irreproducible join lock-not-held malleable missing-key no-spawn no-threads "
         "not-associative not-serializable packages-missing rank-failed rank-lost registration "
         "resize-timeout run-over run-stuck samples-missing script script-compile script-run "

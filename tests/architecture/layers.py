@@ -54,8 +54,9 @@ CRATES: dict[str, frozenset[str]] = {
     "core": frozenset({"base", "tls"}),
     "events": frozenset({"base", "tls"}),
     "events-c": frozenset({"events"}),
+    "io": frozenset({"base"}),
     "vector": frozenset({"base"}),
-    "python": frozenset({"base", "core", "events", "vector"}),
+    "python": frozenset({"base", "core", "events", "io", "vector"}),
 }
 """The crates of the workspace that each crate may depend on."""
 

@@ -12,6 +12,7 @@ mod executor;
 mod figures;
 mod future;
 mod groups;
+mod io;
 mod layout;
 mod link;
 mod manager;
@@ -40,6 +41,12 @@ mod _native {
     use crate::future::FutureBase;
     #[pymodule_export]
     use crate::groups::Group;
+    #[pymodule_export]
+    use crate::io::{
+        CsvIndex, OwnedBuffer, csv_cells, csv_format_columns, csv_format_dense, csv_infer,
+        csv_read_columns, csv_read_dense, csv_read_triples, csv_write_columns, csv_write_dense,
+        mtx_read,
+    };
     #[pymodule_export]
     use crate::layout::{
         Rows, layout_block_transfers, layout_crossing, layout_moved, layout_reassign,

@@ -11,6 +11,7 @@ from types import ModuleType
 from freestone import __version__
 from freestone.cli import (
     cancel,
+    convert,
     demo,
     factory,
     info,
@@ -39,6 +40,7 @@ COMMANDS: dict[str, ModuleType] = {
     "report": report,
     "trace": trace,
     "malleable": malleable,
+    "convert": convert,
 }
 REFUSED, UNEXPECTED, INTERRUPTED = 2, 1, 130
 

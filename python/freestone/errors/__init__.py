@@ -33,7 +33,8 @@
     ├── FileError (OSError)                 a file of the user's
     │   ├── FileMissingError (FileNotFoundError)
     │   ├── FileUnreadableError (PermissionError)
-    │   └── FileChangedError                    not what it was when it was named
+    │   ├── FileChangedError                    not what it was when it was named
+    │   └── FormatError (ValueError)            not what its format says
     ├── ClusterError                        the machinery itself
     │   ├── ClusterStartError (RuntimeError)
     │   ├── EngineMissingError (ImportError)    the engine of a host is not installed
@@ -93,6 +94,7 @@ from freestone.errors.data import (
     FileError,
     FileMissingError,
     FileUnreadableError,
+    FormatError,
     JoinError,
     StorageFullError,
     WorkerLostError,
@@ -181,6 +183,7 @@ __all__ = [
     "FileMissingError",
     "FileUnreadableError",
     "ForeignFutureError",
+    "FormatError",
     "FreestoneError",
     "FunctionLoadError",
     "InTaskError",
