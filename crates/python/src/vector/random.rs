@@ -5,7 +5,7 @@ use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-fn filled<T: Element + Drawn>(
+fn filled<T: Element + Drawn + Send + Sync>(
     out: &Bound<'_, PyAny>,
     low: T,
     high: T,
