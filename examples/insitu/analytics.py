@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
-from examples.insitu.federator import SHARE, Federator, Share
-from examples.insitu.items import Items, merge, stamp, summary, unpack
+from examples.insitu.federator import Federator, Share, reduced
+from examples.insitu.items import Items, stamp, summary, unpack
 from examples.insitu.model import paced, packed
 from examples.insitu.settings import Outcome, Part, Settings, joined
 from examples.insitu.writer import Writer
@@ -68,19 +66,18 @@ class Analytics:
             root = self.settings.root(share.step, share.field)
             if root == self.rank.id:
                 self.reduce_later(share)
-            self.rank.fire(root, share.tag, share.pack())
+            self.rank.fire(root, share.tag, share.body)
 
     def reduce_later(self, share: Share) -> None:
         """Submit the end of a reduction: it needs an event of every analytics rank."""
 
         def reduce(*events: ev.Event) -> None:
-            shares = np.frombuffer(b"".join([event.data for event in events]))
-            rows = shares.reshape(-1, SHARE.size // 8)
-            found = summary(merge(rows[:, 1:]))
+            sent, values = reduced([event.data for event in events])
+            found = summary(values)
             part, now = self.federator.part, time.perf_counter()
             part.results[share.step, share.field] = found
             part.last_result = max(part.last_result, now)
-            part.latencies_s.append(now - float(rows[:, 0].max()))
+            part.latencies_s.append(now - sent)
             if self.settings.folder is not None:
                 result = (share.step, share.field, found)
                 self.rank.fire(ev.SELF, "result", result, by_reference=True)

@@ -20,10 +20,8 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
-from examples.insitu.federator import SHARE, Federator, Share
-from examples.insitu.items import merge, stamp, summary, unpack
+from examples.insitu.federator import Federator, Share, reduced
+from examples.insitu.items import stamp, summary, unpack
 from examples.insitu.messages import Messages
 from examples.insitu.model import paced, packed
 from examples.insitu.settings import FIELDS, Outcome, Part, Settings, joined
@@ -141,7 +139,7 @@ class Engine:
         for share in shares:
             root = self.settings.root(share.step, share.field)
             tag = SHARES + share.step * len(FIELDS) + share.field
-            self.messages.send(root, tag, share.pack())
+            self.messages.send(root, tag, share.body)
 
     def _collect(self, step: int, field: int, body: bytes) -> None:
         with self.reductions_lock:
@@ -154,13 +152,13 @@ class Engine:
         self.jobs.put(lambda: self._reduce(step, field, shares))
 
     def _reduce(self, step: int, field: int, shares: list[bytes]) -> None:
-        rows = np.frombuffer(b"".join(shares)).reshape(-1, SHARE.size // 8)
-        found = summary(merge(rows[:, 1:]))
+        sent, values = reduced(shares)
+        found = summary(values)
         now, part = time.perf_counter(), self.federator.part
         with self.federator_lock:
             part.results[step, field] = found
             part.last_result = max(part.last_result, now)
-            part.latencies_s.append(now - float(rows[:, 0].max()))
+            part.latencies_s.append(now - sent)
         with self.writer_lock:
             self.writer.add_results([(step, field, found)])
 

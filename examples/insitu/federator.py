@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from examples.insitu.items import EMPTY, Items, partials
+from examples.insitu.items import EMPTY, Items, merge, partials
 from examples.insitu.settings import FIELDS, Part, Settings
 
-__all__ = ["Federator", "Share"]
+__all__ = ["Federator", "Share", "reduced"]
 
 Values = tuple[float, float, float, float, float]
 
-SHARE = struct.Struct("<6d")
+_SHARE = struct.Struct("<6d")
 
 
 class Share:
-    """What an analytics rank adds to a reduction, of a step and a field.
+    """What an analytics rank adds to the reduction of a step and a field.
 
-    `sent` is when the last item in it was sent, 0 if there is none.
+    Attributes
+    ----------
+    tag
+        What the reduction is called.
+    body
+        When the last item in it was sent, 0 if there is none, and its values.
     """
 
-    __slots__ = ("field", "sent", "step", "values")
+    __slots__ = ("body", "field", "step", "tag")
 
     def __init__(self, step: int, field: int, sent: float, values: Values) -> None:
-        self.step, self.field, self.sent, self.values = step, field, sent, values
+        self.step, self.field = step, field
+        self.tag = f"{FIELDS[field]}#{step}"
+        self.body = _SHARE.pack(sent, *values)
 
-    @property
-    def tag(self) -> str:
-        """What the reduction is called."""
-        return f"{FIELDS[self.field]}#{self.step}"
 
-    def pack(self) -> bytes:
-        """Return it as bytes."""
-        return SHARE.pack(self.sent, *self.values)
+def reduced(bodies: Iterable[Any]) -> tuple[float, Values]:
+    """Reduce shares: when the last item in them was sent, and their values merged."""
+    return _reduced([_SHARE.unpack(body) for body in bodies])
+
+
+def _reduced(rows: list[tuple[float, ...]]) -> tuple[float, Values]:
+    sent, *columns = zip(*rows, strict=True)
+    return max(sent), merge(columns)
 
 
 class Federator:
@@ -68,6 +77,4 @@ class Federator:
         rows.append(row)
         if len(rows) == self.own:
             del self.open[step, field]
-            sent, counts, sums, squares, least, greatest = zip(*rows, strict=True)
-            values = (sum(counts), sum(sums), sum(squares), min(least), max(greatest))
-            yield Share(step, field, max(sent), values)
+            yield Share(step, field, *_reduced(rows))

@@ -19,7 +19,9 @@ def expected(settings: Settings) -> Results:
         for field in range(len(FIELDS)):
             blocks = [block(settings, member, step, field) for member in there]
             values = np.array(blocks).reshape(len(there), settings.points)
-            found[step, field] = summary(merge(partials(values)) if there else (0.0,) * 5)
+            found[step, field] = summary(
+                merge(partials(values).T.tolist()) if there else (0.0,) * 5
+            )
     return found
 
 

@@ -100,7 +100,7 @@ def test_what_is_not_complete_is_written_at_the_end(tmp_path):
 
 def test_partial_results_add_up():
     values = np.random.default_rng(1).normal(5, 2, (6, 10))
-    mean, variance, least, greatest = summary(merge(partials(values)))
+    mean, variance, least, greatest = summary(merge(partials(values).T.tolist()))
     wanted = [values.mean(), values.var(), values.min(), values.max()]
     assert np.allclose([mean, variance, least, greatest], wanted)
 
