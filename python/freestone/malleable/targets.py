@@ -107,6 +107,9 @@ class Source(ABC):
     def close(self) -> None:  # noqa: B027
         """End listening."""
 
+    def finish(self) -> None:  # noqa: B027
+        """Give back what was taken for the job; rank 0 calls it when the job has ended."""
+
     def largest(self) -> int:
         """Return the most processes that are sure to be asked for."""
         return 0

@@ -515,6 +515,9 @@ class World:
         if self._resize is not None:
             self._resize.cancel()
             self._stuck = self._stuck or self._resize.is_stuck
+        if self.rank == 0:
+            for source in self._config.sources:
+                source.finish()
         if self._stuck:
             self._abandon()
 
