@@ -4,7 +4,17 @@ import argparse
 import subprocess
 import sys
 
-NAMES = ("calls", "blocks", "imports", "manager", "split", "tracing")
+NAMES = (
+    "calls",
+    "blocks",
+    "imports",
+    "manager",
+    "split",
+    "tracing",
+    "fusion",
+    "graphs_la",
+    "startup",
+)
 
 
 def main() -> int:
