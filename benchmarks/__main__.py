@@ -20,6 +20,9 @@ NAMES = (
     "manager",
     "simulate",
     "scale",
+    "fusion",
+    "graphs_la",
+    "startup",
 )
 
 
