@@ -242,6 +242,10 @@ def test_files_that_cant_be_opened(tmp_path: Path) -> None:
         fs.read(tmp_path / "empty.csv")
     with pytest.raises(UsageError, match="did you mean 'delimiter'"):
         fs.read(tmp_path / "empty.csv", delimeter=";")
+    for wrong in ({"width": 0}, {"decimals": -1}, {"delimiter": "1"}, {"header": True}):
+        with pytest.raises(UsageError):
+            fs.write(np.ones((1, 1)), tmp_path / "m.csv", **wrong)
+    assert not (tmp_path / "m.csv").exists()
     with pytest.raises(UsageError, match="does not say its format"):
         fs.read(tmp_path / "m.xyz")
 

@@ -122,7 +122,9 @@ pub fn csv_format_dense(
     let style = style(delimiter, decimals, width)?;
     with_type!(code, T => {
         let data = values::<T>(&data)?;
-        let mut text = Vec::new();
+        // More than most need; pages that nothing is written to cost nothing.
+        let cell = width.map_or(20, |width| width + 1);
+        let mut text = Vec::with_capacity(data.len().saturating_mul(cell));
         py.detach(|| format::dense(data, columns, &style, &mut text)).map_err(raised)?;
         Ok(OwnedBuffer::new(text))
     })

@@ -27,7 +27,7 @@ from freestone.io.writer import Shape, Writer
 
 __all__ = ["open_dataset", "open_writer"]
 
-HEAD = 1 << 16
+WIDEST, MOST_DECIMALS = 4096, 300
 OTHER, FLOAT = 1, 2
 EMPTY, BOOL, NEGATIVE, SMALL, BIG, REAL, TEXT = (1 << bit for bit in range(7))
 
@@ -68,6 +68,10 @@ def open_writer(
     """Write rows as text."""
     if width is not None and (shape.kind == "frame" or shape.sparse):
         raise UsageError("width= is for dense arrays; leave it out for frames and sparse ones")
+    if width is not None and not 1 <= width <= WIDEST:
+        raise UsageError(f"width={width}: a cell has 1 to {WIDEST} characters")
+    if decimals is not None and not 0 <= decimals <= MOST_DECIMALS:
+        raise UsageError(f"decimals={decimals}: a float has 0 to {MOST_DECIMALS}")
     if header and shape.kind == "array":
         raise UsageError("an array has no names for a header; make it a frame, or leave header out")
     return CsvWriter(
