@@ -135,7 +135,7 @@ def test_positions_are_runs() -> None:
     positions = Positions.of(np.array([0, 1, 3]), offsets)
     assert positions.indexes == (range(0, 2), range(3, 4))
     assert positions.items == (range(0, 30), range(31, 50))
-    assert positions.block_rows == (10, 20, 19)
+    assert positions.block_rows.tolist() == [10, 20, 19]
 
 
 def test_a_hundred_thousand_blocks_on_a_hundred_workers() -> None:

@@ -109,7 +109,7 @@ def gathered(
     """Yield for each planned partition its blocks, by collection, and where they stand."""
     for one in plans:
         indexes = one.indexes.tolist()
-        blocks = [[column[index] for index in indexes] for column in columns]
+        blocks = [list(map(column.__getitem__, indexes)) for column in columns]
         yield one, blocks, Positions.of(one.indexes, offsets)
 
 
