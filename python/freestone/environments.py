@@ -24,6 +24,7 @@ from typing import Any
 import cloudpickle
 
 from freestone import functions
+from freestone.errors import StorageFullError
 from freestone.files import File
 
 __all__ = ["InEnvironment", "Prepared", "WithVariables", "adapt", "prepare", "untar"]
@@ -84,6 +85,7 @@ class Prepared(os.PathLike[str]):
             partial = Path(tempfile.mkdtemp(prefix=f"{self.key}-", dir=place.parent))
             try:
                 functions.load(self._definition)(str(partial), *self._args)
+                _require_room(partial)
                 partial.rename(place)
             except BaseException:
                 shutil.rmtree(partial, ignore_errors=True)
@@ -107,8 +109,10 @@ def prepare(function: Callable[..., Any], /, *args: Any) -> Prepared:
 
     Notes
     -----
-    Nothing is made here. The folder lies on the node's disk beside its cache until the worker ends;
-    its bytes are not counted against ``disk``.
+    Nothing is made here. The folder lies on the node's disk beside its cache until the worker ends.
+    One that has no room there, with the blocks and folders that lie there already, in what the
+    worker may have (``disk``) is removed again, and the call raises `StorageFullError`. Blocks that
+    go to disk later do not count it.
     """
     encoded = functions.encode(function)
     parts = [arg.name.encode() if isinstance(arg, File) else cloudpickle.dumps(arg) for arg in args]
@@ -242,6 +246,27 @@ def _node_folder() -> Path:
     """Where folders are made: beside the worker's cache; without a worker, one per process."""
     disk = os.environ.get("FREESTONE__DISK_DIR")
     return Path(disk, "prepared") if disk is not None else Path(_own_folder())
+
+
+def _require_room(folder: Path) -> None:
+    """Refuse a folder that takes more than is left of what the worker may have on disk."""
+    quota, disk = os.environ.get("FREESTONE__DISK"), os.environ.get("FREESTONE__DISK_DIR")
+    if quota is None or disk is None:
+        return
+    needed, taken = _nbytes_in(folder), _nbytes_in(Path(disk))
+    if taken > int(quota):
+        free = max(0, int(quota) - (taken - needed))
+        raise StorageFullError(needed=needed, free=free, folder=disk)
+
+
+def _nbytes_in(folder: Path) -> int:
+    """Sum the bytes of the files in a folder; some may go while they are looked at."""
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += os.lstat(os.path.join(root, name)).st_size
+    return total
 
 
 @lru_cache(maxsize=1)

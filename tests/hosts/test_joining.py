@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import stat
 from pathlib import Path
 
@@ -129,6 +130,32 @@ def test_a_plaintext_peer_is_refused(
     # What comes back is an alert of TLS, and nothing of the cluster's.
     assert answer[:1] in (b"", b"\x15")
     assert until(lambda: "does not speak TLS" in _more(capfd))
+    goes_on(cluster, joined)
+
+
+def test_another_version_of_the_protocol_is_told(
+    cluster: fs.Cluster, joined: Joined, tmp_path: Path
+) -> None:
+    """As one would say hello that speaks a version that nobody here knows."""
+    identity = Access.read(cluster.access).identity
+    assert identity is not None
+    paths = [tmp_path / "certificate", tmp_path / "key"]
+    for path, text in zip(paths, identity, strict=True):
+        path.write_text(text)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.load_verify_locations(paths[0])
+    context.load_cert_chain(*paths)
+    host, _, port = cluster.address.removeprefix("tcp://").rpartition(":")
+    hello = bytes([0, 99]) + b"and what that version says besides"
+    with (
+        socket.create_connection((host, int(port)), timeout=60) as plain,
+        context.wrap_socket(plain) as stream,
+    ):
+        stream.sendall(len(hello).to_bytes(4, "little") + hello)
+        answer = stream.recv(4096)
+    assert b"it speaks version 99 of the protocol" in answer
+    assert b"install the same freestone" in answer
     goes_on(cluster, joined)
 
 

@@ -13,6 +13,7 @@ import cloudpickle
 import pytest
 
 import freestone as fs
+from freestone.errors import StorageFullError
 
 
 @pytest.fixture(scope="module")
@@ -164,3 +165,24 @@ def test_calls_are_cancelled_by_their_tag(cluster: fs.Cluster, tmp_path: Path) -
     for future in unwanted:
         with pytest.raises(fs.FreestoneError, match="cancelled"):
             future.result(60)
+
+
+def fill_with(folder: str, nbytes: int) -> None:
+    (Path(folder) / "data").write_bytes(bytes(nbytes))
+
+
+def size_of(folder: str) -> int:
+    return os.path.getsize(os.path.join(folder, "data"))
+
+
+def test_a_folder_that_has_no_room_on_the_nodes_disk_is_refused() -> None:
+    with fs.Cluster(executors=1, memory="64MiB", disk="1MiB") as cluster:
+        small, large = fs.prepare(fill_with, 600_000), fs.prepare(fill_with, 600_001)
+        assert cluster.submit(size_of, small).result(60) == 600_000
+        with pytest.raises(StorageFullError) as caught:
+            cluster.submit(size_of, large).result(60)
+        assert caught.value.needed == 600_001
+        assert 440_000 < caught.value.free <= 2**20 - 600_000
+        # Nothing of it is left, and what was there is.
+        assert cluster.submit(size_of, fs.prepare(fill_with, 400_000)).result(60) == 400_000
+        assert cluster.submit(size_of, small, pure=False).result(60) == 600_000

@@ -1,0 +1,131 @@
+"""Workers killed with kill -9 at random in each example: the result is the same to the last bit.
+
+At 1 % a worker is lost for every hundred calls that end, and one at the beginning; at 20 %, for
+every five. The worker that holds what the program put is spared: its loss is told, not made good.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import freestone as fs
+
+pytest.importorskip("sklearn")
+pytest.importorskip("boost_histogram")
+
+# Blocks lie wherever there were workers; what has to move is told.
+pytestmark = [pytest.mark.filterwarnings("ignore:.*not where their partners are:UserWarning")]
+
+
+class Reaper:
+    """Kills a worker whenever so many calls have ended, until it is stopped."""
+
+    def __init__(self, cluster: fs.Cluster, every: int, seed: int) -> None:
+        self.cluster, self.every = cluster, every
+        self.random = random.Random(seed)
+        self.killed = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        due = self.cluster.statistics().done
+        while not self._over.wait(0.002):
+            if self.cluster.statistics().done >= due:
+                due += self.every if self._kill_one() else 0
+
+    def _kill_one(self) -> bool:
+        workers = self.cluster.statistics().workers
+        victims = [worker for worker in workers if worker.folder[-2:] != "/0"]
+        if not victims:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.random.choice(victims).pid, signal.SIGKILL)
+            self.killed += 1
+        return True
+
+    def stop(self) -> int:
+        """Return how many were killed."""
+        self._over.set()
+        self._thread.join()
+        return self.killed
+
+
+@pytest.fixture(params=[100, 5], ids=["1%", "20%"])
+def survives(request: pytest.FixtureRequest) -> Callable[[Callable[[], Any]], Any]:
+    def run(work: Callable[[], Any]) -> Any:
+        sizes = {"memory": "256MiB", "disk": "1GiB"}
+        with fs.Cluster(workers=4, executors=1, **sizes) as cluster:
+            reaper = Reaper(cluster, request.param, seed=request.param)
+            try:
+                result = work()
+            finally:
+                killed = reaper.stop()
+        assert killed >= (1 if request.param == 100 else 2)
+        return result
+
+    return run
+
+
+def test_histogram(survives: Callable[..., Any]) -> None:
+    from examples.data import uniform
+    from examples.histogram.histogram import histogram
+    from examples.histogram.kernels import Grid, count_numpy
+
+    grid = Grid.uniform(5, 4)
+    points = uniform((20_000, 5), 100)
+    expected = count_numpy(points.compute(), grid)
+
+    def work() -> Any:
+        return [histogram(uniform((20_000, 5), 100), grid, variant=v) for v in ("split", "blocks")]
+
+    for found in survives(work):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_kmeans(survives: Callable[..., Any]) -> None:
+    from examples.data import digits, in_blocks
+    from examples.kmeans.kmeans import KMeans
+
+    points = digits().points
+    init = points[:10]
+    expected = KMeans(10, init=init, variant="sequential").fit(in_blocks(points, 1))
+    found = survives(lambda: KMeans(10, init=init, variant="split").fit(in_blocks(points, 24)))
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+    assert found.n_iter_ == expected.n_iter_
+
+
+def test_knn(survives: Callable[..., Any]) -> None:
+    from examples.data import uniform
+    from examples.knn.neighbours import NearestNeighbors
+
+    def work() -> Any:
+        points, queries = uniform((4_000, 3), 100), uniform((1_000, 3), 50, seed=1)
+        return NearestNeighbors(5, variant="split").fit(points).kneighbors(queries)
+
+    expected, found = work(), survives(work)
+    np.testing.assert_array_equal(found.indexes, expected.indexes)
+    np.testing.assert_array_equal(found.distances, expected.distances)
+
+
+def test_cascade_svm(survives: Callable[..., Any]) -> None:
+    from examples.cascade_svm.svm import CascadeSVC
+    from examples.data import Blobs, blobs
+
+    def work() -> Any:
+        points, labels = blobs(600, 53, Blobs(centres=2, columns=4, spread=8.0))
+        model = CascadeSVC(variant="blocks", arity=4).fit(points, labels)
+        return model.model_.support_vectors_, model.converged_
+
+    (expected, _), (found, converged) = work(), survives(work)
+    np.testing.assert_array_equal(found, expected)
+    assert converged
