@@ -79,7 +79,9 @@ def main() -> None:
     report.go_on(options)
     common.interleave(options.rounds, asked, measure)
     if not report.series("dv3"):
-        report.notes.append("dv3: pfnano.root is not there; name its folder in FREESTONE__TEST_DATA")
+        report.notes.append(
+            "dv3: pfnano.root is not there; name its folder in FREESTONE__TEST_DATA"
+        )
     report.claims = claims(report)
     common.write(report, options, before)
     draw(report, options.json.with_suffix(".png"))
