@@ -159,9 +159,6 @@ int fse_after(double seconds, const char *id);
 int fse_every(double seconds, const char *id);
 int fse_stop(const char *id);
 
-/* Fires an event at this rank once there is something to read from a descriptor. */
-int fse_when_readable(int descriptor, const char *id);
-
 /* Waits until nothing is left to do on any rank, and goes on. Every rank has to call it, or be in
  * fse_finalise. Not inside of tasks. */
 int fse_drain(void);
