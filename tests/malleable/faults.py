@@ -53,6 +53,14 @@ def settings() -> dict[str, object]:
         return {"targets": {11: 3}, "method": "merge-p2p-thread"}
     if WHICH == "slots":
         return {"targets": malleable.File(FOLDER / "target"), "slots": 2}
+    if WHICH == "gone":
+        sys.executable = "/no/such/python"
+        return {"targets": {2: 4, 8: 1}, "method": method}
+    if WHICH == "unanswered":
+        # MPICH can't start it, and never says so.
+        sys.executable = str(FOLDER / "python")
+        (FOLDER / "python").write_text("no program")
+        return {"targets": {2: 4, 8: 1}, "method": method, "spawn_timeout_s": 1.0}
     if WHICH in ("refused", "absent", "single", "env"):
         return {"targets": {2: 4, 8: 1}, "method": method}
     return {"method": method}

@@ -65,7 +65,11 @@ def test_fewer_rows_than_processes() -> None:
 
 @pytest.mark.parametrize(
     ("which", "problem"),
-    [("refused", "no licence"), ("absent", "ended without a malleable.World")],
+    [
+        ("refused", "no licence"),
+        ("absent", "ended without a malleable.World"),
+        ("gone", "/no/such/python does not exist"),
+    ],
 )
 def test_newcomers_that_can_not_join_leave_the_job_as_it_was(
     which: str, problem: str, tmp_path: Path
@@ -112,6 +116,12 @@ def test_a_rank_that_raises_ends_the_job(tmp_path: Path) -> None:
     outcome = run("faults.py", "raise", str(tmp_path))
     assert outcome.status != 0
     assert "KeyError: 'only here'" in outcome.err
+
+
+def test_a_spawn_that_is_never_answered_ends_the_job(tmp_path: Path) -> None:
+    outcome = run("faults.py", "unanswered", str(tmp_path))
+    assert outcome.status != 0
+    assert "MPI_Comm_spawn was not answered in 1 s" in outcome.err
 
 
 def test_without_a_launcher_nothing_can_be_spawned(tmp_path: Path) -> None:

@@ -47,7 +47,8 @@ class Config:
     timeout_s : float
         How long any wait for other ranks may take.
     spawn_timeout_s : float
-        How long newcomers may take until they are ready.
+        How long newcomers may take until they are ready; and how long MPI may take to start
+        them, before the job is ended.
     measurements : path, optional
         The table of preferred methods that ``freestone malleable analyse`` writes.
     on_resize : callable, optional

@@ -123,7 +123,6 @@ class World:
         self._began = time.time()
         self._head_s = 0.0
         self._resize: Resize | None = None
-        self._stuck = False
         self._closed = False
         newcomer = pending()
         self._check_threads()
@@ -418,7 +417,6 @@ class World:
         resize, self._resize = self._resize, None
         if resize is not None:
             self._write(resize.fail())
-            self._stuck = self._stuck or resize.is_stuck
 
     def _switch(self) -> None:
         """Become the crew that was planned; processes without a place leave."""
@@ -514,19 +512,9 @@ class World:
         self._beat.read()
         if self._resize is not None:
             self._resize.cancel()
-            self._stuck = self._stuck or self._resize.is_stuck
         if self.rank == 0:
             for source in self._config.sources:
                 source.finish()
-        if self._stuck:
-            self._abandon()
-
-    def _abandon(self) -> None:
-        """End although MPI still works at a spawn, which would hold up MPI_Finalize."""
-        sys.stdout.flush()
-        sys.stderr.flush()
-        self._crew.data.Barrier()
-        self._crew.data.Abort(0)
 
     def __repr__(self) -> str:
         return f"<World: rank {self.rank} of {self.size}, {self._done} steps done>"
