@@ -56,11 +56,6 @@ def settings() -> dict[str, object]:
     if WHICH == "gone":
         sys.executable = "/no/such/python"
         return {"targets": {2: 4, 8: 1}, "method": method}
-    if WHICH == "unanswered":
-        # MPICH can't start it, and never says so.
-        sys.executable = str(FOLDER / "python")
-        (FOLDER / "python").write_text("no program")
-        return {"targets": {2: 4, 8: 1}, "method": method, "spawn_timeout_s": 1.0}
     if WHICH in ("refused", "absent", "single", "env"):
         return {"targets": {2: 4, 8: 1}, "method": method}
     return {"method": method}

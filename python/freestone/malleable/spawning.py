@@ -96,9 +96,10 @@ def _require_launcher() -> None:
 def _require_program() -> None:
     # Nor does it ever say that a program can't be started.
     kind, name = _program()[:2]
-    for path in (sys.executable, *([name] if kind == "script" else [])):
-        if not os.path.isfile(path):
-            raise SpawnFailedError(f"{path} does not exist (any more), so nothing can run it")
+    if not os.access(sys.executable, os.X_OK):
+        raise SpawnFailedError(f"{sys.executable} can't be run (any more); is Python still there?")
+    if kind == "script" and not os.path.isfile(name):
+        raise SpawnFailedError(f"{name} does not exist (any more), so nothing can run it")
 
 
 @contextlib.contextmanager
