@@ -4,7 +4,16 @@ import argparse
 import subprocess
 import sys
 
-NAMES = ("calls", "blocks", "imports", "manager", "split", "tracing")
+NAMES = (
+    "calls",
+    "blocks",
+    "imports",
+    "manager",
+    "split",
+    "tracing",
+    "redistribution",
+    "overlap",
+)
 
 
 def main() -> int:
