@@ -126,9 +126,10 @@ class Config:
     @property
     def places(self) -> int | None:
         """How many processes there may be at most."""
-        if isinstance(self.slots, Mapping):
-            return sum(self.slots.values())
-        return self.slots
+        slots = sum(self.slots.values()) if isinstance(self.slots, Mapping) else self.slots
+        if isinstance(self.balance, str):
+            return slots
+        return len(self.balance) if slots is None else min(slots, len(self.balance))
 
     @classmethod
     def from_mapping(cls, table: Mapping[str, Any]) -> Config:
