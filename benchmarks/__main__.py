@@ -23,6 +23,8 @@ NAMES = (
     "fusion",
     "graphs_la",
     "startup",
+    "redistribution",
+    "overlap",
 )
 
 

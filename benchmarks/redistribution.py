@@ -74,7 +74,8 @@ def mpi(ranks: int, program: str, *words: str) -> Any:
 
 def copy_gbs(nbytes: int) -> float:
     """Return the bandwidth of one copy into warm memory, in GB/s."""
-    source, target = np.ones(nbytes // 8), np.zeros(nbytes // 8)
+    # Zeros would be pages that nobody has touched.
+    source, target = np.ones(nbytes // 8), np.full(nbytes // 8, 2.0)
     begin = time.perf_counter()
     np.copyto(target, source)
     return nbytes / (time.perf_counter() - begin) / 1e9
@@ -153,9 +154,9 @@ def claims(report: common.Report, nbytes: int) -> list[common.Claim]:
     moved = report.median("dense messages merge-p2p-sync", "4 to 2, moved")
     over = None if moved is None else moved * 1e6 / must
     found.append(common.at_most("bytes moved over the plan's minimum, 4 to 2", over, 1, "x"))
-    for form in ("shared", "messages"):
-        work = report.median(f"dense {form} merge-p2p-nonblocking", "2 to 4, work meanwhile")
-        found.append(common.at_least(f"the sources' work while data moves, {form}", work, 60, "%"))
+    # Where memory is shared nothing moves, and a step in between is no measure.
+    work = report.median("dense messages merge-p2p-nonblocking", "2 to 4, work meanwhile")
+    found.append(common.at_least("the sources' work while data moves, 2 to 4", work, 60, "%"))
     excesses = [
         float(figure["median"])
         for cases in report.figures.values()

@@ -53,6 +53,9 @@ def settings() -> dict[str, object]:
         return {"targets": {11: 3}, "method": "merge-p2p-thread"}
     if WHICH == "slots":
         return {"targets": malleable.File(FOLDER / "target"), "slots": 2}
+    if WHICH == "gone":
+        sys.executable = "/no/such/python"
+        return {"targets": {2: 4, 8: 1}, "method": method}
     if WHICH in ("refused", "absent", "single", "env"):
         return {"targets": {2: 4, 8: 1}, "method": method}
     return {"method": method}

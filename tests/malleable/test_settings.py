@@ -33,6 +33,7 @@ from freestone.malleable.choosing import Chooser
         ({"colums": 3}, "unknown setting 'colums'"),
         ({"slots": 2, "targets": {5: 4}}, "targets is 4 and must be at most the 2 slots"),
         ({"slots": {"a": 1, "b": 2}, "targets": {5: 4}}, "at most the 3 slots"),
+        ({"balance": [1, 2], "targets": {5: 3}}, "at most the 2 slots"),
         ({"slots": {"a": 0}}, "slots is"),
         ({"slots": {}}, "slots is"),
         ({"targets": {5: 0}}, "a target of 0 processes"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,7 +67,11 @@ def test_fewer_rows_than_processes() -> None:
 
 @pytest.mark.parametrize(
     ("which", "problem"),
-    [("refused", "no licence"), ("absent", "ended without a malleable.World")],
+    [
+        ("refused", "no licence"),
+        ("absent", "ended without a malleable.World"),
+        ("gone", "/no/such/python can't be run"),
+    ],
 )
 def test_newcomers_that_can_not_join_leave_the_job_as_it_was(
     which: str, problem: str, tmp_path: Path
@@ -112,6 +118,21 @@ def test_a_rank_that_raises_ends_the_job(tmp_path: Path) -> None:
     outcome = run("faults.py", "raise", str(tmp_path))
     assert outcome.status != 0
     assert "KeyError: 'only here'" in outcome.err
+
+
+def test_a_spawn_that_is_never_answered_ends_the_job() -> None:
+    program = """
+import threading
+from freestone.malleable import spawning
+
+with spawning._watched(0.2):
+    threading.Event().wait(100)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 1
+    assert "MPI_Comm_spawn was not answered in 0.2 s" in ended.stderr
 
 
 def test_without_a_launcher_nothing_can_be_spawned(tmp_path: Path) -> None:

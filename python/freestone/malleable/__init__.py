@@ -21,7 +21,7 @@ from __future__ import annotations
 from freestone.malleable.arrays import Array
 from freestone.malleable.config import Config
 from freestone.malleable.method import METHODS, Method
-from freestone.malleable.record import Resized
+from freestone.malleable.record import Replicated, Resized
 from freestone.malleable.targets import (
     Deadline,
     Efficiency,
@@ -32,7 +32,7 @@ from freestone.malleable.targets import (
     Source,
     Status,
 )
-from freestone.malleable.world import Replicated, World
+from freestone.malleable.world import World
 
 __all__ = [
     "METHODS",

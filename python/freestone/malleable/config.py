@@ -47,7 +47,8 @@ class Config:
     timeout_s : float
         How long any wait for other ranks may take.
     spawn_timeout_s : float
-        How long newcomers may take until they are ready.
+        How long newcomers may take until they are ready; and how long MPI may take to start
+        them, before the job is ended.
     measurements : path, optional
         The table of preferred methods that ``freestone malleable analyse`` writes.
     on_resize : callable, optional
@@ -125,9 +126,10 @@ class Config:
     @property
     def places(self) -> int | None:
         """How many processes there may be at most."""
-        if isinstance(self.slots, Mapping):
-            return sum(self.slots.values())
-        return self.slots
+        slots = sum(self.slots.values()) if isinstance(self.slots, Mapping) else self.slots
+        if isinstance(self.balance, str):
+            return slots
+        return len(self.balance) if slots is None else min(slots, len(self.balance))
 
     @classmethod
     def from_mapping(cls, table: Mapping[str, Any]) -> Config:

@@ -1,12 +1,14 @@
-"""What is written down of a resize."""
+"""What is written down of a resize, and what all ranks have in common."""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-__all__ = ["Resized"]
+__all__ = ["Replicated", "Resized"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -48,3 +50,19 @@ class Resized:
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
         return dataclasses.asdict(self)
+
+
+class Replicated(Generic[T]):
+    """A value that every rank has, and newcomers get.
+
+    Attributes
+    ----------
+    value : object
+        After a resize all ranks have that of the rank 0 of before. Any that can be pickled.
+    """
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"<replicated {self.value!r}>"

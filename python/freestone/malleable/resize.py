@@ -100,27 +100,15 @@ class Resize:
         """Begin to spawn; in the background if steps go on."""
         if self._spawned is None:
             return
-        if not has_threads():
+        if self.is_overlapped:
+            self._spawner = threading.Thread(target=self._spawned.start, name="freestone-spawn")
+            self._spawner.start()
+        else:
             self._spawned.start()
-            return
-        # A spawn that is never answered can't be taken back, and must not hold up the end.
-        self._spawner = threading.Thread(target=self._spawned.start, daemon=True)
-        self._spawner.start()
-        if not self.is_overlapped:
-            wait_until(self.test, 2 * self._config.spawn_timeout_s + 1, "spawning")
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether MPI has not answered for longer than newcomers may take."""
-        late = time.time() - self._began > self._config.spawn_timeout_s
-        return late and self._spawner is not None and self._spawner.is_alive()
 
     def test(self) -> bool:
         """Tell whether this process is ready for the next stage."""
         if self._stage == "spawning":
-            if self.is_stuck and self._spawned is not None:
-                self._spawned.give_up()
-                return True
             return self._spawner is None or not self._spawner.is_alive()
         return self.passage is None or self.passage.test()
 
@@ -163,7 +151,7 @@ class Resize:
         """End without a switch; all sources together, at the end of the job."""
         if self.passage is None:
             if self._spawner is not None:
-                self._spawner.join(self._config.spawn_timeout_s)
+                self._spawner.join()
             self._dismiss()
             return
         self._say(NO_SWITCH)
@@ -220,7 +208,7 @@ class Resize:
 
     def _dismiss(self) -> None:
         """Send home newcomers that have come."""
-        if self._spawned is not None and not self.is_stuck:
+        if self._spawned is not None:
             self._spawned.tell(CANCEL)
             self._spawned.free()
 

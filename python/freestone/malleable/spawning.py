@@ -8,9 +8,11 @@ anyone else has anything to do with them; so what fails until then leaves the jo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,19 +56,14 @@ class Spawned:
         """Start all groups and wait until each is ready; `error` says why not. Never raises."""
         try:
             _require_launcher()
+            _require_program()
             for group in self.groups:
-                self.peers.append(_spawn(group))
+                with _watched(self.timeout_s):
+                    self.peers.append(_spawn(group))
             for peer in list(self.peers):
                 self._await(peer)
         except Exception as error:
-            self.error = self.error or f"{type(error).__name__}: {error}"
-
-    def give_up(self) -> None:
-        """Count as failed, since MPI does not answer."""
-        self.error = self.error or (
-            f"MPI_Comm_spawn was not answered in {self.timeout_s:g} s; can the launcher start "
-            "processes there?"
-        )
+            self.error = f"{type(error).__name__}: {error}"
 
     def _await(self, peer: Any) -> None:
         wait_until(lambda: bool(peer.iprobe(source=1, tag=_TAG_READY)), self.timeout_s, "spawning")
@@ -94,6 +91,39 @@ def _require_launcher() -> None:
     if not any(name in os.environ for name in _LAUNCHED):
         problem = "the program was not started by a launcher; start it by mpiexec -n 2 python ..."
         raise NoSpawnError(problem)
+
+
+def _require_program() -> None:
+    # Nor does it ever say that a program can't be started.
+    kind, name = _program()[:2]
+    if not os.access(sys.executable, os.X_OK):
+        raise SpawnFailedError(f"{sys.executable} can't be run (any more); is Python still there?")
+    if kind == "script" and not os.path.isfile(name):
+        raise SpawnFailedError(f"{name} does not exist (any more), so nothing can run it")
+
+
+@contextlib.contextmanager
+def _watched(timeout_s: float) -> Iterator[None]:
+    """End this process, and so the job, if MPI does not answer: nothing else can be done then.
+
+    While it waits for an answer, MPICH keeps every other thread out.
+    """
+    timer = threading.Timer(timeout_s, _give_up, [timeout_s])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _give_up(timeout_s: float) -> None:
+    problem = (
+        f"spawn-failed: MPI_Comm_spawn was not answered in {timeout_s:g} s, and MPI can't take it "
+        "back; can the launcher start processes there (or give a larger spawn_timeout_s)?"
+    )
+    print(problem, file=sys.stderr, flush=True)
+    os._exit(1)
 
 
 def _spawn(group: Group) -> Any:

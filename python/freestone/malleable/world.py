@@ -7,56 +7,39 @@ import math
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from freestone.errors import (
+    ConfigurationError,
     EngineMissingError,
     MalleableError,
     NoThreadsError,
-    RegistrationError,
 )
-from freestone.malleable import plans
-from freestone.malleable.arrays import Array, Description, Kind
+from freestone.malleable import plans, registering
+from freestone.malleable.arrays import Array, Kind
 from freestone.malleable.choosing import Chooser
 from freestone.malleable.config import Config
 from freestone.malleable.crew import Crew, next_crew
 from freestone.malleable.heartbeat import Heartbeat, Word
 from freestone.malleable.method import METHODS, Method
 from freestone.malleable.newcomer import Newcomer, end, pending
-from freestone.malleable.parts import form_of
 from freestone.malleable.passage import Passage, host_name, make_arrays
-from freestone.malleable.record import Resized
+from freestone.malleable.record import Replicated, Resized
+from freestone.malleable.registering import Load
 from freestone.malleable.resize import SWITCH, Resize, has_threads, listen_for
 from freestone.malleable.targets import Request, Status
 
-__all__ = ["Replicated", "World"]
+__all__ = ["World"]
 
 T = TypeVar("T")
-Load = Callable[[int, int], Any]
 _log = logging.getLogger("freestone.malleable")
 _CURE = "pip install mpi4py mpich, and start the program by mpiexec -n 2 python -m mpi4py ..."
 
 
 class _Leave(BaseException):
     """Takes a process that leaves out of its loop; never seen by the program."""
-
-
-class Replicated(Generic[T]):
-    """A value that every rank has, and newcomers get.
-
-    Attributes
-    ----------
-    value : object
-        After a resize all ranks have that of the rank 0 of before. Any that can be pickled.
-    """
-
-    def __init__(self, value: T) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        return f"<replicated {self.value!r}>"
 
 
 class World:
@@ -123,7 +106,6 @@ class World:
         self._began = time.time()
         self._head_s = 0.0
         self._resize: Resize | None = None
-        self._stuck = False
         self._closed = False
         newcomer = pending()
         self._check_threads()
@@ -151,9 +133,7 @@ class World:
         """How many ranks there are, today."""
         return self._crew.size
 
-    def constant(
-        self, name: str, load: Callable[[int, int], Any], rows: int | None = None
-    ) -> Array:
+    def constant(self, name: str, load: Load, rows: int | None = None) -> Array:
         """Register data that does not change: it moves while the steps go on.
 
         Parameters
@@ -179,9 +159,7 @@ class World:
         """
         return self._register(name, "constant", load, rows)
 
-    def variable(
-        self, name: str, load: Callable[[int, int], Any], rows: int | None = None
-    ) -> Array:
+    def variable(self, name: str, load: Load, rows: int | None = None) -> Array:
         """Register data that changes in each step: it moves at the switch. See `constant`.
 
         Write into ``local`` in place; a CSR matrix may change its values, not its pattern.
@@ -238,7 +216,12 @@ class World:
             from mpi4py import MPI
         except ImportError as error:
             raise EngineMissingError(engine="MPI", missing=str(error), cure=_CURE) from error
-        return Crew.first(MPI.COMM_WORLD if comm is None else comm, _first_host(self._config))
+        ranks = MPI.COMM_WORLD if comm is None else comm
+        places = self._config.places
+        if places is not None and ranks.size > places:
+            problem = f"the job begins with {ranks.size} ranks, and there is room for {places}"
+            raise ConfigurationError(f"{problem} (see slots and balance)", key="slots", origin="")
+        return Crew.first(ranks, _first_host(self._config))
 
     def _check_threads(self) -> None:
         method = self._config.method
@@ -274,64 +257,14 @@ class World:
 
     # Data.
 
-    def _register(
-        self, name: str, kind: Kind, load: Callable[[int, int], Any], rows: int | None
-    ) -> Array:
+    def _register(self, name: str, kind: Kind, load: Load, rows: int | None) -> Array:
         if name in self._arrays:
-            array = self._arrays[name]
-            if array.kind != kind or rows not in (None, array.rows):
-                raise RegistrationError(
-                    f"{name!r} is registered as {kind} of {rows} rows, and was as {array!r}; "
-                    "register each name once, alike on all ranks",
-                    name=name,
-                )
-            return array
+            return registering.again(self._arrays[name], kind, rows)
         count = self._config.rows if rows is None else rows
-        layout = (
-            plans.even(count or 0, self.size)
-            if self._is_even
-            else plans.weighted(
-                count or 0,
-                list(self._config.balance)[: self.size],  # type: ignore[arg-type]
-            )
-        )
-        start, stop = layout.of(self.rank)
-        local, problem = _load(name, load, start, stop, count)
-        description = self._agree(name, kind, local, count, problem)
-        array = make_arrays(self._crew.data, [description], {})[name]
-        nonzeros = int(local.indptr[-1]) if description.form.is_ragged else 0
-        before = int(self._crew.data.exscan(nonzeros) or 0)
-        array.settle(layout, self.rank, {start: before, stop: before + nonzeros})
-        array.fill(local)
-        self._crew.data.Barrier()
+        array, layout = registering.register(self._crew, self._config, name, kind, load, count)
         self._arrays[name] = array
         self._layouts[array.rows] = layout
         return array
-
-    @property
-    def _is_even(self) -> bool:
-        return isinstance(self._config.balance, str)
-
-    def _agree(
-        self, name: str, kind: Kind, local: Any, rows: int | None, problem: str
-    ) -> Description:
-        """Return what all ranks have registered, or raise on all of them."""
-        nonzeros = int(local.indptr[-1]) if getattr(local, "format", None) == "csr" else 0
-        form = None if problem else form_of(local, rows or 0, 0)
-        shared = self._config.share and kind == "constant"
-        mine = (name, kind, form, shared)
-        all_of_them = self._crew.data.allgather((mine, nonzeros, problem))
-        for rank, (theirs, _, their_problem) in enumerate(all_of_them):
-            if their_problem:
-                raise RegistrationError(f"rank {rank}: {their_problem}", name=name)
-            if theirs != all_of_them[0][0]:
-                raise RegistrationError(
-                    f"{_told(all_of_them[0][0])} on rank 0 and {_told(theirs)} on rank {rank}; "
-                    "register the same on all ranks, in the same order",
-                    name=name,
-                )
-        total = sum(count for _, count, _ in all_of_them)
-        return Description(name, kind, form_of(local, rows or 0, total), shared)
 
     # The head of a step.
 
@@ -418,7 +351,6 @@ class World:
         resize, self._resize = self._resize, None
         if resize is not None:
             self._write(resize.fail())
-            self._stuck = self._stuck or resize.is_stuck
 
     def _switch(self) -> None:
         """Become the crew that was planned; processes without a place leave."""
@@ -514,19 +446,9 @@ class World:
         self._beat.read()
         if self._resize is not None:
             self._resize.cancel()
-            self._stuck = self._stuck or self._resize.is_stuck
         if self.rank == 0:
             for source in self._config.sources:
                 source.finish()
-        if self._stuck:
-            self._abandon()
-
-    def _abandon(self) -> None:
-        """End although MPI still works at a spawn, which would hold up MPI_Finalize."""
-        sys.stdout.flush()
-        sys.stderr.flush()
-        self._crew.data.Barrier()
-        self._crew.data.Abort(0)
 
     def __repr__(self) -> str:
         return f"<World: rank {self.rank} of {self.size}, {self._done} steps done>"
@@ -542,28 +464,3 @@ def _first_host(config: Config) -> str:
 
 def _is_good_end(error: BaseException | None) -> bool:
     return isinstance(error, SystemExit) and error.code in (None, 0)
-
-
-def _told(mine: tuple[Any, ...]) -> str:
-    name, kind, form, _ = mine
-    if form is None:
-        return f"{name!r} is {kind}"
-    types = ", ".join(part.dtype for part in form.parts)
-    return f"{name!r} is {kind}, {form.kind}, {form.rows} rows of {form.trailing} ({types})"
-
-
-def _load(name: str, load: Load, start: int, stop: int, rows: int | None) -> tuple[Any, str]:
-    """Return this rank's rows, and what is wrong with them."""
-    import numpy as np
-
-    if rows is None or rows < 1:
-        return None, f"{name!r} has {rows!r} rows in all; give rows=, or set it in the Config"
-    local = load(start, stop)
-    if getattr(local, "format", None) != "csr":
-        local = np.asarray(local)
-        if local.dtype.hasobject:
-            return None, f"{name!r} holds Python objects; give numbers, or use replicated()"
-    if local.ndim == 0 or local.shape[0] != stop - start:
-        shape = tuple(local.shape)
-        return None, f"{name!r} has shape {shape} where rows {start} to {stop} were asked for"
-    return local, ""
