@@ -94,6 +94,9 @@ def run_script(arguments: argparse.Namespace) -> int:
     from freestone.errors.lang import ScriptError
     from freestone.lang.running import Run
 
+    if arguments.settings:
+        problem = "--set is for clusters, which scripts in DaphneDSL do not open"
+        raise ConfigurationError(problem, key="set", origin="the options")
     settings = settings_of(arguments)
     run = Run(settings)
     try:
