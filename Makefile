@@ -80,6 +80,14 @@ bench: $(NATIVE) $(STAMPS)/bench
 docs: $(NATIVE) $(STAMPS)/docs
 	$(BIN)/mkdocs build --strict
 
+## make c       the C library and header of events into PREFIX (target/c)
+PREFIX ?= target/c
+VERSION = $(shell sed -n '/workspace.package/,/version/ s/^version = "\(.*\)"/\1/p' Cargo.toml)
+.PHONY: c
+c:
+	cargo build --release --locked -p freestone-events-c
+	crates/events-c/install/install.sh target/release $(PREFIX) $(VERSION)
+
 ## make dev     .venv with every extra and the benchmarks' peers
 .PHONY: dev
 dev: $(NATIVE) $(STAMPS)/dev

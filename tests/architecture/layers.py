@@ -50,6 +50,7 @@ CRATES: dict[str, frozenset[str]] = {
     "base": frozenset(),
     "core": frozenset({"base"}),
     "events": frozenset({"base"}),
+    "events-c": frozenset({"events"}),
     "vector": frozenset({"base"}),
     "python": frozenset({"base", "core", "events", "vector"}),
 }

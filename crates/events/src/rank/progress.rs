@@ -47,6 +47,7 @@ impl Inner {
             }
             Incoming::Piece(piece, total) => self.deliver_piece(state, piece, total),
             Incoming::Lost => self.on_lost(state, source),
+            Incoming::Credit(_) => {}
             Incoming::Control(bytes) => match Control::decode(&bytes) {
                 Some(Control::Termination(message)) => {
                     let mut actions = Vec::new();

@@ -92,9 +92,10 @@ impl Inner {
                 since = Some(Instant::now());
                 continue;
             }
-            let rests = self.rests.load(Ordering::Acquire);
-            let again = self.settle();
             if is_idle() && !self.looks_on(first, &mut looks) {
+                // Not before: waves would slow down those who only wait for each other.
+                let rests = self.rests.load(Ordering::Acquire);
+                let again = self.settle();
                 self.sleep_in_transport(&is_idle, rests, again);
             }
             drop(polling);

@@ -10,6 +10,7 @@ const EVENT: u8 = 0;
 const PLACED: u8 = 1;
 const CONTROL: u8 = 2;
 const PIECE: u8 = 3;
+const CREDIT: u8 = 4;
 const HEAD: usize = 8;
 
 /// The head and, for a placed payload, where it is.
@@ -44,6 +45,7 @@ pub fn encode(message: &Outgoing<'_>) -> Encoded {
             (head(PIECE, *lasting, id, *kind), 8)
         }
         Outgoing::Control(_) => ([CONTROL, 0, 0, 0, 0, 0, 0, 0], 0),
+        Outgoing::Credit(_) => ([CREDIT, 0, 0, 0, 0, 0, 0, 0], 0),
     };
     Encoded { head, place, place_len }
 }
@@ -67,6 +69,7 @@ impl Encoded {
                 send(&[&self.head, id.as_bytes(), &self.place[..self.place_len], bytes])
             }
             Outgoing::Control(bytes) => send(&[&self.head, bytes]),
+            Outgoing::Credit(word) => send(&[&self.head, &word[..]]),
         }
     }
 }
@@ -85,6 +88,10 @@ pub fn decode(
     let (head, rest) = frame.split_first_chunk::<HEAD>().ok_or(bad("it has no head"))?;
     if head[0] == CONTROL {
         return Ok(Incoming::Control(rest.to_vec()));
+    }
+    if head[0] == CREDIT {
+        let word = rest.try_into().map_err(|_| bad("it is no credit"))?;
+        return Ok(Incoming::Credit(u64::from_le_bytes(word)));
     }
     let id_len = usize::from(u16::from_le_bytes([head[2], head[3]]));
     let (id, rest) = rest.split_at_checked(id_len).ok_or(bad("its identifier is cut off"))?;

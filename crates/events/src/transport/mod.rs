@@ -1,8 +1,11 @@
 //! How events get from rank to rank: one small trait, and who implements it.
 
 mod arena;
+mod batch;
 mod frame;
 pub(crate) mod futex;
+mod late;
+pub mod mpi;
 mod node;
 mod region;
 mod ring;
@@ -60,6 +63,8 @@ pub enum Outgoing<'a> {
     },
     /// Something from runtime to runtime.
     Control(&'a [u8]),
+    /// Something from transport to transport: bytes that were taken, as a word.
+    Credit(&'a [u8; 8]),
 }
 
 /// What arrives at a rank.
@@ -71,6 +76,8 @@ pub enum Incoming {
     Piece(Event<Payload>, u64),
     /// Something from runtime to runtime.
     Control(Vec<u8>),
+    /// Bytes that were taken; no transport hands it over.
+    Credit(u64),
     /// The rank is gone, and nothing comes from it any more.
     Lost,
 }

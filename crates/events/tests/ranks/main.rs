@@ -9,8 +9,8 @@ use freestone_events::rank::RANK_LOST;
 use freestone_events::transport::Node;
 use freestone_events::{Config, Dependency, EventId, EventsError, Failure, Lasting, Rank};
 use freestone_events::{Submit, Target};
-use runs::{WAYS, any, everywhere, from, outcomes, start};
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use runs::{Way, any, everywhere, from, outcomes, runs, start, ways};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -50,12 +50,12 @@ fn the_example_of_the_paper_adds_two_numbers() {
         })
         .unwrap();
     });
-    assert_eq!(total.load(Ordering::Relaxed), 8 * 133);
+    assert_eq!(total.load(Ordering::Relaxed), runs() * 133);
 }
 
 #[test]
 fn an_event_of_all_ranks_to_all_is_a_barrier() {
-    let passed = AtomicU64::new(0);
+    let passed = AtomicI64::new(0);
     let passed = Arc::new(passed);
     everywhere(4, |rank| {
         let on = Dependency::all(4, &"event".into());
@@ -69,7 +69,7 @@ fn an_event_of_all_ranks_to_all_is_a_barrier() {
         .unwrap();
         rank.fire(&Target::All, &"event".into(), Lasting::Once, 0, &[]).unwrap();
     });
-    assert_eq!(passed.load(Ordering::Relaxed), 8 * 4);
+    assert_eq!(passed.load(Ordering::Relaxed), runs() * 4);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_persistent_task_runs_for_every_event() {
             fire(rank, (value % 3) as u32, "e", value);
         }
     });
-    assert_eq!(sum.load(Ordering::Relaxed), 8 * 3 * (299 * 300 / 2));
+    assert_eq!(sum.load(Ordering::Relaxed), runs() * 3 * (299 * 300 / 2));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn retrieving_takes_what_is_there() {
 
 #[test]
 fn a_lock_is_held_by_one_task_at_a_time() {
-    let inside = Arc::new(AtomicUsize::new(0));
+    let inside = Arc::new(AtomicI64::new(0));
     everywhere(1, |rank| {
         for round in 0..200 {
             let inside = Arc::clone(&inside);
@@ -200,7 +200,7 @@ fn a_task_that_waits_lets_go_of_its_locks_and_takes_them_back() {
 
 #[test]
 fn a_greedy_task_takes_all_events_there_are() {
-    let (sum, calls) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (sum, calls) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicI64::new(0)));
     everywhere(1, |rank| {
         let (sum, calls) = (Arc::clone(&sum), Arc::clone(&calls));
         (0..50).for_each(|value| fire(rank, 0, "e", value));
@@ -214,8 +214,8 @@ fn a_greedy_task_takes_all_events_there_are() {
         .unwrap();
         (50..100).for_each(|value| fire(rank, 0, "e", value));
     });
-    assert_eq!(sum.load(Ordering::Relaxed), 8 * 4950);
-    assert!(calls.load(Ordering::Relaxed) <= 8 * 51);
+    assert_eq!(sum.load(Ordering::Relaxed), runs() * 4950);
+    assert!(calls.load(Ordering::Relaxed) <= runs() * 51);
 }
 
 #[test]
@@ -277,13 +277,13 @@ fn ranks_that_flood_each_other_do_not_wait_for_ever() {
         })
         .unwrap();
     });
-    assert_eq!(seen.load(Ordering::Relaxed), 8 * 2 * COUNT);
+    assert_eq!(seen.load(Ordering::Relaxed), runs() * 2 * COUNT);
 }
 
 #[test]
 fn runs_of_one_worker_without_a_progress_thread_end() {
     // The original hangs here in 24 of 31 runs.
-    for way in WAYS {
+    for way in ways() {
         for _ in 0..100 {
             for outcome in outcomes(way, 2, &Config::default(), |rank| {
                 let on = Dependency::all(2, &"e".into());
@@ -299,7 +299,7 @@ fn runs_of_one_worker_without_a_progress_thread_end() {
 #[test]
 fn draining_waits_for_all_tasks_and_goes_on() {
     // In the original the end does not wait for what comes after such a pause.
-    let ran = Arc::new(AtomicUsize::new(0));
+    let ran = Arc::new(AtomicI64::new(0));
     everywhere(2, |rank| {
         for round in 1..=5 {
             let counted = Arc::clone(&ran);
@@ -322,12 +322,12 @@ fn draining_waits_for_all_tasks_and_goes_on() {
         })
         .unwrap();
     });
-    assert_eq!(ran.load(Ordering::SeqCst), 8 * 2 * 6);
+    assert_eq!(ran.load(Ordering::SeqCst), runs() * 2 * 6);
 }
 
 #[test]
 fn a_run_that_cannot_go_on_says_what_it_waits_for() {
-    for way in WAYS {
+    for way in ways() {
         let found = outcomes(way, 2, &Config::default(), |rank| {
             if rank.rank() == 1 {
                 rank.submit(Submit::on(vec![from(0, "never"), any("e")]), |_, _| Ok(())).unwrap();
@@ -346,7 +346,7 @@ fn a_run_that_cannot_go_on_says_what_it_waits_for() {
 
 #[test]
 fn a_program_that_waits_for_ever_is_told_so() {
-    let found = outcomes(WAYS[0], 2, &Config::default(), |rank| {
+    let found = outcomes(Way::Threads, 2, &Config::default(), |rank| {
         if rank.rank() == 0 {
             let error = rank.wait(vec![from(1, "never")], None).unwrap_err();
             assert!(matches!(error, EventsError::Stuck { .. }), "{error}");
@@ -358,7 +358,7 @@ fn a_program_that_waits_for_ever_is_told_so() {
 #[test]
 fn tasks_that_wait_for_each_others_locks_are_found() {
     let config = Config { workers: 2, ..Config::default() };
-    let found = outcomes(WAYS[0], 1, &config, |rank| {
+    let found = outcomes(Way::Threads, 1, &config, |rank| {
         for (first, second) in [("a", "b"), ("b", "a")] {
             rank.submit(Submit::default(), move |rank, _| {
                 rank.lock(first).unwrap();
@@ -381,7 +381,7 @@ fn tasks_that_wait_for_each_others_locks_are_found() {
 
 #[test]
 fn a_task_that_fails_ends_the_run_on_all_ranks() {
-    for way in WAYS {
+    for way in ways() {
         let found = outcomes(way, 3, &Config::default(), |rank| {
             // The run may be over before this rank has begun.
             let _ = rank.submit(Submit::on(vec![any("never")]), |_, _| Ok(()));
@@ -398,7 +398,7 @@ fn a_task_that_fails_ends_the_run_on_all_ranks() {
 
 #[test]
 fn a_task_that_panics_ends_the_run_too() {
-    let found = outcomes(WAYS[0], 1, &Config::default(), |rank| {
+    let found = outcomes(Way::Threads, 1, &Config::default(), |rank| {
         rank.submit(Submit::default(), |_, _| panic!("at the disco")).unwrap();
     });
     let error = found.into_iter().next().unwrap().unwrap_err();
@@ -407,7 +407,7 @@ fn a_task_that_panics_ends_the_run_too() {
 
 #[test]
 fn a_lost_rank_ends_the_run() {
-    let (mut ranks, cell) = start(WAYS[1], 3, &Config::default());
+    let (mut ranks, cell) = start(Way::Mapped, 3, &Config::default());
     let lost = ranks.pop().unwrap();
     let threads: Vec<_> = ranks
         .into_iter()
@@ -423,7 +423,7 @@ fn a_lost_rank_ends_the_run() {
 
 #[test]
 fn a_program_that_asks_for_lost_ranks_goes_on() {
-    let (mut ranks, cell) = start(WAYS[1], 3, &Config::default());
+    let (mut ranks, cell) = start(Way::Mapped, 3, &Config::default());
     let lost = ranks.remove(0);
     let run = |rank: Rank| {
         std::thread::spawn(move || {
@@ -507,7 +507,7 @@ fn values_of_a_rank_pass_by_reference() {
 #[test]
 fn what_persistent_tasks_hold_at_the_end_is_told() {
     // The original drops one such event silently, and hangs with two.
-    let found = outcomes(WAYS[0], 1, &Config::default(), |rank| {
+    let found = outcomes(Way::Threads, 1, &Config::default(), |rank| {
         let on = vec![any("a"), any("b")];
         rank.submit_many(Submit::on(on).persistent(), |_, _| Ok(())).unwrap();
         fire(rank, 0, "a", 1);

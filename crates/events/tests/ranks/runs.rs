@@ -1,10 +1,11 @@
 //! Runs of a program as ranks of this process, over every transport.
 
 use freestone_events::rank::Summary;
+use freestone_events::transport::mpi::{Mpi, World};
 use freestone_events::transport::{Layout, Node, Region};
 use freestone_events::{Config, Dependency, EventsError, Progress, Rank, Source};
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 const ARENA: usize = 16 << 20;
 
@@ -15,27 +16,55 @@ pub enum Way {
     Threads,
     /// A mapping for each rank, as processes have.
     Mapped,
+    /// Messages of MPI.
+    Mpi,
 }
 
-pub const WAYS: [Way; 2] = [Way::Threads, Way::Mapped];
+/// All ways that this machine has.
+pub fn ways() -> Vec<Way> {
+    static WORLD: OnceLock<Option<World>> = OnceLock::new();
+    // The first one keeps MPI up for all others.
+    let world = WORLD.get_or_init(|| match World::begin(&[]) {
+        Ok(world) => Some(world),
+        Err(error) => {
+            println!("not over MPI: {error}");
+            None
+        }
+    });
+    let mpi = world.is_some().then_some(Way::Mpi);
+    [Way::Threads, Way::Mapped].into_iter().chain(mpi).collect()
+}
 
-/// Memory for ranks, and what is needed to tell that one is lost.
+/// Memory for ranks of one node, and what is needed to tell that one is lost.
 pub struct Cell {
     pub region: Arc<Region>,
     pub layout: Layout,
 }
 
+/// Ranks of one node.
 pub fn start(way: Way, ranks: u32, config: &Config) -> (Vec<Rank>, Cell) {
     let layout = Layout::new(ranks, ARENA);
     let (region, fd) = Region::create(layout.nbytes()).unwrap();
     let region_of = |_| match way {
-        Way::Threads => Arc::clone(&region),
         Way::Mapped => Region::open(fd.as_raw_fd(), layout.nbytes()).unwrap(),
+        _ => Arc::clone(&region),
     };
     let node = |rank| Node::new(&region_of(rank), layout, rank);
     let start = |rank| Rank::start(Box::new(node(rank)), config.clone()).unwrap();
     let ranks = (0..ranks).map(start).collect();
     (ranks, Cell { region, layout })
+}
+
+fn connected(way: Way, ranks: u32, config: &Config) -> Vec<Rank> {
+    let started = |transport| Rank::start(transport, config.clone()).unwrap();
+    match way {
+        Way::Threads | Way::Mapped => start(way, ranks, config).0,
+        Way::Mpi => {
+            let world = Arc::new(World::begin(&[]).unwrap());
+            let seats = Mpi::threads(&world, ranks).unwrap();
+            seats.into_iter().map(|seat| started(Box::new(seat))).collect()
+        }
+    }
 }
 
 pub type Outcome = Result<Summary, EventsError>;
@@ -47,7 +76,7 @@ pub fn outcomes(
     config: &Config,
     main: impl Fn(&Rank) + Send + Sync,
 ) -> Vec<Outcome> {
-    let (ranks, _cell) = start(way, ranks, config);
+    let ranks = connected(way, ranks, config);
     std::thread::scope(|scope| {
         let main = &main;
         let run = |rank: Rank| {
@@ -61,10 +90,15 @@ pub fn outcomes(
     })
 }
 
+/// How many runs `everywhere` makes.
+pub fn runs() -> i64 {
+    4 * i64::try_from(ways().len()).unwrap()
+}
+
 /// Runs `main` as every rank, over every transport, with one worker and more, and either way of
 /// progress; all have to end well.
 pub fn everywhere(ranks: u32, main: impl Fn(&Rank) + Send + Sync) {
-    for way in WAYS {
+    for way in ways() {
         for (workers, progress) in [
             (1, Progress::IdleWorker),
             (3, Progress::IdleWorker),

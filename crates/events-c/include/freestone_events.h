@@ -1,0 +1,228 @@
+/* freestone_events.h: SPMD programs as tasks driven by events.
+ *
+ * A program runs as several ranks. Each submits tasks that depend on events, and fires events at
+ * ranks; a task runs once all its events are there. Events of one pair of ranks keep their order,
+ * tasks consume in the order in which they were submitted, and a task gets its events in the order
+ * of its dependencies.
+ *
+ * Calls that return an int return FSE_OK or what they counted, or an error, which is negative;
+ * calls that return a pointer return NULL. fse_error() then says what went wrong and what to try.
+ * All calls may be made by any thread between fse_init and fse_finalise, also inside of tasks,
+ * unless they say otherwise.
+ */
+#ifndef FREESTONE_EVENTS_H
+#define FREESTONE_EVENTS_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FSE_VERSION 1
+
+/* Sources and targets besides the numbers of ranks. */
+enum {
+  FSE_SELF = -1, /* this rank */
+  FSE_ALL = -2,  /* every rank: as a source one event of each, as a target a broadcast */
+  FSE_ANY = -3   /* any rank, whichever is first; a source only */
+};
+
+/* Types of what events carry. */
+enum {
+  FSE_NONE = 0,
+  FSE_INT = 1,     /* int32_t */
+  FSE_LONG = 2,    /* int64_t */
+  FSE_FLOAT = 3,   /* float */
+  FSE_DOUBLE = 4,  /* double */
+  FSE_BYTE = 5,    /* unsigned char */
+  FSE_ADDRESS = 6  /* an address in this process, from fse_fire_address */
+};
+
+/* What calls return. */
+enum {
+  FSE_OK = 0,
+  FSE_TASK_FAILED = -1, /* a task failed, and the run ended with it */
+  FSE_RANK_LOST = -2,   /* a rank ended before the run did */
+  FSE_STUCK = -3,       /* tasks wait for events that nobody can fire any more */
+  FSE_OVER = -4,        /* the run is over, or has not begun */
+  FSE_BAD_CALL = -5,    /* no such rank or type, no name, a null pointer */
+  FSE_IN_TASK = -6,     /* not possible inside of a task */
+  FSE_TIMEOUT = -7,     /* what was waited for did not come in time */
+  FSE_NOT_HELD = -8,    /* a lock that this task does not have */
+  FSE_TRANSPORT = -9,   /* events cannot be sent or received */
+  FSE_NO_START = -10    /* the ranks, or a thread, cannot be started */
+};
+
+/* How a task is submitted, and how long an event lasts. */
+enum {
+  FSE_PERSISTENT = 1, /* a task: runs each time; an event: fired again when it is consumed */
+  FSE_GREEDY = 2      /* a task: one run takes all events that are there */
+};
+
+/* The event, from a lost rank, that a program gets if it ever depends on it. */
+#define FSE_RANK_LOST_EVENT "rank_lost"
+
+/* An event, as tasks get it. */
+typedef struct fse_event {
+  const void *data; /* what it carries, read-only; NULL if nothing */
+  size_t count;     /* how many of its type; 1 for an address */
+  int type;         /* FSE_INT, ... */
+  int source;       /* the rank that fired it */
+  const char *id;   /* its identifier */
+} fse_event;
+
+/* What a task is. Its events, and all they point to, are gone when it returns. */
+typedef void (*fse_task)(const fse_event *events, int count, void *context);
+
+/* An event that a task needs. */
+typedef struct fse_dependency {
+  int source; /* a rank, FSE_SELF, FSE_ANY or FSE_ALL */
+  const char *id;
+} fse_dependency;
+
+/* How a program runs; what is 0 is taken from the environment, else the default. */
+typedef struct fse_config {
+  int ranks;           /* FREESTONE_EVENTS_RANKS; 1. Under mpiexec its ranks, always. */
+  int workers;         /* FREESTONE_EVENTS_WORKERS; tasks that run at the same time; 1 */
+  int progress_thread; /* FREESTONE_EVENTS_PROGRESS=thread; 1: a thread of its own receives */
+  int spin_us;         /* FREESTONE_EVENTS_SPIN_US; looks for work so long before it sleeps; 50,
+                          or none if there are more ranks than processors. -1: none */
+  size_t arena;        /* FREESTONE_EVENTS_ARENA; bytes of large events on their way; 1 GiB */
+  double stuck_s;      /* FREESTONE_EVENTS_STUCK_S; says on stderr what waits when nothing has
+                          happened for so long; never */
+} fse_config;
+
+/* Begins the run. NULL is all defaults. Without mpiexec this process becomes the one that watches,
+ * and its ranks are copies of it that go on from here: call it first, before any thread is started.
+ * Under mpiexec MPI is shared with the program: if it is initialised, it must be with
+ * MPI_THREAD_MULTIPLE, and the program finalises it; else this call and fse_finalise do. */
+int fse_init(const fse_config *config);
+
+/* Waits for the end of the run: no task that is not persistent waits or runs, and every event is
+ * consumed. An error of the run is also said on stderr. Not inside of tasks. */
+int fse_finalise(void);
+
+/* The number of this rank, and how many there are. */
+int fse_rank(void);
+int fse_ranks(void);
+
+/* What the last call of this thread that failed has to say. */
+const char *fse_error(void);
+
+/* Submits a task, with any number of dependencies; those with FSE_ALL give an event for each rank.
+ * name: by what fse_is_submitted and fse_remove find it; NULL if nothing. Never waits. */
+int fse_submit_on(fse_task task, void *context, const fse_dependency *on, size_t count,
+                  unsigned flags, const char *name);
+
+/* Fires an event: copies its payload and goes on. When the target has no room, takes in meanwhile
+ * what arrives here. flags: 0 or FSE_PERSISTENT. */
+int fse_fire_flags(const void *data, int type, size_t count, int target, const char *id,
+                   unsigned flags);
+int fse_fire(const void *data, int type, size_t count, int target, const char *id);
+int fse_fire_persistent(const void *data, int type, size_t count, int target, const char *id);
+
+/* The same for several ranks. */
+int fse_fire_group(const void *data, int type, size_t count, const int *targets, size_t ntargets,
+                   const char *id);
+
+/* Fires at this rank an event that carries an address: its event has it as data. */
+int fse_fire_address(const void *address, const char *id);
+
+/* Waits for events, in the order of the dependencies; in a task its locks are let go meanwhile, and
+ * its worker runs other tasks. timeout_s < 0: for as long as it takes. To be freed by fse_free. */
+const fse_event *fse_wait_on(const fse_dependency *on, size_t count, double timeout_s, int *found);
+
+/* Takes at most one event for each dependency, of those that are there. found: how many. */
+const fse_event *fse_retrieve_any_on(const fse_dependency *on, size_t count, int *found);
+
+/* Frees what fse_wait and fse_retrieve_any returned. */
+void fse_free(const fse_event *events);
+
+/* The first event with this identifier from this source, or NULL. */
+const fse_event *fse_find(const fse_event *events, int count, int source, const char *id);
+
+/* Named locks of this rank, held by one task at a time; the end of the task lets go of them.
+ * fse_try_lock returns whether this task has the lock now. */
+int fse_lock(const char *name);
+int fse_try_lock(const char *name);
+int fse_unlock(const char *name);
+
+/* Whether tasks of this name wait; removes those that are not ready, and returns how many. */
+int fse_is_submitted(const char *name);
+int fse_remove(const char *name);
+
+/* Fires an event at this rank in a while; again and again; stops what fse_every began. */
+int fse_after(double seconds, const char *id);
+int fse_every(double seconds, const char *id);
+int fse_stop(const char *id);
+
+/* Fires an event at this rank once there is something to read from a descriptor. */
+int fse_when_readable(int descriptor, const char *id);
+
+/* Waits until nothing is left to do on any rank, and goes on. Every rank has to call it, or be in
+ * fse_finalise. Not inside of tasks. */
+int fse_drain(void);
+
+/* Ends the run on all ranks with an error, which fse_finalise returns. */
+int fse_fail(const char *message);
+
+/* Says on stderr what waits on this rank, and for what. */
+int fse_report(void);
+
+/* What the calls below have in common: the dependencies, as pairs of int and const char *. */
+#define FSE_LISTED 64
+
+static inline size_t fse_list(fse_dependency *on, int count, va_list words) {
+  for (int index = 0; index < count && index < FSE_LISTED; index++) {
+    on[index].source = va_arg(words, int);
+    on[index].id = va_arg(words, const char *);
+  }
+  return count < 0 ? (size_t)-1 : (size_t)count;
+}
+
+/* The calls of the paper: at most FSE_LISTED dependencies, (int source, const char *id)... */
+static inline int fse_submit(fse_task task, void *context, int count, ...) {
+  fse_dependency on[FSE_LISTED];
+  va_list words;
+  va_start(words, count);
+  size_t listed = fse_list(on, count, words);
+  va_end(words);
+  return fse_submit_on(task, context, count > FSE_LISTED ? NULL : on, listed, 0, NULL);
+}
+
+static inline int fse_submit_persistent(fse_task task, void *context, int count, ...) {
+  fse_dependency on[FSE_LISTED];
+  va_list words;
+  va_start(words, count);
+  size_t listed = fse_list(on, count, words);
+  va_end(words);
+  return fse_submit_on(task, context, count > FSE_LISTED ? NULL : on, listed, FSE_PERSISTENT,
+                       NULL);
+}
+
+static inline const fse_event *fse_wait(int count, ...) {
+  fse_dependency on[FSE_LISTED];
+  va_list words;
+  va_start(words, count);
+  size_t listed = fse_list(on, count, words);
+  va_end(words);
+  return fse_wait_on(count > FSE_LISTED ? NULL : on, listed, -1.0, NULL);
+}
+
+static inline const fse_event *fse_retrieve_any(int *found, int count, ...) {
+  fse_dependency on[FSE_LISTED];
+  va_list words;
+  va_start(words, count);
+  size_t listed = fse_list(on, count, words);
+  va_end(words);
+  return fse_retrieve_any_on(count > FSE_LISTED ? NULL : on, listed, found);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,164 @@
+//! Firing events.
+
+use crate::error::{Refused, answer};
+use crate::runtime::rank;
+use crate::views::Address;
+use crate::words::{self, ADDRESS, size_of_type};
+use freestone_events::{Failure, Lasting, Payload, Target};
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::sync::Arc;
+
+/// The bytes of so many elements of a type.
+///
+/// # Safety
+/// `data` points to them.
+unsafe fn bytes_of<'a>(
+    data: *const c_void,
+    kind: c_int,
+    count: usize,
+) -> Result<(u32, &'a [u8]), Refused> {
+    let known = u32::try_from(kind).ok().filter(|&kind| kind != ADDRESS);
+    let Some((kind, size)) = known.and_then(|kind| Some((kind, size_of_type(kind)?))) else {
+        return Err(Refused::bad_call(format!(
+            "{kind} is no type of what events carry; possible are FSE_NONE to FSE_BYTE, and \
+             fse_fire_address for addresses"
+        )));
+    };
+    let nbytes = count.checked_mul(size).filter(|&nbytes| isize::try_from(nbytes).is_ok());
+    let Some(nbytes) = nbytes else {
+        return Err(Refused::bad_call(format!("{count} elements of {size} bytes are too many")));
+    };
+    if nbytes == 0 {
+        return Ok((kind, &[]));
+    }
+    if data.is_null() {
+        return Err(Refused::bad_call(format!(
+            "the data is a null pointer, with {count} elements"
+        )));
+    }
+    // SAFETY: as the caller says.
+    Ok((kind, unsafe { std::slice::from_raw_parts(data.cast(), nbytes) }))
+}
+
+/// Fires an event, lasting as `flags` say.
+///
+/// # Safety
+/// `data` points to `count` elements of the type; `id` ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_fire_flags(
+    data: *const c_void,
+    kind: c_int,
+    count: usize,
+    target: c_int,
+    id: *const c_char,
+    flags: c_uint,
+) -> c_int {
+    let fire = || -> Result<c_int, Refused> {
+        let lasting = match flags {
+            0 => Lasting::Once,
+            1 => Lasting::Persistent,
+            _ => return Err(Refused::bad_call("an event has no flag but FSE_PERSISTENT")),
+        };
+        let rank = rank()?;
+        // SAFETY: as the caller says.
+        let ((kind, bytes), id) = unsafe { (bytes_of(data, kind, count)?, words::id(id)?) };
+        rank.fire(&words::target(rank, target)?, &id, lasting, kind, &[bytes])?;
+        Ok(0)
+    };
+    answer(fire())
+}
+
+/// Fires an event.
+///
+/// # Safety
+/// As for [`fse_fire_flags`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_fire(
+    data: *const c_void,
+    kind: c_int,
+    count: usize,
+    target: c_int,
+    id: *const c_char,
+) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { fse_fire_flags(data, kind, count, target, id, 0) }
+}
+
+/// Fires an event that is fired again, at its target, each time it is consumed.
+///
+/// # Safety
+/// As for [`fse_fire_flags`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_fire_persistent(
+    data: *const c_void,
+    kind: c_int,
+    count: usize,
+    target: c_int,
+    id: *const c_char,
+) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { fse_fire_flags(data, kind, count, target, id, 1) }
+}
+
+/// Fires an event at several ranks.
+///
+/// # Safety
+/// As for [`fse_fire_flags`]; `targets` points to `ntargets` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_fire_group(
+    data: *const c_void,
+    kind: c_int,
+    count: usize,
+    targets: *const c_int,
+    ntargets: usize,
+    id: *const c_char,
+) -> c_int {
+    let fire = || -> Result<c_int, Refused> {
+        let rank = rank()?;
+        // SAFETY: as the caller says.
+        let ((kind, bytes), id) = unsafe { (bytes_of(data, kind, count)?, words::id(id)?) };
+        if targets.is_null() && ntargets > 0 {
+            return Err(Refused::bad_call("the targets are a null pointer"));
+        }
+        let targets: &[c_int] = match ntargets {
+            0 => &[],
+            // SAFETY: as the caller says.
+            _ => unsafe { std::slice::from_raw_parts(targets, ntargets) },
+        };
+        let group: Result<_, _> = targets.iter().map(|&one| words::rank_of(rank, one)).collect();
+        rank.fire(&Target::Group(group?), &id, Lasting::Once, kind, &[bytes])?;
+        Ok(0)
+    };
+    answer(fire())
+}
+
+/// Fires an event that carries an address at this rank.
+///
+/// # Safety
+/// `id` ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_fire_address(address: *const c_void, id: *const c_char) -> c_int {
+    let fire = || -> Result<c_int, Refused> {
+        // SAFETY: as the caller says.
+        let id = unsafe { words::id(id)? };
+        let payload = Payload::value(ADDRESS, Arc::new(Address(address)));
+        rank()?.fire_own(&id, Lasting::Once, payload)?;
+        Ok(0)
+    };
+    answer(fire())
+}
+
+/// Ends the run on all ranks with an error.
+///
+/// # Safety
+/// `message` ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_fail(message: *const c_char) -> c_int {
+    let fail = || -> Result<c_int, Refused> {
+        // SAFETY: as the caller says.
+        let message = unsafe { words::text(message, "message")? };
+        rank()?.fail(Failure::text(&message.to_string_lossy()));
+        Ok(0)
+    };
+    answer(fail())
+}

@@ -1,0 +1,115 @@
+//! How a program runs: what C gives, then the environment, then what suits the machine.
+
+use crate::error::Refused;
+use freestone_events::{Config, Progress};
+use std::ffi::c_int;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// `fse_config` of the header.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given {
+    ranks: c_int,
+    workers: c_int,
+    progress_thread: c_int,
+    spin_us: c_int,
+    arena: usize,
+    stuck_s: f64,
+}
+
+/// How many ranks, how much memory for large events, and how each rank works.
+#[derive(Debug)]
+pub struct Settings {
+    pub ranks: u32,
+    pub arena: usize,
+    pub config: Config,
+}
+
+const ARENA: usize = 1 << 30;
+
+/// Reads what was given and the environment.
+///
+/// # Errors
+/// If a value makes no sense.
+pub fn resolve(given: Given) -> Result<Settings, Refused> {
+    let ranks = at_least_one("RANKS", given.ranks)?;
+    let workers = at_least_one("WORKERS", given.workers)?;
+    let has_thread = match (given.progress_thread, variable("PROGRESS").as_deref()) {
+        (0, None | Some("worker")) => false,
+        (0, Some("thread")) | (1, _) => true,
+        (0, Some(other)) => return Err(bad("PROGRESS", other, "must be worker or thread")),
+        (other, _) => return Err(bad("progress_thread", other, "must be 0 or 1")),
+    };
+    let arena = match given.arena {
+        0 => variable("ARENA").map_or(Ok(ARENA), |value| nbytes(&value))?,
+        arena => arena,
+    };
+    let config = Config {
+        workers: workers as usize,
+        progress: if has_thread { Progress::Thread } else { Progress::IdleWorker },
+        stuck: stuck(given.stuck_s)?,
+        ..Config::default()
+    };
+    let config = Config { spin: spin(given.spin_us, ranks)?.unwrap_or(config.spin), ..config };
+    Ok(Settings { ranks, arena, config })
+}
+
+/// How long to spin, if that was said or there are more ranks than processors.
+fn spin(given: c_int, ranks: u32) -> Result<Option<Duration>, Refused> {
+    let micros = |value: u64| Some(Duration::from_micros(value));
+    if given != 0 {
+        return Ok(micros(given.max(0) as u64));
+    }
+    if let Some(value) = variable("SPIN_US") {
+        return number("SPIN_US", &value).map(micros);
+    }
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Ok(if ranks as usize > cores { micros(0) } else { None })
+}
+
+fn stuck(given: f64) -> Result<Option<Duration>, Refused> {
+    let seconds = match variable("STUCK_S") {
+        Some(value) if given == 0.0 => number("STUCK_S", &value)?,
+        _ => given,
+    };
+    if seconds == 0.0 {
+        return Ok(None);
+    }
+    let period = Duration::try_from_secs_f64(seconds);
+    period.map(Some).map_err(|_| bad("STUCK_S", seconds, "must be a number of seconds"))
+}
+
+fn at_least_one(name: &str, given: c_int) -> Result<u32, Refused> {
+    let value = match (given, variable(name)) {
+        (0, Some(value)) => number::<u32>(name, &value)?,
+        (0, None) => 1,
+        (given, _) => u32::try_from(given).unwrap_or(0),
+    };
+    if value == 0 { Err(bad(name, given, "must be at least 1")) } else { Ok(value) }
+}
+
+/// A number of bytes, as `1048576` or `1MiB`.
+fn nbytes(value: &str) -> Result<usize, Refused> {
+    let digits = value.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let shift = match &value[digits.len()..] {
+        "" | "B" => 0,
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        _ => return Err(bad("ARENA", value, "must be bytes, as in 64MiB")),
+    };
+    number::<usize>("ARENA", digits.trim()).map(|number| number << shift)
+}
+
+fn number<T: FromStr>(name: &str, value: &str) -> Result<T, Refused> {
+    value.trim().parse().map_err(|_| bad(name, value, "must be a number"))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(format!("FREESTONE_EVENTS_{name}")).ok()
+}
+
+fn bad(name: &str, value: impl std::fmt::Display, must: &str) -> Refused {
+    Refused::bad_call(format!("{name} (FREESTONE_EVENTS_{name}) is {value}: it {must}"))
+}

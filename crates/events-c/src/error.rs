@@ -1,0 +1,75 @@
+//! Errors as C has them: a number, and a text for the thread that got it.
+
+use freestone_events::EventsError;
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int};
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// A call was refused: its number, and what to say.
+#[derive(Debug)]
+pub struct Refused {
+    pub code: c_int,
+    pub text: String,
+}
+
+pub const BAD_CALL: c_int = -5;
+pub const OVER: c_int = -4;
+pub const NO_START: c_int = -10;
+
+impl Refused {
+    pub fn bad_call(text: impl Into<String>) -> Self {
+        Self { code: BAD_CALL, text: text.into() }
+    }
+
+    pub fn no_start(text: impl Into<String>) -> Self {
+        Self { code: NO_START, text: text.into() }
+    }
+}
+
+impl From<EventsError> for Refused {
+    fn from(error: EventsError) -> Self {
+        let code = match &error {
+            EventsError::TaskFailed { .. } => -1,
+            EventsError::RankLost { .. } => -2,
+            EventsError::Stuck { .. } => -3,
+            EventsError::Over | EventsError::Interrupted => OVER,
+            EventsError::NoSuchRank { .. } | EventsError::LongId { .. } => BAD_CALL,
+            EventsError::InTask { .. } => -6,
+            EventsError::Timeout { .. } | EventsError::NoRoom { .. } => -7,
+            EventsError::NotHeld(_) => -8,
+            EventsError::Transport(_) => -9,
+            EventsError::NoThread(_) => NO_START,
+        };
+        Self { code, text: error.to_string() }
+    }
+}
+
+/// What C gets: what was counted, or the number of the error, whose text is kept.
+pub fn answer(result: Result<c_int, Refused>) -> c_int {
+    result.unwrap_or_else(|refused| {
+        let code = refused.code;
+        remember(&refused);
+        code
+    })
+}
+
+/// A count, as C has it.
+pub fn counted(count: usize) -> c_int {
+    c_int::try_from(count).unwrap_or(c_int::MAX)
+}
+
+/// Keeps the text of an error for [`fse_error`].
+pub fn remember(refused: &Refused) {
+    // A text with a zero byte would be cut there.
+    let text = CString::new(refused.text.replace('\0', "?")).unwrap_or_default();
+    LAST.set(text);
+}
+
+/// What the last call of this thread that failed has to say.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_error() -> *const c_char {
+    LAST.with_borrow(|text| text.as_ptr())
+}

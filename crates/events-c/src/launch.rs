@@ -1,0 +1,173 @@
+//! Starting the ranks of a program: without a launcher, by copying its process.
+
+use crate::config::Settings;
+use crate::error::Refused;
+use freestone_events::transport::{Layout, Node, Region, Transport};
+use std::ffi::c_int;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Makes this process one of the ranks.
+///
+/// # Errors
+/// If there is no memory or no process for them.
+pub fn ranks(settings: &Settings) -> Result<Box<dyn Transport>, Refused> {
+    let layout = Layout::new(settings.ranks, settings.arena);
+    let region =
+        Region::anonymous(layout.nbytes()).map_err(|error| Refused::no_start(error.to_string()))?;
+    let rank = if settings.ranks == 1 { 0 } else { fork(&region, layout, settings.ranks)? };
+    listen_to_interrupts();
+    Ok(Box::new(Node::new(&region, layout, rank)))
+}
+
+/// A rank that this process started.
+struct Child {
+    rank: u32,
+    pid: libc::pid_t,
+    ended: OwnedFd,
+}
+
+/// Copies this process, once for each rank, and watches over the copies: returns in them only.
+fn fork(region: &Arc<Region>, layout: Layout, ranks: u32) -> Result<u32, Refused> {
+    let mut children = Vec::with_capacity(ranks as usize);
+    // SAFETY: writes out what is buffered, which all copies would write else.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
+    // SAFETY: plain calls.
+    let parent = unsafe { libc::getpid() };
+    for rank in 0..ranks {
+        // SAFETY: the header asks for this to be called before any thread is started.
+        match unsafe { libc::fork() } {
+            0 => {
+                die_with(parent);
+                return Ok(rank);
+            }
+            pid if pid > 0 => children.push(Child { rank, pid, ended: descriptor_of(pid)? }),
+            _ => {
+                let error = std::io::Error::last_os_error();
+                for child in &children {
+                    // SAFETY: a child of ours that nobody has waited for.
+                    unsafe { libc::kill(child.pid, libc::SIGKILL) };
+                }
+                return Err(Refused::no_start(format!("rank {rank} can't be started: {error}")));
+            }
+        }
+    }
+    watch(region, layout, children)
+}
+
+/// The process ends with the one that watches.
+fn die_with(parent: libc::pid_t) {
+    // SAFETY: plain calls.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != parent {
+            libc::_exit(1);
+        }
+    }
+}
+
+fn descriptor_of(pid: libc::pid_t) -> Result<OwnedFd, Refused> {
+    // SAFETY: a plain call; what it opens is ours.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if fd < 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(Refused::no_start(format!("a rank can't be watched: {error}")));
+    }
+    // SAFETY: just opened, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as c_int) })
+}
+
+/// Waits for the ranks, tells the others when one is lost, and ends as the first that failed.
+fn watch(region: &Region, layout: Layout, mut children: Vec<Child>) -> ! {
+    // SAFETY: the ranks are interrupted too, and end.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+    let mut code = 0;
+    while !children.is_empty() {
+        let watched = |child: &Child| libc::pollfd {
+            fd: child.ended.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let mut polled: Vec<_> = children.iter().map(watched).collect();
+        // SAFETY: an array, with its length.
+        unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) };
+        for index in (0..polled.len()).rev().filter(|&index| polled[index].revents != 0) {
+            let child = children.swap_remove(index);
+            let ended = status(child.pid);
+            if Node::lose(region, layout, child.rank) {
+                eprintln!(
+                    "freestone events: rank {} is lost: its process {}",
+                    child.rank,
+                    told(ended)
+                );
+            }
+            if code == 0 {
+                code = if ended < 0 { 128 - ended } else { ended };
+            }
+        }
+    }
+    // SAFETY: what the program registered to be done at its end is for its ranks to do.
+    unsafe { libc::_exit(code) }
+}
+
+/// How a child ended: its code, or a signal's number, negative.
+fn status(pid: libc::pid_t) -> c_int {
+    let mut status = 0;
+    // SAFETY: a place for a number.
+    while unsafe { libc::waitpid(pid, &raw mut status, 0) } < 0 {
+        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+            return 1;
+        }
+    }
+    if libc::WIFSIGNALED(status) { -libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) }
+}
+
+fn told(ended: c_int) -> String {
+    match ended {
+        0.. => format!("exited with {ended} before fse_finalise"),
+        _ => format!("was killed by signal {}", -ended),
+    }
+}
+
+extern "C" fn on_interrupt(_signal: c_int) {
+    INTERRUPTED.store(true, Ordering::Relaxed);
+}
+
+/// Ctrl-C is noticed by who waits for the end, unless the program has a way of its own.
+fn listen_to_interrupts() {
+    let handler = on_interrupt as extern "C" fn(c_int) as libc::sighandler_t;
+    // SAFETY: the handler only sets a flag.
+    unsafe {
+        let before = libc::signal(libc::SIGINT, handler);
+        if before != libc::SIG_DFL {
+            libc::signal(libc::SIGINT, before);
+        }
+    }
+}
+
+/// Whether Ctrl-C was pressed.
+pub fn was_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// Ends this process as Ctrl-C does.
+pub fn interrupt() {
+    leave();
+    // SAFETY: plain calls.
+    unsafe { libc::raise(libc::SIGINT) };
+}
+
+/// Ctrl-C is the program's again.
+pub fn leave() {
+    // SAFETY: looks at what is set, and takes away only our own.
+    unsafe {
+        let before = libc::signal(libc::SIGINT, libc::SIG_DFL);
+        let ours = on_interrupt as extern "C" fn(c_int) as libc::sighandler_t;
+        if before != ours {
+            libc::signal(libc::SIGINT, before);
+        }
+    }
+}

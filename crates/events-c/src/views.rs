@@ -1,0 +1,131 @@
+//! Events as C sees them.
+
+use crate::error::counted;
+use crate::words::size_of_type;
+use freestone_events::payload::Data;
+use freestone_events::rank::Events;
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null;
+use std::sync::{Mutex, PoisonError};
+
+/// `fse_event` of the header.
+#[repr(C)]
+#[derive(Debug)]
+pub struct View {
+    data: *const c_void,
+    count: usize,
+    kind: c_int,
+    source: c_int,
+    id: *const c_char,
+}
+
+/// An address of this process, as what an event carries.
+pub struct Address(pub *const c_void);
+
+// SAFETY: an address is only a number here; what lies there is the program's business.
+unsafe impl Send for Address {}
+// SAFETY: as above.
+unsafe impl Sync for Address {}
+
+/// Events, and C's view of them.
+pub struct Views {
+    array: Vec<View>,
+    /// The identifiers, each with a zero at its end; pointed to by `array`.
+    _ids: Vec<u8>,
+    /// What they carry; pointed to by `array`.
+    _events: Events,
+}
+
+// SAFETY: the pointers are into what lies beside them, which does not change.
+unsafe impl Send for Views {}
+
+impl Views {
+    /// C's view of some events.
+    pub fn new(events: Events) -> Self {
+        let mut ids =
+            Vec::with_capacity(events.iter().map(|event| event.id.as_bytes().len() + 1).sum());
+        // One at least, so that its address tells it from others.
+        let mut views = Vec::with_capacity(events.len().max(1));
+        for event in &events {
+            let start = ids.len();
+            ids.extend_from_slice(event.id.as_bytes());
+            ids.push(0);
+            let (data, count) =
+                content(&event.payload.data, event.payload.bytes(), event.payload.kind);
+            // Enough was reserved above, so that the bytes do not move.
+            let id = ids[start..].as_ptr().cast();
+            let (kind, source) = (event.payload.kind.cast_signed(), event.source.cast_signed());
+            views.push(View { data, count, kind, source, id });
+        }
+        Self { array: views, _ids: ids, _events: events }
+    }
+
+    /// Where they are, and how many.
+    pub fn array(&self) -> (*const View, c_int) {
+        (self.array.as_ptr(), counted(self.array.len()))
+    }
+}
+
+fn content(data: &Data, bytes: &[u8], kind: u32) -> (*const c_void, usize) {
+    if let Data::Value(value) = data {
+        let address = value.downcast_ref::<Address>().map(|address| address.0);
+        return (address.unwrap_or(null()), 1);
+    }
+    match bytes.len() {
+        0 => (null(), 0),
+        // What a program in Python fires has types that C has no name for: bytes.
+        nbytes => (bytes.as_ptr().cast(), nbytes / size_of_type(kind).unwrap_or(1).max(1)),
+    }
+}
+
+/// What was given to C and not yet freed, by address.
+static GIVEN: Mutex<Option<HashMap<usize, Views>>> = Mutex::new(None);
+
+/// Gives events to C, which frees them.
+pub fn give(events: Events, found: *mut c_int) -> *const View {
+    let views = Views::new(events);
+    let (start, count) = views.array();
+    if !found.is_null() {
+        // SAFETY: C gives null or a place for a number.
+        unsafe { found.write(count) };
+    }
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    given.get_or_insert_default().insert(start.addr(), views);
+    start
+}
+
+/// Frees what `fse_wait` and `fse_retrieve_any` returned; null is nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_free(events: *const View) {
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let freed = given.as_mut().and_then(|given| given.remove(&events.addr()));
+    drop(given);
+    drop(freed);
+}
+
+/// The first event with an identifier from a source.
+///
+/// # Safety
+/// `events` points to `count` of them, `id` ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_find(
+    events: *const View,
+    count: c_int,
+    source: c_int,
+    id: *const c_char,
+) -> *const View {
+    let (Ok(rank), false, false) = (crate::runtime::rank(), events.is_null(), id.is_null()) else {
+        return null();
+    };
+    let own = rank.rank().cast_signed();
+    // SAFETY: as the caller says.
+    let (events, id) =
+        unsafe { (std::slice::from_raw_parts(events, count.max(0) as usize), CStr::from_ptr(id)) };
+    let fits = |event: &&View| {
+        // SAFETY: our own views, whose identifiers end with a zero.
+        let same = unsafe { CStr::from_ptr(event.id) } == id;
+        same && (source == -3 || event.source == if source == -1 { own } else { source })
+    };
+    events.iter().find(fits).map_or(null(), std::ptr::from_ref)
+}

@@ -1,0 +1,117 @@
+//! From the words of C to those of the core: sources, targets, types.
+
+use crate::error::Refused;
+use freestone_events::{Dependency, EventId, Rank, Source, Target};
+use std::ffi::{CStr, c_char, c_int};
+
+const OWN: c_int = -1;
+const ALL: c_int = -2;
+const ANY: c_int = -3;
+
+/// Types of payloads, as in the header.
+pub const ADDRESS: u32 = 6;
+
+/// `fse_dependency` of the header.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct On {
+    source: c_int,
+    id: *const c_char,
+}
+
+/// Bytes of one element of a type.
+pub fn size_of_type(kind: u32) -> Option<usize> {
+    match kind {
+        0 => Some(0),
+        1 | 3 => Some(4),
+        2 | 4 | ADDRESS => Some(8),
+        5 => Some(1),
+        _ => None,
+    }
+}
+
+/// A word that C gives.
+///
+/// # Safety
+/// `word` is null or ends with a zero byte.
+pub unsafe fn text<'a>(word: *const c_char, what: &str) -> Result<&'a CStr, Refused> {
+    if word.is_null() {
+        return Err(Refused::bad_call(format!("the {what} is a null pointer; give a word")));
+    }
+    // SAFETY: as the caller says.
+    Ok(unsafe { CStr::from_ptr(word) })
+}
+
+/// The name of a lock or a task.
+///
+/// # Safety
+/// As for [`text`].
+pub unsafe fn name<'a>(word: *const c_char) -> Result<&'a str, Refused> {
+    // SAFETY: as the caller says.
+    let word = unsafe { text(word, "name")? };
+    word.to_str().map_err(|_| Refused::bad_call(format!("the name {word:?} is not UTF-8")))
+}
+
+/// An identifier of events.
+///
+/// # Safety
+/// As for [`text`].
+pub unsafe fn id(word: *const c_char) -> Result<EventId, Refused> {
+    // SAFETY: as the caller says.
+    Ok(EventId::new(unsafe { text(word, "identifier")? }.to_bytes()))
+}
+
+/// Dependencies; an event of all ranks is one of each.
+///
+/// # Safety
+/// `on` points to `count` of them, whose words end with a zero byte.
+pub unsafe fn dependencies(
+    rank: &Rank,
+    on: *const On,
+    count: usize,
+) -> Result<Vec<Dependency>, Refused> {
+    if count > c_int::MAX as usize || (on.is_null() && count > 0) {
+        return Err(Refused::bad_call(
+            "the dependencies are none, fewer than 0, or more than a call can list; give more \
+             than 64 as an array",
+        ));
+    }
+    let mut all = Vec::with_capacity(count);
+    for index in 0..count {
+        // SAFETY: within the array, as the caller says.
+        let (source, id) = unsafe {
+            let on = *on.add(index);
+            (on.source, id(on.id)?)
+        };
+        match source {
+            ALL => all.extend(Dependency::all(rank.ranks(), &id)),
+            ANY => all.push(Dependency { source: Source::Any, id }),
+            source => {
+                let source = Source::Rank(rank_of(rank, source)?);
+                all.push(Dependency { source, id });
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A rank, or this one.
+pub fn rank_of(rank: &Rank, number: c_int) -> Result<u32, Refused> {
+    match u32::try_from(number) {
+        Ok(found) if found < rank.ranks() => Ok(found),
+        _ if number == OWN => Ok(rank.rank()),
+        _ => Err(Refused::bad_call(format!(
+            "there is no rank {number}; the run has {}, from 0 to {}",
+            rank.ranks(),
+            rank.ranks() - 1
+        ))),
+    }
+}
+
+/// A target: a rank, this one, or all.
+pub fn target(rank: &Rank, number: c_int) -> Result<Target, Refused> {
+    match number {
+        ALL => Ok(Target::All),
+        number => rank_of(rank, number).map(Target::Rank),
+    }
+}

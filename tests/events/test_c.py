@@ -1,0 +1,290 @@
+"""The C library: the examples in C, C++ and Fortran, compiled against what `make c` installs."""
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples" / "events_c"
+STRICT = ["-Wall", "-Wextra", "-Werror"]
+COMPILERS = {".c": ["cc", "-std=c11", *STRICT], ".cpp": ["c++", "-std=c++17", *STRICT]}
+
+
+def needs(program: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+
+
+def done(words: list[str], **options: object) -> str:
+    """Run a command that has to end well; what it printed."""
+    ended = subprocess.run(words, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
+    assert ended.returncode == 0, f"{words}: {ended.returncode}\n{ended.stdout}{ended.stderr}"
+    return str(ended.stdout)
+
+
+@pytest.fixture(scope="session")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    needs("cargo")
+    needs("cc")
+    folder = tmp_path_factory.mktemp("prefix")
+    done(["cargo", "build", "--release", "--locked", "-q", "-p", "freestone-events-c"], cwd=ROOT)
+    script = ROOT / "crates" / "events-c" / "install" / "install.sh"
+    built = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
+    done([str(script), f"{built}/release", str(folder), "1.2.3"])
+    return folder
+
+
+def flags(prefix: Path) -> list[str]:
+    library = prefix / "lib"
+    return [
+        f"-I{prefix / 'include'}",
+        f"-L{library}",
+        f"-Wl,-rpath,{library}",
+        "-lfreestone_events",
+    ]
+
+
+def built(prefix: Path, source: Path, folder: Path, name: str = "program") -> str:
+    program = folder / name
+    compiler = COMPILERS[source.suffix]
+    needs(compiler[0])
+    done([*compiler, "-g", str(source), *flags(prefix), "-o", str(program)])
+    return str(program)
+
+
+def run(program: str, ranks: int, **settings: str) -> subprocess.CompletedProcess[str]:
+    settings = {f"FREESTONE_EVENTS_{key.upper()}": value for key, value in settings.items()}
+    environment = {**os.environ, "FREESTONE_EVENTS_RANKS": str(ranks), **settings}
+    return subprocess.run(
+        [program], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "expected"),
+    [
+        ("add.c", 2, ["133"]),
+        ("reduce.c", 4, [f"rank {rank}: 14" for rank in range(4)]),
+        (
+            "barrier.c",
+            3,
+            [f"rank {r}: all 3 are here, 3 of its own things are prepared" for r in range(3)],
+        ),
+        ("protect.c", 3, ["2000 values, 1001000 in all"]),
+        ("wait.c", 2, ["9900, and 0 more"] * 2),
+        ("add.cpp", 3, ["1198"]),
+    ],
+)
+def test_an_example_does_what_it_says(
+    prefix: Path, tmp_path: Path, name: str, ranks: int, expected: list[str]
+) -> None:
+    program = built(prefix, EXAMPLES / name, tmp_path)
+    ended = run(program, ranks)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert sorted(ended.stdout.splitlines()) == sorted(expected)
+
+
+def test_fortran_calls_the_same(prefix: Path, tmp_path: Path) -> None:
+    needs("gfortran")
+    program = tmp_path / "program"
+    sources = [str(prefix / "include" / "freestone_events.f90"), str(EXAMPLES / "add.f90")]
+    strict = ["-std=f2018", "-Wall", f"-J{tmp_path}"]
+    done(["gfortran", *strict, *sources, *flags(prefix), "-o", str(program)])
+    ended = run(str(program), 2)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "weights 36.5\n", "")
+
+
+def test_pkg_config_knows_the_library(prefix: Path, tmp_path: Path) -> None:
+    needs("pkg-config")
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}
+    words = ["pkg-config", "--cflags", "--libs", "freestone_events"]
+    found = done(words, env=environment).split()
+    program = tmp_path / "add"
+    done(["cc", str(EXAMPLES / "add.c"), *found, "-o", str(program)])
+    assert run(str(program), 2).stdout == "133\n"
+    assert done(["pkg-config", "--modversion", "freestone_events"], env=environment) == "1.2.3\n"
+
+
+CMAKE = """
+cmake_minimum_required(VERSION 3.16)
+project(program C)
+find_package(freestone_events REQUIRED)
+add_executable(shared {source})
+target_link_libraries(shared freestone::events)
+add_executable(static {source})
+target_link_libraries(static freestone::events_static)
+"""
+
+
+def test_cmake_finds_the_library(prefix: Path, tmp_path: Path) -> None:
+    needs("cmake")
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE.format(source=EXAMPLES / "add.c"))
+    build = tmp_path / "build"
+    done(["cmake", "-S", str(tmp_path), "-B", str(build), f"-DCMAKE_PREFIX_PATH={prefix}"])
+    done(["cmake", "--build", str(build)])
+    assert run(str(build / "shared"), 2).stdout == "133\n"
+    assert run(str(build / "static"), 2).stdout == "133\n"
+
+
+MISTAKES = r"""
+#include <freestone_events.h>
+#include <stdio.h>
+#include <string.h>
+
+static int failures;
+static void expect(int got, int wanted, const char *word) {
+  if (got != wanted || strstr(fse_error(), word) == NULL) {
+    printf("%d, not %d: %s\n", got, wanted, fse_error());
+    failures++;
+  }
+}
+static void nothing(const fse_event *events, int count, void *context) {
+  (void)events, (void)count, (void)context;
+}
+static void from_inside(const fse_event *events, int count, void *context) {
+  nothing(events, count, context);
+  expect(fse_finalise(), FSE_IN_TASK, "inside of a task");
+  expect(fse_drain(), FSE_IN_TASK, "inside of a task");
+}
+int main(void) {
+  expect(fse_fire(NULL, FSE_NONE, 0, 0, "e"), FSE_OVER, "no run has begun");
+  fse_config wrong = {.ranks = -3};
+  expect(fse_init(&wrong), FSE_BAD_CALL, "at least 1");
+  fse_init(NULL);
+  expect(fse_init(NULL), FSE_BAD_CALL, "twice");
+  expect(fse_fire(NULL, FSE_NONE, 0, 7, "e"), FSE_BAD_CALL, "no rank 7");
+  expect(fse_fire(NULL, 77, 0, 0, "e"), FSE_BAD_CALL, "77 is no type");
+  expect(fse_fire(NULL, FSE_INT, 3, 0, "e"), FSE_BAD_CALL, "null pointer");
+  expect(fse_fire("", FSE_DOUBLE, (size_t)-1, 0, "e"), FSE_BAD_CALL, "too many");
+  expect(fse_fire(NULL, FSE_NONE, 0, 0, NULL), FSE_BAD_CALL, "identifier");
+  expect(fse_submit(NULL, NULL, 0), FSE_BAD_CALL, "task is a null pointer");
+  expect(fse_submit(nothing, NULL, 1, 5, "e"), FSE_BAD_CALL, "no rank 5");
+  expect(fse_submit(nothing, NULL, 65, 5, "e"), FSE_BAD_CALL, "64");
+  expect(fse_submit(nothing, NULL, -1), FSE_BAD_CALL, "fewer than 0");
+  expect(fse_unlock("never"), FSE_NOT_HELD, "never");
+  expect(fse_after(-1, "e"), FSE_BAD_CALL, "-1 s");
+  fse_dependency on = {FSE_ANY, "never"};
+  int found = 9;
+  if (fse_wait_on(&on, 1, 0.001, &found) == NULL) {
+    expect(FSE_TIMEOUT, FSE_TIMEOUT, "no 'never' from any rank");
+  }
+  if (fse_retrieve_any(&found, 1, FSE_ANY, "never") == NULL || found != 0) failures++;
+  fse_fire(NULL, FSE_NONE, 0, FSE_SELF, "there");
+  const fse_event *events = fse_retrieve_any(&found, 2, FSE_ANY, "never", FSE_ANY, "there");
+  if (fse_find(events, found, FSE_SELF, "there") != events || found != 1) failures++;
+  if (fse_find(events, found, FSE_ANY, "other") != NULL) failures++;
+  fse_free(events);
+  fse_free(events);
+  fse_submit(from_inside, NULL, 0);
+  int code = fse_finalise();
+  return code == FSE_OK ? failures : 99;
+}
+"""
+
+
+def test_mistakes_get_clear_errors(prefix: Path, tmp_path: Path) -> None:
+    source = tmp_path / "mistakes.c"
+    source.write_text(MISTAKES)
+    ended = run(built(prefix, source, tmp_path), 1)
+    assert (ended.returncode, ended.stdout) == (0, "")
+
+
+DIES = r"""
+#include <freestone_events.h>
+#include <signal.h>
+static void die(const fse_event *events, int count, void *context) {
+  (void)events, (void)count, (void)context;
+  raise(SIGKILL);
+}
+int main(void) {
+  fse_init(NULL);
+  if (fse_rank() == 1) fse_submit(die, NULL, 0);
+  return -fse_finalise();
+}
+"""
+
+
+def test_a_rank_that_dies_ends_the_others(prefix: Path, tmp_path: Path) -> None:
+    source = tmp_path / "dies.c"
+    source.write_text(DIES)
+    ended = run(built(prefix, source, tmp_path), 3)
+    assert "rank 1 is lost: its process was killed by signal 9" in ended.stderr
+    assert "rank 1 is lost: it ended before the run did" in ended.stderr
+    assert ended.returncode in (2, 128 + signal.SIGKILL)
+
+
+FORGETS = r"""
+#include <freestone_events.h>
+static void nothing(const fse_event *events, int count, void *context) {
+  (void)events, (void)count, (void)context;
+}
+int main(void) {
+  fse_init(NULL);
+  fse_dependency on[] = {{FSE_SELF, "here"}, {FSE_ANY, "never"}};
+  fse_submit_on(nothing, NULL, on, 2, 0, "forgotten");
+  fse_fire(NULL, FSE_NONE, 0, FSE_SELF, "here");
+  return -fse_finalise();
+}
+"""
+
+
+def test_a_run_that_is_stuck_says_why(prefix: Path, tmp_path: Path) -> None:
+    source = tmp_path / "forgets.c"
+    source.write_text(FORGETS)
+    ended = run(built(prefix, source, tmp_path), 2)
+    assert ended.returncode == 3
+    for rank in range(2):
+        assert f"rank {rank}:\n  task 'forgotten' lacks 'never' from any rank" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["WORKERS", "SPIN_US", "ARENA", "STUCK_S", "PROGRESS"])
+def test_a_setting_that_makes_no_sense_is_refused(prefix: Path, tmp_path: Path, name: str) -> None:
+    program = built(prefix, EXAMPLES / "reduce.c", tmp_path)
+    ended = run(program, 1, **{name: "magic"})
+    assert ended.returncode == 1
+    assert f"FREESTONE_EVENTS_{name}) is magic" in ended.stderr
+
+
+def test_no_event_leaks(prefix: Path, tmp_path: Path) -> None:
+    """The original loses 112 bytes an event."""
+    source = tmp_path / "leaks.c"
+    source.write_text(LEAKS)
+    ended = run(built(prefix, source, tmp_path), 1)
+    assert ended.returncode == 0, ended.stdout
+
+
+LEAKS = r"""
+#include <freestone_events.h>
+#include <stdio.h>
+#include <unistd.h>
+static void nothing(const fse_event *events, int count, void *context) {
+  (void)events, (void)count, (void)context;
+}
+static long resident(void) {
+  long pages = 0, all = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (fscanf(file, "%ld %ld", &all, &pages) != 2) pages = 0;
+  fclose(file);
+  return pages * sysconf(_SC_PAGESIZE);
+}
+int main(void) {
+  fse_init(NULL);
+  fse_submit_persistent(nothing, NULL, 1, FSE_SELF, "e");
+  long before = 0;
+  for (int round = 0; round < 40; round++) {
+    if (round == 10) before = resident();
+    for (int number = 0; number < 10000; number++) {
+      double value = number;
+      fse_fire(&value, FSE_DOUBLE, 1, FSE_SELF, "e");
+    }
+    fse_drain();
+  }
+  long grown = resident() - before;
+  printf("%ld bytes more after 300000 events\n", grown);
+  return fse_finalise() != FSE_OK || grown > 300000 * 8;
+}
+"""
