@@ -140,6 +140,20 @@ def test_a_matrix_prints_as_the_specification_says(expression: str, expected: st
             "print(even(7));",
             "0\n",
         ),
+        (
+            "def fib(n) { if (n < 2) { return n; } else { return fib(n-1) + fib(n-2); } } "
+            "print(fib(10));",
+            "55\n",
+        ),
+        (
+            "def f(n) { if (n < 2) { return 0.5; } else { return f(n - 1) * 2; } } print(f(3));",
+            "2\n",
+        ),
+        (
+            "def f(x: matrix, n: si64) -> matrix { if (n == 0) { return x; } else "
+            "{ return f(rbind(x, x), n - 1); } } print(nrow(f([1.5], 3)));",
+            "8\n",
+        ),
         ("def f() { print(1); } f();", "1\n"),
         (
             "def sq(x) { return x * x; } print(map([1, 2, 3], sq));",

@@ -95,7 +95,7 @@ impl Twister {
 }
 
 /// A type that matrices are drawn in.
-pub trait Drawn: Copy + PartialEq {
+pub trait Drawn: Copy + PartialEq + Send + Sync {
     /// 0.
     const NOTHING: Self;
     /// Draws a number between two others.

@@ -40,10 +40,10 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     """
     if not os.path.isfile(arguments.script):
         raise FileMissingError(arguments.script)
-    _apply(arguments.settings)
-    begin = time.perf_counter()
     if arguments.script.endswith(script.SUFFIXES):
         return script.run_script(arguments)
+    _apply(arguments.settings)
+    begin = time.perf_counter()
     status = _run(arguments.script, arguments.args)
     seconds = time.perf_counter() - begin
     data = {"script": arguments.script, "status": status, "seconds": round(seconds, 6)}

@@ -1,7 +1,7 @@
 //! Runs a pipeline: cuts tasks, lets workers take them, merges what they reduced.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use freestone_base::task_sizes::{Scheme, TaskSizes};
 
@@ -19,6 +19,9 @@ use crate::with_cell;
 /// Cells of a register in a tile, unless said otherwise: with some registers, what the nearest
 /// caches hold, and enough for an instruction's start not to count.
 const TILE_CELLS: usize = 2048;
+
+/// Below this many cells the calling thread takes all tasks: to wake others would cost more.
+const CELLS_FOR_TWO: usize = 16_384;
 
 /// How a pipeline is run.
 #[derive(Clone, Debug)]
@@ -108,7 +111,9 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
         partials.merge_columns(&kinds, &columns);
     };
     let ids: Vec<usize> = places.iter().map(|one| one.id).collect();
-    Pool::global().run(ids.len(), options.pinned.then_some(&ids[..]), &job);
+    let alone = cells_of(pipeline) < CELLS_FOR_TWO;
+    let active = if alone { 1 } else { ids.len() };
+    Pool::global().run(active, options.pinned.then_some(&ids[..]), &job);
     match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
         None => Ok(partials.finish(&kinds)),
@@ -116,10 +121,21 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
 }
 
 fn places(options: &Options) -> Vec<Processor> {
-    let topology = Topology::here();
-    let places = topology.places(options.hyperthreading);
+    // Read once: a pipeline may take less time than these files.
+    static HERE: OnceLock<Topology> = OnceLock::new();
+    let places = HERE.get_or_init(Topology::here).places(options.hyperthreading);
     let wanted = if options.workers == 0 { places.len() } else { options.workers };
     places.iter().cycle().take(wanted.max(1)).copied().collect()
+}
+
+/// How many cells there are to work on: of compressed rows, those that are stored.
+fn cells_of(pipeline: &Pipeline) -> usize {
+    let dense = pipeline.rows * pipeline.columns;
+    pipeline.structure.map_or(dense, |structure| {
+        // SAFETY: there are offsets for all rows, and one more.
+        let stored = unsafe { *structure.offsets.add(pipeline.rows) };
+        stored as usize + pipeline.rows
+    })
 }
 
 fn tile_rows(pipeline: &Pipeline, batch_bytes: usize) -> usize {

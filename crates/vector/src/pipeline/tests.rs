@@ -85,6 +85,32 @@ fn a_chain_is_fused_and_reduced_whatever_the_schedule() {
 }
 
 #[test]
+fn all_workers_add_up() {
+    let rows = 100_003;
+    let x: Vec<f64> = (0..rows).map(|at| (at % 7) as f64).collect();
+    let mut doubled = vec![0.0; rows];
+    for options in every_way(4) {
+        if matches!(options.scheme, freestone_base::task_sizes::Scheme::Ss) {
+            continue;
+        }
+        let pipeline = Pipeline {
+            rows,
+            columns: 1,
+            inputs: vec![memory(&x, Class::Column), scalar(2.0)],
+            structure: None,
+            instructions: vec![Instruction::Binary(Binary::Mul, Cell::F64, 0, 1)],
+            outputs: vec![
+                Output::Store(2, doubled.as_mut_ptr().cast()),
+                Output::Reduce(Reduce::Sum, 2),
+            ],
+        };
+        let found = run(&pipeline, &options).expect("it is well formed");
+        assert_eq!(values(&found), [2.0 * x.iter().sum::<f64>()], "{options:?}");
+        assert!(doubled.iter().zip(&x).all(|(two, one)| *two == 2.0 * one));
+    }
+}
+
+#[test]
 fn a_division_by_zero_is_told() {
     let x = [1_i64, 2, 3];
     let y = [1_i64, 0, 1];

@@ -32,6 +32,9 @@ CODES = {
 }
 """The engine's numbers of cell types."""
 
+FEW_ROWS, LONG_ROW = 256, 4096
+"""With fewer rows, or longer ones, a matrix is cut anywhere if its rows do not matter."""
+
 
 @dataclass
 class Assembly:
@@ -78,6 +81,35 @@ def _engine(run: Any, op: Op, values: dict[Value, Any]) -> tuple[Any, ...]:
     rows, columns = _domain(body.ops, values)
     if rows == 0 or columns == 0:
         raise UnsuitableError
+    if _is_flat(body.ops, values, rows, columns):
+        flat = {value: _column(data) for value, data in values.items()}
+        results = _assembled(run, op, flat, rows * columns, 1)
+        return tuple(_reshaped(data, rows, columns) for data in results)
+    return _assembled(run, op, values, rows, columns)
+
+
+def _is_flat(ops: list[Op], values: dict[Value, Any], rows: int, columns: int) -> bool:
+    """Tell whether rows do not matter, and are too few or too long to be cut into tasks."""
+    if columns == 1 or (rows >= FEW_ROWS and columns <= LONG_ROW):
+        return False
+    if any(op.kind not in ("unary", "binary", "agg_all") for op in ops):
+        return False
+    matrices = [value for value in values.values() if np.ndim(value) or isinstance(value, Csr)]
+    return all(not isinstance(m, Csr) and m.shape == (rows, columns) for m in matrices)
+
+
+def _column(value: Any) -> Any:
+    return np.ascontiguousarray(value).reshape(-1, 1) if np.ndim(value) else value
+
+
+def _reshaped(value: Any, rows: int, columns: int) -> Any:
+    return value.reshape(rows, columns) if np.ndim(value) else value
+
+
+def _assembled(
+    run: Any, op: Op, values: dict[Value, Any], rows: int, columns: int
+) -> tuple[Any, ...]:
+    body = op.regions[0]
     made = Assembly(rows, columns)
     for inner in body.ops:
         if inner.kind not in ("agg_all", "agg_col"):

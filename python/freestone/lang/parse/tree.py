@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from freestone.lang.parse.source import Place
 
 
-@dataclass(slots=True)
+@dataclass
 class Node:
     """A part of a script."""
 
     place: Place
 
 
-@dataclass(slots=True)
+@dataclass
 class Literal(Node):
     """A number, a truth value or a string."""
 
@@ -22,21 +22,21 @@ class Literal(Node):
     value_type: str
 
 
-@dataclass(slots=True)
+@dataclass
 class Argument(Node):
     """``$name``."""
 
     name: str
 
 
-@dataclass(slots=True)
+@dataclass
 class Name(Node):
     """A variable, perhaps of an import: ``a.x``."""
 
     name: str
 
 
-@dataclass(slots=True)
+@dataclass
 class MatrixLiteral(Node):
     """``[1, 2, 3, 4](2, 2)``; a side that is not given is None."""
 
@@ -45,7 +45,7 @@ class MatrixLiteral(Node):
     columns: Expression | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class FrameColumns(Node):
     """``{"a": [1, 2], "b": [3, 4]}``."""
 
@@ -53,7 +53,7 @@ class FrameColumns(Node):
     columns: list[Expression]
 
 
-@dataclass(slots=True)
+@dataclass
 class FrameRows(Node):
     """``{["a", "b"], [1, 3], [2, 4]}``."""
 
@@ -61,7 +61,7 @@ class FrameRows(Node):
     rows: list[list[Expression]]
 
 
-@dataclass(slots=True)
+@dataclass
 class Unary(Node):
     """``-x`` or ``+x``."""
 
@@ -69,7 +69,7 @@ class Unary(Node):
     operand: Expression
 
 
-@dataclass(slots=True)
+@dataclass
 class Binary(Node):
     """``x + y``."""
 
@@ -79,7 +79,7 @@ class Binary(Node):
     kernel: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class Choice(Node):
     """``c ? x : y``."""
 
@@ -88,7 +88,7 @@ class Choice(Node):
     otherwise: Expression
 
 
-@dataclass(slots=True)
+@dataclass
 class Cast(Node):
     """``as.matrix<f64>(x)``; what is not said is None."""
 
@@ -97,7 +97,7 @@ class Cast(Node):
     operand: Expression
 
 
-@dataclass(slots=True)
+@dataclass
 class Call(Node):
     """``f(x, y, z=1)``."""
 
@@ -107,7 +107,7 @@ class Call(Node):
     kernel: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class Range(Node):
     """``a:b`` inside an index; an end that is not given is None."""
 
@@ -115,7 +115,7 @@ class Range(Node):
     end: Expression | None
 
 
-@dataclass(slots=True)
+@dataclass
 class Index(Node):
     """``x[rows, columns]``; a side that is empty is None."""
 
@@ -124,7 +124,7 @@ class Index(Node):
     columns: Expression | Range | None
 
 
-@dataclass(slots=True)
+@dataclass
 class Filter(Node):
     """``x[[row bits, column bits]]``."""
 
@@ -150,14 +150,14 @@ Expression = (
 )
 
 
-@dataclass(slots=True)
+@dataclass
 class Evaluate(Node):
     """An expression for what it does."""
 
     value: Expression
 
 
-@dataclass(slots=True)
+@dataclass
 class Target(Node):
     """``x`` or ``x[rows, columns]`` on the left of a ``=``."""
 
@@ -165,7 +165,7 @@ class Target(Node):
     index: Index | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class Assign(Node):
     """``a, b[0, :] = f();``."""
 
@@ -173,14 +173,14 @@ class Assign(Node):
     value: Expression
 
 
-@dataclass(slots=True)
+@dataclass
 class Block(Node):
     """``{ ... }``."""
 
     statements: list[Statement]
 
 
-@dataclass(slots=True)
+@dataclass
 class If(Node):
     """``if (c) ... else ...``."""
 
@@ -189,7 +189,7 @@ class If(Node):
     otherwise: Statement | None
 
 
-@dataclass(slots=True)
+@dataclass
 class While(Node):
     """``while (c) ...``, or ``do ... while (c)``."""
 
@@ -198,7 +198,7 @@ class While(Node):
     test_first: bool
 
 
-@dataclass(slots=True)
+@dataclass
 class For(Node):
     """``for (i in a:b:s) ...``."""
 
@@ -209,14 +209,14 @@ class For(Node):
     body: Statement
 
 
-@dataclass(slots=True)
+@dataclass
 class Return(Node):
     """``return a, b;``."""
 
     values: list[Expression]
 
 
-@dataclass(slots=True)
+@dataclass
 class Import(Node):
     """``import "a.daphne" as "b";``."""
 
@@ -224,7 +224,7 @@ class Import(Node):
     alias: str | None
 
 
-@dataclass(slots=True)
+@dataclass
 class TypeWord(Node):
     """``matrix<f64>``, ``matrix`` or ``f64``; what is not said is None."""
 
@@ -232,7 +232,7 @@ class TypeWord(Node):
     value_type: str | None
 
 
-@dataclass(slots=True)
+@dataclass
 class Parameter(Node):
     """Of a function."""
 
@@ -240,7 +240,7 @@ class Parameter(Node):
     type: TypeWord | None
 
 
-@dataclass(slots=True)
+@dataclass
 class Define(Node):
     """``def f(x, y: f64) -> f64 { ... }``."""
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from freestone.errors.lang import ScriptCompileError
 from freestone.lang.parse import tree
 from freestone.lang.plan.expressions import Expressions
 from freestone.lang.plan.graph import Block, Function, Program, Value
 from freestone.lang.plan.scope import Scope
 from freestone.lang.types.scalars import Scalar
 from freestone.lang.types.types import NOTHING, Type, scalar
+
+MOST_GUESSES = 4
+"""How often a function that calls itself is built until the types of its results settle."""
 
 
 @dataclass(eq=False)
@@ -65,12 +69,7 @@ class Functions(Expressions):
         values = self._bound(defined.node, arguments, keywords)
         function = self._specialised(defined, values)
         self.place = node.place
-        types = function.results
-        if types is None:
-            self.fail(
-                f"what {defined.node.name} returns is needed before it is known: "
-                "declare its results, def f(x) -> f64 { ... }"
-            )
+        types = function.results or []
         if not types:
             return self.emit_all("call", values, [NOTHING], function=function)
         return self.emit_all("call", values, types, function=function)
@@ -120,30 +119,52 @@ class Functions(Expressions):
         return defined.built[key]
 
     def _build_function(
-        self, defined: Defined, key: Any, types: Iterable[Type], values: list[Value]
+        self, defined: Defined, key: Any, types: Sequence[Type], values: list[Value]
     ) -> None:
-        node = defined.node
-        block = Block([Value(type) for type in types])
-        declared = None
-        if node.results is not None:
-            declared = [_declared(word) for word in node.results]
-        function = Function(node.name, block, declared)
-        defined.built[key] = function
-        self.program.functions.append(function)
-        if not defined.recursive:
-            for inner, value in zip(block.args, values, strict=True):
-                inner.const = value.const
+        """Build a function; one that calls itself, until the guess of its results is right."""
+        assumed = _guessed(defined.node, types) if defined.recursive else None
+        count = len(self.program.functions)
+        for _ in range(MOST_GUESSES):
+            function = Function(defined.node.name, Block([Value(t) for t in types]), assumed)
+            defined.built[key] = function
+            self.program.functions.append(function)
+            if assumed is None:
+                for inner, value in zip(function.block.args, values, strict=True):
+                    inner.const = value.const
+            try:
+                self._build_body(defined, function)
+            except ScriptCompileError:
+                # A function of whole numbers may return others.
+                if assumed in (None, [scalar("f64")]) or defined.node.results is not None:
+                    raise
+                function.block.outs = [Value(scalar("f64"))]
+            found = [value.type for value in function.block.outs]
+            if assumed is None:
+                function.results = found
+                return
+            if [_shapeless(type) for type in found] == assumed:
+                return
+            assumed = [_shapeless(type) for type in found]
+            # What was built on the wrong guess is built again.
+            del self.program.functions[count:]
+            for other in defined.functions.values():
+                other.built.clear()
+        self.place = defined.node.place
+        name = defined.node.name
+        self.fail(f"what {name} returns can't be found out: declare it, def {name}(...) -> f64")
+
+    def _build_body(self, defined: Defined, function: Function) -> None:
+        node, block = defined.node, function.block
         kept = self.block, self.scope, self.functions, self.in_function, self.place
         self.block, self.scope = block, Scope()
         self.functions, self.in_function = defined.functions, True
         names = (parameter.name for parameter in node.parameters)
         self.scope.variables = dict(zip(names, block.args, strict=True))
-        results = self.block_statement(node.body) or []
-        block.outs = self._results(node, results)
-        function.results = [value.type for value in block.outs]
-        if declared is not None and defined.recursive:
-            function.results = declared
-        self.block, self.scope, self.functions, self.in_function, self.place = kept
+        try:
+            results = self.block_statement(node.body) or []
+            block.outs = self._results(node, results)
+        finally:
+            self.block, self.scope, self.functions, self.in_function, self.place = kept
 
     def _results(self, node: tree.Define, results: list[Value]) -> list[Value]:
         self.place = node.place
@@ -183,8 +204,12 @@ class Functions(Expressions):
         return self.emit("map", [arg], result, function=function)
 
 
-def _declared(word: tree.TypeWord) -> Type:
-    return Type(word.data_type, word.value_type or "")
+def _guessed(node: tree.Define, types: Sequence[Type]) -> list[Type]:
+    """Guess what a function returns: what it declares, or else what its first argument is."""
+    first = _shapeless(types[0]) if types else Type("scalar", "f64")
+    if node.results is None:
+        return [first]
+    return [Type(word.data_type, word.value_type or first.cell) for word in node.results]
 
 
 def _shapeless(type: Type) -> Type:
