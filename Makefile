@@ -54,7 +54,7 @@ test-python: $(NATIVE) $(STAMPS)/test
 ## make test-hdfs  the tests against a real HDFS on loopback; needs Java and Maven
 .PHONY: test-hdfs
 test-hdfs: $(NATIVE) $(STAMPS)/test target/hdfs/lib
-	FREESTONE_TEST_HDFS=1 $(BIN)/python -m pytest tests/hdfs $(PYTEST)
+	TEST_HDFS=1 $(BIN)/python -m pytest tests/hdfs $(PYTEST)
 
 target/hdfs/lib: tests/hdfs/server/pom.xml
 	mvn --quiet --batch-mode --file $< package
