@@ -66,7 +66,7 @@ $(NEWEST_DASK)/installed: requirements/dask-newest.txt
 ## make test-hdfs  the tests against a real HDFS on loopback; needs Java and Maven
 .PHONY: test-hdfs
 test-hdfs: $(NATIVE) $(STAMPS)/test target/hdfs/lib
-	FREESTONE__TEST_HDFS=1 $(BIN)/python -m pytest tests/hdfs $(PYTEST)
+	TEST_HDFS=1 $(BIN)/python -m pytest tests/hdfs $(PYTEST)
 
 target/hdfs/lib: tests/hdfs/server/pom.xml
 	mvn --quiet --batch-mode --file $< package

@@ -76,7 +76,7 @@ def test_frames_in_segments(hdfs: Hdfs) -> None:
 def test_a_local_meta_points_to_the_segments(
     hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FREESTONE_HDFS", hdfs.url.removeprefix("hdfs://"))
+    monkeypatch.setenv("HDFS_ADDRESS", hdfs.url.removeprefix("hdfs://"))
     path = tmp_path / "y.csv.hdfs"
     fs.write(X[:100], path)
     said = json.loads((tmp_path / "y.csv.hdfs.meta").read_text())
@@ -122,7 +122,7 @@ def test_a_write_that_fails_leaves_the_old_segments(hdfs: Hdfs) -> None:
 
 
 def test_the_flags_of_daphne(hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FREESTONE_HDFS", "")
+    monkeypatch.setenv("HDFS_ADDRESS", "")
     monkeypatch.setenv("HADOOP_USER_NAME", "anyone")
     fs.write(X[:50], tmp_path / "m.csv")
     address = hdfs.url.removeprefix("hdfs://")

@@ -274,6 +274,6 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_litter(tmp_path: Path) ->
 def test_hdfs_without_an_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv("FREESTONE_HDFS", raising=False)
+    monkeypatch.delenv("HDFS_ADDRESS", raising=False)
     assert main(["convert", "--enable-hdfs", "a.csv", "b.csv"]) == 2
     assert "--enable-hdfs knows no server" in capsys.readouterr().err

@@ -1,6 +1,6 @@
 """No bytes make a reader fail in a way of its own: they are read, or refused by a FormatError.
 
-`FREESTONE_FUZZ=1000000 pytest tests/io/test_fuzz.py --timeout 0` is the long run.
+`FUZZ_ROUNDS=1000000 pytest tests/io/test_fuzz.py --timeout 0` is the long run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from freestone.io.stores.lustre import Layout, _decoded, _parsed
 from freestone.io.telling import telling
 from freestone.io.writer import Shape
 
-ROUNDS = int(os.environ.get("FREESTONE_FUZZ", "1500"))
+ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "1500"))
 TOKENS = [b'"', b"\n", b",", b"nan", b"-1", b"9" * 25, b"\xff", b"{", b"}", b"%%", b"\0" * 8]
 X = np.array([[0, 1.5], [0, 0], [2, 3]])
 S = scipy.sparse.csr_array(X)

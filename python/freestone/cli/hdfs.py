@@ -17,7 +17,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--enable-hdfs", action="store_true", help="ask the server before anything else"
     )
     group.add_argument(
-        "--hdfs-ip", metavar="HOST:PORT", help="its address; FREESTONE_HDFS by default"
+        "--hdfs-ip", metavar="HOST:PORT", help="its address; HDFS_ADDRESS by default"
     )
     group.add_argument("--hdfs-username", metavar="USER", help="who reads and writes")
 
@@ -35,4 +35,4 @@ def apply(arguments: argparse.Namespace) -> None:
     if arguments.enable_hdfs:
         if not os.environ.get(ADDRESS):
             raise UsageError(f"--enable-hdfs knows no server; give --hdfs-ip or set {ADDRESS}")
-        HdfsPlace("hdfs:///").is_folder()
+        HdfsPlace.of("hdfs:///").is_folder()

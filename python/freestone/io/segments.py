@@ -82,12 +82,12 @@ def segments_of(place: Place) -> HdfsPlace | None:
     with telling(place.beside(".meta").url):
         meta = read_meta(place)
     if meta is None:
-        return HdfsPlace(f"hdfs:///{place.name}")
+        return HdfsPlace.of(f"hdfs:///{place.name}")
     if meta.hdfs is None:
         raise FormatError(
             place.beside(".meta").url, "it does not say where in HDFS the segments are"
         )
-    return HdfsPlace(f"hdfs://{meta.hdfs}")
+    return HdfsPlace.of(f"hdfs://{meta.hdfs}")
 
 
 def _numbers(place: HdfsPlace) -> int:

@@ -89,11 +89,11 @@ impl Index {
     /// Cuts lines into parts at which chunks begin: line and line behind the last, of about
     /// `nbytes` each.
     pub fn parts(&self, start: u64, stop: u64, nbytes: u64) -> Vec<(u64, u64)> {
-        let step = (nbytes / CHUNK).max(1) as usize;
+        let each = (nbytes / CHUNK).max(1) as usize;
         let stop = stop.min(self.lines);
         let mut parts = Vec::new();
         let mut begin = start;
-        for entry in self.chunks.iter().step_by(step).skip(1) {
+        for entry in self.chunks.iter().step_by(each).skip(1) {
             let end = (entry & !INSIDE) + 1;
             if end > begin && end < stop {
                 parts.push((begin, end));

@@ -26,7 +26,7 @@ T = TypeVar("T")
 # A DataNode that died is handed out by the NameNode until it misses its heartbeats.
 RETRIED_S, FIRST_WAIT_S = 60.0, 0.5
 COPIED = 4 << 20
-ADDRESS = "FREESTONE_HDFS"
+ADDRESS = "HDFS_ADDRESS"
 # How the client tells what happened: it has no types for it.
 PASSING = (
     "Connection refused",
@@ -66,9 +66,19 @@ class HdfsPlace(Place):
 
     user: str | None = None
 
+    @classmethod
+    def of(cls, url: str) -> HdfsPlace:
+        """Return the file of a URL, of which server and user are those that this process knows.
+
+        Workers get both with it: they may have been started before either was set.
+        """
+        parts = urlsplit(url)
+        server = parts.netloc or os.environ.get(ADDRESS, "")
+        return cls(f"hdfs://{server}{parts.path}", os.environ.get("HADOOP_USER_NAME"))
+
     @property
     def _server(self) -> str:
-        server = urlsplit(self.url).netloc or os.environ.get(ADDRESS, "")
+        server = urlsplit(self.url).netloc
         return f"hdfs://{server}" if server else ""
 
     @property
@@ -83,7 +93,7 @@ class HdfsPlace(Place):
 
     def at(self, path: str) -> HdfsPlace:
         """Return another file of the same server."""
-        return HdfsPlace(f"{self._server}{path}", self.user)
+        return HdfsPlace(f"{self._server or 'hdfs://'}{path}", self.user)
 
     def beside(self, suffix: str) -> HdfsPlace:
         """Return the file whose name has something added."""

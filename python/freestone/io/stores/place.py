@@ -115,7 +115,7 @@ def locate(url: str | os.PathLike[str]) -> Place:
     elif sign and scheme == "hdfs":
         from freestone.io.stores.hdfs import HdfsPlace
 
-        return HdfsPlace(text)
+        return HdfsPlace.of(text)
     elif sign:
         from freestone.io.stores.remote import RemotePlace
 
