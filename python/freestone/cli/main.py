@@ -10,39 +10,11 @@ from importlib import import_module
 from types import ModuleType
 
 from freestone import __version__
-from freestone.cli import (
-    cancel,
-    convert,
-    demo,
-    factory,
-    info,
-    malleable,
-    report,
-    retire,
-    run,
-    status,
-    trace,
-    worker,
-)
 from freestone.cli.output import Output
 from freestone.errors import FreestoneError
 
 __all__ = ["main"]
 
-COMMANDS: dict[str, ModuleType] = {
-    "run": run,
-    "demo": demo,
-    "status": status,
-    "info": info,
-    "worker": worker,
-    "factory": factory,
-    "retire": retire,
-    "cancel": cancel,
-    "report": report,
-    "trace": trace,
-    "malleable": malleable,
-    "convert": convert,
-}
 COMMANDS = (
     "run",
     "demo",
@@ -54,6 +26,8 @@ COMMANDS = (
     "cancel",
     "report",
     "trace",
+    "malleable",
+    "convert",
 )
 REFUSED, UNEXPECTED, INTERRUPTED = 2, 1, 130
 
