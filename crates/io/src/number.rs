@@ -123,7 +123,7 @@ const fn reciprocal(divisor: u128) -> (u128, u32) {
 fn divided(mantissa: u64, decimals: usize) -> Option<f64> {
     // One bit more than a double has, to round by; and one that may be lost at the top.
     const KEPT: u32 = f64::MANTISSA_DIGITS + 2;
-    const BIAS: i64 = 1023;
+    const BIAS: u32 = 1023;
     let zeros = mantissa.leading_zeros();
     let scaled = u128::from(mantissa << zeros);
     let (factor, power) = FIFTHS[decimals];
@@ -139,8 +139,8 @@ fn divided(mantissa: u64, decimals: usize) -> Option<f64> {
         return None;
     }
     let rounded = (kept + (kept & 1)) >> 1;
-    let exponent = i64::from(shift) + 2 - i64::from(zeros + power) - decimals as i64;
-    Some(rounded as f64 * f64::from_bits(((exponent + BIAS) as u64) << 52))
+    let exponent = u64::from(BIAS + shift + 2 - zeros - power) - decimals as u64;
+    Some(rounded as f64 * f64::from_bits(exponent << 52))
 }
 
 /// Reads a decimal number without an exponent: by one exact division (Clinger), or by [`divided`].

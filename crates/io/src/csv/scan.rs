@@ -59,6 +59,7 @@ struct Lanes {
 impl Lanes {
     /// Adds a byte to each lane: no branches, so that compilers make vectors of them.
     #[inline]
+    #[allow(clippy::needless_bitwise_bool)] // a lazy operator is a branch
     fn add(&mut self, bytes: &[u8; LANES], delimiter: u8) {
         for (lane, &byte) in bytes.iter().enumerate() {
             let is_end = byte == b'\n';

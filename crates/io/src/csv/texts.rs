@@ -3,10 +3,13 @@
 use super::format::{Style, end_row, text};
 use crate::Number;
 
+/// Writes the number of a row.
+pub type Print<'a> = dyn Fn(usize, &Style, &mut Vec<u8>) + Sync + 'a;
+
 /// Where the values of a column are, as Arrow has them.
 pub enum Values<'a> {
     /// Numbers, each written by the function from its place.
-    Numbers(Box<dyn Fn(usize, &Style, &mut Vec<u8>) + Sync + 'a>),
+    Numbers(Box<Print<'a>>),
     /// Bits, lowest first, of which the first few belong to no row.
     Bools(&'a [u8], usize),
     /// Bytes of all texts, and where each begins and the last one ends.

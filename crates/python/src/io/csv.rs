@@ -73,7 +73,7 @@ impl CsvIndex {
 
 /// Reads rows of numbers into an array of shape (rows, columns).
 #[pyfunction]
-#[allow(clippy::too_many_arguments)] // named in Python
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // named in Python
 #[pyo3(signature = (source, index, out, *, code, columns, delimiter, skip, start, threads))]
 pub fn csv_read_dense(
     py: Python<'_>,

@@ -45,7 +45,7 @@ pub fn mtx_read(
         py.detach(|| parallel::for_each(begins, threads, read)).map_err(raised)?;
         let mut parts = parts.into_inner().unwrap_or_default();
         parts.sort_by_key(|(begin, _)| *begin);
-        let give = |(_, part): (u64, Entries<T>)| (raw(part.rows), raw(part.columns), raw(part.values));
+        let give = |(_, part): (u64, Entries<T>)| (raw(&part.rows), raw(&part.columns), raw(&part.values));
         Ok(parts.into_iter().map(give).collect())
     })
 }

@@ -153,8 +153,8 @@ pub fn csv_read_columns(
 }
 
 /// The bytes of numbers.
-pub fn raw<T: super::buffers::Plain>(numbers: Vec<T>) -> OwnedBuffer {
-    let nbytes = size_of_val(numbers.as_slice());
+pub fn raw<T: super::buffers::Plain>(numbers: &[T]) -> OwnedBuffer {
+    let nbytes = size_of_val(numbers);
     // SAFETY: numbers have no padding, and any bytes are bytes.
     let bytes = unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast::<u8>(), nbytes) };
     OwnedBuffer::new(bytes.to_vec())
@@ -183,7 +183,7 @@ pub fn csv_read_triples(
                 triples::read_part::<T, _>(&input, part, delimiter, cells, shape)
             })
         });
-        let give = |part: triples::Triples<T>| (raw(part.rows), raw(part.columns), raw(part.values));
+        let give = |part: triples::Triples<T>| (raw(&part.rows), raw(&part.columns), raw(&part.values));
         Ok(parts.map_err(raised)?.into_iter().map(give).collect())
     })
 }
