@@ -48,8 +48,11 @@ __all__ = [
     "meet_ranks",
     "mtx_read",
     "name_file",
+    "rand_dense",
     "run_executor",
+    "run_pipeline",
     "run_worker",
+    "sample",
     "set_current_rank",
 ]
 
@@ -319,6 +322,7 @@ class EventRank:
     def fail(self, error: BaseException, label: str) -> None: ...
     def finish(self) -> list[str]: ...
 
+@final
 class EventWorld:
     """The ranks that ``mpiexec`` started, for one run."""
 
@@ -335,6 +339,7 @@ class EventWorld:
     def exchange(self, own: bytes) -> list[bytes]: ...
     def end(self) -> None: ...
 
+@final
 class EventMeeting:
     """Where the ranks of a run that connect by TCP meet."""
 
@@ -418,7 +423,6 @@ class OwnedBuffer:
     """Bytes of the native module, as a read-only buffer."""
 
     def __len__(self) -> int: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
 
 @final
 class CsvIndex:
