@@ -187,6 +187,8 @@ def test_arguments_are_literals() -> None:
         ("x = sqr(2.0);", ScriptSyntaxError, "did you mean 'sqrt'"),
         ("abc = 1; print(abd);", ScriptSyntaxError, "did you mean 'abc'"),
         ("x = !1;", ScriptSyntaxError, "there is no '!'"),
+        ("x = sum::fast([1]);", ScriptSyntaxError, "no kernel 'fast'"),
+        ("def f(x) { return x; } y = f::numpy(1);", ScriptSyntaxError, "has no kernels"),
         ('x = "a;', ScriptSyntaxError, "has no end"),
         ("x = [];", ScriptSyntaxError, "no values"),
         ("for (i in 1:2) { i = 3; }", ScriptSyntaxError, "can only be read"),

@@ -16,6 +16,8 @@ from freestone.lang.plan.scope import Scope
 from freestone.lang.types.scalars import Scalar
 from freestone.lang.types.types import CELLS, Type, joined, matrix, most_general
 
+# What `sum::numpy(x)` may name: all but pipelines is done by NumPy.
+KERNELS = ("numpy",)
 CallUser = Callable[[tree.Call, list[Value], dict[str, Value]], list[Value]]
 
 
@@ -90,7 +92,8 @@ class Expressions(Emitter):
 
     def _binary(self, node: tree.Binary) -> Value:
         left, right = self.value(node.left), self.value(node.right)
-        self.place, self.kernel = node.place, node.kernel
+        self.place = node.place
+        self.choose_kernel(node.kernel)
         if node.sign == "@":
             return algebra.product(self, left, right)
         return elementwise.binary(self, elementwise.SIGNS[node.sign], left, right)
@@ -135,14 +138,22 @@ class Expressions(Emitter):
         if self._is_udf(node):
             return [self.mapped(node)]
         keywords = {word: self.value(argument) for word, argument in node.keywords.items()}
-        self.place, self.kernel = node.place, node.kernel
+        self.place = node.place
         if self.knows(node.name):
-            self.kernel = None
+            if node.kernel is not None:
+                self.refuse(f"{node.name!r} is a function of the script, and has no kernels")
             return self.call_function(node, arguments, keywords)
         if node.name not in BUILTINS:
             known = did_you_mean(node.name, [*BUILTINS, *self.function_names()])
             self.refuse(f"there is no function {node.name!r}{known}")
+        self.choose_kernel(node.kernel)
         return lower(self, node.name, arguments, keywords)
+
+    def choose_kernel(self, name: str | None) -> None:
+        """Run the next operation by itself, with the kernel of this name, where one is given."""
+        if name is not None and name not in KERNELS:
+            self.refuse(f"there is no kernel {name!r}; there is {', '.join(KERNELS)}")
+        self.kernel = name
 
     def _is_udf(self, node: tree.Call) -> bool:
         return node.name == "map" and not self.knows("map")
