@@ -4,7 +4,7 @@ import argparse
 import subprocess
 import sys
 
-NAMES = ("calls", "blocks", "imports", "manager", "split", "tracing")
+NAMES = ("calls", "blocks", "imports", "manager", "events", "split", "tracing")
 
 
 def main() -> int:
