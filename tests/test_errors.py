@@ -32,7 +32,11 @@ EXAMPLES: list[FreestoneError] = [
     errors.UnschedulableError(
         label="mass", needs={"cores": 4, "memory": 2**33}, largest={"cores": 2, "memory": 2**34}
     ),
+    errors.WorkerAbsentError(
+        label="mass", absent="worker-7", gone_s=2.5, present=["worker-0", "worker-8"]
+    ),
     errors.InputLostError(label="mass", name="0123456789abcdef" * 2),
+    errors.InputLostError(label="mass", name="0123456789abcdef" * 2, attempts=21),
     errors.InputUnknownError(label="mass", name="0123456789abcdef" * 2),
     errors.FunctionLoadError(label="mass", module="uproot", reason="is missing", worker="worker-0"),
     errors.StorageFullError(needed=3 * 2**30, free=2**20, folder="/dev/shm/freestone"),

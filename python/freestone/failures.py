@@ -71,7 +71,9 @@ def error_of(failure: dict[str, Any]) -> BaseException:
         case "unknown_input":
             return InputUnknownError(label=label, name=failure["input"])
         case "input_lost":
-            return InputLostError(label=label, name=failure["input"], worker=worker)
+            return InputLostError(
+                label=label, name=failure["input"], worker=worker, attempts=failure["attempts"]
+            )
         case "storage_full":
             return StorageFullError(
                 needed=failure["needed"], free=failure["free"], folder=failure["folder"]

@@ -84,10 +84,24 @@ def test_rechunk_moves_only_the_rows_that_are_needed(two_workers: fs.Cluster) ->
     ]
     x = fs.Array.from_futures(halves, rows=[100_000, 100_000]).persist()
     before = two_workers.statistics().transferred_nbytes
+    cost = x.rechunk_cost([0, 101_000, 200_000])
+    assert two_workers.statistics().transferred_nbytes == before
     y = x.rechunk([0, 101_000, 200_000]).persist()
     moved = two_workers.statistics().transferred_nbytes - before
     assert 8_000 <= moved < 40_000
+    # Files of blocks have a header besides their rows.
+    assert cost.moved_nbytes == pytest.approx(8_000, abs=100)
+    assert cost.copied_nbytes == pytest.approx(1_600_000, abs=1_000)
+    assert cost.peak_nbytes == pytest.approx(800_000 + 808_000, abs=1_000)
     np.testing.assert_array_equal(y.compute(), np.arange(200_000.0))
+
+
+def test_numpy_takes_an_array_for_its_rows(two_workers: fs.Cluster) -> None:
+    x = fs.Array.from_function((50, 3), 8, numbers)
+    np.testing.assert_array_equal(np.asarray(x), numbers(0, 50))
+    np.testing.assert_array_equal(np.array(x, "f4"), numbers(0, 50).astype("f4"))
+    matrix = scipy.sparse.random(9, 4, 0.5, format="csr", random_state=0)
+    np.testing.assert_array_equal(np.asarray(fs.Array.from_numpy(matrix, 2)), matrix.toarray())
 
 
 def test_map_blocks_and_reduce(two_workers: fs.Cluster) -> None:

@@ -32,6 +32,13 @@ def test_frames_and_bags_to_dask_and_back(cluster: fs.Cluster) -> None:
     assert fs.Bag.from_dask(bag.to_dask()).compute() == list(range(10))
 
 
+def test_other_processes_of_dask_get_the_rows(cluster: fs.Cluster) -> None:
+    bag = pytest.importorskip("dask.bag")
+    lazy = fs.Bag.from_items(range(10), 4).to_dask()
+    assert isinstance(lazy, bag.Bag)
+    assert lazy.map(str).compute(scheduler="processes", num_workers=1) == list(map(str, range(10)))
+
+
 @pytest.mark.parametrize("blocks", [6, [0, 3, 11, 20]])
 def test_zarr_there_and_back(cluster: fs.Cluster, tmp_path: object, blocks: object) -> None:
     pytest.importorskip("zarr")

@@ -10,6 +10,7 @@ from freestone.errors import (
     BlockingError,
     BlockShapeError,
     BlockTypeError,
+    ClosedError,
     DroppedError,
     EmptyCollectionError,
 )
@@ -82,6 +83,41 @@ def test_use_after_drop(cluster: fs.Cluster) -> None:
         cluster.submit(len, part)
     assert "dropped" in repr(x)
     assert "dropped" in x._repr_html_()
+
+
+def test_columns_that_arrow_has_no_type_for(cluster: fs.Cluster) -> None:
+    pandas = pytest.importorskip("pandas")
+    odd = {"a": [1, object(), 3]}
+    for table in (odd, pandas.DataFrame(odd)):
+        with pytest.raises(BlockTypeError, match=r"block 0 of 'odd' is .*Could not convert"):
+            fs.Frame.from_table(table, 2, name="odd")
+
+
+def test_ragged_columns(cluster: fs.Cluster) -> None:
+    with pytest.raises(BlockShapeError, match=r"block 0 of 'uneven' .* ragged: 'a' 3, 'b' 2"):
+        fs.Frame.from_table({"a": [1, 2, 3], "b": [1, 2]}, 2, name="uneven")
+
+
+def test_what_is_no_collection(cluster: fs.Cluster) -> None:
+    for thing in (np.zeros(3), [1, 2], "abc"):
+        with pytest.raises(
+            TypeError, match=r"split\(\) takes an Array, a Frame, a Bag .* not what"
+        ):
+            fs.split(thing)
+    with pytest.raises(TypeError, match=r"block 1 of 'array' is a future, .*; use from_futures"):
+        fs.Array.from_blocks([np.zeros(3), cluster.put(np.zeros(3))])
+
+
+def test_collections_of_two_clusters(cluster: fs.Cluster) -> None:
+    x = fs.Array.from_numpy(np.zeros(10), 5, name="x")
+    with fs.Cluster(executors=1) as other:
+        y = fs.Array.from_numpy(np.zeros(10), 5, name="y")
+        assert y.cluster is other
+        with pytest.raises(ValueError, match="'x' and 'y' are not in the same cluster"):
+            fs.split(x, y)
+    with pytest.raises(ClosedError, match="can't split 'y'"):
+        fs.split(y)
+    assert "its cluster is closed" in y._repr_html_()
 
 
 @pytest.mark.parametrize("per", ["node", 0, -1, 1.5, None])

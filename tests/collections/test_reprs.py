@@ -50,6 +50,18 @@ def test_html_is_self_contained_and_shows_workers(two_workers: fs.Cluster) -> No
     assert len(html) < 200_000
 
 
+def test_a_partition_is_shown(two_workers: fs.Cluster) -> None:
+    x = fs.Array.from_function(20, 2, lambda a, b: np.zeros(b - a)).persist()
+    last = fs.split(x)[-1]
+    html = last._repr_html_()
+    assert "<b>Partition</b> on worker-1: 5 blocks, 10 rows, " in html
+    assert 'title="rows 10 to 19"' in html
+    parser = Balanced()
+    parser.feed(html)
+    assert parser.open == []
+    assert repr(last).startswith("<freestone.Partition of 5 blocks, ")
+
+
 def test_blocks_that_failed_are_shown(two_workers: fs.Cluster) -> None:
     x = fs.Array.from_function(4, 2, lambda a, b: 1 / 0, name="bad")
     assert x.blocks[0].exception() is not None

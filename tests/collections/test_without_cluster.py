@@ -42,3 +42,10 @@ def test_materialized_here() -> None:
     np.testing.assert_array_equal(part.materialize(), numbers(0, 50))
     assert part.materialize() is part.materialize()
     np.testing.assert_array_equal(np.concatenate(list(part)), numbers(0, 50))
+
+
+def test_what_a_rechunk_costs_without_a_cluster() -> None:
+    x = fs.Array.from_numpy(np.zeros(100), 10)
+    cost = x.rechunk_cost(20)
+    assert (cost.moved_nbytes, cost.copied_nbytes, cost.peak_nbytes) == (0, 800, 1600)
+    assert x.rechunk_cost(10).copied_nbytes == 0

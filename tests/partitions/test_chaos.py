@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 import freestone as fs
-from freestone.errors import InputLostError
 
 ROWS = 2000
 
@@ -73,11 +72,6 @@ def test_an_executor_is_killed_in_a_call_on_a_partition(tmp_path: object) -> Non
         assert sums(cluster, parts, 2) == EXACT
 
 
-@pytest.mark.xfail(
-    raises=InputLostError,
-    strict=False,
-    reason="a list of names that the program put is sometimes lost with the worker that is retired",
-)
 def test_a_worker_is_retired() -> None:
     with fs.Cluster(workers=2, executors=1, memory="128MiB") as cluster:
         x = fs.Array.from_function(ROWS, 10, numbers).persist()

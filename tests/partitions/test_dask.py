@@ -163,5 +163,21 @@ def test_refusals(client: Client) -> None:
         fs.split(da.ones(10, chunks=5))
     with pytest.raises(BlockShapeError, match="a block of whole rows"):
         fs.split(da.ones((10, 4), chunks=(5, 2)).persist())
-    with pytest.raises(BlockingError, match="cut differently"):
+    with pytest.raises(BlockingError, match=r"'ones.*cut differently: 2 blocks of 10 rows"):
         fs.split(da.ones(10, chunks=5).persist(), da.ones(10, chunks=4).persist())
+    with pytest.raises(TypeError, match=r"Dask.s alone, not what is numpy\.ndarray"):
+        fs.split(da.ones(10, chunks=5).persist(), np.ones(10))
+    with pytest.raises(ValueError, match="per='node'"):
+        fs.split(da.ones(10, chunks=5).persist(), per="node")
+
+
+def test_a_block_that_raises_is_named(client: Client) -> None:
+    def block(values: Any, block_info: Any = None) -> Any:
+        if block_info[0]["chunk-location"][0] == 2:
+            raise ArithmeticError("no such block")
+        return values
+
+    x = da.ones(10, chunks=2).map_blocks(block, dtype=float, meta=np.empty(0)).persist()
+    with pytest.raises(ArithmeticError, match="no such block") as caught:
+        fs.split(x)
+    assert any("while making block 2 of 'block" in note for note in caught.value.__notes__)

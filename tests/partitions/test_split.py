@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -191,6 +192,32 @@ def test_two_partitions_of_different_workers_in_one_call(two_workers: fs.Cluster
     assert one.worker != other.worker
     both = two_workers.submit(lambda p, q: int(rows_of(p).sum() + rows_of(q).sum()), one, other)
     assert both.result() == 4950
+
+
+def test_a_call_that_is_sent_elsewhere_gets_the_blocks_there(two_workers: fs.Cluster) -> None:
+    x = fs.Array.from_function(1000, 100, numbers).persist()
+    one, other = fs.split(x)
+    pids = {worker.worker: worker.pid for worker in two_workers.statistics().workers}
+    for part, worker in ((one, 1), (other, 0), (one, 0), (other, 1)):
+        found = two_workers.submit(where_it_ran, part, worker=worker).result()
+        assert found == (pids[f"worker-{worker}"], part.indexes)
+
+
+def test_of_several_workers_those_are_taken_that_hold_the_partners(
+    two_workers: fs.Cluster,
+) -> None:
+    x = fs.Array.from_function(1000, 50, numbers, name="x").persist()
+    y = fs.Array.from_function(1000, 50, numbers, name="y").persist()
+    homes = y.where()
+    # All of x on both workers, as other calls may leave it.
+    for worker in (0, 1):
+        here = {"worker": worker, "pure": False}
+        two_workers.submit(lambda *blocks: len(blocks), *x.blocks, **here).result()
+    assert all(len(where) == 2 for where in x.where())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        parts = fs.split(x, y)
+    assert all(homes[index] == [part.worker] for part in parts for index in part.indexes)
 
 
 def test_made_blocks_are_dealt_in_runs_and_partners_lie_together(two_workers: fs.Cluster) -> None:

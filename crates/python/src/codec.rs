@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::cell::RefCell;
+use std::collections::HashMap;
 
 const PROTOCOL: u8 = 5;
 /// The first byte of pickled arguments: positional ones alone, or with keywords.
@@ -17,10 +18,44 @@ const WITH_KEYWORDS: u8 = 1;
 const PLAIN: u8 = 0;
 const BUFFERED: u8 = 1;
 
+/// So many names are looked through faster than looked up.
+const FEW: usize = 16;
+
+/// The blocks that a call's arguments stand on, each once.
+#[derive(Default)]
+struct Inputs {
+    names: Vec<Name>,
+    /// Where each is in `names`, once there are more than a few.
+    places: HashMap<Name, usize>,
+}
+
+impl Inputs {
+    /// The position of a block, which it gets now if it has none.
+    fn position(&mut self, name: Name) -> usize {
+        let next = self.names.len();
+        let known = if next <= FEW {
+            self.names.iter().position(|other| *other == name)
+        } else {
+            if self.places.is_empty() {
+                self.places = self.names.iter().copied().zip(0..).collect();
+            }
+            self.places.get(&name).copied()
+        };
+        known.unwrap_or_else(|| {
+            self.names.push(name);
+            if next > FEW {
+                self.places.insert(name, next);
+            }
+            next
+        })
+    }
+}
+
 struct Encoding {
     owner: Py<PyAny>,
-    inputs: Vec<Name>,
-    /// Where the call will run, since something in its arguments can only be used there.
+    inputs: Inputs,
+    /// Where the call will run, if that is given or something in its arguments can only be used
+    /// there.
     place: Option<String>,
 }
 
@@ -94,7 +129,7 @@ fn pickle<'py>(
             }
             ENCODING.with_borrow_mut(|encoding| {
                 if let Some(encoding) = encoding {
-                    encoding.inputs.clear();
+                    encoding.inputs = Inputs::default();
                 }
             });
             cloud_dumps(py)?.call((value, PROTOCOL), Some(&keywords))
@@ -156,14 +191,16 @@ pub struct Arguments {
     pub inputs: Vec<Name>,
 }
 
-/// Pickles a call's arguments for `owner`'s cluster.
+/// Pickles a call's arguments for `owner`'s cluster; `place` is where the call has to run, if it
+/// has to run somewhere.
 pub fn encode_arguments(
     owner: &Bound<'_, PyAny>,
     arguments: &Bound<'_, PyTuple>,
     keywords: Option<&Bound<'_, PyDict>>,
+    place: Option<String>,
 ) -> PyResult<Arguments> {
     let py = owner.py();
-    let encoding = Encoding { owner: owner.clone().unbind(), inputs: vec![], place: None };
+    let encoding = Encoding { owner: owner.clone().unbind(), inputs: Inputs::default(), place };
     let outer = ENCODING.replace(Some(encoding));
     let (tag, pickled) = match keywords.filter(|keywords| !keywords.is_empty()) {
         None => (POSITIONAL, pickle(arguments, None)),
@@ -178,7 +215,8 @@ pub fn encode_arguments(
     let mut payload = Vec::with_capacity(body.len() + 1);
     payload.push(tag);
     payload.extend_from_slice(body);
-    Ok(Arguments { payload, inputs: encoding.map(|encoding| encoding.inputs).unwrap_or_default() })
+    let inputs = encoding.map(|encoding| encoding.inputs.names).unwrap_or_default();
+    Ok(Arguments { payload, inputs })
 }
 
 /// The cluster whose call's arguments this thread pickles now, if any.
@@ -200,13 +238,8 @@ pub fn encoding_place(place: String) -> bool {
 
 /// What a future pickles as inside a call's arguments.
 pub fn reference(py: Python<'_>, name: Name) -> PyResult<Py<PyAny>> {
-    let position = ENCODING.with_borrow_mut(|encoding| {
-        let inputs = &mut encoding.as_mut()?.inputs;
-        Some(inputs.iter().position(|input| *input == name).unwrap_or_else(|| {
-            inputs.push(name);
-            inputs.len() - 1
-        }))
-    });
+    let position =
+        ENCODING.with_borrow_mut(|encoding| Some(encoding.as_mut()?.inputs.position(name)));
     let Some(position) = position else {
         return Err(PyRuntimeError::new_err("no call's arguments are being encoded"));
     };

@@ -133,11 +133,12 @@ impl Manager {
         py: Python<'py>,
         arguments: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
+        options: &Options,
     ) -> PyResult<(Arguments, Vec<Bound<'py, PyAny>>)> {
         let owner = self.link.owner.bind(py);
         let is_large = arguments.iter().any(|argument| codec::is_large(&argument, HOIST_NBYTES));
         if !is_large {
-            let encoded = codec::encode_arguments(owner, arguments, keywords)?;
+            let encoded = codec::encode_arguments(owner, arguments, keywords, options.place())?;
             if encoded.payload.len() <= HOIST_NBYTES {
                 return Ok((encoded, Vec::new()));
             }
@@ -152,7 +153,8 @@ impl Manager {
         for (key, value) in keywords.into_iter().flat_map(PyDictMethods::iter) {
             hoisted.set_item(key, self.hoist(py, value, &mut held)?)?;
         }
-        Ok((codec::encode_arguments(owner, &arguments, Some(&hoisted))?, held))
+        let place = options.place();
+        Ok((codec::encode_arguments(owner, &arguments, Some(&hoisted), place)?, held))
     }
 
     /// The argument, or the future of the block that it became because it is large.
@@ -166,6 +168,7 @@ impl Manager {
         let plain = codec::encode_arguments(
             self.link.owner.bind(py),
             &PyTuple::new(py, [&argument])?,
+            None,
             None,
         )?;
         if plain.payload.len() <= HOIST_NBYTES || !plain.inputs.is_empty() {
@@ -285,7 +288,7 @@ impl Manager {
         options: &Options,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (name, label) = self.function(function)?;
-        let (encoded, _held) = self.encode(py, arguments, keywords).map_err(|error| {
+        let (encoded, _held) = self.encode(py, arguments, keywords, options).map_err(|error| {
             codec::refusal(py, "argument", (arguments, keywords), &label, &error)
         })?;
         let (submission, cells) = self.submission((function, name), encoded, options);
@@ -318,7 +321,7 @@ impl Manager {
         for item in arguments.try_iter()? {
             let encoded = item.and_then(|item| {
                 let arguments = item.cast_into::<PyTuple>()?;
-                self.encode(py, &arguments, None).map_err(|error| {
+                self.encode(py, &arguments, None, options).map_err(|error| {
                     codec::refusal(py, "argument", (&arguments, py.None()), &label, &error)
                 })
             });

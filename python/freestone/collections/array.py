@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from freestone.collections.base import Collection
 from freestone.collections.blocking import cuts_of
 from freestone.collections.making import Meta, Spec, check_blocks
-from freestone.collections.rows import take_rows
+from freestone.collections.rows import is_sparse, take_rows
 from freestone.collections.sources import made, name_of, put_all
 
 __all__ = ["Array"]
@@ -222,6 +222,12 @@ class Array(Collection):
     def _alike(self, pieces: Sequence[Any], offsets: NDArray[np.int64]) -> Self:
         columns, dtype = self._columns, self._dtype
         return type(self)(pieces, offsets, name=self.name, columns=columns, dtype=dtype)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return all rows as one NumPy array, here."""
+        whole = self.compute()
+        found = np.asarray(whole.toarray() if is_sparse(whole) else whole, dtype=dtype)
+        return found.copy() if copy else found
 
     # -- what can be done with it -------------------------------------------------------------
 

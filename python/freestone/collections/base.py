@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from freestone.collections.sources import Sources, name_of
 from freestone.errors import BlockingError, DroppedError, EmptyCollectionError
 from freestone.future import Future
 from freestone.reduction import reduce
+
+if TYPE_CHECKING:
+    from freestone.collections.rechunking import RechunkCost
 
 __all__ = ["Collection", "require_same_blocking"]
 
@@ -80,6 +83,7 @@ class Collection(Sources):
         pieces = self._live("say where it is")
         if cluster is None:
             return [[] for _ in pieces]
+        cluster._require_open(f"say where {self.name!r} is")
         return list(cluster._manager.who_has([future_of(piece) for piece in pieces]))
 
     def __len__(self) -> int:
@@ -220,7 +224,7 @@ class Collection(Sources):
         -----
         Moves and copies data, between workers and not through this program; `freestone.split` does
         not, and is as independent of the size of blocks. Each new block is made where most of its
-        rows are, from the rows that it needs.
+        rows are, from the rows that it needs. `rechunk_cost` says before what it takes.
         """
         from freestone.collections.rechunking import rechunked
 
@@ -229,6 +233,30 @@ class Collection(Sources):
         new = np.unique(cuts_of(len(self), block_rows))
         pieces = rechunked(self._live("rechunk it"), self.offsets, new, self.cluster)
         return self._alike(pieces, offsets_of(np.diff(new)))
+
+    def rechunk_cost(self, block_rows: int | Sequence[int] | NDArray[Any]) -> RechunkCost:
+        """Say what `rechunk` would take, and do nothing.
+
+        Parameters
+        ----------
+        block_rows
+            As for `rechunk`.
+
+        Returns
+        -------
+        RechunkCost
+            Bytes to move between workers, bytes to copy, and what the fullest worker would hold.
+
+        Notes
+        -----
+        Waits until the blocks are made. Where they are is asked in one message; rows of a block
+        are taken for equally large.
+        """
+        from freestone.collections.rechunking import rechunk_cost
+
+        pieces, nbytes = self._live("say what a rechunk costs"), self._block_nbytes()
+        new = np.unique(cuts_of(len(self), block_rows))
+        return rechunk_cost(pieces, self.offsets, new, nbytes, self.cluster)
 
     def _alike(self, pieces: Sequence[Any], offsets: Offsets) -> Self:
         """Return a collection of the same kind of rows."""

@@ -76,6 +76,10 @@ class _Source:
     def result(self) -> Any:
         return value_of(self.piece)
 
+    def __reduce__(self) -> Any:
+        # Another process, such as one of Dask's pool, can't ask this cluster: the rows go along.
+        return _Source, (self.result(),)
+
 
 def _value(source: _Source) -> Any:
     return source.result()

@@ -80,10 +80,16 @@ def _frame(spec: Spec, block: Any, index: int) -> Any:
         return block
     if isinstance(block, pa.RecordBatch):
         return pa.Table.from_batches([block])
-    if isinstance(block, dict):
-        return _columns(spec, block, index)
-    if type(block).__module__.split(".")[0] == "pandas":
-        return pa.Table.from_pandas(block, preserve_index=False)
+    try:
+        if isinstance(block, dict):
+            return _columns(spec, block, index)
+        if type(block).__module__.split(".")[0] == "pandas":
+            return pa.Table.from_pandas(block, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        wanted, reason = "of columns that Arrow has a type for", "; ".join(map(str, error.args))
+        raise BlockTypeError(
+            spec.collection, index, wanted=wanted, found=f"{describe_type(block)}: {reason}"
+        ) from error
     wanted = "an Arrow table, a pandas frame or a dict of columns"
     raise BlockTypeError(spec.collection, index, wanted=wanted, found=describe_type(block))
 

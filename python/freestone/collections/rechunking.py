@@ -14,7 +14,7 @@ from freestone.cluster import Cluster
 from freestone.collections.pieces import Piece, cut, future_of
 from freestone.collections.rows import concatenate
 
-__all__ = ["Overlap", "overlaps", "rechunked"]
+__all__ = ["Overlap", "RechunkCost", "overlaps", "rechunk_cost", "rechunked"]
 
 Offsets = NDArray[np.int64]
 
@@ -70,17 +70,79 @@ def rechunked(pieces: Sequence[Any], old: Offsets, new: Offsets, cluster: Cluste
     return _Rechunking(pieces, cluster).make(plan)
 
 
+@dataclass(frozen=True, slots=True)
+class RechunkCost:
+    """What a rechunk would take.
+
+    Attributes
+    ----------
+    moved_nbytes : int
+        Bytes that go from one worker to another.
+    copied_nbytes : int
+        Bytes of the blocks that are made.
+    peak_nbytes : int
+        What the fullest worker holds in the end, old blocks and new ones.
+    """
+
+    moved_nbytes: int
+    copied_nbytes: int
+    peak_nbytes: int
+
+
+def rechunk_cost(
+    pieces: Sequence[Any],
+    old: Offsets,
+    new: Offsets,
+    nbytes: NDArray[np.int64],
+    cluster: Cluster | None,
+) -> RechunkCost:
+    """Return what `rechunked` would move, copy and hold; `nbytes` are those of the old blocks."""
+    per_row = (nbytes / np.maximum(np.diff(old), 1)).tolist()
+    places = _places(pieces, cluster)
+    moved = copied = 0.0
+    held: dict[int | None, float] = {}
+    for place, size in zip(places, nbytes.tolist(), strict=True):
+        held[place] = held.get(place, 0) + size
+    for parts in overlaps(old, new):
+        if not parts or (len(parts) == 1 and parts[0].whole):
+            continue
+        target = _target(parts, places)
+        sizes = [(part.stop - part.start) * per_row[part.block] for part in parts]
+        here = [places[part.block] == target for part in parts]
+        moved += sum(size for size, is_here in zip(sizes, here, strict=True) if not is_here)
+        copied += sum(sizes)
+        held[target] = held.get(target, 0) + sum(sizes)
+    return RechunkCost(round(moved), round(copied), round(max(held.values())))
+
+
+def _places(pieces: Sequence[Any], cluster: Cluster | None) -> list[int | None]:
+    """Return the number of a worker that holds each piece; None where there is none."""
+    if cluster is None:
+        return [None] * len(pieces)
+    where = cluster._manager.who_has([future_of(piece) for piece in pieces])
+    return [int(w[0].removeprefix("worker-")) if w else None for w in where]
+
+
+def _target(parts: Sequence[Overlap], places: Sequence[int | None]) -> int | None:
+    """Return where most rows of a new block are."""
+    rows: dict[int, int] = {}
+    for part in parts:
+        place = places[part.block]
+        if place is not None:
+            rows[place] = rows.get(place, 0) + part.stop - part.start
+    return max(rows, key=lambda place: (rows[place], -place)) if rows else None
+
+
 class _Rechunking:
     """The calls of one rechunk."""
 
     def __init__(self, pieces: Sequence[Any], cluster: Cluster) -> None:
         self.pieces = pieces
         self.cluster = cluster
-        futures = [future_of(piece) for piece in pieces]
-        where = cluster._manager.who_has(futures)
-        self.places = [int(w[0].removeprefix("worker-")) if w else None for w in where]
+        self.places = _places(pieces, cluster)
 
     def make(self, plan: Sequence[Sequence[Overlap]]) -> list[Any]:
+        """Make the new blocks."""
         return [self._block(parts) for parts in plan if parts]
 
     def _block(self, parts: Sequence[Overlap]) -> Any:
@@ -89,18 +151,10 @@ class _Rechunking:
             return self.pieces[first.block]
         if len(parts) == 1:
             return self._cut(first)
-        target = self._target(parts)
+        target = _target(parts, self.places)
         sources = [self._source(part, target) for part in parts]
         options = {"name": "rechunk", "near": target}
         return self.cluster._submit(_join, tuple(sources), {}, options)
-
-    def _target(self, parts: Sequence[Overlap]) -> int | None:
-        rows: dict[int, int] = {}
-        for part in parts:
-            place = self.places[part.block]
-            if place is not None:
-                rows[place] = rows.get(place, 0) + part.stop - part.start
-        return max(rows, key=lambda place: (rows[place], -place)) if rows else None
 
     def _source(self, part: Overlap, target: int | None) -> Any:
         piece, place = self.pieces[part.block], self.places[part.block]

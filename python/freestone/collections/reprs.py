@@ -6,6 +6,7 @@ nothing; its greys are those of the page around it, so that it reads in light an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -13,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freestone.collections.pieces import future_of
+from freestone.errors import ClosedError
 from freestone.future import Future
 from freestone.units import format_nbytes
 
 if TYPE_CHECKING:
     from freestone.collections.base import Collection
 
-__all__ = ["collection_html", "collection_text"]
+__all__ = ["card", "collection_html", "collection_text", "stripes"]
 
 _CARD = (
     "font: 13px/1.5 system-ui, sans-serif; display: inline-block; padding: 8px 12px; "
@@ -57,10 +59,29 @@ def collection_html(collection: Collection) -> str:
     kind = type(collection).__name__
     head = f"<b>{escape(collection.name)}</b> {kind}"
     if collection._pieces is None:
-        return f'<div style="{_CARD}">{head}: dropped</div>'
+        return card(f"{head}: dropped")
     facts = escape(", ".join(_facts(collection)))
-    runs = _runs(collection)
-    return f'<div style="{_CARD}">{head}: {facts}{_bar(runs)}{_legend(runs)}</div>'
+    try:
+        runs = _runs(collection)
+    except ClosedError:
+        return card(f"{head}: {facts}; its cluster is closed")
+    return card(f"{head}: {facts}{_bar(runs)}{_legend(runs)}")
+
+
+def card(content: str) -> str:
+    """Put a frame around HTML."""
+    return f'<div style="{_CARD}">{content}</div>'
+
+
+def stripes(parts: Sequence[tuple[str, int, bool]]) -> str:
+    """Draw a bar of parts: what is said of each, how long it is, and whether it is marked."""
+    step = -(-len(parts) // _MOST_RUNS) or 1
+    spans = "".join(
+        f'<span title="{escape(title)}" style="flex: {length} 0 0; '
+        f'background: {_COLOURS[0] if marked else "none"}"></span>'
+        for title, length, marked in parts[::step]
+    )
+    return f'<div style="{_BAR}">{spans}</div>'
 
 
 def _facts(collection: Collection) -> list[str]:

@@ -53,9 +53,17 @@ class Sources:
 
     @classmethod
     def from_blocks(cls, blocks: Iterable[Any], *, name: str | None = None) -> Self:
-        """Make a collection of blocks that are here, and give them to the open cluster."""
+        """Make a collection of blocks that are here, and give them to the open cluster.
+
+        Raises
+        ------
+        BlockTypeError, BlockShapeError
+            For a block of another kind.
+        TypeError
+            For futures: `from_futures` takes those.
+        """
         spec = Spec(collection=name or cls.kind, kind=cls.kind)
-        checked = [spec.check(block, index, None) for index, block in enumerate(blocks)]
+        checked = [_checked(spec, block, index) for index, block in enumerate(blocks)]
         return cls(put_all(checked), total_rows(checked), name=spec.collection)
 
     @classmethod
@@ -79,6 +87,14 @@ class Sources:
         """
         spec = Spec(collection=name or name_of(read), kind=cls.kind)
         return cls(read_files(spec, files, read), None, name=spec.collection)
+
+
+def _checked(spec: Spec, block: Any, index: int) -> Any:
+    if isinstance(block, Future):
+        raise TypeError(
+            f"block {index} of {spec.collection!r} is a future, {block!r}; use from_futures"
+        )
+    return spec.check(block, index, None)
 
 
 def made(
@@ -126,7 +142,7 @@ def put_all(blocks: Sequence[Any]) -> list[Any]:
     cluster = current()
     if cluster is None:
         return [block.value if isinstance(block, _native.Stored) else block for block in blocks]
-    return [block if isinstance(block, Future) else cluster.put(block) for block in blocks]
+    return [cluster.put(block) for block in blocks]
 
 
 def name_of(function: Any) -> str:

@@ -198,24 +198,36 @@ class WorkerAbsentError(TaskError, LookupError):
 
 
 class InputLostError(TaskError):
-    """An input has no replica left and nothing that makes it again.
+    """An input has no replica left and nothing that makes it again, or is lost again and again.
 
     Attributes
     ----------
     name : str
         The input's name, 32 hex digits.
+    attempts : int
+        How often the task was sent out and found it lost; 0 if nothing makes it again.
     """
 
     slug = "input-lost"
     name: str
+    attempts: int
 
-    def __init__(self, *, label: str, name: str, worker: str | None = None) -> None:
+    def __init__(
+        self, *, label: str, name: str, worker: str | None = None, attempts: int = 0
+    ) -> None:
+        if attempts:
+            problem = (
+                f"was sent to workers {attempts} times, and each time block {name[:8]} was gone "
+                "before it could be read; see in cluster.statistics() whether they run out of "
+                "memory and disk, or leave too soon"
+            )
+        else:
+            problem = (
+                f"needs block {name[:8]}, whose last replica is gone and which no task makes; put "
+                "it again, or read it in a task so that it can be made again"
+            )
         super().__init__(
-            f"task {label!r} needs block {name[:8]}, whose last replica is gone and which no task "
-            "makes; put it again, or read it in a task so that it can be made again",
-            label=label,
-            name=name,
-            worker=worker,
+            f"task {label!r} {problem}", label=label, name=name, worker=worker, attempts=attempts
         )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from freestone.collections.blocking import offsets_of
 from freestone.collections.rows import count_rows, nbytes_of
+from freestone.collections.tiles import TILE_NBYTES
 from freestone.errors import BlockingError, BlockShapeError, EmptyCollectionError
 from freestone.partitions.partition import Partition, Positions, arrived
 from freestone.partitions.planning import Holders, plan
@@ -64,6 +65,11 @@ class DaskPartition(Future):  # type: ignore[misc]
         """Return the place of every row as one array, under the paper's name."""
         return self._positions.flat(self.item_indexes)
 
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return sum(map(len, self.item_indexes))
+
     def __len__(self) -> int:
         """How many blocks it has."""
         return sum(map(len, self._positions.indexes))
@@ -75,6 +81,11 @@ class DaskPartition(Future):  # type: ignore[misc]
         """Yield the blocks' values in order; here they are fetched first."""
         return iter(self.result())
 
+    def tiles(self, nbytes: int = TILE_NBYTES) -> Iterator[Any]:
+        """Yield the rows in order, in arrays of about `nbytes`; here they are fetched first."""
+        found: Partition = self.result()
+        return found.tiles(nbytes)
+
     def materialize(self) -> Future:
         """Make its rows one array, by a copy on its worker; the future of it."""
         return self.client.submit(
@@ -84,8 +95,13 @@ class DaskPartition(Future):  # type: ignore[misc]
     def __repr__(self) -> str:
         from freestone.units import format_nbytes
 
-        size = format_nbytes(self.nbytes)
-        return f"<freestone.DaskPartition of {len(self):,} blocks, {size} on {self.worker}>"
+        size, noun = format_nbytes(self.nbytes), "block" if len(self) == 1 else "blocks"
+        return f"<freestone.DaskPartition of {len(self):,} {noun}, {size} on {self.worker}>"
+
+    def _repr_html_(self) -> str:
+        from freestone.partitions.reprs import partition_html
+
+        return partition_html(self)
 
 
 def split_dask(
@@ -102,7 +118,7 @@ def split_dask(
     columns = [_blocks(client, each) for each in collections]
     offsets = _offsets(client, collections[0], columns[0])
     for each, column in zip(collections[1:], columns[1:], strict=True):
-        _require_same(offsets, _offsets(client, each, column))
+        _require_same(collections[0], offsets, each, _offsets(client, each, column))
     threads = dict(client.nthreads())
     addresses = sorted(threads)
     slots = {number: threads[address] for number, address in enumerate(addresses)}
@@ -152,6 +168,11 @@ def _blocks(client: Client, collection: Any) -> list[Future]:
         )
     blocks = [found[key] for key in keys]
     wait(blocks)
+    for index, block in enumerate(blocks):
+        if block.status == "error":
+            error = block.exception()
+            error.add_note(f"while making block {index} of {_name(collection)!r}")
+            raise error
     return blocks
 
 
@@ -168,11 +189,12 @@ def _offsets(client: Client, collection: Any, blocks: Sequence[Future]) -> NDArr
     return offsets_of([int(rows) for rows in chunks[0]])
 
 
-def _require_same(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> None:
+def _require_same(
+    first: Any, ours: NDArray[np.int64], other: Any, theirs: NDArray[np.int64]
+) -> None:
     if not np.array_equal(ours, theirs):
-        raise BlockingError(
-            "the first", "another", ours=f"{len(ours) - 1} blocks", theirs=f"{len(theirs) - 1}"
-        )
+        shown = [f"{len(each) - 1:,} blocks of {each[-1]:,} rows in all" for each in (ours, theirs)]
+        raise BlockingError(_name(first), _name(other), ours=shown[0], theirs=shown[1])
 
 
 def _name(collection: Any) -> str:

@@ -238,7 +238,13 @@ class Partition:
         from freestone.units import format_nbytes
 
         where = f" on {self.worker}" if self.worker else ""
-        return f"<freestone.Partition of {len(self):,} blocks, {format_nbytes(self.nbytes)}{where}>"
+        noun = "block" if len(self) == 1 else "blocks"
+        return f"<freestone.Partition of {len(self):,} {noun}, {format_nbytes(self.nbytes)}{where}>"
+
+    def _repr_html_(self) -> str:
+        from freestone.partitions.reprs import partition_html
+
+        return partition_html(self)
 
 
 def arrived(

@@ -38,6 +38,33 @@ class Holders:
         here[blocks[self.workers == workers[blocks]]] = True
         return int(nbytes[~here & (counts > 0)].sum())
 
+    def beside(self, others: Sequence[tuple[Holders, Ints]]) -> Holders:
+        """Keep of each block's workers those that hold most bytes of its partners.
+
+        Parameters
+        ----------
+        others
+            Who holds the partners, and their bytes.
+        """
+        counts = np.diff(self.starts)
+        if not others or not len(counts) or counts.max() < 2:
+            return self
+        blocks = np.repeat(np.arange(len(counts)), counts)
+        held = np.zeros(len(blocks), np.int64)
+        places = self._places()
+        for holders, nbytes in others:
+            held += np.where(np.isin(places, holders._places()), nbytes[blocks], 0)
+        most = np.zeros(len(counts), np.int64)
+        np.maximum.at(most, blocks, held)
+        kept = held == most[blocks]
+        starts = np.concatenate(([0], np.cumsum(np.bincount(blocks[kept], minlength=len(counts)))))
+        return Holders(starts, self.workers[kept])
+
+    def _places(self) -> Ints:
+        """Return block and worker as one number each."""
+        blocks = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return blocks << 32 | self.workers
+
     @classmethod
     def from_lists(cls, lists: Sequence[Sequence[int]]) -> Holders:
         """Make it from one list per block."""

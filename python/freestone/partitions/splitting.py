@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from freestone.cluster import Cluster
 from freestone.collections.base import Collection, require_same_blocking
 from freestone.collections.pieces import future_of
+from freestone.collections.rows import describe_type
 from freestone.errors import EmptyCollectionError
 from freestone.future import Future
 from freestone.partitions.partition import Partition, Positions
@@ -50,6 +51,10 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
         When collections are cut into blocks differently.
     EmptyCollectionError, DroppedError
         When there is nothing to split.
+    TypeError
+        For what is no collection, such as an array that is here.
+    Exception
+        That of a block that could not be made.
 
     Warns
     -----
@@ -72,12 +77,15 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
     >>> sum(block.sum() for part in fs.split(x) for block in part)
     np.float64(66.0)
     """
+    _check_per(per)
     if _is_dask(collections):
         from freestone.partitions.dask import split_dask
 
         return split_dask(*collections, per=per, balance=balance)
-    first = _checked(collections, per)
+    first = _checked(collections)
     cluster = first.cluster
+    if cluster is not None:
+        cluster._require_open(f"split {first.name!r}")
     tables = [_located(each, cluster) for each in collections]
     slots = _slots(cluster)
     workers, nbytes = place(tables, slots, balance)
@@ -99,14 +107,15 @@ def place(
 ) -> tuple[Ints, Ints]:
     """Choose a worker for each block, and warn of what has to move; bytes of all blocks too.
 
-    The largest collection stays where it is; the blocks of the others go along.
+    The largest collection stays where it is; the blocks of the others go along. Of several
+    workers that hold a block those are taken that hold most of what belongs to it.
     """
     main = max(range(len(tables)), key=lambda number: int(tables[number][1].sum()))
     total = np.sum([nbytes for _, nbytes in tables], axis=0)
-    workers = assign(tables[main][0], total, slots)
+    others = [table for number, table in enumerate(tables) if number != main]
+    workers = assign(tables[main][0].beside(others), total, slots)
     if balance:
         workers = even_out(workers, total, slots)
-    others = [table for number, table in enumerate(tables) if number != main]
     moved = sum(holders.moved(workers, nbytes) for holders, nbytes in others)
     if moved:
         warnings.warn(
@@ -118,7 +127,17 @@ def place(
 
 
 def _is_dask(collections: Sequence[Any]) -> bool:
-    return any(hasattr(each, "__dask_keys__") for each in collections)
+    of_dask = [hasattr(each, "__dask_keys__") for each in collections]
+    if any(of_dask) and not all(of_dask):
+        raise _refusal(collections[of_dask.index(False)], "collections of Dask's alone")
+    return any(of_dask)
+
+
+def _refusal(collection: Any, wanted: str) -> TypeError:
+    return TypeError(
+        f"split() takes {wanted}, not what is {describe_type(collection)}; make a collection of "
+        "it first, for instance with Array.from_numpy"
+    )
 
 
 def _located(collection: Collection, cluster: Cluster | None) -> tuple[Holders, Ints]:
@@ -142,16 +161,27 @@ def _ask(cluster: Cluster, futures: list[Any]) -> list[Ints]:
     return [np.frombuffer(flat, np.int64) for flat in cluster._manager.locate(futures)]
 
 
-def _checked(collections: tuple[Collection, ...], per: str | int) -> Collection:
-    if not collections:
-        raise TypeError("split() takes a collection at least")
+def _check_per(per: str | int) -> None:
     if per not in ("core", "worker") and (not isinstance(per, int) or per < 1):
         raise ValueError(f"per={per!r}: give 'core', 'worker' or a number of partitions per worker")
-    first = collections[0]
+
+
+def _checked(collections: tuple[Collection, ...]) -> Collection:
+    if not collections:
+        raise TypeError("split() takes a collection at least")
     for each in collections:
+        if not isinstance(each, Collection):
+            raise _refusal(each, "an Array, a Frame, a Bag or a persisted collection of Dask's")
         if not each._live("split it"):
             raise EmptyCollectionError(each.name, "split")
+    first = collections[0]
+    for each in collections[1:]:
         require_same_blocking(first, each)
+        if each.cluster is not first.cluster:
+            raise ValueError(
+                f"{first.name!r} and {each.name!r} are not in the same cluster; make both where "
+                "they are to be used"
+            )
     return first
 
 

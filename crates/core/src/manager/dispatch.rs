@@ -26,6 +26,9 @@ impl Manager {
         if let Some(why) = self.refusal(&needs, pinned) {
             return self.fail_with(task, why);
         }
+        if self.take_members(task) {
+            return self.resume(task);
+        }
         self.counts.waiting -= 1;
         self.counts.ready += 1;
         self.place(task);

@@ -5,7 +5,7 @@ use super::*;
 use crate::wire::{
     Assignment, BlockDesc, CallOptions, Form, FromWorker, Output, Report, TaskFailure, ToWorker,
 };
-use freestone_base::{Resources, WorkerId};
+use freestone_base::{Name, Resources, WorkerId};
 use smallvec::smallvec;
 use std::sync::Arc;
 
@@ -135,4 +135,69 @@ fn a_worker_that_retires_does_not_hand_a_group_over() {
     assert_eq!((runs.len(), &runs[0].outputs), (1, &run.outputs));
     assert!(!play.sent(1).iter().any(|message| matches!(message, ToWorker::Fetch { .. })));
     assert_eq!(play.sent(0), [&ToWorker::Shutdown]);
+}
+
+/// Two workers of one slot; worker 0 holds group 2, whose member is block 1 there.
+fn with_member() -> Play {
+    let (mut play, run) = two_workers();
+    play.done(0, &run, stored(1, 10));
+    submit(&mut play, vec![near(2, &[1], Near::Worker(WorkerId(0)))]);
+    let run = play.runs(0).remove(0);
+    play.done(0, &run, group(2));
+    play
+}
+
+/// What a worker is to fetch, by number; it says at once that it has it.
+fn fetches(play: &mut Play, worker: u32, source: u32) -> Vec<BlockDesc> {
+    let fetched = play.sent(worker).into_iter().filter_map(|message| match message {
+        ToWorker::Fetch { block, .. } => Some(block.clone()),
+        _ => None,
+    });
+    let fetched: Vec<BlockDesc> = fetched.collect();
+    for block in fetched.clone() {
+        play.says(worker, FromWorker::Have { block, fetched: Some((WorkerId(source), 10)) });
+    }
+    fetched
+}
+
+#[test]
+fn a_call_over_a_group_of_a_worker_that_retires_takes_the_members_along() {
+    let mut play = with_member();
+    submit(&mut play, vec![at(3, 0)]);
+    let busy = play.runs(0).remove(0);
+    play.request(Request::Retire(WorkerId(0)));
+    submit(&mut play, vec![call(4, &[2])]);
+    let run = play.runs(1).remove(0);
+    let names: Vec<Name> = fetches(&mut play, 1, 0).into_iter().map(|block| block.name).collect();
+    assert!(names.contains(&name(1)) && names.contains(&name(2)), "{names:?}");
+    assert_eq!(run.inputs.len(), 2, "the group and its member");
+    play.done(1, &run, inline(b"x"));
+    assert_eq!(play.settled(), [(4, Outcome::Ready(inline(b"x")))]);
+    play.done(0, &busy, inline(b"y"));
+    play.request(Request::Release((1..=4).map(name).collect()));
+    assert_eq!(play.statistics().blocks, 0);
+}
+
+#[test]
+fn a_call_over_a_group_that_has_to_run_elsewhere_takes_the_members_along() {
+    let mut play = with_member();
+    submit(&mut play, vec![Submission { worker: Some(WorkerId(1)), ..call(3, &[2]) }]);
+    assert_eq!(play.runs(1)[0].inputs.len(), 2);
+    let fetched = fetches(&mut play, 1, 0);
+    assert_eq!(fetched.len(), 2);
+    // From now on both can run what needs the group.
+    submit(&mut play, (4..=9).map(|output| call(output, &[2])).collect());
+    assert!(play.runs(0).iter().chain(&play.runs(1)).all(|run| run.inputs.len() == 1));
+}
+
+#[test]
+fn a_group_is_not_copied_for_its_own_sake() {
+    let (mut play, run) = two_workers();
+    play.done(0, &run, stored(1, 10));
+    let options = Arc::new(CallOptions { replicas: 2, ..CallOptions::default() });
+    submit(&mut play, vec![Submission { options, ..near(2, &[1], Near::Worker(WorkerId(0))) }]);
+    let run = play.runs(0).remove(0);
+    play.done(0, &run, group(2));
+    play.handle(Event::Tick);
+    assert!(!play.sent(1).iter().any(|message| matches!(message, ToWorker::Fetch { .. })));
 }

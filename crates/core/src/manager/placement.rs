@@ -10,6 +10,7 @@ use super::tasks::{Stage, Task};
 use super::workers::Worker;
 use freestone_base::{TaskId, WorkerId};
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// How many inputs of a task, and holders of an input, are looked at.
 const INPUTS_SEEN: usize = 64;
@@ -130,6 +131,30 @@ impl Manager {
         let mut inputs = task.inputs.iter().take(INPUTS_SEEN).map(|slot| &self.blocks[*slot]);
         let holders = inputs.find(|block| ties(block))?.replicas().iter().copied().filter(active);
         holders.min_by_key(|id| (self.workers[*id].wait_ns(), *id))
+    }
+
+    /// A call over a group that can't run where the group is (its worker retires, or lacks what the
+    /// call needs) takes the group's members as inputs besides, so that they come along; its
+    /// arguments don't refer to them. Whether there were any.
+    pub(super) fn take_members(&mut self, task: TaskSlot) -> bool {
+        let record = &self.tasks[task];
+        if !record.inputs.iter().any(|slot| self.blocks[*slot].is_group()) {
+            return false;
+        }
+        let place = record.pinned.or_else(|| self.tied_to(record));
+        let known: BTreeSet<BlockSlot> = record.inputs.iter().copied().collect();
+        let is_away = |slot: &&BlockSlot| {
+            let block = &self.blocks[**slot];
+            block.is_group() && place.is_none_or(|id| !block.is_at(id))
+        };
+        let away = record.inputs.iter().filter(is_away);
+        let makers = away.filter_map(|slot| self.blocks[*slot].producer);
+        let members = makers.flat_map(|maker| self.tasks[maker].inputs.iter().copied());
+        let members: BTreeSet<BlockSlot> = members.filter(|slot| !known.contains(slot)).collect();
+        for slot in &members {
+            self.add_input(task, *slot);
+        }
+        !members.is_empty()
     }
 
     /// How long the inputs that are not at a worker, nor on their way there, take to fetch.

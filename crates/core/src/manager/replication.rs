@@ -2,6 +2,7 @@
 //! what would take longer to make again than to copy, where workers are lost.
 
 use super::Manager;
+use super::blocks::Block;
 use super::table::{BlockSlot, TaskSlot};
 use crate::wire::Keep;
 use freestone_base::Name;
@@ -28,9 +29,8 @@ impl Manager {
             } else {
                 asked
             };
-            let Some(block) = self.blocks.get(slot).filter(|block| block.stored().is_some()) else {
-                continue;
-            };
+            let is_of_use = |block: &&Block| block.stored().is_some() && !block.is_group();
+            let Some(block) = self.blocks.get(slot).filter(is_of_use) else { continue };
             if copies > 1 {
                 self.hot.insert(slot, Hot { name: block.name, copies });
                 self.replicate(slot);
@@ -46,7 +46,7 @@ impl Manager {
         }
         let lived_ns = (self.now - self.began_ns).max(1) as f64 * workers as f64;
         let likely = (f64::from(self.lost_workers) / lived_ns * OUTLOOK_NS).min(1.0);
-        let nbytes = self.blocks.get(slot).map_or(0, super::blocks::Block::nbytes);
+        let nbytes = self.blocks.get(slot).map_or(0, Block::nbytes);
         let copy_ns = super::placement::FETCH_NS as f64 + nbytes as f64 * 1e9 / self.bandwidth;
         likely * duration_ns as f64 > copy_ns
     }

@@ -61,6 +61,7 @@ impl Manager {
         let late_ns = |mean_ns: u64| mean_ns.saturating_mul(TIMES_MEAN).saturating_add(LEAST_NS);
         record.options.twice
             && record.pinned.is_none()
+            && self.tied_to(record).is_none()
             && !self.firsts.contains_key(&task)
             && matches!(record.stage, Stage::Assigned { .. })
             && mean_ns.is_some_and(|mean_ns| self.now - record.sent_ns > late_ns(mean_ns))

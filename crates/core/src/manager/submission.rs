@@ -232,6 +232,15 @@ impl Manager {
         missing
     }
 
+    /// An unfinished task needs one block more.
+    pub(super) fn add_input(&mut self, task: TaskSlot, slot: BlockSlot) {
+        let id = self.tasks.id(task);
+        self.tasks[task].inputs.push(slot);
+        let block = &mut self.blocks[slot];
+        block.unfinished += 1;
+        block.consumers.push(id);
+    }
+
     /// A block that is used all the time forgets tasks that have ended, now and then.
     fn forget_consumers(&mut self, slot: BlockSlot) {
         let block = &mut self.blocks[slot];

@@ -48,6 +48,7 @@ fn options(seed: u64, log: usize) -> Options {
         checked: true,
         log,
         faults: faults(&mut random),
+        ..Options::default()
     }
 }
 

@@ -1,5 +1,6 @@
 //! A manager, simulated workers and a network, driven by one seeded scheduler.
 
+use super::desk::{Charges, Desk};
 use super::faults::{Faults, Injected};
 use super::queue::{Happening, Queue};
 use super::random::Random;
@@ -29,6 +30,8 @@ pub struct Options {
     pub checked: bool,
     /// How many of the last events to remember as text.
     pub log: usize,
+    /// How long the manager is busy with each call.
+    pub charges: Charges,
     /// What goes wrong.
     pub faults: Faults,
 }
@@ -44,6 +47,7 @@ impl Default for Options {
             pulse_ns: None,
             checked: false,
             log: 0,
+            charges: Charges::default(),
             faults: Faults::default(),
         }
     }
@@ -96,6 +100,7 @@ pub struct Cluster {
     pub(super) queue: Queue,
     pub(super) links: Vec<Link>,
     pub(super) values: BTreeMap<Name, u64>,
+    pub(super) desk: Desk,
     actions: Vec<Action>,
 }
 
@@ -118,6 +123,7 @@ impl Cluster {
             queue,
             links: Vec::new(),
             values: BTreeMap::new(),
+            desk: Desk::default(),
             actions: Vec::new(),
             options,
         }
@@ -217,7 +223,9 @@ impl Cluster {
         match action {
             Action::Send(worker, message) => {
                 self.check_send(worker, &message);
-                self.send(worker, message);
+                if let Some(message) = self.queue_calls(worker, message) {
+                    self.send_after(0, worker, message);
+                }
                 self.inject();
             }
             Action::Disconnect(worker, _) => self.on_disconnect(worker),
@@ -248,8 +256,8 @@ impl Cluster {
         if low == high { low } else { self.random.between(low, high) }
     }
 
-    fn send(&mut self, worker: WorkerId, message: ToWorker) {
-        let latency = self.latency();
+    pub(super) fn send_after(&mut self, time_ns: u64, worker: WorkerId, message: ToWorker) {
+        let latency = time_ns + self.latency();
         let Some(link) = self.links.get_mut(worker.0 as usize) else { return };
         link.to_ns = link.to_ns.max(self.now + latency);
         self.queue.plan(link.to_ns, Happening::ToWorker(worker, Box::new(message)));

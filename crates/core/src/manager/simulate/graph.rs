@@ -82,27 +82,38 @@ impl Graph {
     /// `roots` / 50 histograms is summed by a tree over the variations of 50 chunks.
     /// Durations: 1 to 10 s for maps, 1 to 2 s for sums.
     pub fn analysis(roots: usize, seed: u64) -> Self {
+        const SECOND: u64 = 1_000_000_000;
+        Self::analysis_lasting(roots, (SECOND, 10 * SECOND), (SECOND, 2 * SECOND), seed)
+    }
+
+    /// The same with tasks that all last from half of `mean_s` to one and a half of it.
+    pub fn analysis_of(roots: usize, mean_s: f64, seed: u64) -> Self {
+        let lasting = ((mean_s * 0.5e9) as u64, (mean_s * 1.5e9) as u64);
+        Self::analysis_lasting(roots, lasting, lasting, seed)
+    }
+
+    fn analysis_lasting(roots: usize, map_ns: (u64, u64), sum_ns: (u64, u64), seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut graph = Self::default();
-        let sizes = |random: &mut Random, longest: u64| {
-            (random.between(1_000_000_000, longest), random.between(100_000, 2_000_000))
+        let sizes = |random: &mut Random, (shortest, longest): (u64, u64)| {
+            (random.between(shortest, longest), random.between(100_000, 2_000_000))
         };
         for set in 0..roots.div_ceil(CHUNKS) {
             let chunks = CHUNKS.min(roots - set * CHUNKS);
             let mut leaves = Vec::with_capacity(chunks * VARIATIONS);
             for _ in 0..chunks {
-                let (duration_ns, nbytes) = sizes(&mut random, 10_000_000_000);
+                let (duration_ns, nbytes) = sizes(&mut random, map_ns);
                 let root = graph.add(duration_ns, nbytes, &[]);
                 for _ in 0..VARIATIONS {
-                    let (duration_ns, nbytes) = sizes(&mut random, 10_000_000_000);
+                    let (duration_ns, nbytes) = sizes(&mut random, map_ns);
                     let varied = graph.add(duration_ns, nbytes, &[root]);
-                    let (duration_ns, nbytes) = sizes(&mut random, 10_000_000_000);
+                    let (duration_ns, nbytes) = sizes(&mut random, map_ns);
                     leaves.push(graph.add(duration_ns, nbytes, &[varied]));
                 }
             }
             while leaves.len() > 1 {
                 let sums = leaves.chunks(ARITY).map(|inputs| {
-                    let (duration_ns, nbytes) = sizes(&mut random, 2_000_000_000);
+                    let (duration_ns, nbytes) = sizes(&mut random, sum_ns);
                     graph.add(duration_ns, nbytes, inputs)
                 });
                 leaves = sums.collect();

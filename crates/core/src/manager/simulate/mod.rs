@@ -3,9 +3,11 @@
 
 mod calls;
 mod cluster;
+mod desk;
 mod faults;
 mod graph;
 mod meter;
+mod paper;
 mod queue;
 pub mod random;
 mod recording;
@@ -16,6 +18,7 @@ mod worker;
 
 pub use calls::{HeldCall, Stage};
 pub use cluster::{Cluster, Options};
+pub use desk::Charges;
 pub use faults::{Blows, Faults, Injected};
 pub use graph::{Graph, Lister};
 pub use random::Random;

@@ -36,6 +36,8 @@ pub enum Happening {
         /// The value, or that the source did not have it, or that it failed for another reason.
         result: Result<u64, bool>,
     },
+    /// The manager is done with a call or a result.
+    Served,
     /// Workers say how they are, and time passes for the manager.
     Pulse,
     /// A worker is lost.

@@ -1,6 +1,7 @@
 //! A graph on simulated workers: how long it takes there, and what the manager costs.
 
 use super::cluster::{Cluster, Options};
+use super::desk::Charges;
 use super::graph::{Graph, Lister};
 use super::random::{Random, mix};
 use super::recording::Recording;
@@ -32,6 +33,8 @@ pub struct SimulationConfig {
     /// Whether the client, which knows the whole graph, gives tasks with more levels after them a
     /// higher priority.
     pub by_levels: bool,
+    /// How long the manager is busy with each call.
+    pub charges: Charges,
     /// The same seed gives the same run.
     pub seed: u64,
 }
@@ -49,6 +52,7 @@ impl SimulationConfig {
             lost: 0.0,
             replaced_after_ns: Some(30_000_000_000),
             by_levels: false,
+            charges: Charges::default(),
             seed: 1,
         }
     }
@@ -75,6 +79,8 @@ pub struct SimulationReport {
     pub work_ns: u64,
     /// The longest chain.
     pub critical_path_ns: u64,
+    /// How long the manager was busy by its charges.
+    pub charged_ns: u64,
     /// Core time for which workers were missing.
     pub missing_core_ns: u64,
     /// Processor time inside the manager, when it is given the events of the run once more.
@@ -123,6 +129,7 @@ pub fn simulate(config: &SimulationConfig) -> SimulationReport {
         clairvoyant_ns: config.graph.listed_ns(cores, Lister::Clairvoyant),
         work_ns: config.graph.work_ns() as u64,
         critical_path_ns: config.graph.critical_path_ns(),
+        charged_ns: run.cluster.desk.busy_ns,
         missing_core_ns,
         cpu_ns: cpu.as_nanos() as u64,
         events,
@@ -188,6 +195,7 @@ impl<'a> Run<'a> {
             latency_ns: (config.latency_ns, config.latency_ns),
             bandwidth: config.bandwidth,
             inline_nbytes: config.inline_nbytes,
+            charges: config.charges,
             ..Options::default()
         };
         let mut cluster = Cluster::new(options);

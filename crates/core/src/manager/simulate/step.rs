@@ -18,7 +18,7 @@ impl Cluster {
             Happening::ToWorker(worker, message) => self.worker_hears(worker, *message),
             Happening::FromWorker(worker, message) => {
                 if !self.links[worker.0 as usize].closed {
-                    self.tell(Event::Worker(worker, *message));
+                    self.queue_results(worker, *message);
                 }
             }
             Happening::Left(worker) => self.on_left(worker),
@@ -30,6 +30,7 @@ impl Cluster {
             Happening::TransferEnds { target, source, transfer, name, result } => {
                 self.on_transfer(target, source, transfer, name, result);
             }
+            Happening::Served => self.on_served(),
             Happening::Pulse => self.on_pulse(),
             Happening::Lose(worker) => self.end_worker(worker, false),
             Happening::Replace(worker) => self.replace(worker),
