@@ -321,7 +321,9 @@ impl Inner {
 
     /// Some of those without work look at the queue again.
     fn notify(&self, count: i32) {
-        if !self.idle.ring(count) {
+        let rung = self.idle.ring(count);
+        // Who sleeps in the transport is one more, and may be the only one that is left.
+        if !rung || count > 1 {
             self.transport.wake();
         }
     }
