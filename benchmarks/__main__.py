@@ -15,6 +15,7 @@ NAMES = (
     "stacks",
     "reduction",
     "tracing",
+    "events",
     "bfs",
     "insitu",
     "manager",

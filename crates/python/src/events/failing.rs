@@ -17,7 +17,9 @@ fn slug(error: &EventsError) -> &'static str {
         EventsError::RankLost { .. } => "rank-lost",
         EventsError::Stuck { .. } => "run-stuck",
         EventsError::Over | EventsError::Interrupted => "run-over",
-        EventsError::NoSuchRank { .. } | EventsError::LongId { .. } => "bad-event",
+        EventsError::NoSuchRank { .. }
+        | EventsError::LongId { .. }
+        | EventsError::NoDescriptor { .. } => "bad-event",
         EventsError::InTask { .. } => "in-task",
         EventsError::Timeout { .. } | EventsError::NoRoom { .. } => "event-timeout",
         EventsError::NotHeld(_) => "lock-not-held",

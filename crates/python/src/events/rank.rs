@@ -5,7 +5,7 @@ use super::failing;
 use super::host::PythonHost;
 use super::words::{self, Encoded, Held};
 use freestone_events::matching::Mode;
-use freestone_events::rank::Done;
+use freestone_events::rank::{Condition, Done};
 use freestone_events::transport::{Layout, Node, Region, Transport};
 use freestone_events::{
     Config, EventId, EventsError, Lasting, Payload, Progress, Rank, Submit, Target,
@@ -95,6 +95,10 @@ impl EventRank {
         on: Vec<(Bound<'_, PyAny>, String)>,
     ) -> PyResult<Vec<freestone_events::Dependency>> {
         words::dependencies(on, self.rank.rank(), self.rank.ranks())
+    }
+
+    fn when(&self, py: Python<'_>, condition: Condition, id: &str) -> PyResult<()> {
+        py.detach(|| self.rank.when(condition, &id.into())).map_err(|error| self.raise(py, &error))
     }
 
     fn fire_parts(
@@ -301,6 +305,18 @@ impl EventRank {
         Ok(())
     }
 
+    fn when_readable(&self, py: Python<'_>, descriptor: i32, id: &str) -> PyResult<()> {
+        self.when(py, Condition::Readable(descriptor), id)
+    }
+
+    fn when_memory_below(&self, py: Python<'_>, nbytes: u64, id: &str) -> PyResult<()> {
+        self.when(py, Condition::MemoryBelow(nbytes), id)
+    }
+
+    fn when_load_above(&self, py: Python<'_>, load: f64, id: &str) -> PyResult<()> {
+        self.when(py, Condition::LoadAbove(load), id)
+    }
+
     fn stop(&self, id: &str) -> usize {
         self.rank.stop(&id.into())
     }
@@ -331,10 +347,11 @@ impl EventRank {
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         loop {
             let ended = py.detach(|| self.rank.wait_end(Some(SIGNALS)));
+            // Also if another rank was quicker to end the run for it: each says what it waits for.
+            py.check_signals()?;
             if ended.map_err(|error| self.raise(py, &error))? {
                 break;
             }
-            py.check_signals()?;
         }
         let summary = py.detach(|| self.rank.finish());
         let summary = summary.map_err(|error| self.raise(py, &error))?;
