@@ -94,12 +94,12 @@ impl Inner {
 
 /// Waits until one of the conditions may hold, or somebody writes to `woken`; those that do.
 fn wait(woken: &UnixStream, watches: &[(Condition, EventId)]) -> Vec<(Condition, EventId)> {
-    let watched = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    let mut polled = vec![watched(woken.as_raw_fd())];
+    let poll_of = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut polled = vec![poll_of(woken.as_raw_fd())];
     polled.extend(watches.iter().map(|(condition, _)| match condition {
-        Condition::Readable(fd) => watched(*fd),
+        Condition::Readable(fd) => poll_of(*fd),
         // Not looked at by the call.
-        _ => watched(-1),
+        _ => poll_of(-1),
     }));
     let looks = watches.iter().any(|(condition, _)| !matches!(condition, Condition::Readable(_)));
     let timeout = if looks { LOOK.as_millis() as libc::c_int } else { -1 };
