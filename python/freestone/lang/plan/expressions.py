@@ -129,8 +129,6 @@ class Expressions(Emitter):
         self.place = node.place
         if node.value_type is None and node.data_type is None:
             return operand
-        if operand.const is not None and isinstance(operand.const, str):
-            return elementwise.cast(self, operand, node.data_type, node.value_type)
         return elementwise.cast(self, operand, node.data_type, node.value_type)
 
     def _call(self, node: tree.Call) -> list[Value]:
