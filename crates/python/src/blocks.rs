@@ -2,15 +2,16 @@
 
 use crate::arrays;
 use crate::codec::{buffer_bytes, load_with_buffers};
+use crate::view::fill_read_only;
 use freestone_base::{Name, NameHasher, WorkerId};
 use freestone_core::store::{Folder, Mapping, StoreError, format};
 use freestone_core::wire::{BlockDesc, Form, TaskFailure};
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyBufferError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyType};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,24 +84,10 @@ impl MappedBuffer {
         view: *mut pyo3::ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        if flags & pyo3::ffi::PyBUF_WRITABLE != 0 {
-            return Err(PyBufferError::new_err("blocks are immutable: copy to change"));
-        }
         let this = slf.get();
         let bytes = &this.mapping[this.range.clone()];
-        // SAFETY: `view` is valid by the protocol; the bytes live as long as `slf`, which the
-        // view holds.
-        let filled = unsafe {
-            pyo3::ffi::PyBuffer_FillInfo(
-                view,
-                slf.as_ptr(),
-                bytes.as_ptr() as *mut c_void,
-                bytes.len().cast_signed(),
-                1,
-                flags,
-            )
-        };
-        if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+        // SAFETY: `view` is valid by the protocol; the mapping lives as long as `slf`.
+        unsafe { fill_read_only(&slf, bytes, view, flags, "blocks are immutable: copy to change") }
     }
 
     fn __len__(&self) -> usize {

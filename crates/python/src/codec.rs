@@ -63,7 +63,8 @@ thread_local! {
     static INPUTS: RefCell<Vec<Vec<Py<PyAny>>>> = const { RefCell::new(Vec::new()) };
 }
 
-fn cached<'py>(
+/// Something of a module, looked up once.
+pub fn cached<'py>(
     py: Python<'py>,
     cell: &'static PyOnceLock<Py<PyAny>>,
     module: &str,

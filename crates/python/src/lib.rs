@@ -19,6 +19,7 @@ mod manager;
 mod memory;
 mod options;
 mod vector;
+mod view;
 mod watch;
 mod worker;
 

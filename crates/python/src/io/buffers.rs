@@ -1,9 +1,10 @@
 //! Arrays of numbers that Python owns, as slices; and bytes of ours that Python uses.
 
+use crate::view::fill_read_only;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyBufferError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 /// Bytes made here, as a buffer without a copy.
 #[pyclass(frozen, module = "freestone._native")]
@@ -26,23 +27,12 @@ impl OwnedBuffer {
         view: *mut pyo3::ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        if flags & pyo3::ffi::PyBUF_WRITABLE != 0 {
-            return Err(PyBufferError::new_err("these bytes are read-only: copy to change"));
-        }
         let bytes = &slf.get().bytes;
-        // SAFETY: `view` is valid by the protocol; the bytes live as long as `slf`, which the
-        // view holds, and nothing changes them.
-        let filled = unsafe {
-            pyo3::ffi::PyBuffer_FillInfo(
-                view,
-                slf.as_ptr(),
-                bytes.as_ptr() as *mut c_void,
-                bytes.len().cast_signed(),
-                1,
-                flags,
-            )
-        };
-        if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+        // SAFETY: `view` is valid by the protocol; the bytes live as long as `slf`, and nothing
+        // changes them.
+        unsafe {
+            fill_read_only(&slf, bytes, view, flags, "these bytes are read-only: copy to change")
+        }
     }
 
     fn __len__(&self) -> usize {
@@ -97,47 +87,19 @@ plain!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
 /// Calls a generic function with the type that a code such as `f8` names.
 macro_rules! with_type {
     ($code:expr, $type:ident => $body:expr) => {
+        with_type!(
+            @each $code, $type => $body,
+            "f8" f64, "f4" f32,
+            "i8" i64, "i4" i32, "i2" i16, "i1" i8,
+            "u8" u64, "u4" u32, "u2" u16, "u1" u8
+        )
+    };
+    (@each $code:expr, $type:ident => $body:expr, $($name:literal $named:ty),*) => {
         match $code {
-            "f8" => {
-                type $type = f64;
+            $($name => {
+                type $type = $named;
                 $body
-            }
-            "f4" => {
-                type $type = f32;
-                $body
-            }
-            "i8" => {
-                type $type = i64;
-                $body
-            }
-            "i4" => {
-                type $type = i32;
-                $body
-            }
-            "i2" => {
-                type $type = i16;
-                $body
-            }
-            "i1" => {
-                type $type = i8;
-                $body
-            }
-            "u8" => {
-                type $type = u64;
-                $body
-            }
-            "u4" => {
-                type $type = u32;
-                $body
-            }
-            "u2" => {
-                type $type = u16;
-                $body
-            }
-            "u1" => {
-                type $type = u8;
-                $body
-            }
+            })*
             other => Err(pyo3::exceptions::PyValueError::new_err(format!(
                 "no numbers are of the type {other:?}"
             ))),

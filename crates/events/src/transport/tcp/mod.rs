@@ -9,7 +9,7 @@ mod peer;
 pub use meeting::Meeting;
 
 use super::late::{Flush, Late};
-use super::{Block, Incoming, Outgoing, Transport, TransportError, frame};
+use super::{Incoming, Outgoing, Transport, TransportError, frame};
 use crate::event::Rank;
 use crate::sync::lock;
 use freestone_tls::Access;
@@ -185,10 +185,6 @@ impl Transport for Tcp {
 
     fn longest(&self) -> usize {
         LONGEST
-    }
-
-    fn place(&self, _parts: &[&[u8]]) -> Result<Option<Arc<Block>>, TransportError> {
-        Ok(None)
     }
 
     fn poll(&self, take: &mut dyn FnMut(Rank, Incoming)) -> Result<usize, TransportError> {
