@@ -167,7 +167,7 @@ impl Inner {
             *lock(&spare.gift) = Some(job);
             spare.given.notify_one();
         } else if let Err(error) = Self::spawn(self, |inner| inner.work(Some(job))) {
-            self.end(&mut self.state(), super::Ending::Broken(error.to_string()));
+            self.break_off(&mut self.state(), error.to_string());
         }
         true
     }
