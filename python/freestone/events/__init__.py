@@ -1,7 +1,7 @@
 """SPMD programs as tasks driven by events.
 
 A program runs as several *ranks*. Each submits tasks that depend on events, and fires events at
-ranks; a task runs once all its events are there. ::
+ranks; a task runs once all its events are there.
 
     from freestone import events as ev
 
