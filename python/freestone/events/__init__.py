@@ -25,8 +25,8 @@ from __future__ import annotations
 
 from freestone._native import Event
 from freestone.events.rank import ALL, ANY, RANK_LOST, SELF, Rank, current
-from freestone.events.run import run
-from freestone.events.task import Task, task
+from freestone.events.running import run
+from freestone.events.tasks import Task, task
 
 __all__ = [
     "ALL",
