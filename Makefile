@@ -72,12 +72,6 @@ target/hdfs/lib: tests/hdfs/server/pom.xml
 	mvn --quiet --batch-mode --file $< package
 	touch $@
 
-## make miri    rings, bells and arenas under Miri, which finds races; needs nightly Rust
-.PHONY: miri
-miri:
-	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --locked -p freestone-events --lib -- \
-		transport::ring transport::sleep transport::arena matching locks termination
-
 ## make check   format, lints, types, stubs and import directions
 .PHONY: check check-python check-types check-rust check-architecture
 check: check-python check-types check-rust check-architecture

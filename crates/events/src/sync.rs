@@ -1,5 +1,8 @@
 //! Locking when a thread that panicked may have held the lock, and keeping words apart.
 
+// Sources that tests check under all interleavings take these from here: there they are loom's.
+pub use std::sync::atomic;
+
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

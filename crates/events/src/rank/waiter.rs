@@ -1,10 +1,10 @@
 //! A thread that waits, for events or for a lock.
 
 use super::task::Events;
+use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::lock;
 use crate::transport::futex;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Keeps its worker's place, and helps with progress.

@@ -9,7 +9,11 @@ pub mod mpi;
 mod node;
 mod region;
 mod ring;
+#[cfg(test)]
+mod ring_tests;
 mod sleep;
+#[cfg(test)]
+mod sleep_tests;
 pub mod tcp;
 
 pub use arena::Block;

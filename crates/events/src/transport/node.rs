@@ -265,8 +265,7 @@ impl Transport for Node {
 }
 
 fn word(region: &Region, at: usize) -> &AtomicU32 {
-    // SAFETY: in the region, aligned, and only ever used as an atomic.
-    unsafe { AtomicU32::from_ptr(region.at(at, 4).cast()) }
+    region.word(at)
 }
 
 #[allow(clippy::cast_ptr_alignment)] // cells are aligned to 256 bytes

@@ -5,6 +5,7 @@ use super::TransportError;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Memory of a fixed size, full of zeros at first; pages are taken when they are touched.
 #[derive(Debug)]
@@ -25,9 +26,8 @@ impl Region {
     ///
     /// If the system has no such room.
     pub fn anonymous(len: usize) -> Result<Arc<Self>, TransportError> {
-        // Shared with copies of this process, which Miri does not have.
+        // Shared with copies of this process.
         let shared = libc::MAP_SHARED | libc::MAP_NORESERVE;
-        let shared = if cfg!(miri) { libc::MAP_PRIVATE } else { shared };
         Self::map(len, shared | libc::MAP_ANONYMOUS, -1)
     }
 
@@ -90,6 +90,26 @@ impl Region {
         assert!(fits, "{len} bytes at {offset} are not in a region of {}", self.len);
         // SAFETY: within the mapping, by the line above.
         unsafe { self.start.add(offset) }
+    }
+
+    /// The 64-bit word at `offset`, which has to be aligned and never used but as an atomic.
+    ///
+    /// # Panics
+    ///
+    /// If it is not in the region.
+    pub fn counter(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: in the region, and as the caller says.
+        unsafe { AtomicU64::from_ptr(self.at(offset, 8).cast()) }
+    }
+
+    /// The 32-bit word at `offset`, as [`Region::counter`].
+    ///
+    /// # Panics
+    ///
+    /// If it is not in the region.
+    pub fn word(&self, offset: usize) -> &AtomicU32 {
+        // SAFETY: as above.
+        unsafe { AtomicU32::from_ptr(self.at(offset, 4).cast()) }
     }
 
     /// Its size in bytes.

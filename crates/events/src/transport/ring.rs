@@ -5,8 +5,8 @@
 //! what is left there is skipped.
 
 use super::region::Region;
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 const WORD: usize = 8;
 const TAIL: usize = 0;
@@ -38,13 +38,11 @@ impl Place {
     }
 
     fn counter(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: in the region, aligned, and only ever used as an atomic.
-        unsafe { AtomicU64::from_ptr(self.region.at(self.offset + at, 8).cast()) }
+        self.region.counter(self.offset + at)
     }
 
     fn waiting(&self) -> &AtomicU32 {
-        // SAFETY: as above.
-        unsafe { AtomicU32::from_ptr(self.region.at(self.offset + WAITING, 4).cast()) }
+        self.region.word(self.offset + WAITING)
     }
 
     fn word(&self, position: u64) -> *mut u64 {
@@ -200,78 +198,4 @@ impl Reader {
 
 fn load(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Acquire)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ring(capacity: usize) -> (Writer, Reader) {
-        let region = Region::anonymous(footprint(capacity)).unwrap();
-        (Writer::new(Arc::clone(&region), 0, capacity), Reader::new(region, 0, capacity))
-    }
-
-    fn pop(reader: &mut Reader) -> Option<Vec<u8>> {
-        let frame = reader.pop(<[u8]>::to_vec);
-        reader.release();
-        frame
-    }
-
-    #[test]
-    fn frames_come_out_as_they_went_in() {
-        let (mut writer, mut reader) = ring(256);
-        for round in 0..1_000_usize {
-            let frame: Vec<u8> = (0..round % 100).map(|byte| byte as u8).collect();
-            let (left, right) = frame.split_at(frame.len() / 3);
-            assert!(writer.push(&[left, &[], right]));
-            assert!(reader.has_frame());
-            assert_eq!(pop(&mut reader), Some(frame));
-        }
-        assert_eq!(pop(&mut reader), None);
-    }
-
-    #[test]
-    fn a_full_ring_says_so_and_hears_of_room() {
-        let (mut writer, mut reader) = ring(256);
-        let mut pushed = 0;
-        while writer.push(&[&[7; 40]]) {
-            pushed += 1;
-        }
-        assert_eq!(pushed, 5);
-        assert!(writer.wait_for_room(40));
-        reader.pop(|_| ());
-        assert!(reader.release() && !reader.release());
-        assert!(writer.push(&[&[8; 8]]));
-        assert_eq!(std::iter::from_fn(|| pop(&mut reader)).count(), 5);
-    }
-
-    const COUNT: u64 = if cfg!(miri) { 300 } else { 300_000 };
-
-    #[test]
-    fn two_threads_lose_and_swap_nothing() {
-        let (mut writer, mut reader) = ring(1024);
-        let sending = std::thread::spawn(move || {
-            for number in 0..COUNT {
-                let padding = vec![number as u8; (number % 97) as usize];
-                while !writer.push(&[&number.to_le_bytes(), &padding]) {
-                    std::thread::yield_now();
-                }
-            }
-        });
-        let mut expected = 0;
-        while expected < COUNT {
-            let seen = reader.pop(|frame| {
-                assert_eq!(frame[..8], expected.to_le_bytes());
-                assert_eq!(frame.len() as u64, 8 + expected % 97);
-                assert!(frame[8..].iter().all(|&byte| byte == expected as u8));
-            });
-            reader.release();
-            match seen {
-                Some(()) => expected += 1,
-                None => std::thread::yield_now(),
-            }
-        }
-        sending.join().unwrap();
-        assert!(!reader.has_frame());
-    }
 }
