@@ -29,6 +29,7 @@ EXAMPLES: list[FreestoneError] = [
     errors.TaskRaisedError(label="mass", kind="uproot.DeserializationError", text="bad basket"),
     errors.TaskKilledError(label="mass", attempts=3, signal=9, worker="worker-1"),
     errors.TaskTimeoutError(label="mass", timeout_s=0.25, attempts=2, worker="worker-0"),
+    errors.MemoryExceededError(label="mass", limit=2**30, worker="worker-0"),
     errors.TaskCancelledError(label="mass"),
     errors.UnschedulableError(
         label="mass", needs={"cores": 4, "memory": 2**33}, largest={"cores": 2, "memory": 2**34}
@@ -89,11 +90,11 @@ def test_slugs_are_unique_and_never_change() -> None:
         "bad-event block-shape block-type blocking closed cluster cluster-start collection "
         "configuration cycle demo dropped empty-collection engine-missing error event-timeout "
         "events file file-changed file-missing file-unreadable foreign-future function-load "
-        "in-task input-lost input-unknown irreproducible join lock-not-held missing-key "
-        "not-associative not-serializable packages-missing rank-failed rank-lost run-over "
-        "run-stuck samples-missing storage-full task task-cancelled task-killed task-raised "
-        "task-timeout transport unschedulable usage wait-timeout worker-absent worker-lost "
-        "workers-missing"
+        "in-task input-lost input-unknown irreproducible join lock-not-held memory-exceeded "
+        "missing-key not-associative not-serializable packages-missing rank-failed rank-lost "
+        "run-over run-stuck samples-missing storage-full task task-cancelled task-killed "
+        "task-raised task-timeout transport unschedulable usage wait-timeout worker-absent "
+        "worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 

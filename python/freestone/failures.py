@@ -15,6 +15,7 @@ from freestone.errors import (
     FunctionLoadError,
     InputLostError,
     InputUnknownError,
+    MemoryExceededError,
     NotSerializableError,
     StorageFullError,
     TaskCancelledError,
@@ -56,6 +57,8 @@ def error_of(failure: dict[str, Any]) -> BaseException:
                 attempts=max(1, failure["attempts"]),
                 worker=worker,
             )
+        case "memory_exceeded":
+            return MemoryExceededError(label=label, limit=failure["limit"], worker=worker)
         case "cancelled":
             return TaskCancelledError(label=label, worker=worker)
         case "unschedulable":

@@ -12,6 +12,7 @@ mod future;
 mod groups;
 mod link;
 mod manager;
+mod meter;
 mod options;
 mod watch;
 mod worker;

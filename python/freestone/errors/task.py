@@ -119,6 +119,29 @@ class TaskTimeoutError(TaskError, TimeoutError):
         )
 
 
+class MemoryExceededError(TaskError, MemoryError):
+    """A task took more memory than it may, and was ended.
+
+    Attributes
+    ----------
+    limit : int
+        What it may take besides what its executor had, in bytes.
+    """
+
+    slug = "memory-exceeded"
+    limit: int
+
+    def __init__(self, *, label: str, limit: int, worker: str | None = None) -> None:
+        super().__init__(
+            f"task {label!r} took more than the {format_nbytes(limit)} of memory that it may; "
+            "give it more by resources={'memory': ...}, have category=... find out how much it "
+            "takes, or cut its data into smaller parts",
+            label=label,
+            limit=limit,
+            worker=worker,
+        )
+
+
 class TaskCancelledError(TaskError, CancelledError):
     """A task, or one that it needs, was cancelled."""
 
