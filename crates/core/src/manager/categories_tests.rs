@@ -28,30 +28,33 @@ fn memory(runs: &[Assignment]) -> Vec<u64> {
     runs.iter().map(|run| run.options.resources.memory).collect()
 }
 
-/// A worker of four slots and 1 GiB; three calls of a category took up to 100 MiB.
-fn measured(further: u32) -> Play {
+/// A worker of four slots and 1 GiB; three calls of a category took up to 100 MiB. Nobody knew what
+/// they need: each was given all.
+fn measured() -> Play {
     let mut play = play();
     play.join(0, 4);
-    submit(&mut play, 0..3 + further);
-    for nbytes in [50, 100, 80] {
-        // Nobody knows yet what they need: one runs at once, as the worker has no room for more.
-        let run = play.runs(0).remove(0);
-        assert_eq!(run.options.resources.memory, GB);
-        took(&mut play, &run, nbytes * MB);
+    submit(&mut play, 0..3);
+    let mut runs = play.runs(0);
+    for (index, nbytes) in [50, 100, 80].into_iter().enumerate() {
+        assert_eq!(runs[index].options.resources.memory, GB);
+        took(&mut play, &runs[index].clone(), nbytes * MB);
+        runs.extend(play.runs(0));
     }
     play
 }
 
 #[test]
 fn calls_get_what_the_largest_took_and_a_quarter_more() {
-    let play = measured(4);
+    let mut play = measured();
+    submit(&mut play, 3..7);
     // 125 MiB, in steps of 16.
     assert_eq!(memory(&play.runs(0)), [128 * MB; 4]);
 }
 
 #[test]
 fn one_that_takes_more_is_tried_again_with_all_there_is() {
-    let mut play = measured(1);
+    let mut play = measured();
+    submit(&mut play, 3..4);
     let run = play.runs(0).remove(0);
     play.fails(0, &run, TaskFailure::MemoryExceeded { limit: 128 * MB });
     let again = play.runs(0).remove(0);
@@ -64,7 +67,8 @@ fn one_that_takes_more_is_tried_again_with_all_there_is() {
 
 #[test]
 fn one_that_takes_more_than_there_is_fails() {
-    let mut play = measured(1);
+    let mut play = measured();
+    submit(&mut play, 3..4);
     let run = play.runs(0).remove(0);
     play.fails(0, &run, TaskFailure::MemoryExceeded { limit: 128 * MB });
     let again = play.runs(0).remove(0);
@@ -93,8 +97,9 @@ fn what_waits_when_a_larger_worker_leaves_gets_what_is_left() {
     play.join(0, 1);
     play.join_with(1, 1, Resources { cores: 1, memory: 4 * GB, ..Resources::default() });
     submit(&mut play, 0..2);
-    assert_eq!(memory(&play.runs(1)), [4 * GB]);
+    // One runs, and one was sent ahead.
+    assert_eq!(memory(&play.runs(1)), [4 * GB; 2]);
     play.handle(Event::Left(freestone_base::WorkerId(1)));
     assert!(play.settled().is_empty());
-    assert_eq!(memory(&play.runs(0)), [GB]);
+    assert_eq!(memory(&play.runs(0)), [GB; 2]);
 }
