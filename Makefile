@@ -4,6 +4,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
+NEWEST_DASK := .venv-dask
 NATIVE := python/freestone/_native.abi3.so
 NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -o -name Cargo.toml)
@@ -42,6 +43,7 @@ demo: $(NATIVE) $(STAMPS)/demo
 .PHONY: test test-rust test-python
 test: test-rust test-python
 
+test-rust: export FREESTONE_EVENTS_MPI ?= $(wildcard $(CURDIR)/$(VENV)/lib/libmpi_abi.so.1)
 test-rust:
 	cargo test --locked --workspace --exclude freestone-python
 
@@ -50,6 +52,31 @@ test-python: $(NATIVE) $(STAMPS)/test
 	$(BIN)/python -m pytest $(PYTEST) || { test -n "$(CI)" && \
 		echo "== what failed, once more" && \
 		$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(PYTEST); }
+
+## make test-dask  the tests of graphs once more, with a newer Dask than other packages allow
+.PHONY: test-dask
+test-dask: $(NATIVE) $(NEWEST_DASK)/installed
+	PYTHONPATH=python $(NEWEST_DASK)/bin/python -m pytest tests/graph $(PYTEST)
+
+$(NEWEST_DASK)/installed: requirements/dask-newest.txt
+	$(PYTHON) -m venv $(NEWEST_DASK)
+	$(NEWEST_DASK)/bin/python -m pip install --quiet --require-hashes -r $<
+	touch $@
+
+## make test-hdfs  the tests against a real HDFS on loopback; needs Java and Maven
+.PHONY: test-hdfs
+test-hdfs: $(NATIVE) $(STAMPS)/test target/hdfs/lib
+	TEST_HDFS=1 $(BIN)/python -m pytest tests/hdfs $(PYTEST)
+
+target/hdfs/lib: tests/hdfs/server/pom.xml
+	mvn --quiet --batch-mode --file $< package
+	touch $@
+
+## make miri    rings, bells and arenas under Miri, which finds races; needs nightly Rust
+.PHONY: miri
+miri:
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --locked -p freestone-events --lib -- \
+		transport::ring transport::sleep transport::arena matching locks termination
 
 ## make check   format, lints, types, stubs and import directions
 .PHONY: check check-python check-types check-rust check-architecture
@@ -104,6 +131,7 @@ lock: $(STAMPS)/lock
 	$(CONSTRAINED) --group build -o requirements/build.txt
 	$(CONSTRAINED) --extra demo -o requirements/demo.txt
 	$(CONSTRAINED) --extra dask -o requirements/dask.txt
+	$(COMPILE) --group newest-dask -o requirements/dask-newest.txt
 	$(CONSTRAINED) --extra hep -o requirements/hep.txt
 	$(CONSTRAINED) --extra test -o requirements/test.txt
 	$(CONSTRAINED) --group check -o requirements/check.txt

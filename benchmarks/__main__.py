@@ -4,7 +4,29 @@ import argparse
 import subprocess
 import sys
 
-NAMES = ("calls", "blocks", "imports", "manager", "split", "tracing")
+NAMES = (
+    "calls",
+    "blocks",
+    "imports",
+    "io",
+    "split",
+    "planning",
+    "graphs",
+    "stacks",
+    "reduction",
+    "tracing",
+    "events",
+    "bfs",
+    "insitu",
+    "manager",
+    "simulate",
+    "scale",
+    "fusion",
+    "graphs_la",
+    "startup",
+    "redistribution",
+    "overlap",
+)
 
 
 def main() -> int:

@@ -30,11 +30,8 @@ class Options:
     quick: bool
     json: Path
     only: tuple[str, ...] = ()
-
-    @property
-    def rounds(self) -> int:
-        """How often each figure is taken."""
-        return 1 if self.quick else ROUNDS
+    rounds: int = ROUNDS
+    more: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,6 +85,18 @@ class Report:
         for key, value in details.items():
             figure.setdefault(key, []).append(value)
 
+    def go_on(self, options: Options) -> None:
+        """With `--more`, begin with the samples of the report that is there.
+
+        So a benchmark of many minutes can be taken round by round.
+        """
+        if not options.more or not options.json.is_file():
+            return
+        found = json.loads(options.json.read_text())
+        if found["settings"] != json.loads(json.dumps(self.settings)):
+            raise SystemExit(f"{options.json} has other settings: {found['settings']}")
+        self.figures = found["figures"]
+
     def median(self, subject: str, case: str) -> float | None:
         """Return the median of a case, None if it was not measured."""
         figure = self.figures.get(subject, {}).get(case)
@@ -104,16 +113,29 @@ class Report:
 
 def parse(name: str, question: str, subjects: Sequence[str] = ()) -> Options:
     """Read a benchmark's command line: `--quick`, `--json FILE` and, with peers, `--only`."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=question)
-    parser.add_argument("--quick", action="store_true", help="one round, within a minute")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="the report; the plot beside it")
+    return options(name, parser(name, question, subjects).parse_args())
+
+
+def parser(name: str, question: str, subjects: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return what reads the options that all benchmarks have."""
+    found = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=question)
+    found.add_argument("--quick", action="store_true", help="one round, within a minute")
+    found.add_argument("--json", type=Path, metavar="FILE", help="the report; the plot beside it")
+    found.add_argument("--rounds", type=int, metavar="N", help=f"instead of {ROUNDS}")
+    found.add_argument("--more", action="store_true", help="add to the report that is there")
     if subjects:
         words = ", ".join(subjects)
-        parser.add_argument("--only", nargs="+", default=[], choices=subjects, help=f"of {words}")
-    given = parser.parse_args()
+        found.add_argument("--only", nargs="+", default=[], choices=subjects, help=f"of {words}")
+    return found
+
+
+def options(name: str, given: argparse.Namespace) -> Options:
+    """Return what was asked for of what all benchmarks have."""
     folder = RESULTS / "quick" if given.quick else RESULTS
     path = given.json or folder / f"{name}.json"
-    return Options(name, given.quick, path, tuple(getattr(given, "only", ())))
+    rounds = given.rounds or (1 if given.quick else ROUNDS)
+    only = tuple(getattr(given, "only", ()))
+    return Options(name, given.quick, path, only, rounds, given.more)
 
 
 def interleave(rounds: int, subjects: Iterable[str], measure: Callable[[str], None]) -> None:
@@ -167,8 +189,8 @@ def versions() -> dict[str, str | None]:
     return {"python": platform.python_version(), **found}
 
 
-def write(report: Report, options: Options, before: Mapping[str, Any]) -> None:
-    """Write the report to its file and print its claims; `before` is from `machine()`."""
+def save(report: Report, options: Options, before: Mapping[str, Any]) -> None:
+    """Write the report to its file; `before` is from `machine()`."""
     content = {
         "benchmark": options.name,
         "quick": options.quick,
@@ -180,6 +202,11 @@ def write(report: Report, options: Options, before: Mapping[str, Any]) -> None:
     }
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def write(report: Report, options: Options, before: Mapping[str, Any]) -> None:
+    """Write the report to its file and print its claims; `before` is from `machine()`."""
+    save(report, options, before)
     show(report)
     print(f"written: {options.json}")
 

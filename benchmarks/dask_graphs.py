@@ -19,7 +19,7 @@ from benchmarks.common import ROOT
 
 WORKERS = 2
 SCHEDULERS = ("freestone", "dask.distributed", "threads", "processes")
-DATA = Path(os.environ.get("FREESTONE_TEST_DATA", ROOT.parent / "shared" / "data"))
+DATA = Path(os.environ.get("FREESTONE__TEST_DATA", ROOT.parent / "shared" / "data"))
 
 
 @contextlib.contextmanager

@@ -76,9 +76,12 @@ def main() -> None:
 
     asked = options.only or SCHEDULERS
     report.absent = {name: "not asked for" for name in SCHEDULERS if name not in asked}
+    report.go_on(options)
     common.interleave(options.rounds, asked, measure)
     if not report.series("dv3"):
-        report.notes.append("dv3: pfnano.root is not there; name its folder in FREESTONE_TEST_DATA")
+        report.notes.append(
+            "dv3: pfnano.root is not there; name its folder in FREESTONE__TEST_DATA"
+        )
     report.claims = claims(report)
     common.write(report, options, before)
     draw(report, options.json.with_suffix(".png"))

@@ -106,6 +106,7 @@ def main() -> None:
         if subject not in report.absent:
             record(report, subject, turn(subject, options.quick))
 
+    report.go_on(options)
     common.interleave(options.rounds, asked, measure)
     report.notes.append("the picture scales runs of fewer calls to 15,000")
     report.claims = claims(report)

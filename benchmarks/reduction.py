@@ -52,6 +52,7 @@ def main() -> None:
 
     asked = options.only or WAYS
     report.absent = {way: "not asked for" for way in WAYS if way not in asked}
+    report.go_on(options)
     common.interleave(options.rounds, asked, measure)
     report.claims = claims(report)
     common.write(report, options, before)

@@ -99,6 +99,7 @@ def main() -> None:
         for key, value in figures.items():
             report.add(subject, key, value, unit(key))
 
+    report.go_on(options)
     common.interleave(options.rounds, asked, measure)
     report.claims = claims(report)
     common.write(report, options, before)

@@ -9,6 +9,11 @@ partitions costs, and how look-ups slow down as trees grow.
 
 from __future__ import annotations
 
+import argparse
+import math
+import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +31,7 @@ DASK_AT_MOST = {"knn": 48}
 NOTES = [
     "blocks: a call per block; split: a call per partition; materialize: its blocks joined first,"
     " once; rechunk: a call per block after cutting anew in one block per core, which counts",
+    "kernel per block: the kernel alone, called for each of 2,304 blocks; divided by the cores",
     "kernels are the paper's, except where 'best kernel' is said; the same on every system",
     "a run is timed once per turn, after one on other data has loaded what it needs",
     f"kNN on Dask up to {DASK_AT_MOST['knn']} blocks per core, and with a call per block on any:"
@@ -48,34 +54,61 @@ def asks_dask(application: str, per_core: int, quick: bool) -> bool:
     return per_core <= most and (not quick or per_core == PER_CORE[quick][-1])
 
 
-def sweep(report: common.Report, system: str, quick: bool) -> None:
-    """Take a system's turns: each application at each number of blocks."""
-    target = f"benchmarks.splits.{system}:measure"
+@dataclass(frozen=True)
+class Turn:
+    """One measurement: a system and, where there are, an application and its blocks."""
+
+    system: str
+    application: str = ""
+    blocks: int = 0
+
+    def samples(self, report: common.Report) -> int:
+        """Return how often it was taken."""
+        subject, case = {
+            "plain": ("plain plain", self.application),
+            "trees": ("trees", "look-ups at 1"),
+            "resident": (f"{self.application} resident", f"iteration at {self.blocks}"),
+        }.get(self.system, (f"{self.system} split", f"{self.application} {self.blocks}"))
+        return len(report.figures.get(subject, {}).get(case, {}).get("samples", []))
+
+    def take(self, report: common.Report, quick: bool) -> None:
+        """Take it, and add what it found."""
+        if self.system == "trees":
+            return grow(report, quick)
+        if self.system == "resident":
+            return iterate(report, self.application, self.blocks, quick)
+        target = f"benchmarks.splits.{self.system}:measure"
+        asked: dict[str, Any] = {"application": self.application, "quick": quick}
+        if self.system == "plain":
+            return record(report, self.system, self.application, turns.take(target, **asked))
+        found = turns.take(target, **asked, blocks=self.blocks * CORES)
+        return record(report, self.system, f"{self.application} {self.blocks}", found)
+
+
+def all_turns(quick: bool) -> list[Turn]:
+    """Return the turns of a round, peers beside each other."""
+    found = []
     for application in CASES:
-        if system == "plain":
-            found = turns.take(target, application=application, quick=quick)
-            record(report, system, application, found)
-            continue
+        found.append(Turn("plain", application))
         for per_core in PER_CORE[quick]:
-            if system == "dask" and not asks_dask(application, per_core, quick):
-                continue
-            blocks = per_core * CORES
-            found = turns.take(target, application=application, blocks=blocks, quick=quick)
-            record(report, system, f"{application} {per_core}", found)
+            found.append(Turn("freestone", application, per_core))
+            if asks_dask(application, per_core, quick):
+                found.append(Turn("dask", application, per_core))
+    for blocks in RESIDENT[quick]:
+        found += [Turn("resident", system, blocks) for system in ("freestone", "dask")]
+    return [*found, Turn("trees")]
 
 
-def iterate(report: common.Report, quick: bool) -> None:
-    """Take the turns of an iteration over resident partitions."""
-    for system in ("freestone", "dask"):
-        for blocks in RESIDENT[quick]:
-            target = f"benchmarks.splits.resident:{system}"
-            found = turns.take(target, blocks=blocks, iterations=ITERATIONS[quick])
-            if "absent" in found:
-                report.absent[f"{system} resident {blocks}"] = found["absent"]
-                continue
-            name = f"{system} resident"
-            report.add(name, f"iteration at {blocks}", found["iteration_s"] * 1e3, "ms")
-            report.add(name, f"split of {blocks}", found["split_s"] * 1e3, "ms")
+def iterate(report: common.Report, system: str, blocks: int, quick: bool) -> None:
+    """Take a turn of an iteration over resident partitions."""
+    target = f"benchmarks.splits.resident:{system}"
+    found = turns.take(target, blocks=blocks, iterations=ITERATIONS[quick])
+    name = f"{system} resident"
+    if "absent" in found:
+        report.absent[f"{name} {blocks}"] = found["absent"]
+        return
+    report.add(name, f"iteration at {blocks}", found["iteration_s"] * 1e3, "ms")
+    report.add(name, f"split of {blocks}", found["split_s"] * 1e3, "ms")
 
 
 def grow(report: common.Report, quick: bool) -> None:
@@ -118,27 +151,54 @@ def draw(report: common.Report, quick: bool, path: Path) -> None:
         plots.lines(trees, below, "Look-ups in trees that grow", axes, "linear")
 
 
+def ask() -> tuple[common.Options, argparse.Namespace]:
+    """Read the command line: what all benchmarks have, and what this one has besides."""
+    parser = common.parser("split", QUESTION, SYSTEMS)
+    parser.add_argument("--applications", nargs="+", choices=CASES, help="these alone")
+    parser.add_argument("--per-core", nargs="+", type=int, metavar="BLOCKS", help="these alone")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no turn after these")
+    given = parser.parse_args()
+    return common.options("split", given), given
+
+
+def wanted(turn: Turn, options: common.Options, given: argparse.Namespace) -> bool:
+    """Tell whether a turn was asked for."""
+    if turn.system not in (options.only or SYSTEMS):
+        return False
+    if turn.system in ("resident", "trees"):
+        return not given.applications
+    chosen = turn.application in (given.applications or CASES)
+    return chosen and (turn.system == "plain" or turn.blocks in (given.per_core or [turn.blocks]))
+
+
+def finish(report: common.Report, options: common.Options) -> None:
+    """Judge and draw what there is."""
+    per_core, resident = PER_CORE[options.quick], RESIDENT[options.quick]
+    report.claims = claims(report, per_core, resident, TREE_BLOCKS[options.quick])
+    draw(report, options.quick, options.json.with_suffix(".png"))
+
+
 def main() -> None:
-    """Measure, report and draw."""
-    options = common.parse("split", QUESTION, list(SYSTEMS))
-    before = common.machine()
+    """Take the turns that were taken least, until each has its samples or time is over."""
+    options, given = ask()
+    before, start = common.machine(), time.monotonic()
     settings = {"blocks_per_core": PER_CORE[options.quick], "cores": CORES}
     report = common.Report(QUESTION, settings, notes=list(NOTES))
-    asked = options.only or SYSTEMS
-    report.absent = {name: "not asked for" for name in SYSTEMS if name not in asked}
-
-    def measure(system: str) -> None:
-        if system in ("freestone", "dask", "plain"):
-            sweep(report, system, options.quick)
-        elif system == "resident":
-            iterate(report, options.quick)
-        else:
-            grow(report, options.quick)
-
-    common.interleave(options.rounds, asked, measure)
-    report.claims = claims(report, PER_CORE[options.quick], RESIDENT[options.quick])
+    report.go_on(options)
+    left = [turn for turn in all_turns(options.quick) if wanted(turn, options, given)]
+    while time.monotonic() - start < given.seconds:
+        turn = min(left, key=lambda turn: turn.samples(report), default=None)
+        if turn is None or turn.samples(report) >= options.rounds:
+            break
+        print(f"{turn.system} {turn.application} {turn.blocks or ''}", file=sys.stderr, flush=True)
+        taken = turn.samples(report)
+        turn.take(report, options.quick)
+        if turn.samples(report) == taken:
+            # It is among those that are absent now.
+            left.remove(turn)
+        common.save(report, options, before)
+    finish(report, options)
     common.write(report, options, before)
-    draw(report, options.quick, options.json.with_suffix(".png"))
 
 
 if __name__ == "__main__":

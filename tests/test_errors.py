@@ -45,6 +45,7 @@ EXAMPLES: list[FreestoneError] = [
     errors.FileMissingError("data/z.root"),
     errors.FileUnreadableError("data/z.root"),
     errors.FileChangedError("data/z.root", "its size was 10 bytes and is 12"),
+    errors.FormatError("m.csv", "row 7, column 3: 'a' is not a number; see what wrote it", row=7),
     errors.ClusterStartError("no executor answered within 30 s", log="ImportError: numpy"),
     errors.EngineMissingError(engine="Ray", missing="no module 'ray'", cure="pip install ray"),
     errors.JoinError(manager="tcp://n1:4000", reason="connection refused"),
@@ -57,12 +58,29 @@ EXAMPLES: list[FreestoneError] = [
     errors.InTaskError("drain was called inside of a task; only the program can wait for all"),
     errors.EventTimeoutError("after 1s there was still no 'e' from any rank; is it fired?"),
     errors.LockNotHeldError("lock 'a' is not held by this task; unlock what was locked, once"),
+    errors.ScriptSyntaxError(
+        "expected ';' at the end of a statement, found '}'; s.daph:1:2",
+        problem="expected ';'",
+        line=1,
+    ),
+    errors.ScriptCompileError(
+        "@ needs as many columns as rows; s.daph:1:2", problem="shapes differ", line=1
+    ),
+    errors.ScriptStoppedError(
+        "system stopped: no input; s.daph:1:2", problem="system stopped", line=1
+    ),
     errors.TransportError("rank 1 sent 7 bytes of no meaning; do all ranks run this version?"),
     errors.SamplesMissingError(
         file="uproot-Zmumu.root", package="scikit-hep-testdata==0.3.12", problem="is not installed"
     ),
     errors.PackagesMissingError(["uproot", "scipy"]),
     errors.IrreproducibleError([30, 31]),
+    errors.NoSpawnError("no process can be started: not under mpiexec; start it by mpiexec -n 2"),
+    errors.NoThreadsError("this MPI has thread level 2; ask for MPI_THREAD_MULTIPLE"),
+    errors.RegistrationError("'x' is of 3 rows on rank 0 and of 4 on rank 1; give one", name="x"),
+    errors.CheckpointSkippedError("ranks are at steps 3 to 5; end each loop alike", steps=(3, 5)),
+    errors.ResizeTimeoutError("no answer of rank 1 in 60 s; is it alive?", timeout_s=60.0),
+    errors.SpawnFailedError("2 processes were refused (no such host); the job goes on with 4"),
 ]
 
 
@@ -87,14 +105,16 @@ def test_every_leaf_has_an_example() -> None:
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
-        "bad-event block-shape block-type blocking closed cluster cluster-start collection "
-        "configuration cycle demo dropped empty-collection engine-missing error event-timeout "
-        "events file file-changed file-missing file-unreadable foreign-future function-load "
-        "in-task input-lost input-unknown irreproducible join lock-not-held memory-exceeded "
-        "missing-key not-associative not-serializable packages-missing rank-failed rank-lost "
-        "run-over run-stuck samples-missing storage-full task task-cancelled task-killed "
-        "task-raised task-timeout transport unschedulable usage wait-timeout worker-absent "
-        "worker-lost workers-missing"
+        "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
+        "cluster-start collection configuration cycle demo dropped empty-collection "
+        "engine-missing error event-timeout events file file-changed file-missing "
+        "file-unreadable foreign-future format function-load in-task input-lost input-unknown "
+        "irreproducible join lock-not-held malleable memory-exceeded missing-key no-spawn "
+        "no-threads not-associative not-serializable packages-missing rank-failed rank-lost "
+        "registration resize-timeout run-over run-stuck samples-missing script script-compile "
+        "script-run script-stopped script-syntax spawn-failed storage-full task task-cancelled "
+        "task-killed task-raised task-timeout transport unschedulable usage wait-timeout "
+        "worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from benchmarks import common
@@ -16,7 +17,10 @@ COMPILED_S = {"histogram": 0.096, "kmeans": 0.59}
 
 
 def claims(
-    report: common.Report, per_core: Sequence[int], resident: Sequence[int]
+    report: common.Report,
+    per_core: Sequence[int],
+    resident: Sequence[int],
+    trees: Sequence[int],
 ) -> list[common.Claim]:
     """Compare with what was wanted."""
     found = [claim for name in CASES for claim in _flat(report, name, per_core)]
@@ -26,7 +30,17 @@ def claims(
     for blocks in resident:
         value = report.median("freestone resident", f"iteration at {blocks}")
         found.append(common.at_most(f"an iteration over {blocks} blocks", value, 1, "ms"))
+    exponent = _exponent(report, trees)
+    found.append(common.at_most("look-ups grow as the tree to the power of", exponent, 0.2, ""))
     return found
+
+
+def _exponent(report: common.Report, trees: Sequence[int]) -> float | None:
+    """Return how look-ups grow: 1 as the tree itself, hardly above 0 as its logarithm."""
+    first = report.median("trees", f"look-ups at {trees[0]}")
+    last = report.median("trees", f"look-ups at {trees[-1]}")
+    growth = common.ratio(last, first)
+    return None if growth is None else math.log(growth) / math.log(trees[-1] / trees[0])
 
 
 def _flat(report: common.Report, name: str, per_core: Sequence[int]) -> list[common.Claim]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -9,15 +11,42 @@ import numpy as np
 
 from benchmarks.splits import cases
 from examples.data import draw
-from examples.histogram.kernels import count_numpy
+from examples.histogram.kernels import count_numpy, count_tiles
+from examples.kmeans.kernels import sum_paper, sum_tiles
 
 PIECES = 96
+MANY = 2304
+Alone = tuple[Callable[[Any], Any], int]
+"""A kernel, and how often it goes through the points."""
 
 
 def measure(application: str, quick: bool) -> dict[str, Any]:
     """Measure one application on arrays in this process."""
     rows = cases.rows_of(application, quick)
-    return {"cases": {"plain": cases.seconds_of(MAKERS[application](rows))}}
+    found = {"plain": cases.seconds_of(MAKERS[application](rows))}
+    for name, kernel in KERNELS.get(application, {}).items():
+        found[name] = alone(kernel, draw(0, cases.CASES[application].columns, 0, rows))
+    return {"cases": found}
+
+
+def alone(kernel: Alone, points: Any) -> tuple[float, float]:
+    """Return the seconds of a kernel that is called for each of 2,304 blocks, on all cores.
+
+    Notes
+    -----
+    What a call per block takes at least, whatever makes the calls. The second figure is the number
+    of blocks.
+    """
+    from threadpoolctl import threadpool_limits
+
+    count, passes = kernel
+    blocks = np.array_split(points, MANY)
+    with threadpool_limits(1):
+        start = time.perf_counter()
+        for block in blocks:
+            count(block)
+        seconds = time.perf_counter() - start
+    return seconds * passes / cases.CORES, float(MANY)
 
 
 def histogram(rows: int) -> Any:
@@ -45,7 +74,7 @@ def cascade_svm(rows: int) -> Any:
     from sklearn.svm import SVC
 
     points, labels = cases.BLOBS.points(0, rows), cases.BLOBS.labels(0, rows)
-    return lambda: SVC(gamma=0.01).fit(points, labels).score(points[:1000], labels[:1000])
+    return lambda: SVC(gamma=0.01).fit(points, labels).support_
 
 
 def knn(rows: int) -> Any:
@@ -58,3 +87,14 @@ def knn(rows: int) -> Any:
 
 
 MAKERS = {"histogram": histogram, "kmeans": kmeans, "cascade_svm": cascade_svm, "knn": knn}
+FIRST = np.linspace(0, 1, cases.CLUSTERS * 20).reshape(cases.CLUSTERS, 20)
+KERNELS: dict[str, dict[str, Alone]] = {
+    "histogram": {
+        "kernel per block": (lambda block: count_numpy(block, cases.GRID), 1),
+        "kernel per block, best kernel": (lambda block: count_tiles(block, cases.GRID), 1),
+    },
+    "kmeans": {
+        "kernel per block": (lambda block: sum_paper(block, FIRST), cases.PASSES),
+        "kernel per block, best kernel": (lambda block: sum_tiles(block, FIRST), cases.PASSES),
+    },
+}

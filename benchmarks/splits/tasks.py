@@ -13,7 +13,6 @@ import numpy as np
 import freestone as fs
 from benchmarks.splits import cases
 from examples.cascade_svm.levels import cascade
-from examples.cascade_svm.svm import predict_block
 from examples.cascade_svm.vectors import Vectors, classifier, train
 from examples.data import draw
 from examples.histogram.kernels import KERNELS as HISTOGRAMS
@@ -122,8 +121,8 @@ def make_cascade_svm(client: Any, rows: int, blocks: int, seed: int) -> Any:
             if before is not None and np.array_equal(found.indexes, before):
                 break
             before = found.indexes
-        sample = kind.points(0, 1000)
-        return np.mean(predict_block(sample, classifier(found, settings)) == kind.labels(0, 1000))
+        classifier(found, settings)
+        return found.indexes
 
     return run
 

@@ -38,10 +38,9 @@ def per_block(points: fs.Array, grid: Grid, kernel: str) -> Any:
 
 
 @fs.task
-def count_partition(partition: Any, grid: Grid, kernel: str, materialize: bool) -> Counts:
+def count_partition(partition: Any, grid: Grid, kernel: str) -> Counts:
     """Count the blocks of a partition, where they are: the sequential code."""
-    blocks = [partition.materialize()] if materialize else partition.tiles()
-    return sequential(blocks, grid, kernel)
+    return sequential(partition.tiles(), grid, kernel)
 
 
 def with_split(points: fs.Array, grid: Grid, kernel: str, materialize: bool = False) -> Any:
@@ -50,7 +49,7 @@ def with_split(points: fs.Array, grid: Grid, kernel: str, materialize: bool = Fa
     for partition in fs.split(points):
         if materialize:
             partition.materialize()
-        partials.append(count_partition(partition, grid, kernel, materialize))
+        partials.append(count_partition(partition, grid, kernel))
     return fs.reduce(add, partials, commutes=True)
 
 

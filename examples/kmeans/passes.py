@@ -47,10 +47,9 @@ def per_block(points: fs.Array, kernel: str) -> Pass:
 
 
 @fs.task
-def sum_partition(partition: Any, centres: Matrix, kernel: str, materialize: bool) -> Sums:
+def sum_partition(partition: Any, centres: Matrix, kernel: str) -> Sums:
     """Sum the blocks of a partition, where they are: the sequential code."""
-    blocks = [partition.materialize()] if materialize else partition.tiles()
-    return sum_blocks(blocks, centres, kernel)
+    return sum_blocks(partition.tiles(), centres, kernel)
 
 
 def with_split(points: fs.Array, kernel: str, materialize: bool = False) -> Pass:
@@ -63,7 +62,7 @@ def with_split(points: fs.Array, kernel: str, materialize: bool = False) -> Pass
     def sums(centres: Matrix) -> Any:
         partials = []
         for partition in partitions:
-            partials.append(sum_partition(partition, centres, kernel, materialize))
+            partials.append(sum_partition(partition, centres, kernel))
         return fs.reduce(Sums.add, partials, commutes=True)
 
     return sums

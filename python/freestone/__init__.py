@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from freestone import graph
     from freestone.cluster import Cluster, as_completed, current, wait
-    from freestone.collections import Array, Bag, Frame
+    from freestone.collections import Array, Bag, Frame, read, write
     from freestone.environments import prepare, untar
     from freestone.errors import FreestoneError
     from freestone.files import File, file
@@ -45,11 +45,13 @@ __all__ = [
     "file",
     "graph",
     "prepare",
+    "read",
     "reduce",
     "split",
     "task",
     "untar",
     "wait",
+    "write",
 ]
 
 __version__ = "0.1.0"
@@ -69,17 +71,19 @@ _HOMES = {
     "current": "cluster",
     "file": "files",
     "prepare": "environments",
+    "read": "collections",
     "reduce": "reduction",
     "split": "partitions",
     "task": "tasks",
     "untar": "environments",
     "wait": "cluster",
+    "write": "collections",
 }
 
 
 _MODULES = ("graph",)
 # Surfaces that give a class of the runtime a method.
-_ABOVE = {"cluster": ("graph",)}
+_ABOVE = {"cluster": ("graph", "events.gang")}
 
 
 def __getattr__(name: str) -> Any:

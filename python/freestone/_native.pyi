@@ -6,27 +6,53 @@ from typing import Any, Literal, final
 from typing_extensions import disjoint_base
 
 __all__ = [
+    "CsvIndex",
     "Event",
     "EventBuffer",
+    "EventMeeting",
     "EventMemory",
     "EventRank",
+    "EventWorld",
     "FutureBase",
     "Group",
     "Hold",
     "Manager",
     "MappedBuffer",
     "Options",
+    "OwnedBuffer",
+    "RowBlocks",
     "Stored",
     "Watch",
+    "csv_cells",
+    "csv_format_columns",
+    "csv_format_dense",
+    "csv_infer",
+    "csv_read_columns",
+    "csv_read_dense",
+    "csv_read_triples",
+    "csv_write_columns",
+    "csv_write_dense",
     "current_rank",
     "encoding_owner",
     "encoding_place",
     "fresh_claims",
+    "layout_block_transfers",
+    "layout_crossing",
+    "layout_moved",
+    "layout_reassign",
+    "layout_relabel",
+    "layout_relabel_nodes",
+    "layout_transfers",
     "load_input",
     "make_identity",
+    "meet_ranks",
+    "mtx_read",
     "name_file",
+    "rand_dense",
     "run_executor",
+    "run_pipeline",
     "run_worker",
+    "sample",
     "set_current_rank",
 ]
 
@@ -123,6 +149,9 @@ class Manager:
     def statistics(self) -> dict[str, Any]: ...
     def retire(self, worker: int) -> None: ...
     def take_records(self) -> list[dict[str, Any]]: ...
+    def take_columns(
+        self,
+    ) -> list[tuple[int, dict[str, tuple[bytes, bytes | None, bytes]]]]: ...
     def close(self) -> None: ...
     def forget(self) -> None: ...
 
@@ -286,6 +315,9 @@ class EventRank:
     def unlock(self, name: str) -> None: ...
     def after(self, delay_s: float, id: str) -> None: ...
     def every(self, period_s: float, id: str) -> None: ...
+    def when_readable(self, descriptor: int, id: str) -> None: ...
+    def when_memory_below(self, nbytes: int, id: str) -> None: ...
+    def when_load_above(self, load: float, id: str) -> None: ...
     def stop(self, id: str) -> int: ...
     def is_submitted(self, name: str) -> bool: ...
     def remove(self, name: str) -> int: ...
@@ -294,5 +326,212 @@ class EventRank:
     def fail(self, error: BaseException, label: str) -> None: ...
     def finish(self) -> list[str]: ...
 
+@final
+class EventWorld:
+    """The ranks that ``mpiexec`` started, for one run."""
+
+    def __new__(cls, folders: list[str]) -> EventWorld: ...
+    @staticmethod
+    def is_here() -> bool: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
+    def start(
+        self, *, arena: int, workers: int, thread: bool, spin_us: int, stuck_s: float | None
+    ) -> EventRank: ...
+    def exchange(self, own: bytes) -> list[bytes]: ...
+    def end(self) -> None: ...
+
+@final
+class EventMeeting:
+    """Where the ranks of a run that connect by TCP meet."""
+
+    def __new__(cls, address: str, identity: tuple[str, str]) -> EventMeeting: ...
+    @property
+    def address(self) -> str: ...
+    def hold(self, ranks: int, patience_s: float) -> None: ...
+
+def meet_ranks(
+    address: str,
+    identity: tuple[str, str],
+    rank: int,
+    ranks: int,
+    patience_s: float,
+    *,
+    arena: int,
+    workers: int,
+    thread: bool,
+    spin_us: int,
+    stuck_s: float | None,
+) -> EventRank: ...
 def current_rank() -> Any: ...
 def set_current_rank(rank: Any | None) -> None: ...
+
+_Moves = list[tuple[int, int, int, int]]
+
+@final
+class RowBlocks:
+    """Rows dealt to places in order, one contiguous block each; a block may be empty."""
+
+    def __new__(cls, offsets: Iterable[int]) -> RowBlocks: ...
+    @staticmethod
+    def even(rows: int, places: int) -> RowBlocks: ...
+    @staticmethod
+    def weighted(rows: int, weights: Iterable[float]) -> RowBlocks: ...
+    @staticmethod
+    def by_load(offsets: Iterable[int], places: int) -> RowBlocks: ...
+    @property
+    def places(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def offsets(self) -> list[int]: ...
+    def of(self, place: int) -> tuple[int, int]: ...
+    def __len__(self) -> int: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+
+def layout_transfers(before: RowBlocks, after: RowBlocks) -> _Moves: ...
+def layout_relabel(
+    before: RowBlocks,
+    after: RowBlocks,
+    *,
+    offsets: Iterable[int] | None = None,
+    may_stay: Iterable[bool] | None = None,
+) -> tuple[list[int], _Moves]: ...
+def layout_relabel_nodes(
+    before: RowBlocks, after: RowBlocks, size: int, *, offsets: Iterable[int] | None = None
+) -> tuple[list[int], _Moves]: ...
+def layout_moved(moves: _Moves, *, offsets: Iterable[int] | None = None) -> int: ...
+def layout_crossing(
+    moves: _Moves, size: int, *, offsets: Iterable[int] | None = None
+) -> tuple[int, int]: ...
+def layout_reassign(owners: Iterable[int], places: int) -> list[int]: ...
+def layout_block_transfers(
+    blocks: RowBlocks, before: Iterable[int], after: Iterable[int]
+) -> _Moves: ...
+def run_pipeline(
+    shape: tuple[int, int],
+    inputs: list[tuple[Any, ...]],
+    structure: tuple[int, int] | None,
+    instructions: list[tuple[Any, ...]],
+    outputs: list[tuple[Any, ...]],
+    options: Any,
+) -> list[Any]: ...
+def rand_dense(out: Any, low: Any, high: Any, sparsity: float, seed: int) -> None: ...
+def sample(out: Any, range: float, again: bool, seed: int) -> None: ...
+
+@final
+class OwnedBuffer:
+    """Bytes of the native module, as a read-only buffer."""
+
+    def __len__(self) -> int: ...
+
+@final
+class CsvIndex:
+    """Where the lines of a CSV file begin."""
+
+    @staticmethod
+    def scan(source: Any, delimiter: int, threads: int) -> CsvIndex: ...
+    @staticmethod
+    def decode(bytes: bytes) -> CsvIndex | None: ...
+    def encode(self) -> bytes: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def lines(self) -> int: ...
+    @property
+    def kinds(self) -> int: ...
+    def offset_of(self, source: Any, line: int) -> int: ...
+
+def csv_cells(rows: bytes, delimiter: int) -> list[list[tuple[bytes, bool]]]: ...
+def csv_infer(
+    source: Any,
+    index: CsvIndex,
+    *,
+    columns: int,
+    delimiter: int,
+    start: int,
+    stop: int,
+    threads: int,
+) -> list[int]: ...
+def csv_read_dense(
+    source: Any,
+    index: CsvIndex,
+    out: Any,
+    *,
+    code: str,
+    columns: int,
+    delimiter: int,
+    skip: int,
+    start: int,
+    threads: int,
+) -> None: ...
+def csv_read_columns(
+    source: Any,
+    index: CsvIndex,
+    *,
+    codes: list[str],
+    delimiter: int,
+    start: int,
+    stop: int,
+    threads: int,
+) -> list[tuple[int, list[tuple[OwnedBuffer, OwnedBuffer, OwnedBuffer, int]]]]: ...
+def csv_read_triples(
+    source: Any,
+    index: CsvIndex,
+    *,
+    code: str,
+    cells: int,
+    shape: tuple[int, int],
+    delimiter: int,
+    start: int,
+    stop: int,
+    threads: int,
+) -> list[tuple[OwnedBuffer, OwnedBuffer, OwnedBuffer]]: ...
+def csv_format_dense(
+    data: Any,
+    *,
+    code: str,
+    columns: int,
+    delimiter: int,
+    decimals: int | None = None,
+    width: int | None = None,
+) -> OwnedBuffer: ...
+def csv_write_dense(
+    path: str,
+    offset: int,
+    data: Any,
+    *,
+    code: str,
+    columns: int,
+    delimiter: int,
+    threads: int,
+    decimals: int | None = None,
+    width: int | None = None,
+) -> int: ...
+def csv_format_columns(
+    columns: list[Any], rows: int, *, delimiter: int, decimals: int | None = None
+) -> OwnedBuffer: ...
+def csv_write_columns(
+    path: str,
+    offset: int,
+    columns: list[Any],
+    rows: int,
+    *,
+    delimiter: int,
+    threads: int,
+    decimals: int | None = None,
+) -> int: ...
+def mtx_read(
+    source: Any,
+    start: int,
+    stop: int,
+    *,
+    code: str,
+    positions: bool,
+    values: int,
+    shape: tuple[int, int],
+    threads: int,
+) -> list[tuple[OwnedBuffer, OwnedBuffer, OwnedBuffer]]: ...

@@ -20,8 +20,10 @@ from freestone.errors import ClosedError, ConfigurationError
 from freestone.files import File, fetch
 from freestone.future import Future
 from freestone.members import Members
+from freestone.observe import trace
 from freestone.options import native_options
 from freestone.questions import Questions
+from freestone.ranks import OnRanks
 from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ def current() -> Cluster | None:
     return _open[-1] if _open else None
 
 
-class Cluster(OnEngines, Members, Questions):
+class Cluster(OnEngines, OnRanks, Members, Questions):
     """Workers that run calls and hold blocks, and the manager that leads them.
 
     Parameters
@@ -109,7 +111,7 @@ class Cluster(OnEngines, Members, Questions):
             inline_nbytes=self.config.inline_nbytes,
             transfers_in=self.config.transfers_in,
             transfers_out=self.config.transfers_out,
-            trace=self.config.trace is not None,
+            trace=trace.check(self.config.trace),
             listen=self._site.listening,
         )
         try:
@@ -561,11 +563,8 @@ class Cluster(OnEngines, Members, Questions):
         return progress(self).start()
 
     def _write_trace(self) -> None:
-        if self.config.trace is None or self.closed:
-            return
-        from freestone.observe import trace
-
-        trace.write(self.config.trace, self._manager.take_records())
+        if self.config.trace is not None and not self.closed:
+            trace.leave(self.config.trace, self._manager)
 
     def _require_open(self, action: str) -> None:
         if self.closed:

@@ -11,6 +11,7 @@ from freestone.errors import (
     FileMissingError,
     FileUnreadableError,
     ForeignFutureError,
+    FormatError,
     FreestoneError,
     FunctionLoadError,
     InputLostError,
@@ -27,7 +28,7 @@ from freestone.errors import (
     attach_remote,
 )
 
-__all__ = ["error_of", "foreign_future"]
+__all__ = ["bad_format", "error_of", "foreign_future"]
 
 
 def error_of(failure: dict[str, Any]) -> BaseException:
@@ -128,3 +129,8 @@ def foreign_future(label: str, name: str, in_call: bool) -> FreestoneError:
 def storage_full(needed: int, free: int, folder: str) -> StorageFullError:
     """Make the error for a block that has no room."""
     return StorageFullError(needed=needed, free=free, folder=folder)
+
+
+def bad_format(reason: str, row: int | None, column: int | None) -> FormatError:
+    """Make the error for a file that the caller knows: see `freestone.io.telling`."""
+    return FormatError("", reason, row=row, column=column)

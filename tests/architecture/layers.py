@@ -27,6 +27,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "observe",
             "options",
             "questions",
+            "ranks",
             "reduction",
             "serializing",
             "tasks",
@@ -49,11 +50,13 @@ SIBLINGS = LAYERS[5]
 
 CRATES: dict[str, frozenset[str]] = {
     "base": frozenset(),
-    "core": frozenset({"base"}),
-    "events": frozenset({"base"}),
+    "tls": frozenset(),
+    "core": frozenset({"base", "tls"}),
+    "events": frozenset({"base", "tls"}),
     "events-c": frozenset({"events"}),
+    "io": frozenset({"base"}),
     "vector": frozenset({"base"}),
-    "python": frozenset({"base", "core", "events", "vector"}),
+    "python": frozenset({"base", "core", "events", "io", "vector"}),
 }
 """The crates of the workspace that each crate may depend on."""
 

@@ -16,6 +16,7 @@ NEEDS = {
     "docs/howto/engines.md": ("distributed",),
     "docs/howto/joblib.md": ("joblib", "sklearn"),
     "docs/howto/observe.md": ("pyarrow",),
+    "docs/howto/resize.md": ("mpi4py",),
     "docs/tutorial/dask.md": ("dask", "pandas"),
     "docs/tutorial/z-peak.md": ("uproot", "skhep_testdata", "scipy"),
 }

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.events.test_mpi import BIN, MPIEXEC, mpiexec
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "events_c"
 STRICT = ["-Wall", "-Wextra", "-Werror"]
@@ -86,6 +88,67 @@ def test_an_example_does_what_it_says(
     ended = run(program, ranks)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert sorted(ended.stdout.splitlines()) == sorted(expected)
+
+
+@pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("add.c", ["133"]),
+        ("reduce.c", [f"rank {rank}: 14" for rank in range(4)]),
+        ("barrier.c", [f"rank {rank}: all 4 are here" for rank in range(4)]),
+        ("protect.c", ["3000 values, 1501500 in all"]),
+        ("wait.c", ["9900, and 0 more"]),
+    ],
+)
+def test_an_example_runs_under_mpiexec(
+    prefix: Path, tmp_path: Path, name: str, expected: list[str]
+) -> None:
+    """Four ranks, on a machine with fewer processors too; each loads MPI when it starts."""
+    ended = mpiexec(4, built(prefix, EXAMPLES / name, tmp_path))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert all(line in ended.stdout for line in expected), ended.stdout
+
+
+SHARES = r"""
+#include <freestone_events.h>
+#include <mpi.h>
+#include <stdio.h>
+static void add_up(const fse_event *events, int count, void *context) {
+  (void)context;
+  int total = 0, all = 0;
+  for (int index = 0; index < count; index++) total += *(const int32_t *)events[index].data;
+  MPI_Allreduce(&total, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  printf("%d\n", all);
+}
+int main(int argc, char **argv) {
+  int level = 0, finalised = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  if (fse_init(NULL) != FSE_OK) return 2;
+  int32_t number = fse_rank() + 1;
+  fse_submit(add_up, NULL, 1, FSE_ALL, "number");
+  fse_fire(&number, FSE_INT, 1, FSE_ALL, "number");
+  int code = fse_finalise();
+  MPI_Finalized(&finalised);
+  MPI_Finalize();
+  return code != FSE_OK || finalised;
+}
+"""
+
+
+@pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
+@pytest.mark.parametrize("compiler", ["mpicc", "mpicc_abi"])
+def test_a_program_shares_its_own_mpi(prefix: Path, tmp_path: Path, compiler: str) -> None:
+    compile_by = shutil.which(compiler, path=f"{BIN}:{os.environ['PATH']}")
+    if compile_by is None:
+        pytest.skip(f"{compiler} is not installed")
+    source, program = tmp_path / "shares.c", tmp_path / "shares"
+    source.write_text(SHARES)
+    rpath = f"-Wl,-rpath,{BIN.parent / 'lib'}"
+    done([compile_by, str(source), *flags(prefix), rpath, "-o", str(program)])
+    ended = mpiexec(3, str(program))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.count("18") == 3
 
 
 def test_fortran_calls_the_same(prefix: Path, tmp_path: Path) -> None:
@@ -239,6 +302,44 @@ def test_a_run_that_is_stuck_says_why(prefix: Path, tmp_path: Path) -> None:
     assert ended.returncode == 3
     for rank in range(2):
         assert f"rank {rank}:\n  task 'forgotten' lacks 'never' from any rank" in ended.stderr
+
+
+WAITS = r"""
+#include <freestone_events.h>
+#include <stdio.h>
+static void nothing(const fse_event *events, int count, void *context) {
+  (void)events, (void)count, (void)context;
+}
+int main(void) {
+  fse_init(NULL);
+  fse_dependency on = {FSE_SELF, "late"};
+  fse_submit_on(nothing, NULL, &on, 1, 0, "patient");
+  fse_after(3600, "late");
+  printf("waiting\n");
+  fflush(stdout);
+  return -fse_finalise();
+}
+"""
+
+
+def test_an_interrupted_run_says_what_waits(prefix: Path, tmp_path: Path) -> None:
+    source = tmp_path / "waits.c"
+    source.write_text(WAITS)
+    process = subprocess.Popen(
+        [built(prefix, source, tmp_path)],
+        env={**os.environ, "FREESTONE_EVENTS_RANKS": "2"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert [process.stdout.readline() for _ in range(2)] == ["waiting\n"] * 2
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    for rank in range(2):
+        assert f"rank {rank}:\n  task 'patient' lacks 'late' from rank {rank}" in said
+    assert process.returncode == 128 + signal.SIGINT
 
 
 @pytest.mark.parametrize("name", ["WORKERS", "SPIN_US", "ARENA", "STUCK_S", "PROGRESS"])

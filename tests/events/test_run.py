@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -276,6 +279,60 @@ def test_a_run_without_progress_says_what_waits(capfd: pytest.CaptureFixture[str
     said = capfd.readouterr().err
     assert "nothing has happened for 50ms" in said
     assert "lacks 'wake' from rank 0" in said
+
+
+def watches(rank: ev.Rank) -> list[str]:
+    reading, writing = os.pipe()
+    rank.when_readable(reading, "readable")
+    rank.when_memory_below("1PiB", "memory")
+    rank.when_load_above(0.0, "load")
+    rank.when_memory_below(0, "never")
+    rank.submit(lambda event: os.write(writing, b"x") and None, on=[(ev.SELF, "memory")])
+    found = [event.id for event in rank.wait([(ev.SELF, "load"), (ev.SELF, "readable")])]
+    assert "'never' comes when the machine is MemoryBelow(0)" in rank.report()
+    assert (rank.stop("never"), rank.stop("never")) == (1, 0)
+    os.close(reading)
+    with pytest.raises(BadEventError, match="is not open"):
+        rank.when_readable(reading, "closed")
+    os.close(writing)
+    return found
+
+
+@WAYS
+def test_the_machine_fires_events(threads: bool) -> None:
+    assert ev.run(watches, ranks=1, threads=threads) == [["load", "readable"]]
+
+
+WAITS = """
+from freestone import events as ev
+
+def main(rank):
+    rank.submit(print, on=[(ev.SELF, "late")])
+    rank.after(3600, "late")
+    print("waiting", flush=True)
+
+if __name__ == "__main__":
+    ev.run(main, ranks=2)
+"""
+
+
+def test_an_interrupted_run_says_what_waits(tmp_path: Path) -> None:
+    script = tmp_path / "waits.py"
+    script.write_text(WAITS)
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert [process.stdout.readline() for _ in range(2)] == ["waiting\n"] * 2
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    for rank in range(2):
+        assert f"interrupted\nrank {rank}:\n  task 'print' lacks 'late' from rank {rank}" in said
+    assert "KeyboardInterrupt" in said
 
 
 def test_no_rank_runs_outside_of_a_run() -> None:

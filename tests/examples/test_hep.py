@@ -22,13 +22,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 
-DATA = Path(os.environ.get("FREESTONE_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("FREESTONE__TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def real(name: str) -> Path:
     path = DATA / name
     if not path.is_file():
-        pytest.skip(f"{path} is not there: name its folder in FREESTONE_TEST_DATA")
+        pytest.skip(f"{path} is not there: name its folder in FREESTONE__TEST_DATA")
     return path
 
 

@@ -1,6 +1,8 @@
+from typing import NamedTuple
+
 import pytest
 
-from freestone.functions import encode
+from freestone.functions import encode, watch
 
 
 def one():
@@ -59,3 +61,32 @@ def test_a_list_inside_itself_is_watched():
         assert encode(use_cycle).name != before.name
     finally:
         CYCLE[0] = one
+
+
+class Pair(NamedTuple):
+    one: int
+    two: int
+
+
+class Table(dict):
+    """A class that can be changed."""
+
+
+def make_pair():
+    return Pair(1, 2)
+
+
+def test_a_named_tuple_is_watched_without_hashing(monkeypatch):
+    encode(make_pair)
+    hashed = []
+    monkeypatch.setattr(watch, "digest", hashed.append)
+    assert encode(make_pair) is encode(make_pair)
+    assert hashed == []
+
+
+@pytest.mark.parametrize(
+    ("method", "constant"),
+    [(tuple.__new__, True), (dict.fromkeys, True), (Table.fromkeys, False), ([].append, False)],
+)
+def test_methods_of_types_that_nobody_can_change_are_constant(method, constant):
+    assert watch._is_constant(method) is constant

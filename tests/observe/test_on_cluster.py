@@ -11,6 +11,7 @@ import pytest
 
 import freestone as fs
 from freestone.cli import main
+from freestone.errors import ConfigurationError
 from freestone.observe import trace
 from freestone.observe.progress import progress
 from tests.observe.test_progress import FakeBar
@@ -71,14 +72,30 @@ def test_workers_tell_their_figures_at_once(cluster: fs.Cluster) -> None:
     assert nbytes > 1 << 20
 
 
-def test_a_trace_is_written_when_it_closes(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_trace_is_written_when_it_closes(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"run.{ending}"
     with fs.Cluster(executors=1, memory="64MiB", disk="1GiB", trace=str(path)) as cluster:
-        cluster.gather(cluster.map(double, range(10)))
-    found = trace.summary(trace.read(path))
+        futures = cluster.map(double, range(10))
+        cluster.gather(futures)
+    records = trace.read(path)
+    found = trace.summary(records)
     assert found.labels["double"].attempts == 10
     assert found.joined == 1
     assert "double: 10 attempts" in str(found)
+    tasks = [record for record in records if record["kind"] == "task"]
+    assert {record["name"] for record in tasks} == {future.name for future in futures}
+    first = tasks[0]
+    assert (first["worker"], first["ended"], first["attempt"]) == ("worker-0", "done", 1)
+    assert first["sent_ns"] <= first["start_ns"]
+    (joined,) = (record for record in records if record["kind"] == "joined")
+    assert joined.keys() == {"kind", "worker", "at_ns", "slots"}
+    assert joined["slots"] == 1
+
+
+def test_a_trace_that_cant_be_written_is_refused_before_the_run(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"must end in \.parquet"):
+        fs.Cluster(executors=1, trace=str(tmp_path / "run.csv"))
 
 
 def test_status_finds_it(cluster: fs.Cluster, capsys: pytest.CaptureFixture[str]) -> None:

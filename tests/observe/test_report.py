@@ -60,6 +60,13 @@ def test_all_of_the_time_is_accounted_for() -> None:
     assert np.mean(run.running) == pytest.approx(1.4)
 
 
+def test_how_long_tasks_waited_is_told() -> None:
+    waited = {"ready_ns": 101 * S, "sent_ns": 104 * S}
+    run = load([joined(0), task(0, 0, 4), task(0, 5, 1, **waited)])
+    assert (run.for_worker_s, run.at_worker_s) == pytest.approx((1.5, 0.5))
+    assert "waited 1.5 s for a worker on average, and 500 ms there" in " ".join(report.summary(run))
+
+
 def test_waiting_for_data_is_told_from_waiting_for_the_manager() -> None:
     begin = 100 * S
     with_data = task(0, 4, 6, ready_ns=begin, sent_ns=begin)

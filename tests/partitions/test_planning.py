@@ -70,6 +70,33 @@ def test_replicas_even_out_the_load() -> None:
     assert np.bincount(workers).tolist() == [50, 50]
 
 
+@settings(deadline=None)
+@given(
+    holders=st.lists(
+        st.tuples(
+            st.lists(st.integers(0, 4), max_size=4, unique=True),
+            st.lists(st.integers(0, 4), max_size=4, unique=True),
+            st.integers(1, 100),
+        ),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_partners_are_kept_together_where_any_worker_has_both(
+    holders: list[tuple[list[int], list[int], int]],
+) -> None:
+    ours, theirs, sizes = zip(*holders, strict=True)
+    partners, nbytes = Holders.from_lists(theirs), np.array(sizes, np.int64)
+    kept = Holders.from_lists(ours).beside([(partners, nbytes)])
+    for block, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+        found = kept.workers[kept.starts[block] : kept.starts[block + 1]].tolist()
+        assert found == ([worker for worker in mine if worker in other] or mine)
+    workers = assign(kept, nbytes, dict.fromkeys(range(5), 1))
+    apart = [size for mine, other, size in holders if mine and other and not set(mine) & set(other)]
+    alone = [mine for mine, other, _ in holders if not mine and other]
+    assert partners.moved(workers, nbytes) == sum(apart) or alone
+
+
 def test_blocks_that_are_nowhere_are_dealt_by_slots() -> None:
     workers = assign(Holders.from_lists([[]] * 100), np.full(100, 10), {0: 1, 5: 3})
     assert np.bincount(workers)[[0, 5]].tolist() == [25, 75]
@@ -108,7 +135,7 @@ def test_positions_are_runs() -> None:
     positions = Positions.of(np.array([0, 1, 3]), offsets)
     assert positions.indexes == (range(0, 2), range(3, 4))
     assert positions.items == (range(0, 30), range(31, 50))
-    assert positions.block_rows == (10, 20, 19)
+    assert positions.block_rows.tolist() == [10, 20, 19]
 
 
 def test_a_hundred_thousand_blocks_on_a_hundred_workers() -> None:

@@ -144,6 +144,16 @@ def test_materialize_is_kept_and_used(two_workers: fs.Cluster) -> None:
     assert [len(whole.result()) for whole in wholes] == [part.rows for part in parts]
 
 
+def test_a_single_block_is_materialized_already(two_workers: fs.Cluster) -> None:
+    x = fs.Array.from_function(1000, 500, numbers).persist()
+    before = two_workers.statistics().done
+    parts = fs.split(x)
+    assert [part.materialize() for part in parts] == x.blocks
+    assert two_workers.statistics().done == before
+    sums = [two_workers.submit(lambda p: int(p.materialize().sum()), part) for part in parts]
+    assert sum(call.result() for call in sums) == 499_500
+
+
 @pytest.mark.filterwarnings("ignore:.*will be sent there")
 def test_collections_split_together(two_workers: fs.Cluster) -> None:
     x = fs.Array.from_function(1000, 10, numbers, name="x")
@@ -199,7 +209,8 @@ def test_a_call_that_is_sent_elsewhere_gets_the_blocks_there(two_workers: fs.Clu
     one, other = fs.split(x)
     pids = {worker.worker: worker.pid for worker in two_workers.statistics().workers}
     for part, worker in ((one, 1), (other, 0), (one, 0), (other, 1)):
-        found = two_workers.submit(where_it_ran, part, worker=worker).result()
+        call = two_workers.submit(where_it_ran, part, worker=worker, pure=False)
+        found = call.result()
         assert found == (pids[f"worker-{worker}"], part.indexes)
 
 

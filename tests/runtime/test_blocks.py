@@ -6,11 +6,13 @@ import gc
 import http.server
 import operator
 import os
+import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -194,3 +196,52 @@ def test_a_folder_is_given_file_by_file(tmp_path: Path) -> None:
 
 def texts_of(files: dict[str, fs.File]) -> dict[str, str]:
     return {name: file.read_text() for name, file in files.items()}
+
+
+ARRAYS = {
+    "floats": np.arange(30_000.0).reshape(-1, 3),
+    "by columns": np.asfortranarray(np.arange(30_000.0).reshape(-1, 3)),
+    "big-endian": np.arange(30_000, dtype=">i4"),
+    "dates": np.arange(30_000).astype("datetime64[s]"),
+    "records": np.zeros(5_000, [("a", "f8"), ("b", "i4")]),
+    "masked": np.ma.masked_less(np.arange(30_000), 7),
+    "none": np.zeros((0, 3)),
+}
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_arrays_of_one_shape_arrive_as_they_are(kind: str) -> None:
+    array = ARRAYS[kind]
+
+    def look(value: Any) -> tuple[Any, ...]:
+        flags = value.flags
+        return type(value), value.dtype, value.shape, flags.writeable, flags.f_contiguous, value
+
+    with fs.Cluster(executors=1, memory="128MiB") as cluster:
+        # The first is unpickled, the others are made from what it was.
+        writeable = set()
+        for number in range(3):
+            value = array if number == 0 else array[::-1].copy(order="K")
+            stored = cluster.submit(fs._native.Stored, value)
+            found = cluster.submit(look, stored).result()
+            fresh = look(value)
+            assert found[:3] == fresh[:3]
+            assert found[4] == fresh[4]
+            writeable.add(found[3])
+            np.testing.assert_array_equal(found[5], value)
+        assert len(writeable) == 1
+        assert kind not in ("floats", "by columns", "records") or writeable == {False}
+
+
+def test_what_makes_other_values_of_the_same_bytes_is_asked_each_time() -> None:
+    def negated(number: int) -> Any:
+        class Negated:
+            def __reduce_ex__(self, protocol: Any) -> Any:
+                return np.negative, (pickle.PickleBuffer(np.full(20_000, number, np.uint8)),)
+
+        return fs._native.Stored(Negated())
+
+    with fs.Cluster(executors=1, memory="128MiB") as cluster:
+        for number in range(3):
+            found = cluster.submit(np.array, cluster.submit(negated, number)).result()
+            np.testing.assert_array_equal(found, np.full(20_000, -number).astype(np.uint8))

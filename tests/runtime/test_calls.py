@@ -6,6 +6,8 @@ import asyncio
 import concurrent.futures
 import operator
 import os
+import platform
+import resource
 import threading
 import time
 
@@ -232,3 +234,26 @@ def test_two_workers_exchange_blocks(two_workers: fs.Cluster) -> None:
     assert total.result() == 200_000 * 6
     assert two_workers.statistics().transfers >= 2
     assert parts[1].result()[0] == 1
+
+
+def page_faults_of_calls(cluster: fs.Cluster) -> int:
+    def temporaries(repeat: int) -> int:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        arrays = [np.ones(1 << 18) for _ in range(6)]
+        del arrays
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    counts = cluster.gather([cluster.submit(temporaries, repeat) for repeat in range(50)])
+    return sum(counts)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's allocator")
+def test_memory_that_calls_free_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = 50 * 6 * (2 << 20) // resource.getpagesize()
+    for variable in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
+        monkeypatch.delenv(variable, raising=False)
+    with fs.Cluster(executors=1, memory="64MiB") as cluster:
+        assert page_faults_of_calls(cluster) < pages / 5
+    monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", "65536")
+    with fs.Cluster(executors=1, memory="64MiB") as cluster:
+        assert page_faults_of_calls(cluster) > pages / 2

@@ -40,12 +40,19 @@ class Script:
             text=True,
             env=os.environ | {"FREESTONE_FOLDER": str(folder)},
         )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        line = self.first_line()
         assert line, self.process.communicate()[1]
         words = line.split()
         self.pid, self.folder, self.workers = int(words[0]), Path(words[1]), words[2:]
         self.family = psutil.Process(self.pid).children(recursive=True)
+
+    def first_line(self) -> str:
+        """Read a line and no more: what a reader takes ahead, `communicate` would not see."""
+        assert self.process.stdout is not None
+        line = b""
+        while not line.endswith(b"\n") and (byte := os.read(self.process.stdout.fileno(), 1)):
+            line += byte
+        return line.decode()
 
     def left_behind(self) -> list[str]:
         """Name what is still there of it."""

@@ -6,6 +6,7 @@ pub mod layout;
 pub mod names;
 pub mod resources;
 pub mod sizing;
+pub mod task_sizes;
 
 pub use ids::{FunctionId, TaskId, Ticket, WorkerId};
 pub use names::{Name, NameError, NameHasher};

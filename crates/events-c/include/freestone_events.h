@@ -154,13 +154,18 @@ int fse_unlock(const char *name);
 int fse_is_submitted(const char *name);
 int fse_remove(const char *name);
 
-/* Fires an event at this rank in a while; again and again; stops what fse_every began. */
+/* Fires an event at this rank in a while; again and again. fse_stop ends what fse_every and the
+ * calls below began, and returns how much that was. */
 int fse_after(double seconds, const char *id);
 int fse_every(double seconds, const char *id);
 int fse_stop(const char *id);
 
-/* Fires an event at this rank once there is something to read from a descriptor. */
+/* Fires an event at this rank, once, when there is something to read from a descriptor; when so
+ * many bytes of memory, or fewer, are left; when the load of the last minute is so high. The run
+ * does not end before. */
 int fse_when_readable(int descriptor, const char *id);
+int fse_when_memory_below(uint64_t nbytes, const char *id);
+int fse_when_load_above(double load, const char *id);
 
 /* Waits until nothing is left to do on any rank, and goes on. Every rank has to call it, or be in
  * fse_finalise. Not inside of tasks. */

@@ -36,7 +36,9 @@ impl From<EventsError> for Refused {
             EventsError::RankLost { .. } => -2,
             EventsError::Stuck { .. } => -3,
             EventsError::Over | EventsError::Interrupted => OVER,
-            EventsError::NoSuchRank { .. } | EventsError::LongId { .. } => BAD_CALL,
+            EventsError::NoSuchRank { .. }
+            | EventsError::LongId { .. }
+            | EventsError::NoDescriptor { .. } => BAD_CALL,
             EventsError::InTask { .. } => -6,
             EventsError::Timeout { .. } | EventsError::NoRoom { .. } => -7,
             EventsError::NotHeld(_) => -8,

@@ -2,11 +2,12 @@
 
 use crate::config::Settings;
 use crate::error::Refused;
-use freestone_events::transport::{Layout, Node, Region, Transport};
+use freestone_events::transport::mpi::{Mpi, World};
+use freestone_events::transport::{Layout, Node, Region, Transport, TransportError};
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -15,12 +16,29 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// # Errors
 /// If there is no memory or no process for them.
 pub fn ranks(settings: &Settings) -> Result<Box<dyn Transport>, Refused> {
+    if World::is_here() {
+        return world();
+    }
     let layout = Layout::new(settings.ranks, settings.arena);
     let region =
         Region::anonymous(layout.nbytes()).map_err(|error| Refused::no_start(error.to_string()))?;
     let rank = if settings.ranks == 1 { 0 } else { fork(&region, layout, settings.ranks)? };
     listen_to_interrupts();
     Ok(Box::new(Node::new(&region, layout, rank)))
+}
+
+/// The ranks of `mpiexec`, while a run of them goes on.
+static WORLD: Mutex<Option<Arc<World>>> = Mutex::new(None);
+
+fn world() -> Result<Box<dyn Transport>, Refused> {
+    let begin = || {
+        let world = Arc::new(World::begin(&[])?);
+        let transport = Mpi::new(Arc::clone(&world))?;
+        *WORLD.lock().unwrap_or_else(PoisonError::into_inner) = Some(world);
+        Ok::<_, TransportError>(transport)
+    };
+    let transport = begin().map_err(|error| Refused::no_start(error.to_string()))?;
+    Ok(Box::new(transport))
 }
 
 /// A rank that this process started.
@@ -160,8 +178,11 @@ pub fn interrupt() {
     unsafe { libc::raise(libc::SIGINT) };
 }
 
-/// Ctrl-C is the program's again.
+/// Ctrl-C is the program's again, and MPI ends if it began here.
 pub fn leave() {
+    if let Some(world) = WORLD.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        world.end();
+    }
     // SAFETY: looks at what is set, and takes away only our own.
     unsafe {
         let before = libc::signal(libc::SIGINT, libc::SIG_DFL);

@@ -1,8 +1,9 @@
-//! Events that come from the machine: clocks.
+//! Events that come from the machine: clocks, descriptors, memory and load.
 
 use crate::error::{Refused, answer, counted};
 use crate::runtime::rank;
 use crate::words;
+use freestone_events::rank::Condition;
 use std::ffi::{c_char, c_int};
 use std::time::Duration;
 
@@ -48,4 +49,40 @@ pub unsafe extern "C" fn fse_stop(id: *const c_char) -> c_int {
     // SAFETY: as the caller says.
     let id = unsafe { words::id(id) };
     answer(id.and_then(|id| Ok(counted(rank()?.stop(&id)))))
+}
+
+/// Fires an event at this rank once there is something to read from a descriptor.
+///
+/// # Safety
+/// `id` ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_when_readable(descriptor: c_int, id: *const c_char) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { when(Condition::Readable(descriptor), id) }
+}
+
+/// Fires an event at this rank once so many bytes of memory, or fewer, are left.
+///
+/// # Safety
+/// `id` ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_when_memory_below(nbytes: u64, id: *const c_char) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { when(Condition::MemoryBelow(nbytes), id) }
+}
+
+/// Fires an event at this rank once the machine's load is so high, or higher.
+///
+/// # Safety
+/// `id` ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_when_load_above(load: f64, id: *const c_char) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { when(Condition::LoadAbove(load), id) }
+}
+
+unsafe fn when(condition: Condition, id: *const c_char) -> c_int {
+    // SAFETY: as the caller says.
+    let id = unsafe { words::id(id) };
+    answer(id.and_then(|id| Ok(rank()?.when(condition, &id).map(|()| 0)?)))
 }

@@ -58,10 +58,15 @@ pub extern "C" fn fse_finalise() -> c_int {
 }
 
 fn finalise(rank: &Rank) -> Result<c_int, Refused> {
-    while !rank.wait_end(Some(SIGNALS))? {
+    loop {
+        let has_ended = rank.wait_end(Some(SIGNALS))?;
+        // Also if another rank was quicker to end the run for it.
         if launch::was_interrupted() {
             eprintln!("interrupted\n{}", rank.report());
             launch::interrupt();
+        }
+        if has_ended {
+            break;
         }
     }
     let finished = rank.finish();

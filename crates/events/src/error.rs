@@ -118,6 +118,12 @@ pub enum EventsError {
     /// Events cannot be sent or received.
     #[error(transparent)]
     Transport(#[from] TransportError),
+    /// A descriptor is not open.
+    #[error("descriptor {fd} is not open; watch it before it is closed")]
+    NoDescriptor {
+        /// Which.
+        fd: i32,
+    },
     /// A thread could not be started.
     #[error("another worker could not be started: {0}")]
     NoThread(std::io::Error),

@@ -16,6 +16,8 @@ pub mod transport;
 
 mod sync;
 
+pub use freestone_tls::{Access, AccessError, Identity};
+
 pub use error::{EventsError, Failure};
 pub use event::{Dependency, Event, EventId, Lasting, Source};
 pub use payload::{Data, Payload};

@@ -1,15 +1,17 @@
 //! Between Python values and the files of a node's cache.
 
+use crate::arrays;
 use crate::codec::{buffer_bytes, load_with_buffers};
+use crate::view::fill_read_only;
 use freestone_base::{Name, NameHasher, WorkerId};
 use freestone_core::store::{Folder, Mapping, StoreError, format};
 use freestone_core::wire::{BlockDesc, Form, TaskFailure};
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyBufferError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyType};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -82,24 +84,10 @@ impl MappedBuffer {
         view: *mut pyo3::ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        if flags & pyo3::ffi::PyBUF_WRITABLE != 0 {
-            return Err(PyBufferError::new_err("blocks are immutable: copy to change"));
-        }
         let this = slf.get();
         let bytes = &this.mapping[this.range.clone()];
-        // SAFETY: `view` is valid by the protocol; the bytes live as long as `slf`, which the
-        // view holds.
-        let filled = unsafe {
-            pyo3::ffi::PyBuffer_FillInfo(
-                view,
-                slf.as_ptr(),
-                bytes.as_ptr() as *mut c_void,
-                bytes.len().cast_signed(),
-                1,
-                flags,
-            )
-        };
-        if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+        // SAFETY: `view` is valid by the protocol; the mapping lives as long as `slf`.
+        unsafe { fill_read_only(&slf, bytes, view, flags, "blocks are immutable: copy to change") }
     }
 
     fn __len__(&self) -> usize {
@@ -158,12 +146,21 @@ fn load_value(py: Python<'_>, mapped: &Arc<Mapped>) -> PyResult<Py<PyAny>> {
         let (mapping, mapped) = (Arc::clone(&mapping), Arc::clone(mapped));
         Py::new(py, MappedBuffer { mapping, range, _mapped: mapped })
     };
-    let buffers = PyList::empty(py);
-    for range in parsed.buffers {
-        buffers.append(view(range)?)?;
+    if let [buffer] = parsed.buffers.as_slice()
+        && let Some(array) = arrays::known(py, &mapping[parsed.pickle.clone()], buffer.len())
+    {
+        return array.over(py, view(buffer.clone())?);
     }
-    let stream = view(parsed.pickle)?;
-    Ok(load_with_buffers(py, stream.bind(py).as_any(), &buffers)?.unbind())
+    let buffers = PyList::empty(py);
+    for range in &parsed.buffers {
+        buffers.append(view(range.clone())?)?;
+    }
+    let stream = view(parsed.pickle.clone())?;
+    let value = load_with_buffers(py, stream.bind(py).as_any(), &buffers)?;
+    if let [buffer] = parsed.buffers.as_slice() {
+        arrays::learn(&value, &mapping[parsed.pickle], &mapping[buffer.clone()])?;
+    }
+    Ok(value.unbind())
 }
 
 /// Writes a value into a cache under the name of its content; the block, and where it lies.

@@ -54,8 +54,7 @@ impl Inputs {
 struct Encoding {
     owner: Py<PyAny>,
     inputs: Inputs,
-    /// Where the call will run, if that is given or something in its arguments can only be used
-    /// there.
+    /// Where the call will run, since something in its arguments can only be used there.
     place: Option<String>,
 }
 
@@ -64,7 +63,8 @@ thread_local! {
     static INPUTS: RefCell<Vec<Vec<Py<PyAny>>>> = const { RefCell::new(Vec::new()) };
 }
 
-fn cached<'py>(
+/// Something of a module, looked up once.
+pub fn cached<'py>(
     py: Python<'py>,
     cell: &'static PyOnceLock<Py<PyAny>>,
     module: &str,
@@ -191,16 +191,15 @@ pub struct Arguments {
     pub inputs: Vec<Name>,
 }
 
-/// Pickles a call's arguments for `owner`'s cluster; `place` is where the call has to run, if it
-/// has to run somewhere.
+/// Pickles a call's arguments for `owner`'s cluster.
 pub fn encode_arguments(
     owner: &Bound<'_, PyAny>,
     arguments: &Bound<'_, PyTuple>,
     keywords: Option<&Bound<'_, PyDict>>,
-    place: Option<String>,
 ) -> PyResult<Arguments> {
     let py = owner.py();
-    let encoding = Encoding { owner: owner.clone().unbind(), inputs: Inputs::default(), place };
+    let encoding =
+        Encoding { owner: owner.clone().unbind(), inputs: Inputs::default(), place: None };
     let outer = ENCODING.replace(Some(encoding));
     let (tag, pickled) = match keywords.filter(|keywords| !keywords.is_empty()) {
         None => (POSITIONAL, pickle(arguments, None)),

@@ -7,6 +7,7 @@
 use crate::blocks::{self, Mapped, Stored};
 use crate::codec::{self, Encoded};
 use crate::groups::{Group, Groups, Held, Parts};
+use crate::memory;
 use crate::meter::Meter;
 use freestone_base::{FunctionId, Name};
 use freestone_core::net::monotonic_ns;
@@ -116,6 +117,7 @@ pub fn run_executor(
     // SAFETY: the worker opened this descriptor for us and nobody else in this process uses it.
     let socket = unsafe { UnixStream::from_raw_fd(socket) };
     let claims = map_claims(page).map_err(PyOSError::new_err)?;
+    memory::keep_freed();
     let folder = blocks::open_folder([memory, disk])?;
     let mut executor = Executor {
         socket,

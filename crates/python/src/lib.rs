@@ -3,17 +3,24 @@
 use pyo3::prelude::*;
 
 mod access;
+mod arrays;
 mod blocks;
 mod codec;
+mod columns;
 mod events;
 mod executor;
 mod figures;
 mod future;
 mod groups;
+mod io;
+mod layout;
 mod link;
 mod manager;
+mod memory;
 mod meter;
 mod options;
+mod vector;
+mod view;
 mod watch;
 mod worker;
 
@@ -27,7 +34,8 @@ mod _native {
     use crate::codec::{encoding_owner, encoding_place, load_input};
     #[pymodule_export]
     use crate::events::{
-        Event, EventBuffer, EventMemory, EventRank, current_rank, set_current_rank,
+        Event, EventBuffer, EventMeeting, EventMemory, EventRank, EventWorld, current_rank,
+        meet_ranks, set_current_rank,
     };
     #[pymodule_export]
     use crate::executor::{fresh_claims, run_executor};
@@ -36,9 +44,22 @@ mod _native {
     #[pymodule_export]
     use crate::groups::Group;
     #[pymodule_export]
+    use crate::io::{
+        CsvIndex, OwnedBuffer, csv_cells, csv_format_columns, csv_format_dense, csv_infer,
+        csv_read_columns, csv_read_dense, csv_read_triples, csv_write_columns, csv_write_dense,
+        mtx_read,
+    };
+    #[pymodule_export]
+    use crate::layout::{
+        Rows, layout_block_transfers, layout_crossing, layout_moved, layout_reassign,
+        layout_relabel, layout_relabel_nodes, layout_transfers,
+    };
+    #[pymodule_export]
     use crate::manager::Manager;
     #[pymodule_export]
     use crate::options::Options;
+    #[pymodule_export]
+    use crate::vector::{rand_dense, run_pipeline, sample};
     #[pymodule_export]
     use crate::watch::Watch;
     #[pymodule_export]

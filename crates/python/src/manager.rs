@@ -3,12 +3,13 @@
 use crate::access;
 use crate::blocks::{self, Home};
 use crate::codec::{self, Arguments, Encoded};
+use crate::columns;
 use crate::figures;
 use crate::future::{Call, FutureBase, Reference, wait};
 use crate::link::Link;
 use crate::options::{Options, keep_of};
 use freestone_base::{FunctionId, Name, WorkerId};
-use freestone_core::manager::{Config, Outcome, Reduction, Request, Submission};
+use freestone_core::manager::{Config, Outcome, Record, Reduction, Request, Submission};
 use freestone_core::net::manager::{Listen, ManagerOptions, ManagerThread};
 use freestone_core::net::{Cell, boot_id};
 use freestone_core::wire::{Address, BlockDesc, Form, Output, Payload};
@@ -133,12 +134,11 @@ impl Manager {
         py: Python<'py>,
         arguments: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
-        options: &Options,
     ) -> PyResult<(Arguments, Vec<Bound<'py, PyAny>>)> {
         let owner = self.link.owner.bind(py);
         let is_large = arguments.iter().any(|argument| codec::is_large(&argument, HOIST_NBYTES));
         if !is_large {
-            let encoded = codec::encode_arguments(owner, arguments, keywords, options.place())?;
+            let encoded = codec::encode_arguments(owner, arguments, keywords)?;
             if encoded.payload.len() <= HOIST_NBYTES {
                 return Ok((encoded, Vec::new()));
             }
@@ -153,8 +153,7 @@ impl Manager {
         for (key, value) in keywords.into_iter().flat_map(PyDictMethods::iter) {
             hoisted.set_item(key, self.hoist(py, value, &mut held)?)?;
         }
-        let place = options.place();
-        Ok((codec::encode_arguments(owner, &arguments, Some(&hoisted), place)?, held))
+        Ok((codec::encode_arguments(owner, &arguments, Some(&hoisted))?, held))
     }
 
     /// The argument, or the future of the block that it became because it is large.
@@ -168,7 +167,6 @@ impl Manager {
         let plain = codec::encode_arguments(
             self.link.owner.bind(py),
             &PyTuple::new(py, [&argument])?,
-            None,
             None,
         )?;
         if plain.payload.len() <= HOIST_NBYTES || !plain.inputs.is_empty() {
@@ -288,7 +286,7 @@ impl Manager {
         options: &Options,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (name, label) = self.function(function)?;
-        let (encoded, _held) = self.encode(py, arguments, keywords, options).map_err(|error| {
+        let (encoded, _held) = self.encode(py, arguments, keywords).map_err(|error| {
             codec::refusal(py, "argument", (arguments, keywords), &label, &error)
         })?;
         let (submission, cells) = self.submission((function, name), encoded, options);
@@ -321,7 +319,7 @@ impl Manager {
         for item in arguments.try_iter()? {
             let encoded = item.and_then(|item| {
                 let arguments = item.cast_into::<PyTuple>()?;
-                self.encode(py, &arguments, None, options).map_err(|error| {
+                self.encode(py, &arguments, None).map_err(|error| {
                     codec::refusal(py, "argument", (&arguments, py.None()), &label, &error)
                 })
             });
@@ -508,13 +506,19 @@ impl Manager {
 
     /// Records of the trace since the last call, as dicts.
     fn take_records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let records = match lock(&self.thread).as_ref() {
-            Some(thread) => std::mem::take(&mut *lock(&thread.records)),
-            None => Vec::new(),
-        };
         let list = PyList::empty(py);
-        for record in &records {
+        for record in &self.records() {
             list.append(figures::record(py, record)?)?;
+        }
+        Ok(list)
+    }
+
+    /// The same in Arrow's layout, a million at once: how many there are, and by field the validity
+    /// bits, the offsets (of text) and the data.
+    fn take_columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for records in self.records().chunks(columns::MOST_ROWS) {
+            list.append((records.len(), columns::columns(py, records)?))?;
         }
         Ok(list)
     }
@@ -547,6 +551,14 @@ impl Manager {
 }
 
 impl Manager {
+    fn records(&self) -> Vec<Record> {
+        let thread = lock(&self.thread);
+        thread
+            .as_ref()
+            .map(|thread| std::mem::take(&mut *lock(&thread.records)))
+            .unwrap_or_default()
+    }
+
     fn adopted<'py>(
         &self,
         py: Python<'py>,

@@ -63,17 +63,6 @@ fn near_of(near: &Bound<'_, PyAny>) -> PyResult<Near> {
     }
 }
 
-impl Options {
-    /// Where a call has to run, if it has to run somewhere.
-    pub fn place(&self) -> Option<String> {
-        let near = match self.near {
-            Some(Near::Worker(worker)) => Some(worker),
-            _ => None,
-        };
-        self.worker.or(near).map(|worker| worker.to_string())
-    }
-}
-
 #[pymethods]
 impl Options {
     #[new]

@@ -5,39 +5,30 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from types import ModuleType
 
 from freestone import __version__
-from freestone.cli import (
-    cancel,
-    demo,
-    factory,
-    info,
-    report,
-    retire,
-    run,
-    status,
-    trace,
-    worker,
-)
 from freestone.cli.output import Output
 from freestone.errors import FreestoneError
 
 __all__ = ["main"]
 
-COMMANDS: dict[str, ModuleType] = {
-    "run": run,
-    "demo": demo,
-    "status": status,
-    "info": info,
-    "worker": worker,
-    "factory": factory,
-    "retire": retire,
-    "cancel": cancel,
-    "report": report,
-    "trace": trace,
-}
+COMMANDS = (
+    "run",
+    "demo",
+    "status",
+    "info",
+    "worker",
+    "factory",
+    "retire",
+    "cancel",
+    "report",
+    "trace",
+    "malleable",
+    "convert",
+)
 REFUSED, UNEXPECTED, INTERRUPTED = 2, 1, 130
 
 
@@ -55,10 +46,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         0; 2 for an error of freestone's, which is told in a line; 1 for any other, told with its
         traceback; 130 after Ctrl-C; or what a script exits with.
     """
-    arguments = _parser().parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    # Whoever runs a command does not wait for the modules of all the others.
+    known = [word for word in words[:1] if word in COMMANDS]
+    commands = {name: _command(name) for name in known or COMMANDS}
+    arguments = _parser(commands).parse_args(words)
     output = Output("json" if arguments.json else "quiet" if arguments.quiet else "table")
     try:
-        status: int = COMMANDS[arguments.command].execute(arguments, output)
+        status: int = commands[arguments.command].execute(arguments, output)
         sys.stdout.flush()
     except FreestoneError as error:
         output.fail(error.slug, str(error), getattr(error, "__notes__", ()))
@@ -77,13 +72,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
+def _command(name: str) -> ModuleType:
+    return import_module(f"freestone.cli.{name}")
+
+
+def _parser(described: Mapping[str, ModuleType]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="freestone", description="One runtime for data-intensive Python."
     )
     parser.add_argument("--version", action="version", version=f"freestone {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, command in COMMANDS.items():
+    for name, command in described.items():
         summary = (command.__doc__ or "").splitlines()[0]
         below = commands.add_parser(name, help=summary, description=command.__doc__)
         form = below.add_mutually_exclusive_group()

@@ -1,4 +1,4 @@
-"""Run a script, with settings for the clusters that it opens."""
+"""Run a script: in Python, with settings for the clusters that it opens, or in DaphneDSL."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterable
 
+from freestone.cli import script
 from freestone.cli.output import Output
 from freestone.errors import ConfigurationError, FileMissingError
 
@@ -24,12 +25,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         dest="settings",
         help="a setting of freestone, such as executors=4 or trace=run.jsonl",
     )
-    parser.add_argument("script", metavar="SCRIPT", help="a Python file")
+    script.configure(parser)
+    parser.add_argument("script", metavar="SCRIPT", help="a file in Python or DaphneDSL")
     parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="for the script")
 
 
 def execute(arguments: argparse.Namespace, output: Output) -> int:
-    """Run the script as ``__main__``, with its own ``sys.argv`` and folder.
+    """Run the script, a Python file as ``__main__``, with its own ``sys.argv`` and folder.
 
     Returns
     -------
@@ -38,6 +40,8 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     """
     if not os.path.isfile(arguments.script):
         raise FileMissingError(arguments.script)
+    if arguments.script.endswith(script.SUFFIXES):
+        return script.run_script(arguments)
     _apply(arguments.settings)
     begin = time.perf_counter()
     status = _run(arguments.script, arguments.args)

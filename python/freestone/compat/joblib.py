@@ -206,7 +206,7 @@ def _limited(threads: int | None) -> Iterator[None]:
     if threads is None:
         yield
         return
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     with threadpool_limits(threads):
         yield

@@ -34,7 +34,8 @@
     ├── FileError (OSError)                 a file of the user's
     │   ├── FileMissingError (FileNotFoundError)
     │   ├── FileUnreadableError (PermissionError)
-    │   └── FileChangedError                    not what it was when it was named
+    │   ├── FileChangedError                    not what it was when it was named
+    │   └── FormatError (ValueError)            not what its format says
     ├── ClusterError                        the machinery itself
     │   ├── ClusterStartError (RuntimeError)
     │   ├── EngineMissingError (ImportError)    the engine of a host is not installed
@@ -50,6 +51,18 @@
     │   ├── EventTimeoutError (TimeoutError)    no event, or no room for one, in time
     │   ├── LockNotHeldError (RuntimeError)     a task lets go of a lock that it does not have
     │   └── TransportError (OSError)            events can't be sent or received
+    ├── MalleableError                      jobs that change their number of processes
+    │   ├── NoSpawnError (RuntimeError)         no process can be started in mid-run
+    │   ├── NoThreadsError (RuntimeError)       this MPI is not for several threads
+    │   ├── RegistrationError (ValueError)      data is registered differently on two ranks
+    │   ├── CheckpointSkippedError (RuntimeError)  a rank has skipped the head of a step
+    │   ├── ResizeTimeoutError (TimeoutError)   other ranks did not answer in time
+    │   └── SpawnFailedError (RuntimeError)     new processes were refused, or ended early
+    ├── ScriptError                         a script in DaphneDSL, or lazy arrays
+    │   ├── ScriptSyntaxError (ValueError)      it can't be read, or a name is not known
+    │   ├── ScriptCompileError (TypeError)      types or shapes do not fit
+    │   └── ScriptRunError (RuntimeError)       it failed while it ran
+    │       └── ScriptStoppedError                  it called stop()
     └── DemoError                           the main job, `freestone demo`
         ├── SamplesMissingError (FileNotFoundError)  the measured events are not installed
         ├── PackagesMissingError (ImportError)  packages that only it needs are not installed
@@ -82,6 +95,7 @@ from freestone.errors.data import (
     FileError,
     FileMissingError,
     FileUnreadableError,
+    FormatError,
     JoinError,
     StorageFullError,
     WorkerLostError,
@@ -104,6 +118,22 @@ from freestone.errors.events import (
     RunOverError,
     RunStuckError,
     TransportError,
+)
+from freestone.errors.lang import (
+    ScriptCompileError,
+    ScriptError,
+    ScriptRunError,
+    ScriptStoppedError,
+    ScriptSyntaxError,
+)
+from freestone.errors.malleable import (
+    CheckpointSkippedError,
+    MalleableError,
+    NoSpawnError,
+    NoThreadsError,
+    RegistrationError,
+    ResizeTimeoutError,
+    SpawnFailedError,
 )
 from freestone.errors.task import (
     FunctionLoadError,
@@ -136,6 +166,7 @@ __all__ = [
     "BlockShapeError",
     "BlockTypeError",
     "BlockingError",
+    "CheckpointSkippedError",
     "ClosedError",
     "ClusterError",
     "ClusterStartError",
@@ -154,6 +185,7 @@ __all__ = [
     "FileMissingError",
     "FileUnreadableError",
     "ForeignFutureError",
+    "FormatError",
     "FreestoneError",
     "FunctionLoadError",
     "InTaskError",
@@ -162,16 +194,27 @@ __all__ = [
     "IrreproducibleError",
     "JoinError",
     "LockNotHeldError",
+    "MalleableError",
     "MemoryExceededError",
     "MissingKeyError",
+    "NoSpawnError",
+    "NoThreadsError",
     "NotAssociativeError",
     "NotSerializableError",
     "PackagesMissingError",
     "RankFailedError",
     "RankLostError",
+    "RegistrationError",
+    "ResizeTimeoutError",
     "RunOverError",
     "RunStuckError",
     "SamplesMissingError",
+    "ScriptCompileError",
+    "ScriptError",
+    "ScriptRunError",
+    "ScriptStoppedError",
+    "ScriptSyntaxError",
+    "SpawnFailedError",
     "StorageFullError",
     "TaskCancelledError",
     "TaskError",

@@ -95,6 +95,31 @@ class FileChangedError(FileError):
         self.reason = reason
 
 
+class FormatError(FileError, ValueError):
+    """A file is not what its format says.
+
+    Attributes
+    ----------
+    reason : str
+        What is wrong, and where.
+    row, column : int or None
+        The place, counted from 1, when it is a cell.
+    """
+
+    slug = "format"
+    reason: str
+    row: int | None
+    column: int | None
+
+    def __init__(
+        self, file: str, reason: str, *, row: int | None = None, column: int | None = None
+    ) -> None:
+        super().__init__(file, f"can't be used: {reason}")
+        self.reason = reason
+        self.row = row
+        self.column = column
+
+
 class ClusterError(FreestoneError):
     """The machinery itself failed."""
 

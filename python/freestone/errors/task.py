@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import CancelledError
+from typing import Any, Self
 
 from freestone.errors.base import FreestoneError, on_worker
 from freestone.units import format_nbytes, format_seconds
@@ -130,6 +131,10 @@ class MemoryExceededError(TaskError, MemoryError):
 
     slug = "memory-exceeded"
     limit: int
+
+    def __new__(cls, *args: Any, **fields: Any) -> Self:
+        """Make it as `Exception` does: `MemoryError` refuses to where another base comes first."""
+        return Exception.__new__(cls, *args, **fields)
 
     def __init__(self, *, label: str, limit: int, worker: str | None = None) -> None:
         super().__init__(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import cloudpickle
+
 from freestone import _native
-from freestone.errors.events import EventsError
+from freestone.errors.events import EventsError, RankFailedError
 from freestone.events.rank import Rank
 
 
@@ -57,3 +60,15 @@ def _failed(rank: Rank, error: BaseException) -> Outcome:
 
 def _is_remote(error: BaseException) -> bool:
     return any(note.startswith("raised by ") for note in getattr(error, "__notes__", ()))
+
+
+def pickled(outcome: Outcome, rank: int) -> bytes:
+    """Pickle how a rank ended; if that can't be, say so instead."""
+    try:
+        stream = cloudpickle.dumps(outcome)
+        pickle.loads(stream)
+        return bytes(stream)
+    except Exception as error:
+        problem = outcome.error or error
+        text = f"what rank {rank} ended with can't be sent: {type(problem).__name__}: {problem}"
+        return pickle.dumps(Outcome(error=RankFailedError(text, rank=rank), own=True))

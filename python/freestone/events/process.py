@@ -8,11 +8,8 @@ import pickle
 import signal
 from typing import Any
 
-import cloudpickle
-
 from freestone import _native
-from freestone.errors.events import RankFailedError
-from freestone.events.outcome import Outcome, carry_out
+from freestone.events.outcome import Outcome, carry_out, pickled
 from freestone.events.rank import Rank
 
 _PR_SET_PDEATHSIG = 1
@@ -30,7 +27,7 @@ def work(job: dict[str, Any]) -> None:
         outcome = _refused(rank, error)
     else:
         outcome = carry_out(rank, main, args)
-    os.write(job["result"], _pickled(outcome, rank.id))
+    os.write(job["result"], pickled(outcome, rank.id))
 
 
 def _die_with(parent: int) -> None:
@@ -45,14 +42,3 @@ def _refused(rank: Rank, error: BaseException) -> Outcome:
         raise error
 
     return carry_out(rank, main, ())
-
-
-def _pickled(outcome: Outcome, rank: int) -> bytes:
-    try:
-        pickled = cloudpickle.dumps(outcome)
-        pickle.loads(pickled)
-        return bytes(pickled)
-    except Exception as error:
-        problem = outcome.error or error
-        text = f"what rank {rank} ended with can't be sent: {type(problem).__name__}: {problem}"
-        return pickle.dumps(Outcome(error=RankFailedError(text, rank=rank), own=True))

@@ -9,6 +9,7 @@ from typing import Any, Final
 from freestone import _native
 from freestone._native import Event
 from freestone.events.task import Function, label_of
+from freestone.units import parse_nbytes
 
 SELF: Final = -1
 """This rank, as a source or a target."""
@@ -195,8 +196,38 @@ class Rank:
         """Fire an event at this rank every `period_s` seconds, if the last one was consumed."""
         self._native.every(period_s, id)
 
+    def when_readable(self, file: Any, id: str) -> None:
+        """Fire an event at this rank, once, when there is something to read.
+
+        The run does not end before, unless `stop` is called.
+
+        Parameters
+        ----------
+        file : int or object with fileno()
+            A descriptor: of a socket, a pipe, a terminal. It has to stay open until then.
+        id : str
+            The event's identifier.
+
+        Raises
+        ------
+        ValueError
+            If it is not open.
+        """
+        self._native.when_readable(file if isinstance(file, int) else file.fileno(), id)
+
+    def when_memory_below(self, nbytes: int | str, id: str) -> None:
+        """Fire an event at this rank, once, when so much memory, or less, is left on its machine.
+
+        Looked at ten times a second; `nbytes` may be ``"2GiB"``.
+        """
+        self._native.when_memory_below(parse_nbytes(nbytes), id)
+
+    def when_load_above(self, load: float, id: str) -> None:
+        """Fire an event at this rank, once, when its machine's load of a minute is so high."""
+        self._native.when_load_above(load, id)
+
     def stop(self, id: str) -> int:
-        """Stop what `every` began; how many clocks that were."""
+        """Stop what `every`, `when_readable` and the like began; how many of them there were."""
         return self._native.stop(id)
 
     def is_submitted(self, name: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from freestone import _native
 from freestone.errors import ConfigurationError
 from freestone.errors.events import EventsLeftWarning, RunStuckError
+from freestone.events import world
 from freestone.events.outcome import Outcome, carry_out
 from freestone.events.processes import Processes
 from freestone.events.rank import Rank
@@ -20,7 +21,7 @@ Main = Callable[..., Any]
 
 def run(
     main: Main,
-    ranks: int = 2,
+    ranks: int | None = None,
     *,
     args: Sequence[Any] = (),
     threads: bool = False,
@@ -39,13 +40,15 @@ def run(
     ----------
     main : callable
         Called on every rank with its `Rank` and `args`.
-    ranks : int
-        How many ranks.
+    ranks : int, optional
+        How many ranks; 2 by default. Under ``mpiexec`` its ranks, whatever is said here.
     args : sequence
         More arguments for `main`, the same on every rank.
     threads : bool
         Ranks are threads of this process, which share its memory and its interpreter; processes
-        otherwise, which get `main` pickled.
+        otherwise, which get `main` pickled. Under ``mpiexec`` each of its processes is a rank, all
+        have to call this, and events are messages of the MPI that the program uses itself, by
+        mpi4py or otherwise.
     workers : int, optional
         How many tasks of a rank run at the same time; 1 by default.
     progress : {"worker", "thread"}, optional
@@ -65,6 +68,7 @@ def run(
     -------
     list
         What `main` returned on each rank; None for a rank that was lost, if the others went on.
+        Under ``mpiexec`` every process gets the whole list, and every one raises if a rank failed.
 
     Raises
     ------
@@ -90,6 +94,8 @@ def run(
     >>> run(main, ranks=3, threads=True)
     [2, 0, 1]
     """
+    if ranks is None:
+        ranks = 2
     if ranks < 1:
         raise ConfigurationError(f"ranks={ranks}: must be at least 1", key="ranks", origin="ranks")
     given = {
@@ -99,12 +105,15 @@ def run(
         "arena": arena,
         "stuck_s": stuck_s,
     }
+    if not threads and world.is_here():
+        outcomes = world.run(main, tuple(args), lambda size: resolve(given, size).native())
+        return results(outcomes)
     settings = resolve(given, ranks)
     if threads:
         outcomes = _run_threads(main, tuple(args), ranks, settings.native())
     else:
         outcomes = Processes(ranks, settings.native()).run(main, tuple(args))
-    return _results(outcomes)
+    return results(outcomes)
 
 
 def _run_threads(
@@ -125,7 +134,8 @@ def _run_threads(
     return outcomes
 
 
-def _results(outcomes: list[Outcome]) -> list[Any]:
+def results(outcomes: list[Outcome]) -> list[Any]:
+    """Return what `main` returned on each rank, or raise what went wrong."""
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     if errors:
         raise _first(outcomes, errors)

@@ -16,6 +16,8 @@ __all__ = ["Watch"]
 
 _STATELESS = frozenset({"ufunc", "_ArrayFunctionDispatcher", "builtin_function_or_method"})
 _FEW, _DEEP = 64, 2
+_HEAP_TYPE = 1 << 9
+"""Set in the flags of classes that are made by code, and not compiled in."""
 _Check = Callable[[Any], bool]
 
 
@@ -137,13 +139,19 @@ def _is_constant(value: Any) -> bool:
     if kind is tuple or kind is frozenset:
         return all(map(_is_constant, value))
     if isinstance(value, BuiltinFunctionType):
-        return value.__self__ is None or isinstance(value.__self__, ModuleType)
+        owner = value.__self__
+        return owner is None or isinstance(owner, ModuleType) or _is_builtin_type(owner)
     return (
         value is MISSING
         or kind in IMMUTABLE
         or isinstance(value, ModuleType)
         or kind.__name__ in _STATELESS
     )
+
+
+def _is_builtin_type(value: Any) -> bool:
+    """Tell whether a value is a type that nobody can change, such as tuple."""
+    return isinstance(value, type) and not value.__flags__ & _HEAP_TYPE
 
 
 def _now(function: FunctionType, place: str | int) -> Any:

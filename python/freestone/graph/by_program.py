@@ -8,6 +8,7 @@ from typing import Any
 from freestone import _native
 from freestone.cluster import Cluster
 from freestone.future import Future
+from freestone.graph.callbacks import Told
 from freestone.graph.durations import key_label
 from freestone.graph.reading import Graph
 from freestone.graph.stack import Stack
@@ -17,12 +18,12 @@ __all__ = ["run_by_program"]
 _LONGEST_LOOK_S = 0.05
 
 
-def run_by_program(cluster: Cluster, graph: Graph, stack: Stack) -> dict[int, Any]:
+def run_by_program(cluster: Cluster, graph: Graph, stack: Stack, callbacks: Told) -> dict[int, Any]:
     """Run a graph task by task, every result fetched and sent along with each call on it.
 
     Parameters
     ----------
-    cluster, graph, stack
+    cluster, graph, stack, callbacks
         As for `run_graph`; nothing is fused, and wide tasks stay as they are.
 
     Returns
@@ -52,6 +53,7 @@ def run_by_program(cluster: Cluster, graph: Graph, stack: Stack) -> dict[int, An
 
     def settle(node: int) -> None:
         values[node] = futures.pop(node).result()
+        callbacks.done(graph.keys[node], values[node])
         for user in dependents[node]:
             waiting[user] -= 1
             if not waiting[user]:

@@ -15,6 +15,7 @@ from freestone.cluster import Cluster
 from freestone.errors import NotSerializableError
 from freestone.future import Future
 from freestone.graph.by_program import run_by_program
+from freestone.graph.callbacks import Told, told
 from freestone.graph.compiling import Compiler, Program
 from freestone.graph.durations import Durations, key_label, kind_of
 from freestone.graph.grouping import Group, Limits, group
@@ -50,19 +51,21 @@ def get(
     options.pop("num_workers", None)
     stack = (stack or Stack()).with_options(options)
     flat = list(dict.fromkeys(_flat(keys)))
-    with no_collection():
-        read_graph = read(graph, flat, is_tree=stack.tree and stack.retain)
-    run_it = run_graph if stack.retain else run_by_program
-    values = run_it(cluster, read_graph, stack)
+    with told(graph) as callbacks:
+        with no_collection():
+            read_graph = read(callbacks.graph, flat, is_tree=stack.tree and stack.retain)
+        callbacks.begin(read_graph)
+        run_it = run_graph if stack.retain else run_by_program
+        values = run_it(cluster, read_graph, stack, callbacks)
     return _shaped(keys, {key: values[node] for key, node in read_graph.wanted.items()})
 
 
-def run_graph(cluster: Cluster, graph: Graph, stack: Stack) -> dict[int, Any]:
+def run_graph(cluster: Cluster, graph: Graph, stack: Stack, callbacks: Told) -> dict[int, Any]:
     """Run a graph and return the values of the nodes that are wanted."""
     this_run = _Run(cluster, graph, stack)
     with no_collection():
         this_run.submit_all()
-    return this_run.results()
+    return this_run.results(callbacks)
 
 
 @contextmanager
@@ -136,7 +139,8 @@ class _Run:
         }
         self.parts = Parts(graph, numbers, self.is_measured and not stack.debug)
         self.checks: list[Future] = []
-        self.reduced: list[Future] = []
+        self.reduced: dict[int, Future] = {}
+        self.tasks: list[Sequence[int]] = []
 
     # -- planning ---------------------------------------------------------------------------
 
@@ -248,6 +252,7 @@ class _Run:
             raise
         self.futures.update(zip(results, futures, strict=False))
         self.calls.append((futures[-1], program))
+        self.tasks.append(tasks)
         self._release(tasks)
 
     def _reduce(self, node: int, priority: int) -> None:
@@ -265,7 +270,7 @@ class _Run:
                 self.cluster._reduce_defined(number, blocks, _ARITY, recipe.commutes, options)
             ]
         self.futures[node] = blocks[0]
-        self.reduced.append(blocks[0])
+        self.reduced[node] = blocks[0]
         self._release([node])
 
     def _needed_outside(self, tasks: Sequence[int]) -> list[int]:
@@ -300,9 +305,11 @@ class _Run:
 
     # -- results ----------------------------------------------------------------------------
 
-    def results(self) -> dict[int, Any]:
+    def results(self, callbacks: Told) -> dict[int, Any]:
         """Wait for all that is wanted."""
         try:
+            if callbacks:
+                self._follow(callbacks)
             for future in self.checks:
                 future.result()
             values = {}
@@ -310,12 +317,28 @@ class _Run:
                 values[node] = self.futures.pop(node).result()
         except BaseException as error:
             self._explain(error)
-            self.cluster.cancel([*(timing for timing, _ in self.calls), *self.reduced])
+            self.cluster.cancel([*(timing for timing, _ in self.calls), *self.reduced.values()])
             raise
         for timing, program in self.calls[:: max(1, len(self.calls) // _MOST_SAMPLES)]:
             if timing.status == "done":
                 self._learn(timing, program)
         return values
+
+    def _follow(self, callbacks: Told) -> None:
+        """Tell Dask's callbacks of tasks as the calls end that they are in."""
+        keys, wanted = self.graph.keys, {*self.graph.wanted.values()}
+        calls = [
+            (timing, [node for node in tasks if node not in self.reductions])
+            for (timing, _), tasks in zip(self.calls, self.tasks, strict=True)
+        ]
+        calls += [(future, [node]) for node, future in self.reduced.items()]
+
+        def end(nodes: Sequence[int]) -> None:
+            for node in nodes:
+                value = [self.futures[node].result()] if node in wanted else []
+                callbacks.done(keys[node], *value)
+
+        callbacks.follow(calls, end)
 
     def _learn(self, timing: Future, program: Program) -> None:
         """Take note of how long the tasks of a call took."""

@@ -68,11 +68,11 @@ class DaskPartition(Future):  # type: ignore[misc]
     @property
     def rows(self) -> int:
         """How many rows it has."""
-        return sum(map(len, self.item_indexes))
+        return int(self._positions.block_rows.sum())
 
     def __len__(self) -> int:
         """How many blocks it has."""
-        return sum(map(len, self._positions.indexes))
+        return len(self._positions.block_rows)
 
     def __bool__(self) -> bool:
         return True

@@ -22,36 +22,46 @@ if TYPE_CHECKING:
 __all__ = ["Partition", "Positions"]
 
 
-@dataclass(frozen=True, slots=True)
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Positions:
     """Where the blocks of a partition stand in the collection.
 
     Attributes
     ----------
-    indexes : tuple of range
-        The blocks' places, in order, as runs.
-    items : tuple of range
-        The rows' places, in the order of the partition, as runs.
-    block_rows : tuple of int
+    index_runs : ndarray of shape (runs, 2)
+        The blocks' places, in order, as runs: the first, and the one behind the last.
+    item_runs : ndarray of shape (runs, 2)
+        The rows' places, in the order of the partition, likewise.
+    block_rows : ndarray of shape (blocks,)
         How many rows each block has.
     """
 
-    indexes: tuple[range, ...]
-    items: tuple[range, ...]
-    block_rows: tuple[int, ...]
+    index_runs: Ints
+    item_runs: Ints
+    block_rows: Ints
 
     @classmethod
-    def of(cls, indexes: NDArray[np.int64], offsets: NDArray[np.int64]) -> Positions:
+    def of(cls, indexes: Ints, offsets: Ints) -> Positions:
         """Make it from block numbers in rising order and the collection's offsets."""
-        breaks = np.flatnonzero(np.diff(indexes) != 1) + 1
-        firsts = indexes[np.concatenate(([0], breaks))]
-        ends = indexes[np.concatenate((breaks - 1, [len(indexes) - 1]))] + 1
-        runs = zip(firsts.tolist(), ends.tolist(), strict=True)
-        items = zip(offsets[firsts].tolist(), offsets[ends].tolist(), strict=True)
-        rows = (offsets[indexes + 1] - offsets[indexes]).tolist()
-        return cls(
-            tuple(range(*run) for run in runs), tuple(range(*run) for run in items), tuple(rows)
-        )
+        breaks = np.flatnonzero(indexes[1:] - indexes[:-1] != 1) + 1
+        runs = np.empty((len(breaks) + 1, 2), np.int64)
+        runs[0, 0], runs[1:, 0] = indexes[0], indexes[breaks]
+        runs[:-1, 1], runs[-1, 1] = indexes[breaks - 1], indexes[-1]
+        runs[:, 1] += 1
+        return cls(runs, offsets[runs], offsets[indexes + 1] - offsets[indexes])
+
+    @property
+    def indexes(self) -> tuple[range, ...]:
+        """The blocks' places as ranges."""
+        return tuple(range(start, stop) for start, stop in self.index_runs.tolist())
+
+    @property
+    def items(self) -> tuple[range, ...]:
+        """The rows' places as ranges."""
+        return tuple(range(start, stop) for start, stop in self.item_runs.tolist())
 
     def flat(self, runs: Sequence[range]) -> NDArray[np.int64]:
         """Return some runs as one array."""
@@ -118,11 +128,11 @@ class Partition:
     @property
     def rows(self) -> int:
         """How many rows it has."""
-        return sum(map(len, self.item_indexes))
+        return int(self._positions.block_rows.sum())
 
     def __len__(self) -> int:
         """How many blocks it has."""
-        return sum(map(len, self._positions.indexes))
+        return len(self._positions.block_rows)
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the blocks' values in order; tuples if several collections were split.
@@ -202,8 +212,7 @@ class Partition:
 
     def _views(self, whole: Any) -> Iterator[Any]:
         rows = self._positions.block_rows
-        ends = np.cumsum(rows).tolist()
-        for end, count in zip(ends, rows, strict=True):
+        for end, count in zip(np.cumsum(rows).tolist(), rows.tolist(), strict=True):
             yield take_rows(whole, end - count, end)
 
     def _cluster(self) -> Cluster | None:

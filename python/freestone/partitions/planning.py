@@ -106,7 +106,8 @@ def plan(workers: Ints, nbytes: Ints, slots: Mapping[int, int], per: str | int) 
     O(blocks log blocks), in NumPy; blocks are kept in contiguous runs, so that a partition's bytes
     are off the mean by less than the bytes of one block.
     """
-    order = np.argsort(workers, kind="stable")
+    # Numbers of one or two bytes are sorted in linear time.
+    order = np.argsort(workers.astype(np.min_scalar_type(workers.max())), kind="stable")
     present, firsts = np.unique(workers[order], return_index=True)
     plans = []
     groups = np.split(order, firsts[1:])

@@ -29,7 +29,14 @@ def hold(cluster: Cluster, partition: Partition) -> Future:
 
 
 def materialize(cluster: Cluster, partition: Partition) -> tuple[Future, ...]:
-    """Make the rows of a partition one block per collection, by a copy on its worker."""
+    """Make the rows of a partition one block per collection, by a copy on its worker.
+
+    Notes
+    -----
+    A single block is that already.
+    """
+    if all(len(column) == 1 and type(column[0]) is Future for column in partition._blocks):
+        return tuple(column[0] for column in partition._blocks)
     count = len(partition._blocks)
     made = _submit(cluster, partition, _materialize, (partition,), outputs=count)
     return made if count > 1 else (made,)

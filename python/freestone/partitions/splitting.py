@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,10 @@ from freestone.collections.rows import describe_type
 from freestone.errors import EmptyCollectionError
 from freestone.future import Future
 from freestone.partitions.partition import Partition, Positions
-from freestone.partitions.planning import Holders, assign, even_out, plan
+from freestone.partitions.planning import Holders, Plan, assign, even_out, plan
 from freestone.units import format_nbytes
 
-__all__ = ["place", "split"]
+__all__ = ["gathered", "place", "split"]
 
 Ints = NDArray[np.int64]
 
@@ -89,17 +89,28 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
     tables = [_located(each, cluster) for each in collections]
     slots = _slots(cluster)
     workers, nbytes = place(tables, slots, balance)
+    plans = plan(workers, nbytes, slots, per)
     columns = [each._live("split it") for each in collections]
     return [
         Partition(
-            [[column[index] for index in one.indexes.tolist()] for column in columns],
-            Positions.of(one.indexes, first.offsets),
+            blocks,
+            positions,
             worker=None if cluster is None else f"worker-{one.worker}",
             nbytes=int(nbytes[one.indexes].sum()),
             sources=collections,
         )
-        for one in plan(workers, nbytes, slots, per)
+        for one, blocks, positions in gathered(plans, columns, first.offsets)
     ]
+
+
+def gathered(
+    plans: Sequence[Plan], columns: Sequence[Sequence[Any]], offsets: Ints
+) -> Iterator[tuple[Plan, list[list[Any]], Positions]]:
+    """Yield for each planned partition its blocks, by collection, and where they stand."""
+    for one in plans:
+        indexes = one.indexes.tolist()
+        blocks = [list(map(column.__getitem__, indexes)) for column in columns]
+        yield one, blocks, Positions.of(one.indexes, offsets)
 
 
 def place(

@@ -12,7 +12,7 @@ pub mod relabel;
 pub mod rows;
 pub mod transfers;
 
-pub use relabel::{Relabelling, relabel};
+pub use relabel::{Relabelling, relabel, relabel_staying};
 pub use rows::{LayoutError, RowBlocks};
 pub use transfers::{Transfer, moved_weight, transfers};
 

@@ -31,9 +31,32 @@ pub fn relabel(
     to: &RowBlocks,
     offsets: Option<&[u64]>,
 ) -> Result<Relabelling, LayoutError> {
+    relabel_staying(from, to, offsets, &vec![true; from.places()])
+}
+
+/// [`relabel`] when only some processes of the old places may stay: those that leave become no
+/// place, and are replaced by new ones where too few stay.
+///
+/// Linear in the number of places.
+///
+/// # Errors
+/// [`LayoutError::Rows`]; [`LayoutError::Places`] if there is not one flag for each old place.
+pub fn relabel_staying(
+    from: &RowBlocks,
+    to: &RowBlocks,
+    offsets: Option<&[u64]>,
+    may_stay: &[bool],
+) -> Result<Relabelling, LayoutError> {
+    if may_stay.len() != from.places() {
+        return Err(LayoutError::Places { given: may_stay.len(), places: from.places() });
+    }
     let mut transfers = transfers(from, to)?;
-    let kept = heaviest_matching(&transfers, offsets);
-    let process_of = assign(&transfers, &kept, from.places(), to.places());
+    let weights: Vec<u64> = transfers
+        .iter()
+        .map(|overlap| if may_stay[overlap.source] { weight(overlap, offsets) } else { 0 })
+        .collect();
+    let kept = heaviest_matching(&transfers, &weights);
+    let process_of = assign(&transfers, &kept, may_stay, to.places());
     for transfer in &mut transfers {
         transfer.target = process_of[transfer.target];
     }
@@ -41,7 +64,7 @@ pub fn relabel(
 }
 
 /// Which overlaps are kept: no two with one source or one target, the heaviest such choice.
-fn heaviest_matching(overlaps: &[Transfer], offsets: Option<&[u64]>) -> Vec<usize> {
+fn heaviest_matching(overlaps: &[Transfer], weights: &[u64]) -> Vec<usize> {
     let count = overlaps.len();
     let mut best = vec![0; count + 1];
     // The first overlap behind each that shares neither its source nor its target. Those that do
@@ -58,7 +81,7 @@ fn heaviest_matching(overlaps: &[Transfer], offsets: Option<&[u64]>) -> Vec<usiz
             }
         }
         free[at] = source_ends.max(target_ends);
-        best[at] = best[at + 1].max(weight(&overlaps[at], offsets) + best[free[at]]);
+        best[at] = best[at + 1].max(weights[at] + best[free[at]]);
     }
     let mut kept = Vec::new();
     let mut at = 0;
@@ -74,15 +97,15 @@ fn heaviest_matching(overlaps: &[Transfer], offsets: Option<&[u64]>) -> Vec<usiz
 }
 
 /// The process of each new place: of what is kept its source, then whoever is left over, in order.
-fn assign(overlaps: &[Transfer], kept: &[usize], sources: usize, targets: usize) -> Vec<usize> {
+fn assign(overlaps: &[Transfer], kept: &[usize], may_stay: &[bool], targets: usize) -> Vec<usize> {
     let mut process_of = vec![None; targets];
-    let mut is_taken = vec![false; sources.max(targets)];
+    let mut is_taken: Vec<bool> = may_stay.iter().map(|stays| !stays).collect();
     for overlap in kept.iter().map(|at| &overlaps[*at]) {
         process_of[overlap.target] = Some(overlap.source);
         is_taken[overlap.source] = true;
     }
-    let mut left_over = (0..is_taken.len()).filter(|process| !is_taken[*process]);
+    let old = (0..is_taken.len()).filter(|process| !is_taken[*process]);
+    let mut left_over = old.chain(is_taken.len()..);
     let next = |process: Option<usize>| process.or_else(|| left_over.next());
-    // There are at least as many processes as places.
     process_of.into_iter().filter_map(next).collect()
 }

@@ -30,6 +30,14 @@ pub enum LayoutError {
         /// How many offsets there are.
         length: usize,
     },
+    /// A table has an entry for each place.
+    #[error("there are {given} entries for {places} places: give one for each")]
+    Places {
+        /// How many entries.
+        given: usize,
+        /// How many places.
+        places: usize,
+    },
     /// Two layouts of different data can't be compared.
     #[error("the layouts have {from} and {to} rows: rows are moved, not made")]
     Rows {

@@ -60,6 +60,19 @@ fn nodes_are_relabelled_as_wholes() {
 }
 
 #[test]
+fn who_leaves_becomes_no_place() {
+    let plan = |from, to, may_stay: &[bool]| {
+        relabel_staying(&even(from), &even(to), None, may_stay).unwrap().process_of
+    };
+    assert_eq!(plan(4, 2, &[true, true, false, false]), [1, 0]);
+    assert_eq!(plan(4, 2, &[false, true, true, false]), [1, 2]);
+    assert_eq!(plan(2, 2, &[false, false]), [2, 3]);
+    assert_eq!(plan(2, 4, &[false, true]), [2, 3, 4, 1]);
+    let error = relabel_staying(&even(2), &even(3), None, &[true]).unwrap_err();
+    assert_eq!(error, LayoutError::Places { given: 1, places: 2 });
+}
+
+#[test]
 fn ten_thousand_places_are_planned() {
     let rows = 100_000_000;
     let (from, to) =

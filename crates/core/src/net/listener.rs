@@ -1,8 +1,8 @@
 //! Where a manager or a worker is connected to: a unix socket, and TLS if it is asked for.
 
-use super::access::Access;
 use super::stream::Stream;
 use crate::wire::Address;
+use freestone_tls::Access;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry, Token};
 use std::io;

@@ -1,6 +1,5 @@
 //! The manager's thread: carries out what the manager's state machine decides.
 
-use super::access::Access;
 use super::client::Client;
 use super::clock::monotonic_ns;
 use super::connection::Connection;
@@ -10,6 +9,7 @@ use super::poller::{Poller, WAKER};
 use crate::manager::{Action, Config, Event, Manager, Now, Outcome, Record, Request};
 use crate::wire::{Address, FromWorker, ToWorker};
 use freestone_base::{Ticket, WorkerId};
+use freestone_tls::Access;
 use mio::Token;
 use std::collections::{BTreeMap, HashMap};
 use std::io;

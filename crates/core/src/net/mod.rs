@@ -7,7 +7,6 @@
 //!   it is made of.
 //! - [`manager`]: the manager's thread; [`client`], [`cell`]: how a program talks to it.
 
-pub mod access;
 pub mod cell;
 pub mod client;
 pub mod clock;
@@ -21,7 +20,6 @@ pub mod pool;
 pub mod signals;
 pub mod stream;
 mod tickets;
-pub mod tls;
 pub mod transfer;
 pub mod worker;
 mod worker_actions;
@@ -30,11 +28,11 @@ pub mod worker_options;
 mod worker_peers;
 mod worker_site;
 
-pub use access::{Access, AccessError, Identity};
 pub use cell::{Cell, Completions};
 pub use client::Client;
 pub use clock::{boot_id, monotonic_ns};
 pub use connection::{Connection, ConnectionError};
+pub use freestone_tls::{Access, AccessError, Identity};
 pub use poller::{Poller, Waker};
 pub use stream::Stream;
 pub use worker::run_worker;

@@ -1,8 +1,8 @@
 //! Streams of bytes: unix sockets, and TLS for everything else.
 
-use super::access::Access;
-use super::tls::Tls;
 use crate::wire::Address;
+use freestone_tls::Access;
+use freestone_tls::Tls;
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use std::io::{self, ErrorKind, Read, Write};

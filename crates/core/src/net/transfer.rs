@@ -3,12 +3,12 @@
 //! Both ends are blocking threads: one sends the file as it is, the other writes what it reads
 //! and computes the checksum in between. What stalls is given up.
 
-use super::access::Access;
 use super::stream::Stream;
-use super::tls::Tls;
 use crate::store::{Folder, StoreError, Tier};
 use crate::wire::{Address, BlockAnswer, BlockDesc, BlockRequest, Frames, PROTOCOL, frame};
 use crate::worker::{FileStamp, TransferError};
+use freestone_tls::Access;
+use freestone_tls::Tls;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;

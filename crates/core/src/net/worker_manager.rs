@@ -3,7 +3,6 @@
 //! Over a unix socket the end of the connection is the end of the manager. Over TCP it may be the
 //! network's: the worker keeps its cache and tries to come back for a while.
 
-use super::access::Access;
 use super::clock::{boot_id, monotonic_ns};
 use super::connection::{Connection, ConnectionError};
 use super::poller::Waker;
@@ -13,6 +12,7 @@ use super::worker_options::{WorkerError, WorkerOptions};
 use crate::wire::{Address, FromWorker, PROTOCOL, Report, ToWorker};
 use crate::worker::Event;
 use freestone_base::{Resources, WorkerId};
+use freestone_tls::Access;
 use mio::Registry;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -1,9 +1,9 @@
 //! What a worker needs to know to start, and why it may not.
 
-use super::access::Access;
 use crate::store::StoreError;
 use crate::wire::Address;
 use freestone_base::Resources;
+use freestone_tls::Access;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;

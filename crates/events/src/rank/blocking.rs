@@ -152,7 +152,7 @@ impl Inner {
 
     fn take_back(
         self: &Arc<Self>,
-        mut state: std::sync::MutexGuard<'_, super::State>,
+        mut state: super::Held<'_>,
         names: Vec<String>,
         label: Label,
     ) -> Result<(), EventsError> {
@@ -169,7 +169,7 @@ impl Inner {
 
     fn wait_for_lock(
         self: &Arc<Self>,
-        mut state: std::sync::MutexGuard<'_, super::State>,
+        mut state: super::Held<'_>,
         name: String,
         label: Label,
     ) -> Result<(), EventsError> {

@@ -149,6 +149,7 @@ impl Inner {
             blocked.waiter.wake();
         }
         self.wake_spares();
+        self.wake_watcher();
         self.notify_all();
     }
 
@@ -208,6 +209,9 @@ impl Inner {
         }
         for leftover in state.matcher.unconsumed().iter().take(20) {
             let _ = write!(text, "\n  nobody consumes {leftover}");
+        }
+        for (condition, id) in &state.watches {
+            let _ = write!(text, "\n  '{id}' comes when the machine is {condition:?}");
         }
         let pending = self.pending.load(Ordering::Acquire);
         if pending > 0 {

@@ -107,11 +107,20 @@ impl Rank {
         self.set_timer(Instant::now() + period, Timer::Tick(id.clone(), period));
     }
 
-    /// Stops what [`Rank::every`] began; how many clocks that were.
+    /// Stops what [`Rank::every`] and [`Rank::when`] began; how much that was.
     pub fn stop(&self, id: &EventId) -> usize {
         let mut state = self.inner.state();
         state.activity += 1;
-        state.timers.stop(id)
+        let before = state.watches.len();
+        state.watches.retain(|(_, other)| other != id);
+        let watches = before - state.watches.len();
+        let count = watches + state.timers.stop(id);
+        drop(state);
+        if watches > 0 {
+            self.inner.wake_watcher();
+            self.inner.note_rest();
+        }
+        count
     }
 
     fn set_timer(&self, at: Instant, timer: Timer) {

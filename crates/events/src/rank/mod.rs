@@ -12,15 +12,17 @@ mod submitting;
 mod task;
 mod timers;
 mod waiter;
+mod watching;
 mod worker;
 
 pub use ending::Summary;
 pub use firing::Target;
 pub use submitting::Submit;
 pub use task::{Done, Events, Label};
+pub use watching::Condition;
 
 use crate::event::Rank as RankNumber;
-use crate::sync::lock;
+use crate::sync::{Apart, lock};
 use crate::transport::{Bell, Transport};
 use crossbeam_queue::SegQueue;
 use ending::Ending;
@@ -28,6 +30,8 @@ use state::State;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::JoinHandle;
@@ -114,9 +118,9 @@ struct Inner {
     returned: Mutex<VecDeque<Job>>,
     has_returned: AtomicBool,
     /// Tasks that are ready or run.
-    pending: AtomicU64,
+    pending: Apart<AtomicU64>,
     /// Tasks that were submitted without passing through the matcher.
-    called: AtomicU64,
+    called: Apart<AtomicU64>,
     /// Events sent, by target.
     sent: Vec<AtomicU64>,
     /// How many threads wait for room elsewhere.
@@ -129,6 +133,8 @@ struct Inner {
     polling: Mutex<()>,
     /// Workers that have nothing to do sleep here.
     idle: Bell,
+    /// Written to in order to wake the thread that watches the machine, if there is one.
+    watcher: Mutex<Option<UnixStream>>,
     spares: Mutex<Vec<Arc<Spare>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     is_over: AtomicBool,
@@ -165,14 +171,15 @@ impl Rank {
             ready: SegQueue::new(),
             returned: Mutex::new(VecDeque::new()),
             has_returned: AtomicBool::new(false),
-            pending: AtomicU64::new(0),
-            called: AtomicU64::new(0),
+            pending: Apart(AtomicU64::new(0)),
+            called: Apart(AtomicU64::new(0)),
             sent: (0..ranks).map(|_| AtomicU64::new(0)).collect(),
             sending: (0..ranks).map(|_| Mutex::new(())).collect(),
             pressed: AtomicU64::new(0),
             rests: AtomicU64::new(0),
             polling: Mutex::new(()),
             idle: Bell::default(),
+            watcher: Mutex::new(None),
             spares: Mutex::new(Vec::new()),
             threads: Mutex::new(Vec::new()),
             is_over: AtomicBool::new(false),
@@ -225,13 +232,42 @@ impl fmt::Debug for Rank {
     }
 }
 
+/// The state, locked; workers are told of new jobs, once for all, when it is let go.
+struct Held<'a> {
+    inner: &'a Inner,
+    guard: MutexGuard<'a, State>,
+}
+
+impl Deref for Held<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.guard
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.guard
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        match std::mem::take(&mut self.guard.pushed) {
+            0 => {}
+            count => self.inner.notify(count),
+        }
+    }
+}
+
 impl Inner {
     fn rank(&self) -> RankNumber {
         self.transport.rank()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+    fn state(&self) -> Held<'_> {
+        Held { inner: self, guard: lock(&self.state) }
     }
 
     fn is_over(&self) -> bool {
@@ -269,16 +305,25 @@ impl Inner {
         Ok(())
     }
 
-    /// Adds a job at the end of the queue.
-    fn push(&self, job: Job) {
+    /// Adds a job at the end of the queue; workers are told when the state is let go.
+    fn push(&self, state: &mut State, job: Job) {
         self.pending.fetch_add(1, Ordering::AcqRel);
         self.ready.push(job);
-        self.notify();
+        state.pushed += 1;
     }
 
-    /// Somebody without work looks at the queue again.
-    fn notify(&self) {
-        if !self.idle.ring(1) {
+    /// Adds a job at the end of the queue.
+    fn push_at_once(&self, job: Job) {
+        self.pending.fetch_add(1, Ordering::AcqRel);
+        self.ready.push(job);
+        self.notify(1);
+    }
+
+    /// Some of those without work look at the queue again.
+    fn notify(&self, count: i32) {
+        let rung = self.idle.ring(count);
+        // Who sleeps in the transport is one more, and may be the only one that is left.
+        if !rung || count > 1 {
             self.transport.wake();
         }
     }

@@ -3,6 +3,7 @@
 use super::task::{Job, Label, Task, Work};
 use super::timers::{Timer, TimerKey, Timers};
 use super::waiter::Waiter;
+use super::watching::Condition;
 use super::{Inner, RANK_LOST};
 use crate::event::{Event, EventId, Lasting, Rank};
 use crate::locks::{Locks, Owner};
@@ -27,6 +28,8 @@ pub(super) struct State {
     pub detector: Detector,
     pub locks: Locks,
     pub timers: Timers,
+    /// What the machine is watched for, and the events that tell of it.
+    pub watches: Vec<(Condition, EventId)>,
     /// What the program is at; none, while it runs.
     pub stage: Option<Stage>,
     pub blocked: BTreeMap<Owner, Blocked>,
@@ -38,6 +41,8 @@ pub(super) struct State {
     /// Whether the program ever asked for the loss of ranks.
     pub expects_loss: bool,
     pub activity: u64,
+    /// Jobs that workers have yet to be told of.
+    pub pushed: i32,
     /// What could not be sent yet.
     pub outbox: VecDeque<(Rank, Vec<u8>)>,
     /// No wave before this time.
@@ -54,6 +59,7 @@ impl State {
             detector: Detector::new(rank, ranks),
             locks: Locks::default(),
             timers: Timers::default(),
+            watches: Vec::new(),
             stage: None,
             blocked: BTreeMap::new(),
             received: vec![0; ranks as usize],
@@ -61,6 +67,7 @@ impl State {
             lost: vec![false; ranks as usize],
             expects_loss: false,
             activity: 0,
+            pushed: 0,
             outbox: VecDeque::new(),
             pause_until: None,
             pause: Duration::ZERO,
@@ -122,7 +129,7 @@ impl Inner {
                     waiter.fill(events);
                     self.wake(state, waiter);
                 }
-                (_, given) => self.push(Job::Run(task, given)),
+                (_, given) => self.push(state, Job::Run(task, given)),
             }
         }
     }
@@ -131,7 +138,7 @@ impl Inner {
     pub(super) fn wake(&self, state: &mut State, waiter: &Arc<Waiter>) {
         state.activity += 1;
         if waiter.in_task {
-            self.push(Job::Resume(Arc::clone(waiter)));
+            self.push(state, Job::Resume(Arc::clone(waiter)));
         } else {
             state.stage = None;
             waiter.wake();
@@ -152,7 +159,10 @@ impl Inner {
     /// How the rank stands, if it has nothing to do.
     pub(super) fn quiet(&self, state: &State) -> Option<Quiet> {
         let at = state.stage?;
-        if self.pending.load(Ordering::Acquire) > 0 || state.timers.holds() {
+        if self.pending.load(Ordering::Acquire) > 0
+            || state.timers.holds()
+            || !state.watches.is_empty()
+        {
             return None;
         }
         let alive = |rank: &usize| !state.lost[*rank];

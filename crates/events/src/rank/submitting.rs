@@ -70,7 +70,7 @@ impl Rank {
                 return inner.check_over();
             }
             inner.called.fetch_add(1, Ordering::AcqRel);
-            inner.push(Job::Call(Box::new(body)));
+            inner.push_at_once(Job::Call(Box::new(body)));
             return Ok(());
         }
         let place = Location::caller();

@@ -158,7 +158,7 @@ impl Inner {
         if !waiter.park() {
             lock(&self.returned).push_back(job);
             self.has_returned.store(true, Ordering::Release);
-            self.notify();
+            self.notify(1);
             return false;
         }
         let spare = lock(&self.spares).pop();

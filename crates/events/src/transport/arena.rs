@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn threads_let_go_at_the_same_time() {
         let mut arena = arena();
-        for _ in 0..200 {
+        for _ in 0..if cfg!(miri) { 5 } else { 200 } {
             let block = Arc::new(arena.place(&[&[3; 5000]]).unwrap());
             let threads: Vec<_> = (0..3)
                 .map(|_| {

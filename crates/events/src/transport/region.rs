@@ -25,7 +25,10 @@ impl Region {
     ///
     /// If the system has no such room.
     pub fn anonymous(len: usize) -> Result<Arc<Self>, TransportError> {
-        Self::map(len, libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
+        // Shared with copies of this process, which Miri does not have.
+        let shared = libc::MAP_SHARED | libc::MAP_NORESERVE;
+        let shared = if cfg!(miri) { libc::MAP_PRIVATE } else { shared };
+        Self::map(len, shared | libc::MAP_ANONYMOUS, -1)
     }
 
     /// Memory for processes that inherit the descriptor, and the descriptor.

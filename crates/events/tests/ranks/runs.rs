@@ -2,11 +2,16 @@
 
 use freestone_events::rank::Summary;
 use freestone_events::transport::mpi::{Mpi, World};
-use freestone_events::transport::{Layout, Node, Region};
+use freestone_events::transport::tcp::{Meeting, Tcp};
+use freestone_events::transport::{Layout, Node, Region, Transport};
+use freestone_events::{Access, Identity};
 use freestone_events::{Config, Dependency, EventsError, Progress, Rank, Source};
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+/// How long ranks may take to meet.
+const PATIENCE: Duration = Duration::from_secs(60);
 const ARENA: usize = 16 << 20;
 
 /// How ranks are connected.
@@ -16,6 +21,8 @@ pub enum Way {
     Threads,
     /// A mapping for each rank, as processes have.
     Mapped,
+    /// Connections with TLS.
+    Tcp,
     /// Messages of MPI.
     Mpi,
 }
@@ -32,7 +39,7 @@ pub fn ways() -> Vec<Way> {
         }
     });
     let mpi = world.is_some().then_some(Way::Mpi);
-    [Way::Threads, Way::Mapped].into_iter().chain(mpi).collect()
+    [Way::Threads, Way::Mapped, Way::Tcp].into_iter().chain(mpi).collect()
 }
 
 /// Memory for ranks of one node, and what is needed to tell that one is lost.
@@ -56,9 +63,23 @@ pub fn start(way: Way, ranks: u32, config: &Config) -> (Vec<Rank>, Cell) {
 }
 
 fn connected(way: Way, ranks: u32, config: &Config) -> Vec<Rank> {
-    let started = |transport| Rank::start(transport, config.clone()).unwrap();
+    let started = |transport: Box<dyn Transport>| Rank::start(transport, config.clone()).unwrap();
     match way {
         Way::Threads | Way::Mapped => start(way, ranks, config).0,
+        Way::Tcp => {
+            let access = Access::new(&Identity::make(1).unwrap()).unwrap();
+            let meeting = Meeting::new("127.0.0.1:0", &access).unwrap();
+            let (address, access) = (meeting.address().unwrap().to_string(), &access);
+            std::thread::scope(|scope| {
+                let meet = |rank| {
+                    let address = &address;
+                    scope.spawn(move || Tcp::meet(address, rank, ranks, access, PATIENCE).unwrap())
+                };
+                let here: Vec<_> = (0..ranks).map(meet).collect();
+                meeting.hold(ranks, PATIENCE).unwrap();
+                here.into_iter().map(|one| started(Box::new(one.join().unwrap()))).collect()
+            })
+        }
         Way::Mpi => {
             let world = Arc::new(World::begin(&[]).unwrap());
             let seats = Mpi::threads(&world, ranks).unwrap();

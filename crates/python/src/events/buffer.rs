@@ -1,9 +1,9 @@
 //! The bytes of a payload, where they are.
 
+use crate::view::fill_read_only;
 use freestone_events::Payload;
-use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 /// The bytes of a payload, as a read-only buffer; they stay as long as it does.
 #[pyclass(frozen, module = "freestone._native")]
@@ -26,25 +26,18 @@ impl EventBuffer {
         view: *mut pyo3::ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        if flags & pyo3::ffi::PyBUF_WRITABLE != 0 {
-            return Err(PyBufferError::new_err(
-                "what an event carries is read-only: copy to change",
-            ));
-        }
         let bytes = slf.get().payload.bytes();
-        // SAFETY: `view` is valid by the protocol; the bytes live as long as `slf`, which the
-        // view holds, and do not move as the object does not.
-        let filled = unsafe {
-            pyo3::ffi::PyBuffer_FillInfo(
+        // SAFETY: `view` is valid by the protocol; the bytes live as long as `slf`, and do not move
+        // as the object does not.
+        unsafe {
+            fill_read_only(
+                &slf,
+                bytes,
                 view,
-                slf.as_ptr(),
-                bytes.as_ptr() as *mut c_void,
-                bytes.len().cast_signed(),
-                1,
                 flags,
+                "what an event carries is read-only: copy to change",
             )
-        };
-        if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+        }
     }
 
     fn __len__(&self) -> usize {

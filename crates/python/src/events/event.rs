@@ -2,6 +2,7 @@
 
 use super::buffer::EventBuffer;
 use super::words::{self, Held};
+use crate::codec::cached;
 use freestone_events::{Data, Event as CoreEvent, Lasting, Payload};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -38,7 +39,7 @@ impl Event {
             (words::TEXT, _) => PyString::from_bytes(py, bytes)?.into_py_any(py),
             (kind, _) => {
                 static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-                let decode = words::cached(py, &CELL, "freestone.events.payload", "decode")?;
+                let decode = cached(py, &CELL, "freestone.events.payload", "decode")?;
                 let buffer = Py::new(py, EventBuffer::new(payload.clone()))?;
                 Ok(decode.call1((kind, buffer))?.unbind())
             }

@@ -1,7 +1,7 @@
 //! Errors of the core as those of Python, and exceptions as failures that travel.
 
 use super::host::PythonHost;
-use super::words::cached;
+use crate::codec::cached;
 use freestone_events::{EventsError, Failure};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -17,7 +17,9 @@ fn slug(error: &EventsError) -> &'static str {
         EventsError::RankLost { .. } => "rank-lost",
         EventsError::Stuck { .. } => "run-stuck",
         EventsError::Over | EventsError::Interrupted => "run-over",
-        EventsError::NoSuchRank { .. } | EventsError::LongId { .. } => "bad-event",
+        EventsError::NoSuchRank { .. }
+        | EventsError::LongId { .. }
+        | EventsError::NoDescriptor { .. } => "bad-event",
         EventsError::InTask { .. } => "in-task",
         EventsError::Timeout { .. } | EventsError::NoRoom { .. } => "event-timeout",
         EventsError::NotHeld(_) => "lock-not-held",

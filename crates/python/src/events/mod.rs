@@ -4,11 +4,15 @@ mod buffer;
 mod event;
 mod failing;
 mod host;
+mod meeting;
 mod memory;
+mod mpi;
 mod rank;
 mod words;
 
 pub use buffer::EventBuffer;
 pub use event::Event;
+pub use meeting::{EventMeeting, meet_ranks};
 pub use memory::EventMemory;
+pub use mpi::EventWorld;
 pub use rank::{EventRank, current_rank, set_current_rank};

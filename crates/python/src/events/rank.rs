@@ -5,8 +5,8 @@ use super::failing;
 use super::host::PythonHost;
 use super::words::{self, Encoded, Held};
 use freestone_events::matching::Mode;
-use freestone_events::rank::Done;
-use freestone_events::transport::{Layout, Node, Region};
+use freestone_events::rank::{Condition, Done};
+use freestone_events::transport::{Layout, Node, Region, Transport};
 use freestone_events::{
     Config, EventId, EventsError, Lasting, Payload, Progress, Rank, Submit, Target,
 };
@@ -56,11 +56,12 @@ fn seconds(value: Option<f64>) -> PyResult<Option<Duration>> {
     value.map(convert).transpose()
 }
 
-struct Settings {
-    workers: usize,
-    thread: bool,
-    spin_us: u64,
-    stuck_s: Option<f64>,
+/// How a rank works, as Python gives it.
+pub(super) struct Settings {
+    pub workers: usize,
+    pub thread: bool,
+    pub spin_us: u64,
+    pub stuck_s: Option<f64>,
 }
 
 impl Settings {
@@ -77,9 +78,10 @@ impl Settings {
 }
 
 impl EventRank {
-    fn start(node: Node, settings: &Settings) -> PyResult<Self> {
+    /// A rank on a transport.
+    pub(super) fn start(transport: Box<dyn Transport>, settings: &Settings) -> PyResult<Self> {
         let host = Arc::new(PythonHost::default());
-        let rank = Rank::start(Box::new(node), settings.config(&host)?)
+        let rank = Rank::start(transport, settings.config(&host)?)
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         Ok(Self { rank, host, owner: Arc::new(OnceLock::new()) })
     }
@@ -93,6 +95,10 @@ impl EventRank {
         on: Vec<(Bound<'_, PyAny>, String)>,
     ) -> PyResult<Vec<freestone_events::Dependency>> {
         words::dependencies(on, self.rank.rank(), self.rank.ranks())
+    }
+
+    fn when(&self, py: Python<'_>, condition: Condition, id: &str) -> PyResult<()> {
+        py.detach(|| self.rank.when(condition, &id.into())).map_err(|error| self.raise(py, &error))
     }
 
     fn fire_parts(
@@ -164,7 +170,7 @@ impl EventRank {
         let region = Region::open(fd, layout.nbytes())
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         let settings = Settings { workers, thread, spin_us, stuck_s };
-        Self::start(Node::new(&region, layout, rank), &settings)
+        Self::start(Box::new(Node::new(&region, layout, rank)), &settings)
     }
 
     /// All ranks of a run, in this process.
@@ -181,7 +187,7 @@ impl EventRank {
         let settings = Settings { workers, thread, spin_us, stuck_s };
         let nodes =
             Node::threads(ranks, arena).map_err(|error| PyOSError::new_err(error.to_string()))?;
-        nodes.into_iter().map(|node| Self::start(node, &settings)).collect()
+        nodes.into_iter().map(|node| Self::start(Box::new(node), &settings)).collect()
     }
 
     /// Says what tasks see as their rank.
@@ -299,6 +305,18 @@ impl EventRank {
         Ok(())
     }
 
+    fn when_readable(&self, py: Python<'_>, descriptor: i32, id: &str) -> PyResult<()> {
+        self.when(py, Condition::Readable(descriptor), id)
+    }
+
+    fn when_memory_below(&self, py: Python<'_>, nbytes: u64, id: &str) -> PyResult<()> {
+        self.when(py, Condition::MemoryBelow(nbytes), id)
+    }
+
+    fn when_load_above(&self, py: Python<'_>, load: f64, id: &str) -> PyResult<()> {
+        self.when(py, Condition::LoadAbove(load), id)
+    }
+
     fn stop(&self, id: &str) -> usize {
         self.rank.stop(&id.into())
     }
@@ -329,10 +347,11 @@ impl EventRank {
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         loop {
             let ended = py.detach(|| self.rank.wait_end(Some(SIGNALS)));
+            // Also if another rank was quicker to end the run for it: each says what it waits for.
+            py.check_signals()?;
             if ended.map_err(|error| self.raise(py, &error))? {
                 break;
             }
-            py.check_signals()?;
         }
         let summary = py.detach(|| self.rank.finish());
         let summary = summary.map_err(|error| self.raise(py, &error))?;

@@ -1,5 +1,6 @@
 //! From Python's words to the core's: sources, targets, payloads.
 
+use crate::codec::cached;
 use freestone_events::{Dependency, EventId, Source, Target};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
@@ -24,18 +25,6 @@ pub const TEXT: u32 = 17;
 
 /// A Python object that is passed by reference.
 pub struct Held(pub Py<PyAny>);
-
-/// Something of a module, looked up once.
-pub fn cached<'py>(
-    py: Python<'py>,
-    cell: &'static PyOnceLock<Py<PyAny>>,
-    module: &str,
-    attribute: &str,
-) -> PyResult<&'py Bound<'py, PyAny>> {
-    let value = cell
-        .get_or_try_init(py, || Ok::<_, PyErr>(py.import(module)?.getattr(attribute)?.unbind()))?;
-    Ok(value.bind(py))
-}
 
 fn no_rank(number: i64, ranks: u32) -> PyErr {
     let last = ranks - 1;

@@ -27,6 +27,11 @@ def summary(run: Run) -> list[str]:
             f"{_percent(run.share.manager, run)} waiting for the manager, and "
             f"{_percent(run.share.nothing, run)} with nothing to do."
         )
+    if attempts:
+        lines.append(
+            f"A task that was ready waited {format_seconds(run.for_worker_s)} for a worker on "
+            f"average, and {format_seconds(run.at_worker_s)} there until it began."
+        )
     if run.moved:
         most = max(run.moved.values())
         total = format_nbytes(sum(run.moved.values()))

@@ -86,6 +86,8 @@ class Run:
         How many workers came and went.
     share : Share
         Where the time went.
+    for_worker_s, at_worker_s : float
+        How long a task was ready before it was sent, and then waited at its worker; means.
     """
 
     edges_s: Floats
@@ -101,6 +103,8 @@ class Run:
     joined: int
     left: int
     share: Share
+    for_worker_s: float
+    at_worker_s: float
 
     @property
     def seconds(self) -> float:
@@ -152,6 +156,8 @@ def load(records: Iterable[Mapping[str, Any]]) -> Run:
         joined=len(joined),
         left=len(left),
         share=_share(slots, busy, held, receiving > 0, queued, np.diff(edges)),
+        for_worker_s=float(np.mean(sent - ready)) if tasks else 0.0,
+        at_worker_s=float(np.mean(start - sent)) if tasks else 0.0,
     )
 
 

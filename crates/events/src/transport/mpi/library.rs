@@ -139,7 +139,7 @@ impl Library {
         if let Some(loaded) = Self::loaded()? {
             return Ok(loaded);
         }
-        let given = std::env::var("FREESTONE_EVENTS_MPI").ok();
+        let given = std::env::var("FREESTONE_EVENTS_MPI").ok().filter(|path| !path.is_empty());
         if let Some(path) = &given {
             let dialect = if path.contains("abi") { STANDARD } else { MPICH };
             let name = CString::new(path.as_str()).unwrap_or_default();
@@ -289,10 +289,16 @@ impl Library {
         Ok(own)
     }
 
-    /// Gives a communicator back.
+    /// Gives a communicator back, unless MPI has taken all of them.
     pub fn free(&self, mut comm: Handle) {
+        let mut flag = 0;
         // SAFETY: ours, with no request left.
-        unsafe { (self.comm_free)(&raw mut comm) };
+        unsafe {
+            (self.finalized)(&raw mut flag);
+            if flag == 0 {
+                (self.comm_free)(&raw mut comm);
+            }
+        }
     }
 
     /// The number of this rank, and how many there are.

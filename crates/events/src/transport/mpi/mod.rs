@@ -11,7 +11,7 @@ pub use library::Library;
 
 use super::late::{Flush, Late};
 use super::sleep::Bell;
-use super::{Block, Incoming, Outgoing, Transport, TransportError, batch, frame};
+use super::{Incoming, Outgoing, Transport, TransportError, batch, frame};
 use crate::event::Rank;
 use crate::sync::lock;
 use lane::Lane;
@@ -336,10 +336,6 @@ impl Transport for Mpi {
 
     fn longest(&self) -> usize {
         LONGEST
-    }
-
-    fn place(&self, _parts: &[&[u8]]) -> Result<Option<Arc<Block>>, TransportError> {
-        Ok(None)
     }
 
     fn poll(&self, take: &mut dyn FnMut(Rank, Incoming)) -> Result<usize, TransportError> {

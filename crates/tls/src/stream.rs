@@ -1,6 +1,6 @@
 //! TLS over a stream, blocking or not: reads and writes as plain as those of the stream.
 
-use super::access::Access;
+use crate::access::Access;
 use rustls::{AlertDescription, CertificateError, ClientConnection, Connection, ServerConnection};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -184,8 +184,8 @@ fn reason(error: &rustls::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::access::Identity;
     use super::*;
+    use crate::access::Identity;
     use std::net::TcpListener;
     use std::thread;
 

@@ -1,0 +1,289 @@
+"""Measure how fast files are read and written.
+
+CSV and DBDF of dense doubles in the shapes of the paper: freestone by itself and with one and two
+workers, against pandas, polars, pyarrow, duckdb and NumPy, each to and from a dense array; and
+against raw reads and writes of the same bytes, which are the limit. Files are in the page cache
+before each read; what a write leaves is removed before the next. The peak memory of a read is that
+of a process of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# As a script, too: python benchmarks/NAME.py
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import freestone as fs
+from benchmarks import common, plots
+
+QUESTION = "How fast are files read and written?"
+OWN, ONE, TWO, RAW = "freestone", "freestone, 1 worker", "freestone, 2 workers", "raw"
+PEERS = ("pandas", "polars", "pyarrow", "duckdb", "numpy")
+SUBJECTS = (OWN, *PEERS, RAW, ONE, TWO)
+# Would take minutes with more.
+SLOW = ("pandas", "duckdb", "numpy")
+SHAPES = {True: [(2_000, 1_000)], False: [(10_000, 1_000), (20_000, 1_000)]}
+STEP = 1 << 20
+PEAK = """
+import re, sys, freestone as fs
+
+def kib(field):
+    return int(re.search(field + r":\\s+(\\d+)", open("/proc/self/status").read())[1])
+
+path, small = sys.argv[1:]
+fs.read(small).compute()
+open("/proc/self/clear_refs", "w").write("5")
+before = kib("VmRSS")
+x = fs.read(path, **({"index": False} if path.endswith("csv") else {})).compute()
+print((kib("VmHWM") - before) * 1024 / x.nbytes)
+"""
+
+Action = Callable[[], Any]
+
+
+# -- peers ------------------------------------------------------------------------------------
+
+
+def readers(path: str) -> dict[str, Action]:
+    """Return what reads a CSV file into a dense array."""
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow.csv
+
+    unnamed = pyarrow.csv.ReadOptions(autogenerate_column_names=True)
+
+    def by_arrow() -> Any:
+        table = pyarrow.csv.read_csv(path, read_options=unnamed)
+        return np.column_stack([column.to_numpy() for column in table.columns])
+
+    def by_duckdb() -> Any:
+        table = duckdb.sql(f"select * from read_csv('{path}', header=false)").to_arrow_table()
+        return np.column_stack([column.to_numpy() for column in table.columns])
+
+    return {
+        OWN: lambda: fs.read(path, index=False).compute(),
+        "pandas": lambda: pd.read_csv(path, header=None).to_numpy(),
+        "polars": lambda: pl.read_csv(path, has_header=False).to_numpy(),
+        "pyarrow": by_arrow,
+        "duckdb": by_duckdb,
+        "numpy": lambda: np.loadtxt(path, delimiter=",", ndmin=2),
+        RAW: lambda: raw_read(path),
+    }
+
+
+def writers(x: Any, path: str) -> dict[str, Action]:
+    """Return what writes a dense array as CSV; each makes its own form of it beforehand."""
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.csv
+
+    names = [f"c{number}" for number in range(x.shape[1])]
+    frame, series = pd.DataFrame(x), pl.DataFrame(x, schema=names)
+    table = pa.table({name: column for name, column in zip(names, x.T.copy(), strict=True)})
+    plain = pyarrow.csv.WriteOptions(include_header=False)
+
+    def by_duckdb() -> None:
+        with duckdb.connect() as database:
+            database.register("given", table)
+            database.sql(f"copy given to '{path}' (header false)")
+
+    return {
+        OWN: lambda: fs.write(x, path, meta=False),
+        "pandas": lambda: frame.to_csv(path, header=False, index=False),
+        "polars": lambda: series.write_csv(path, include_header=False),
+        "pyarrow": lambda: pyarrow.csv.write_csv(table, path, plain),
+        "duckdb": by_duckdb,
+        "numpy": lambda: np.savetxt(path, x, delimiter=",", fmt="%.17g"),
+    }
+
+
+def raw_read(path: str) -> None:
+    """Read a file by two threads, a megabyte at a time, into memory that is there."""
+    nbytes = os.path.getsize(path)
+    target = np.empty(nbytes, np.uint8)
+    descriptor = os.open(path, os.O_RDONLY)
+
+    def part(start: int, stop: int) -> None:
+        for at in range(start, stop, STEP):
+            os.preadv(descriptor, [target.data[at : min(at + STEP, stop)]], at)
+
+    in_two(part, nbytes)
+    os.close(descriptor)
+
+
+def raw_write(data: memoryview, path: str) -> None:
+    """Write bytes by two threads, a megabyte at a time."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+
+    def part(start: int, stop: int) -> None:
+        for at in range(start, stop, STEP):
+            os.pwrite(descriptor, data[at : min(at + STEP, stop)], at)
+
+    in_two(part, len(data))
+    os.close(descriptor)
+
+
+def in_two(part: Callable[[int, int], None], nbytes: int) -> None:
+    """Call a function with two halves of a range, at once."""
+    half = nbytes // 2 // STEP * STEP
+    other = threading.Thread(target=part, args=(half, nbytes))
+    other.start()
+    part(0, half)
+    other.join()
+
+
+# -- measuring --------------------------------------------------------------------------------
+
+
+def seconds(action: Action) -> float:
+    """Return how long an action takes; what it returns goes before the clock stops."""
+    begin = time.perf_counter()
+    action()
+    return time.perf_counter() - begin
+
+
+@contextlib.contextmanager
+def workers(count: int) -> Iterator[None]:
+    """Open a cluster of workers with an executor each."""
+    with fs.Cluster(workers=count, executors=1, memory="4GiB"):
+        fs.Array.from_function((count, 1), 1, lambda start, stop: np.ones((1, 1))).persist()
+        yield
+
+
+def measure_shape(report: common.Report, rounds: int, shape: tuple[int, int], folder: Path) -> None:
+    """Take all samples of a shape."""
+    x = np.random.default_rng(1).random(shape)
+    label = f"{shape[0] // 1000}Kx{shape[1] // 1000}K"
+    text, binary, out = str(folder / "m.csv"), str(folder / "m.dbdf"), str(folder / "out")
+    fs.write(x, text)
+    fs.write(x, binary)
+    os.unlink(text + ".meta")
+    reading, writing = readers(text), writers(x, out + ".csv")
+    data = x.reshape(-1).view(np.uint8).data
+
+    def take(subject: str) -> None:
+        if subject in reading:
+            report.add(subject, f"csv read {label}", seconds(reading[subject]), "s")
+        if subject in writing:
+            report.add(subject, f"csv write {label}", seconds(writing[subject]), "s")
+            clear(out)
+        if subject == OWN:
+            binary_of(report, label, x, binary, out)
+        elif subject == RAW:
+            report.add(RAW, f"dbdf read {label}", seconds(lambda: raw_read(binary)), "s")
+            report.add(RAW, f"dbdf write {label}", seconds(lambda: raw_write(data, out)), "s")
+            clear(out)
+        elif subject in (ONE, TWO):
+            with workers(1 if subject == ONE else 2):
+                by_workers(report, subject, label, text, out)
+
+    is_first = not report.figures
+    subjects = [name for name in SUBJECTS if is_first or name not in SLOW]
+    common.interleave(rounds, subjects, take)
+    peak(report, label, text, binary, folder)
+
+
+def binary_of(report: common.Report, label: str, x: Any, path: str, out: str) -> None:
+    """Read and write the binary form."""
+    report.add(OWN, f"dbdf read {label}", seconds(lambda: fs.read(path).compute()), "s")
+    report.add(OWN, f"dbdf write {label}", seconds(lambda: fs.write(x, out + ".dbdf")), "s")
+    clear(out)
+
+
+def by_workers(report: common.Report, subject: str, label: str, text: str, out: str) -> None:
+    """Read into blocks of the workers, and write them; nothing comes to this program."""
+    rows = 1_000
+    begin = time.perf_counter()
+    array = fs.read(text, block_rows=rows, index=False).persist()
+    report.add(subject, f"csv read {label}", time.perf_counter() - begin, "s")
+    report.add(
+        subject,
+        f"csv write {label}",
+        seconds(lambda: fs.write(array, out + ".csv", meta=False)),
+        "s",
+    )
+    clear(out)
+
+
+def clear(out: str) -> None:
+    """Remove what a write left."""
+    for path in Path(out).parent.glob(Path(out).name + "*"):
+        path.unlink()
+
+
+def peak(report: common.Report, label: str, text: str, binary: str, folder: Path) -> None:
+    """Add the memory that a read takes at most, as a multiple of the result."""
+    small = str(folder / "small.csv")
+    Path(small).write_text("1,2\n3.5,4\n")
+    for kind, path in (("csv", text), ("dbdf", binary)):
+        words = [sys.executable, "-c", PEAK, path, small]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        report.add(OWN, f"{kind} peak {label}", float(done.stdout), "x")
+
+
+# -- claims -----------------------------------------------------------------------------------
+
+
+def claims(report: common.Report, label: str) -> list[common.Claim]:
+    """Compare with what was wanted, on the first shape, which all peers have."""
+
+    def speedup(case: str, names: tuple[str, ...], own: str = OWN) -> float | None:
+        others = [report.median(name, f"{case} {label}") for name in names]
+        known = [other for other in others if other is not None]
+        mine = report.median(own, f"{case} {label}")
+        return None if not known or mine is None else min(known) / mine
+
+    return [
+        common.at_least("CSV read over the fastest peer", speedup("csv read", PEERS), 1, "x"),
+        common.at_least("CSV write over pandas", speedup("csv write", ("pandas",)), 3, "x"),
+        common.at_least(
+            "CSV write over polars and pyarrow", speedup("csv write", ("polars", "pyarrow")), 1, "x"
+        ),
+        common.at_least("DBDF read of raw reads", speedup("dbdf read", (RAW,)), 0.8, "x"),
+        common.at_least("DBDF write of raw writes", speedup("dbdf write", (RAW,)), 0.8, "x"),
+        common.at_least("CSV read, 2 workers over 1", speedup("csv read", (ONE,), TWO), 1.7, "x"),
+        common.at_least("CSV write, 2 workers over 1", speedup("csv write", (ONE,), TWO), 1.7, "x"),
+        common.at_most(
+            "peak memory of a CSV read", report.median(OWN, f"csv peak {label}"), 1.2, "x"
+        ),
+        common.at_most(
+            "peak memory of a DBDF read", report.median(OWN, f"dbdf peak {label}"), 1.2, "x"
+        ),
+    ]
+
+
+def main() -> None:
+    """Measure, report and draw."""
+    options = common.parse("io", QUESTION)
+    before = common.machine()
+    shapes = SHAPES[options.quick]
+    report = common.Report(QUESTION, {"shapes": [list(shape) for shape in shapes]})
+    with tempfile.TemporaryDirectory(prefix="freestone-") as folder:
+        for shape in shapes:
+            measure_shape(report, options.rounds, shape, Path(folder))
+    label = f"{shapes[0][0] // 1000}Kx{shapes[0][1] // 1000}K"
+    report.notes.append("freestone writes floats that read back as the same bits; so do its peers")
+    report.claims = claims(report, label)
+    common.write(report, options, before)
+    cases = [f"{kind} {label}" for kind in ("csv read", "csv write", "dbdf read", "dbdf write")]
+    panels = [plots.Panel(case, "seconds, lower is better", report.series(case)) for case in cases]
+    plots.dots(panels, options.json.with_suffix(".png"), "Files of doubles", list(SUBJECTS))
+
+
+if __name__ == "__main__":
+    main()

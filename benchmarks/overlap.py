@@ -1,0 +1,88 @@
+"""Measure what it gains an application on a slow network to go on while its data moves.
+
+The synthetic application on hosts that are network namespaces, with links of 1 Gb/s: 600 MB of
+constant and 20 MB of variable data, 100 iterations on 2 processes, 200 in all, the rest on 4.
+Overlapped Merge, with processes that become the ranks whose rows they have, against synchronous
+collective Baseline, the paper's reference. Needs root, `ip` and `tc`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# As a script, too: python benchmarks/NAME.py
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import common, plots
+from benchmarks.resizing.namespaces import NoNamespacesError, hosts
+from freestone.errors import FreestoneError
+from freestone.malleable import Method
+from freestone.malleable.synthetic import Group, Phase, Settings, Stage, launching
+
+QUESTION = "What does it gain on a slow network to go on while data moves?"
+REFERENCE = "baseline-collective-sync"
+SUBJECTS = (
+    REFERENCE,
+    "merge-p2p-sync",
+    "merge-p2p-nonblocking",
+    "merge-collective-nonblocking",
+    "merge-p2p-thread",
+)
+RATE = "1gbit"
+
+
+def application(quick: bool) -> Settings:
+    """Return what is run."""
+    part = 4 if quick else 1
+    stages = (
+        Stage("matvec", 0.02, granularity=200),
+        Stage("allreduce", nbytes=8),
+        Stage("allgatherv", nbytes=100_000),
+    )
+    return Settings(
+        phases=(Phase(200 // part, stages),),
+        groups=(Group(2, 100 // part),),
+        constant_nbytes=600_000_000 // part,
+        variable_nbytes=20_000_000 // part,
+        share=False,
+        factors={2: 1.0, 4: 0.5},
+    )
+
+
+def main() -> None:
+    """Measure, report and draw."""
+    options = common.parse("overlap", QUESTION, SUBJECTS)
+    before = common.machine()
+    settings = application(options.quick)
+    report = common.Report(QUESTION, {"rate": RATE, "hosts": 4, "application": str(settings)})
+    asked = options.only or SUBJECTS
+
+    def measure(subject: str) -> None:
+        try:
+            with hosts(4, RATE) as mpiexec:
+                run = settings.between(2, 4, Method.parse(subject))
+                found = launching.launch(run, mpiexec, timeout_s=100)
+        except (NoNamespacesError, FreestoneError) as error:
+            report.absent[subject] = str(error)
+            return
+        resize = found["resizes"][0]
+        report.add(subject, "the application", found["total_s"], "s")
+        report.add(subject, "the resize", resize["total_s"], "s", error=resize["error"])
+        report.add(subject, "iterations meanwhile", resize["steps"], "")
+        report.add(subject, "moved", resize["moved_nbytes"] / 1e6, "MB")
+
+    common.interleave(options.rounds, asked, measure)
+    times = report.series("the application")
+    overlapped = [times[name] for name in times if Method.parse(name).is_overlapped]
+    gain = common.ratio(times.get(REFERENCE), min(overlapped, default=None))
+    name = "overlapped Merge over synchronous collective Baseline"
+    report.claims = [common.at_least(name, gain, 1.14, "x")]
+    common.write(report, options, before)
+    if times:
+        panel = plots.Panel("2 to 4 processes, links of 1 Gb/s", "the application, s", times)
+        plots.dots([panel], options.json.with_suffix(".png"), "Overlap", SUBJECTS)
+
+
+if __name__ == "__main__":
+    main()

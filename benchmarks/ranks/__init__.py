@@ -1,0 +1,1 @@
+"""Programs of two ranks that `benchmarks.events` compiles, starts and times."""

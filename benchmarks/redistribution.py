@@ -1,0 +1,214 @@
+"""Measure what it costs to resize a job with 1 GB of data, by all methods.
+
+Each run goes through all pairs of 1, 2, 4 and 8 processes in one chain, with dense or CSR data,
+constant (shared between the processes of the host, or sent as messages) or variable. Beside them:
+the machine's copy bandwidth, and a plain mpi4py `Alltoallv` of the same blocks between processes
+that are all there from the start. Reconfiguration, spawn and data times, bytes moved, alpha, the
+work that the sources get done while data moves, and peak memory.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+# As a script, too: python benchmarks/NAME.py
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np
+
+from benchmarks import common, plots
+from freestone.malleable import METHODS, plans
+
+QUESTION = "What does it cost to resize a job with 1 GB of data?"
+NBYTES = {False: 1_000_000_000, True: 200_000_000}
+# Every ordered pair of 1, 2, 4 and 8 once, from 2 back to 2.
+CHAIN = [4, 2, 8, 2, 1, 4, 1, 8, 4, 8, 1, 2]
+SHORT = [4, 2, 4, 2]
+QUICK = ("merge-p2p-sync", "merge-p2p-nonblocking", "baseline-collective-sync")
+PLAIN, COPY = "plain Alltoallv", "memcpy"
+HERE = Path(__file__).parent / "resizing"
+LONGEST_S = 280
+
+SUBJECTS: dict[str, dict[str, Any]] = {
+    f"{kind} {form} {method}": {
+        "kind": kind,
+        "method": str(method),
+        "share": form == "shared",
+        "constant": form != "variable",
+        "relabel": True,
+    }
+    for kind in ("dense", "csr")
+    for form in ("shared", "messages")
+    for method in METHODS
+}
+SUBJECTS["dense messages merge-p2p-sync, rank r stays rank r"] = {
+    **SUBJECTS["dense messages merge-p2p-sync"],
+    "relabel": False,
+}
+SUBJECTS["dense variable merge-p2p-sync"] = {
+    **SUBJECTS["dense messages merge-p2p-sync"],
+    "constant": False,
+}
+
+
+def mpi(ranks: int, program: str, *words: str) -> Any:
+    """Run a program on ranks, and return what it says, or why it does not."""
+    mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
+    command = [mpiexec, "-n", str(ranks), sys.executable, "-m", "mpi4py", str(HERE / program)]
+    try:
+        job = subprocess.run(
+            [*command, *words], capture_output=True, text=True, timeout=LONGEST_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"absent": f"did not end within {LONGEST_S} s"}
+    if job.returncode != 0:
+        return {"absent": f"failed: {(job.stderr.strip().splitlines() or ['no word'])[-1]}"}
+    return json.loads(job.stdout.strip().splitlines()[-1])
+
+
+def copy_gbs(nbytes: int) -> float:
+    """Return the bandwidth of one copy into warm memory, in GB/s."""
+    # Zeros would be pages that nobody has touched.
+    source, target = np.ones(nbytes // 8), np.full(nbytes // 8, 2.0)
+    begin = time.perf_counter()
+    np.copyto(target, source)
+    return nbytes / (time.perf_counter() - begin) / 1e9
+
+
+def work_times() -> int:
+    """Return how many products take some milliseconds on one core."""
+    matrix, vector = np.ones((200, 200)), np.ones(200)
+    begin, times = time.perf_counter(), 0
+    while time.perf_counter() - begin < 0.2:
+        np.dot(matrix, vector)
+        times += 1
+    return max(1, times // 50)
+
+
+def measure(report: common.Report, subject: str, nbytes: int, quick: bool, times: int) -> None:
+    """Take one turn of a subject."""
+    if subject == COPY:
+        report.add(COPY, "bandwidth", copy_gbs(nbytes), "GB/s")
+        return
+    if subject == PLAIN:
+        for before, after in ((2, 4), (4, 2)):
+            found = mpi(4, "plain.py", str(before), str(after), str(nbytes), "1" if quick else "3")
+            if "absent" in found:
+                report.absent[PLAIN] = found["absent"]
+                return
+            for seconds in found:
+                report.add(PLAIN, f"{before} to {after}, data s", seconds, "s")
+        return
+    sizes = SHORT if quick else CHAIN
+    words = {**SUBJECTS[subject], "sizes": sizes, "nbytes": nbytes, "times": times}
+    found = mpi(2, "job.py", json.dumps(words))
+    if "absent" in found:
+        report.absent[subject] = found["absent"]
+        return
+    record(report, subject, found)
+
+
+def record(report: common.Report, subject: str, found: dict[str, Any]) -> None:
+    """Add the figures of one run."""
+    by_size: dict[int, list[float]] = {}
+    for size, seconds in found["steps"]:
+        by_size.setdefault(size, []).append(seconds)
+    for resize, excess in zip(found["resizes"], found["excess"], strict=False):
+        if resize["error"]:
+            report.absent[subject] = resize["error"]
+            return
+        pair = f"{resize['before']} to {resize['after']}"
+        for case in ("spawn", "data", "total"):
+            report.add(subject, f"{pair}, {case} s", resize[f"{case}_s"], "s")
+        report.add(subject, f"{pair}, moved", resize["moved_nbytes"] / 1e6, "MB")
+        report.add(subject, f"{pair}, memory beyond both shares", excess / 2**20, "MiB")
+        if resize["data_steps"] and resize["data_s"]:
+            undisturbed = float(np.median(by_size[resize["before"]]))
+            done = 100 * resize["data_steps"] * undisturbed / resize["data_s"]
+            report.add(subject, f"{pair}, work meanwhile", done, "%")
+
+
+def claims(report: common.Report, nbytes: int) -> list[common.Claim]:
+    """Compare with what was wanted."""
+    copy = report.median(COPY, "bandwidth")
+    plan = plans.plan(plans.even(nbytes // 64, 4), plans.even(nbytes // 64, 2))
+    must = 64 * plan.moved()
+    found = []
+    for form in ("shared", "messages"):
+        seconds = report.median(f"dense {form} merge-p2p-sync", "4 to 2, data s")
+        share = None if seconds is None or copy is None else 100 * must / seconds / 1e9 / copy
+        name = f"of the copy bandwidth, 4 to 2 into warm pages, {form}"
+        found.append(common.at_least(name, share, 70, "%"))
+        first = report.median(f"dense {form} merge-p2p-sync", "2 to 4, data s")
+        name = f"2 to 4 with 1 GB, relabelled, {form} (prototype 0.19)"
+        found.append(common.at_most(name, first, 0.19 * nbytes / 1e9, "s"))
+    plain = report.median("dense messages merge-p2p-sync, rank r stays rank r", "2 to 4, data s")
+    name = "2 to 4 with 1 GB, rank r stays rank r (prototype 0.39)"
+    found.append(common.at_most(name, plain, 0.39 * nbytes / 1e9, "s"))
+    moved = report.median("dense messages merge-p2p-sync", "4 to 2, moved")
+    over = None if moved is None else moved * 1e6 / must
+    found.append(common.at_most("bytes moved over the plan's minimum, 4 to 2", over, 1, "x"))
+    # Where memory is shared nothing moves, and a step in between is no measure.
+    work = report.median("dense messages merge-p2p-nonblocking", "2 to 4, work meanwhile")
+    found.append(common.at_least("the sources' work while data moves, 2 to 4", work, 60, "%"))
+    excesses = [
+        float(figure["median"])
+        for cases in report.figures.values()
+        for case, figure in cases.items()
+        if case.endswith("beyond both shares")
+    ]
+    most = max(excesses, default=None)
+    found.append(common.at_most("memory beyond old and new share", most, 64, "MiB"))
+    return found
+
+
+def alphas(report: common.Report) -> None:
+    """Add the alpha of overlapped methods: their time over that of the synchronous ones."""
+    for subject, cases in list(report.figures.items()):
+        for strategy in ("nonblocking", "thread"):
+            counterpart = subject.replace(strategy, "sync")
+            if counterpart == subject:
+                continue
+            for case in [name for name in cases if name.endswith("total s")]:
+                base = report.median(counterpart, case)
+                value = common.ratio(float(cases[case]["median"]), base)
+                if value is not None:
+                    report.add(subject, case.replace("total s", "alpha"), value, "x")
+
+
+def main() -> None:
+    """Measure, report and draw."""
+    options = common.parse("redistribution", QUESTION, [COPY, PLAIN, *SUBJECTS])
+    before = common.machine()
+    nbytes = NBYTES[options.quick]
+    times = work_times()
+    report = common.Report(QUESTION, {"nbytes": nbytes, "chain": CHAIN, "products": times})
+    names = [name for name in SUBJECTS if name.split()[-1] in QUICK and "csr" not in name]
+    quick = [*names, "dense messages merge-p2p-sync, rank r stays rank r"]
+    asked = options.only or (COPY, PLAIN, *(quick if options.quick else SUBJECTS))
+
+    def take(subject: str) -> None:
+        measure(report, subject, nbytes, options.quick, times)
+
+    common.interleave(options.rounds, asked, take)
+    alphas(report)
+    report.claims = claims(report, nbytes)
+    common.write(report, options, before)
+    panels = [
+        plots.Panel(f"{pair}, 1 GB", "s from the start to the last row", report.series(case))
+        for pair in ("2 to 4", "4 to 2")
+        if report.series(case := f"{pair}, total s")
+    ]
+    if panels:
+        path = options.json.with_suffix(".png")
+        plots.dots(panels, path, "Resizing a job", list(report.figures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Programs that `benchmarks.redistribution` runs under mpiexec."""

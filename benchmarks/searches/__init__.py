@@ -1,0 +1,1 @@
+"""Breadth-first search by others, one file for each."""

@@ -1,0 +1,87 @@
+"""Measure how soon a script says hello, and how long the longest example takes to compile.
+
+`freestone run hello.daph` in a process of its own, beside `python -c` of an empty program and of
+one that imports numpy; and in this process, reading, checking and improving each example.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+# As a script, too: python benchmarks/NAME.py
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import common, plots
+from freestone.lang.parse.source import Source
+from freestone.lang.script import compile_source
+from freestone.lang.settings import Settings
+
+QUESTION = "How soon does a script begin?"
+HELLO = 'print("hello " + $x);'
+REPEATS = 5
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    """Return what is started."""
+    script = folder / "hello.daph"
+    script.write_text(HELLO)
+    program = Path(sys.executable).with_name("freestone")
+    return {
+        "freestone run hello.daph": [str(program), "run", str(script), "x=1"],
+        "python, nothing": [sys.executable, "-c", "pass"],
+        "python, import numpy": [sys.executable, "-c", "import numpy"],
+    }
+
+
+def started_ms(command: list[str]) -> float:
+    """Return the shortest of some runs: what the program needs, not what disturbs it."""
+    times = []
+    for _ in range(REPEATS):
+        begin = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        times.append(time.perf_counter() - begin)
+    return min(times) * 1e3
+
+
+def compiled_ms(path: Path) -> float:
+    """Return how long it takes to compile a script."""
+    arguments = {"n": (100, "si64"), "m": (10, "si64"), "k": (3, "si64")}
+    begin = time.perf_counter()
+    compile_source(Source(path.read_text(), path.name), dict(arguments), Settings(vec=True))
+    return (time.perf_counter() - begin) * 1e3
+
+
+def main() -> None:
+    """Measure, report and draw."""
+    options = common.parse("startup", QUESTION)
+    before = common.machine()
+    report = common.Report(QUESTION)
+    examples = sorted((common.ROOT / "examples" / "daphne").glob("*.daph"))
+    with TemporaryDirectory() as folder:
+        started = commands(Path(folder))
+        common.interleave(
+            options.rounds,
+            started,
+            lambda name: report.add(name, "start", started_ms(started[name]), "ms"),
+        )
+    for _ in range(options.rounds):
+        for path in examples:
+            report.add(path.stem, "compile", compiled_ms(path), "ms")
+    slowest = max(report.series("compile").values(), default=None)
+    hello = report.median("freestone run hello.daph", "start")
+    report.claims = [
+        common.at_most("freestone run hello.daph", hello, 150, "ms"),
+        common.at_most("compiling the slowest example", slowest, 100, "ms"),
+    ]
+    common.write(report, options, before)
+    panels = [plots.Panel(case, "ms", report.series(case)) for case in ("start", "compile")]
+    subjects = [*started, *(path.stem for path in examples)]
+    plots.dots(panels, options.json.with_suffix(".png"), QUESTION, subjects)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+//! How ranks find each other: each tells one place where it listens, and is told where all do. Then
+//! each connects to those with lower numbers.
+
+use super::Peer;
+use crate::event::Rank;
+use crate::transport::TransportError;
+use freestone_tls::{Access, Tls};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+/// The longest that an address is.
+const LONGEST: u32 = 256;
+/// How long to wait before another attempt to reach who may not listen yet.
+const AGAIN: Duration = Duration::from_millis(50);
+/// How long one message of the meeting may take.
+const STEP: Duration = Duration::from_secs(10);
+
+/// Where all ranks of a run meet.
+#[derive(Debug)]
+pub struct Meeting {
+    listener: TcpListener,
+    access: Access,
+}
+
+impl Meeting {
+    /// A meeting at an address; port 0 is any that is free.
+    ///
+    /// # Errors
+    ///
+    /// If nothing can listen there.
+    pub fn new(address: &str, access: &Access) -> Result<Self, TransportError> {
+        let listener = TcpListener::bind(address).map_err(|source| failed(address, source))?;
+        Ok(Self { listener, access: access.clone() })
+    }
+
+    /// Where it is.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn address(&self) -> Result<SocketAddr, TransportError> {
+        self.listener.local_addr().map_err(|source| failed("the meeting", source))
+    }
+
+    /// Waits for all ranks and tells each where the others are.
+    ///
+    /// # Errors
+    ///
+    /// If they have not come by `patience`.
+    pub fn hold(&self, ranks: u32, patience: Duration) -> Result<(), TransportError> {
+        let end = Instant::now() + patience;
+        let mut came: Vec<Option<(Tls<TcpStream>, String)>> = (0..ranks).map(|_| None).collect();
+        while came.iter().any(Option::is_none) {
+            let absent = || {
+                let absent = (0_u32..).zip(&came).filter(|(_, one)| one.is_none());
+                let absent: Vec<_> = absent.map(|(rank, _)| rank.to_string()).collect();
+                format!("ranks {} have not come to the meeting", absent.join(", "))
+            };
+            let stream = accept(&self.listener, end).map_err(|error| failed(&absent(), error))?;
+            let Ok(mut tls) = Tls::accept(stream, &self.access) else { continue };
+            // Who does not have the certificate, or is no rank, is not let in.
+            let Ok((rank, address)) = read_named(&mut tls) else { continue };
+            if let Some(place) = came.get_mut(rank as usize) {
+                *place = Some((tls, address));
+            }
+        }
+        let addresses: Vec<_> = came.iter().flatten().map(|(_, address)| address.clone()).collect();
+        for (tls, _) in came.iter_mut().flatten() {
+            let told = addresses.iter().try_for_each(|address| write_named(tls, ranks, address));
+            told.and_then(|()| tls.flush()).map_err(|source| failed("the meeting", source))?;
+        }
+        Ok(())
+    }
+}
+
+/// Connections to all other ranks, by rank.
+///
+/// # Errors
+///
+/// If they, or the meeting, are not to be reached by `patience`.
+pub fn meet(
+    meeting: &str,
+    rank: Rank,
+    ranks: u32,
+    access: &Access,
+    patience: Duration,
+) -> Result<Vec<Option<Peer>>, TransportError> {
+    let end = Instant::now() + patience;
+    let stream = connect(meeting, end).map_err(|source| failed(meeting, source))?;
+    let here = stream.local_addr().map_err(|source| failed(meeting, source))?.ip();
+    let listener = TcpListener::bind((here, 0)).map_err(|source| failed("this rank", source))?;
+    let own = listener.local_addr().map_err(|source| failed("this rank", source))?.to_string();
+    let addresses = ask(stream, rank, ranks, access, &own, end)
+        .map_err(|source| failed(&format!("the meeting at {meeting}"), source))?;
+    let mut peers: Vec<Option<Peer>> = (0..ranks).map(|_| None).collect();
+    for (number, address) in (0..rank).zip(&addresses) {
+        let greet = || {
+            let stream = connect(address, end)?;
+            let mut tls = Tls::connect(stream, access)?;
+            write_named(&mut tls, rank, "")?;
+            tls.flush()?;
+            Peer::new(tls)
+        };
+        let what = format!("rank {number} at {address}");
+        peers[number as usize] = Some(greet().map_err(|source| failed(&what, source))?);
+    }
+    while peers.iter().skip(rank as usize + 1).any(Option::is_none) {
+        let stream =
+            accept(&listener, end).map_err(|source| failed("ranks with higher numbers", source))?;
+        let Ok(mut tls) = Tls::accept(stream, access) else { continue };
+        let Ok((number, _)) = read_named(&mut tls) else { continue };
+        if number > rank && number < ranks {
+            let peer = Peer::new(tls).map_err(|source| failed("a rank", source))?;
+            peers[number as usize] = Some(peer);
+        }
+    }
+    Ok(peers)
+}
+
+/// Tells the meeting where this rank is; where all are.
+fn ask(
+    stream: TcpStream,
+    rank: Rank,
+    ranks: u32,
+    access: &Access,
+    own: &str,
+    end: Instant,
+) -> io::Result<Vec<String>> {
+    let mut tls = Tls::connect(stream, access)?;
+    write_named(&mut tls, rank, own)?;
+    tls.flush()?;
+    let left = end.saturating_duration_since(Instant::now()).max(AGAIN);
+    tls.stream().set_read_timeout(Some(left))?;
+    (0..ranks).map(|_| read_named(&mut tls).map(|(_, address)| address)).collect()
+}
+
+fn connect(address: &str, end: Instant) -> io::Result<TcpStream> {
+    loop {
+        let found = address.to_socket_addrs()?.next();
+        let found = found.ok_or_else(|| io::Error::other("it is no address"))?;
+        let left = end.saturating_duration_since(Instant::now()).max(AGAIN);
+        match TcpStream::connect_timeout(&found, left.min(STEP)) {
+            Ok(stream) => return prepared(stream),
+            Err(error) if Instant::now() >= end => return Err(error),
+            Err(_) => std::thread::sleep(AGAIN),
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, end: Instant) -> io::Result<TcpStream> {
+    listener.set_nonblocking(true)?;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                return prepared(stream);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if Instant::now() >= end {
+                    return Err(ErrorKind::TimedOut.into());
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn prepared(stream: TcpStream) -> io::Result<TcpStream> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(STEP))?;
+    stream.set_write_timeout(Some(STEP))?;
+    Ok(stream)
+}
+
+fn write_named(to: &mut impl Write, rank: u32, text: &str) -> io::Result<()> {
+    let len = text.len() as u32;
+    let bytes = [&rank.to_le_bytes()[..], &len.to_le_bytes(), text.as_bytes()].concat();
+    to.write_all(&bytes)
+}
+
+fn read_named(from: &mut impl Read) -> io::Result<(u32, String)> {
+    let mut head = [0; 8];
+    from.read_exact(&mut head)?;
+    let (rank, len) = head.split_at(4);
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes of eight"));
+    let (rank, len) = (word(rank), word(len));
+    if len > LONGEST {
+        return Err(io::Error::new(ErrorKind::InvalidData, "an address is too long"));
+    }
+    let mut text = vec![0; len as usize];
+    from.read_exact(&mut text)?;
+    let text = String::from_utf8(text).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok((rank, text))
+}
+
+fn failed(what: &str, source: io::Error) -> TransportError {
+    TransportError::Io { what: format!("{what}: no connection"), source }
+}

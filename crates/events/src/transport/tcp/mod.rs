@@ -1,0 +1,284 @@
+//! Ranks on several machines: TCP, and both sides of each connection show the run's certificate.
+//!
+//! Each pair of ranks has one connection. An empty frame says that a rank is done; an end without it
+//! is the loss of that rank.
+
+mod meeting;
+mod peer;
+
+pub use meeting::Meeting;
+
+use super::late::{Flush, Late};
+use super::{Incoming, Outgoing, Transport, TransportError, frame};
+use crate::event::Rank;
+use crate::sync::lock;
+use freestone_tls::Access;
+use peer::{Input, Peer};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The most bytes of a payload in one frame.
+const LONGEST: usize = 256 << 10;
+/// The longest frame: with its head and its identifier.
+const FRAME: usize = LONGEST + (8 << 10);
+/// How long the end waits for what has been sent, and for the others to say that they are done.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One rank's connections to all others.
+#[derive(Debug)]
+pub struct Tcp {
+    shared: Arc<Shared>,
+    late: Late,
+}
+
+#[derive(Debug)]
+struct Shared {
+    rank: Rank,
+    /// By rank; none for this one.
+    peers: Vec<Option<Mutex<Peer>>>,
+    /// Ranks for which something waits to be written.
+    waiting: AtomicU32,
+    polling: Mutex<Polling>,
+    /// Whether somebody sleeps, or is about to.
+    sleeps: AtomicBool,
+    /// Written to in order to wake who sleeps.
+    waker: Mutex<UnixStream>,
+    /// Whether reading stopped before there was nothing more.
+    has_more: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Polling {
+    woken: UnixStream,
+    inputs: Vec<Input>,
+    /// Whose connection has ended.
+    lost: Vec<bool>,
+}
+
+impl Tcp {
+    /// Meets all other ranks.
+    ///
+    /// # Errors
+    ///
+    /// If they have not come by `patience`.
+    pub fn meet(
+        meeting: &str,
+        rank: Rank,
+        ranks: u32,
+        access: &Access,
+        patience: Duration,
+    ) -> Result<Self, TransportError> {
+        let peers = meeting::meet(meeting, rank, ranks, access, patience)?;
+        let failed = |source| TransportError::Io { what: format!("rank {rank}"), source };
+        let (waker, woken) = UnixStream::pair().map_err(failed)?;
+        waker.set_nonblocking(true).and_then(|()| woken.set_nonblocking(true)).map_err(failed)?;
+        let inputs = (0..ranks).map(|_| Input::new(FRAME)).collect();
+        let shared = Arc::new(Shared {
+            rank,
+            peers: peers.into_iter().map(|peer| peer.map(Mutex::new)).collect(),
+            waiting: AtomicU32::new(0),
+            polling: Mutex::new(Polling { woken, inputs, lost: vec![false; ranks as usize] }),
+            sleeps: AtomicBool::new(false),
+            waker: Mutex::new(waker),
+            has_more: AtomicBool::new(false),
+        });
+        let late = Late::default();
+        late.start(Arc::downgrade(&shared)).map_err(failed)?;
+        Ok(Self { shared, late })
+    }
+}
+
+impl Shared {
+    /// Writes what waits for a rank. What fails is noticed when its connection is read.
+    fn write(&self, peer: &mut Peer) {
+        let before = peer.waits();
+        if peer.flush().is_err() {
+            peer.is_closed = true;
+        }
+        if before && !peer.waits() {
+            self.waiting.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    fn write_all(&self) {
+        if self.waiting.load(Ordering::Acquire) > 0 {
+            for peer in self.peers.iter().flatten() {
+                self.write(&mut lock(peer));
+            }
+        }
+    }
+
+    /// The descriptors that there is something to hear of.
+    fn wait(&self, woken: &UnixStream, timeout: Option<Duration>) {
+        let watched = |fd, events| libc::pollfd { fd, events, revents: 0 };
+        let mut polled = vec![watched(woken.as_raw_fd(), libc::POLLIN)];
+        for peer in self.peers.iter().flatten() {
+            let peer = lock(peer);
+            if !peer.is_closed {
+                let write = if peer.waits() { libc::POLLOUT } else { 0 };
+                polled.push(watched(peer.fd(), libc::POLLIN | write));
+            }
+        }
+        let time = timeout.map(|timeout| libc::timespec {
+            tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
+        });
+        let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: an array with its length, and a time or null.
+        unsafe {
+            let len = polled.len() as libc::nfds_t;
+            libc::ppoll(polled.as_mut_ptr(), len, time, std::ptr::null());
+        }
+    }
+}
+
+impl Flush for Shared {
+    fn flush_late(&self) -> bool {
+        let waited = self.waiting.load(Ordering::Acquire) > 0;
+        self.write_all();
+        waited
+    }
+}
+
+impl Transport for Tcp {
+    fn rank(&self) -> Rank {
+        self.shared.rank
+    }
+
+    fn ranks(&self) -> u32 {
+        self.shared.peers.len() as u32
+    }
+
+    fn send(&self, target: Rank, message: &Outgoing<'_>) -> Result<(), TransportError> {
+        let shared = &self.shared;
+        let Some(peer) = &shared.peers[target as usize] else {
+            return Err(TransportError::Lost(target));
+        };
+        let mut peer = lock(peer);
+        if peer.is_closed {
+            return Err(TransportError::Lost(target));
+        }
+        // What runtimes tell each other is little, and has to come through.
+        if !peer.has_room() && !matches!(message, Outgoing::Control(_)) {
+            shared.write(&mut peer);
+            if !peer.has_room() {
+                return Err(TransportError::Full);
+            }
+        }
+        if !peer.waits() {
+            shared.waiting.fetch_add(1, Ordering::AcqRel);
+        }
+        frame::encode(message).with_parts(message, |parts| peer.put(parts));
+        if !peer.may_wait() {
+            shared.write(&mut peer);
+        }
+        if peer.waits() {
+            drop(peer);
+            self.late.note();
+        }
+        Ok(())
+    }
+
+    fn longest(&self) -> usize {
+        LONGEST
+    }
+
+    fn poll(&self, take: &mut dyn FnMut(Rank, Incoming)) -> Result<usize, TransportError> {
+        let shared = &self.shared;
+        let mut polling = lock(&shared.polling);
+        shared.write_all();
+        let (mut count, mut has_more) = (0, false);
+        let Polling { inputs, lost, .. } = &mut *polling;
+        for ((source, peer), input) in (0..).zip(&shared.peers).zip(inputs) {
+            let Some(peer) = peer else { continue };
+            let told = &mut lost[source as usize];
+            if *told {
+                continue;
+            }
+            has_more |= lock(peer).fill(input).unwrap_or(false);
+            // Not with the connection locked: who takes may send.
+            let mut has_left = false;
+            input.split(FRAME, |frame| {
+                if frame.is_empty() {
+                    has_left = true;
+                } else {
+                    take(source, frame::decode(source, frame, None)?);
+                    count += 1;
+                }
+                Ok(())
+            })?;
+            let mut peer = lock(peer);
+            peer.has_left |= has_left;
+            *told = peer.is_closed;
+            let is_lost = peer.is_closed && !peer.has_left;
+            drop(peer);
+            if is_lost {
+                take(source, Incoming::Lost);
+                count += 1;
+            }
+        }
+        shared.has_more.store(has_more, Ordering::Release);
+        Ok(count)
+    }
+
+    fn sleep(&self, is_idle: &dyn Fn() -> bool, timeout: Option<Duration>) {
+        let shared = &self.shared;
+        let mut polling = lock(&shared.polling);
+        shared.sleeps.store(true, Ordering::Relaxed);
+        // Its partner is in `wake`: either the waker sees the sleeper, or `is_idle` sees what the
+        // waker did before.
+        fence(Ordering::SeqCst);
+        if !shared.has_more.load(Ordering::Acquire) && is_idle() {
+            shared.wait(&polling.woken, timeout);
+        }
+        shared.sleeps.store(false, Ordering::Relaxed);
+        let mut bytes = [0; 64];
+        while polling.woken.read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
+    }
+
+    fn wake(&self) {
+        fence(Ordering::SeqCst);
+        if self.shared.sleeps.load(Ordering::Relaxed) {
+            // A full pipe wakes as well.
+            let _ = lock(&self.shared.waker).write(&[0]);
+        }
+    }
+
+    fn flush(&self) {
+        self.shared.write_all();
+    }
+
+    fn leave(&self) {
+        self.late.stop();
+        let end = Instant::now() + PATIENCE;
+        let mut polling = lock(&self.shared.polling);
+        for peer in self.shared.peers.iter().flatten() {
+            lock(peer).put(&[]);
+        }
+        let is_done = |peer: &Mutex<Peer>, input: &mut Input| {
+            let mut peer = lock(peer);
+            let _: io::Result<()> = peer.flush();
+            // Who closes before the other has read makes it lose what was sent last.
+            let _: io::Result<bool> = peer.fill(input);
+            let left = input.split(FRAME, |frame| {
+                peer.has_left |= frame.is_empty();
+                Ok(())
+            });
+            left.is_err() || peer.is_closed || (peer.has_left && !peer.waits())
+        };
+        loop {
+            let pairs = self.shared.peers.iter().zip(&mut polling.inputs);
+            let open = pairs.filter_map(|(peer, input)| Some((peer.as_ref()?, input)));
+            let still =
+                open.filter_map(|(peer, input)| (!is_done(peer, input)).then_some(())).count();
+            if still == 0 || Instant::now() >= end {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The one pass over all bytes: line ends, quotes, and what kinds of bytes there are.
+
+use super::{CHUNK, QUOTE};
+use crate::{IoError, Result, Source, parallel};
+use std::sync::Mutex;
+
+/// Some byte is not one of a number: letters, blanks, signs other than `+-.`.
+pub const OTHER: u8 = 1;
+/// Some byte is `.`, `e` or `E`.
+pub const FLOAT: u8 = 2;
+/// Some byte is a quote.
+pub const QUOTED: u8 = 4;
+
+/// What a chunk of bytes has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Line ends, if the chunk begins outside of quotes.
+    pub outside: u64,
+    /// Line ends, if it begins inside of quotes.
+    pub inside: u64,
+    /// Whether its end is inside of quotes if its beginning is not, and the other way round.
+    pub turns: bool,
+    /// The kinds of bytes: [`OTHER`], [`FLOAT`], [`QUOTED`].
+    pub kinds: u8,
+}
+
+impl Summary {
+    /// Sums up some bytes.
+    pub fn of(bytes: &[u8], delimiter: u8) -> Self {
+        let (ends, kinds) = count(bytes, delimiter);
+        if kinds & QUOTED == 0 {
+            return Self { outside: ends, inside: 0, turns: false, kinds };
+        }
+        let mut found = [0_u64; 2];
+        let mut side = 0;
+        for at in memchr::memchr2_iter(QUOTE, b'\n', bytes) {
+            if bytes[at] == QUOTE {
+                side = 1 - side;
+            } else {
+                found[side] += 1;
+            }
+        }
+        Self { outside: found[0], inside: found[1], turns: side == 1, kinds }
+    }
+}
+
+/// Bytes that are looked at together.
+const LANES: usize = 32;
+
+/// What some bytes have, a counter and a flag for each place in a group of [`LANES`].
+#[derive(Clone, Copy, Default)]
+struct Lanes {
+    ends: [u8; LANES],
+    other: [u8; LANES],
+    float: [u8; LANES],
+    quote: [u8; LANES],
+}
+
+impl Lanes {
+    /// Adds a byte to each lane: no branches, so that compilers make vectors of them.
+    #[inline]
+    #[allow(clippy::needless_bitwise_bool)] // a lazy operator is a branch
+    fn add(&mut self, bytes: &[u8; LANES], delimiter: u8) {
+        for (lane, &byte) in bytes.iter().enumerate() {
+            let is_end = byte == b'\n';
+            let is_float = (byte == b'.') | (byte | 0x20 == b'e');
+            let is_plain = (byte.wrapping_sub(b'0') < 10)
+                | (byte == delimiter)
+                | (byte == b'-')
+                | (byte == b'\r');
+            self.ends[lane] += u8::from(is_end);
+            self.other[lane] |= u8::from(!(is_plain | is_end | is_float));
+            self.float[lane] |= u8::from(is_float);
+            self.quote[lane] |= u8::from(byte == QUOTE);
+        }
+    }
+
+    fn kinds(&self) -> u8 {
+        let any = |lanes: &[u8; LANES], kind: u8| lanes.iter().fold(0, |all, one| all | one) * kind;
+        any(&self.other, OTHER) | any(&self.float, FLOAT) | any(&self.quote, QUOTED)
+    }
+}
+
+/// Line ends, and kinds of bytes.
+fn count(bytes: &[u8], delimiter: u8) -> (u64, u8) {
+    // So few groups that no counter of eight bits overflows.
+    const BATCH: usize = 255 * LANES;
+    let mut ends = 0_u64;
+    let mut kinds = 0_u8;
+    for batch in bytes.chunks(BATCH) {
+        let mut lanes = Lanes::default();
+        let (groups, rest) = batch.as_chunks::<LANES>();
+        for group in groups {
+            lanes.add(group, delimiter);
+        }
+        ends += lanes.ends.iter().map(|count| u64::from(*count)).sum::<u64>();
+        kinds |= lanes.kinds();
+        // The last few bytes, made up to a group with delimiters, which are nothing.
+        let mut group = [delimiter; LANES];
+        group[..rest.len()].copy_from_slice(rest);
+        let mut last = Lanes::default();
+        last.add(&group, delimiter);
+        ends += last.ends.iter().map(|count| u64::from(*count)).sum::<u64>();
+        kinds |= last.kinds();
+    }
+    (ends, kinds)
+}
+
+/// Sums up a range of bytes, chunk by chunk, by so many threads.
+///
+/// `first` is the number of the chunk with which the range begins, `count` how many there are.
+///
+/// # Errors
+/// What the source says, or that it ends before the range does.
+pub fn scan<S: Source + ?Sized>(
+    source: &S,
+    delimiter: u8,
+    first: u64,
+    count: u64,
+    threads: usize,
+) -> Result<Vec<Summary>> {
+    let nbytes = source.nbytes()?;
+    let mut summaries = vec![Summary::default(); usize::try_from(count).unwrap_or(0)];
+    let items: Vec<(u64, &mut Summary)> = (first..).zip(summaries.iter_mut()).collect();
+    let buffers: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+    parallel::for_each(items, threads, |(chunk, summary)| {
+        let spare = buffers.lock().ok().and_then(|mut buffers| buffers.pop());
+        let mut buffer = spare.unwrap_or_else(|| vec![0; CHUNK as usize]);
+        let offset = chunk * CHUNK;
+        let wanted = CHUNK.min(nbytes.saturating_sub(offset)) as usize;
+        let found = source.fill_at(&mut buffer[..wanted], offset)?;
+        if found < wanted {
+            let reason = "the file ends here, and was longer when it was opened";
+            return Err(IoError::format(offset + found as u64, reason));
+        }
+        *summary = Summary::of(&buffer[..found], delimiter);
+        if let Ok(mut buffers) = buffers.lock() {
+            buffers.push(buffer);
+        }
+        Ok(())
+    })?;
+    Ok(summaries)
+}

@@ -1,0 +1,79 @@
+//! Arrays of blocks without unpickling each.
+//!
+//! A block that is an array has all but its bytes in its pickle stream, so blocks of one shape and
+//! dtype have the same stream. What the first of them turned out to be, the others are too.
+
+use crate::blocks::MappedBuffer;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyTuple, PyType};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Streams that are remembered at most: a collection's blocks have one or two.
+const MOST: usize = 64;
+/// Longer streams are not worth it.
+const LONGEST: usize = 512;
+
+/// What an array is besides its bytes.
+pub struct Known {
+    shape: Py<PyTuple>,
+    dtype: Py<PyAny>,
+    nbytes: usize,
+}
+
+static KNOWN: Mutex<Option<HashMap<Vec<u8>, Known>>> = Mutex::new(None);
+
+fn array_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CELL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CELL.import(py, "numpy", "ndarray")
+}
+
+/// The array that a stream with one buffer of so many bytes stands for, if that is known.
+pub fn known(py: Python<'_>, stream: &[u8], nbytes: usize) -> Option<Known> {
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let shape = known.as_ref()?.get(stream).filter(|shape| shape.nbytes == nbytes)?;
+    let (lengths, dtype) = (shape.shape.clone_ref(py), shape.dtype.clone_ref(py));
+    Some(Known { shape: lengths, dtype, nbytes })
+}
+
+/// Remembers what a stream with one buffer gave, if it is an array over just these bytes: a class
+/// of its own may make an array of other values from them.
+pub fn learn(value: &Bound<'_, PyAny>, stream: &[u8], buffer: &[u8]) -> PyResult<()> {
+    let (py, nbytes) = (value.py(), buffer.len());
+    if stream.len() > LONGEST || nbytes == 0 || !is_array(value) {
+        return Ok(());
+    }
+    let flags = value.getattr(intern!(py, "flags"))?;
+    let is_in_order = flags.getattr(intern!(py, "c_contiguous"))?.is_truthy()?;
+    let interface = value.getattr(intern!(py, "__array_interface__"))?;
+    let address: usize = interface.get_item("data")?.get_item(0)?.extract()?;
+    let found: usize = value.getattr(intern!(py, "nbytes"))?.extract()?;
+    if !is_in_order || address != buffer.as_ptr().addr() || found != nbytes {
+        return Ok(());
+    }
+    let shape = value.getattr(intern!(py, "shape"))?.cast_into::<PyTuple>()?.unbind();
+    let dtype = value.getattr(intern!(py, "dtype"))?.unbind();
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    if known.len() >= MOST {
+        known.clear();
+    }
+    known.insert(stream.to_vec(), Known { shape, dtype, nbytes });
+    Ok(())
+}
+
+/// Whether a value is an array and nothing derived. Without `NumPy` nothing is.
+fn is_array(value: &Bound<'_, PyAny>) -> bool {
+    let kind = value.get_type();
+    let is_it = kind.name().is_ok_and(|name| name == "ndarray");
+    is_it && array_class(value.py()).is_ok_and(|class| kind.is(class))
+}
+
+impl Known {
+    /// The array over these bytes, which it can't change.
+    pub fn over(&self, py: Python<'_>, bytes: Py<MappedBuffer>) -> PyResult<Py<PyAny>> {
+        Ok(array_class(py)?.call1((&self.shape, &self.dtype, bytes))?.unbind())
+    }
+}

@@ -1,0 +1,186 @@
+//! A trace as columns in Arrow's layout: for many records, a fraction of what dicts take.
+
+use freestone_core::manager::Record;
+use freestone_core::wire::WorkerStatus;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::fmt::{Display, Write as _};
+
+/// One column: null, but for the rows that were put.
+#[derive(Default)]
+struct Column {
+    /// A bit for each row, the lowest first.
+    valid: Vec<u8>,
+    rows: usize,
+    /// Numbers, or text and where that of each row begins.
+    data: Vec<u8>,
+    offsets: Vec<u8>,
+    text: String,
+}
+
+impl Column {
+    /// Where the next text begins, as Arrow writes it; `MOST_ROWS` keeps it in reach.
+    fn end(&self) -> [u8; 4] {
+        i32::try_from(self.text.len()).unwrap_or(i32::MAX).to_le_bytes()
+    }
+
+    /// Fills up with nulls to `rows`.
+    fn pad(&mut self, rows: usize, is_text: bool) {
+        self.valid.resize(rows.div_ceil(8), 0);
+        if is_text {
+            let end = self.end();
+            for _ in self.rows..rows {
+                self.offsets.extend(end);
+            }
+        } else {
+            self.data.resize(rows * size_of::<i64>(), 0);
+        }
+        self.rows = rows;
+    }
+
+    fn begin(&mut self, row: usize, is_text: bool) {
+        self.pad(row, is_text);
+        self.rows = row + 1;
+        self.valid.resize(self.rows.div_ceil(8), 0);
+        self.valid[row / 8] |= 1 << (row % 8);
+    }
+
+    fn put(&mut self, row: usize, value: u64) {
+        self.begin(row, false);
+        self.data.extend(value.cast_signed().to_le_bytes());
+    }
+
+    fn write(&mut self, row: usize, value: impl Display) {
+        self.begin(row, true);
+        self.offsets.extend(self.end());
+        // Writing to a string does not fail.
+        let _ = write!(self.text, "{value}");
+    }
+}
+
+/// Columns by field, in the order in which they are first met.
+#[derive(Default)]
+struct Columns {
+    named: Vec<(&'static str, bool, Column)>,
+    rows: usize,
+}
+
+impl Columns {
+    fn column(&mut self, field: &'static str, is_text: bool) -> &mut Column {
+        // The same text has the same address, mostly; there are some twenty.
+        let found = self.named.iter().position(|(known, ..)| *known == field);
+        let index = found.unwrap_or_else(|| {
+            self.named.push((field, is_text, Column::default()));
+            self.named.len() - 1
+        });
+        &mut self.named[index].2
+    }
+
+    fn numbers(&mut self, values: &[(&'static str, u64)]) {
+        let row = self.rows;
+        for (field, value) in values {
+            self.column(field, false).put(row, *value);
+        }
+    }
+
+    fn text(&mut self, field: &'static str, value: impl Display) {
+        let row = self.rows;
+        self.column(field, true).write(row, value);
+    }
+
+    fn add(&mut self, record: &Record) {
+        match record {
+            Record::Task {
+                label,
+                name,
+                task,
+                attempt,
+                worker,
+                ready_ns,
+                sent_ns,
+                start_ns,
+                duration_ns,
+                nbytes,
+                ended,
+            } => {
+                self.text("kind", "task");
+                self.text("label", label);
+                self.text("name", name);
+                self.text("worker", worker);
+                self.text("ended", ended);
+                self.numbers(&[
+                    ("task", task.0),
+                    ("attempt", u64::from(*attempt)),
+                    ("ready_ns", *ready_ns),
+                    ("sent_ns", *sent_ns),
+                    ("start_ns", *start_ns),
+                    ("duration_ns", *duration_ns),
+                    ("nbytes", *nbytes),
+                ]);
+            }
+            Record::Transfer { name, source, target, nbytes, end_ns, duration_ns } => {
+                self.text("kind", "transfer");
+                self.text("name", name);
+                self.text("source", source);
+                self.text("target", target);
+                self.numbers(&[
+                    ("nbytes", *nbytes),
+                    ("end_ns", *end_ns),
+                    ("duration_ns", *duration_ns),
+                ]);
+            }
+            Record::Joined { worker, at_ns, slots } => {
+                self.text("kind", "joined");
+                self.text("worker", worker);
+                self.numbers(&[("at_ns", *at_ns), ("slots", u64::from(*slots))]);
+            }
+            Record::Left { worker, at_ns } => {
+                self.text("kind", "left");
+                self.text("worker", worker);
+                self.numbers(&[("at_ns", *at_ns)]);
+            }
+            Record::Cache { worker, at_ns, status } => {
+                self.text("kind", "cache");
+                self.text("worker", worker);
+                self.numbers(&[("at_ns", *at_ns)]);
+                self.status(status);
+            }
+        }
+        self.rows += 1;
+    }
+
+    fn status(&mut self, status: &WorkerStatus) {
+        self.numbers(&[
+            ("memory_nbytes", status.memory_nbytes),
+            ("disk_nbytes", status.disk_nbytes),
+            ("waiting", u64::from(status.waiting)),
+            ("running", u64::from(status.running)),
+            ("executors_restarted", u64::from(status.executors_restarted)),
+            ("sent_nbytes", status.sent_nbytes),
+            ("received_nbytes", status.received_nbytes),
+        ]);
+    }
+}
+
+/// The most rows of one dict: the text of a column stays far below what its offsets reach.
+pub const MOST_ROWS: usize = 1 << 20;
+
+/// The columns of a trace by field: the validity bits, the offsets (none for numbers), the data.
+pub fn columns<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bound<'py, PyDict>> {
+    let mut columns = Columns::default();
+    py.detach(|| records.iter().for_each(|record| columns.add(record)));
+    let (rows, dict) = (columns.rows, PyDict::new(py));
+    for (field, is_text, mut column) in columns.named {
+        column.pad(rows, is_text);
+        let valid = PyBytes::new(py, &column.valid);
+        if is_text {
+            column.offsets.extend(column.end());
+            let offsets = PyBytes::new(py, &column.offsets);
+            let text = PyBytes::new(py, column.text.as_bytes());
+            dict.set_item(field, (valid, offsets, text))?;
+        } else {
+            dict.set_item(field, (valid, py.None(), PyBytes::new(py, &column.data)))?;
+        }
+    }
+    Ok(dict)
+}

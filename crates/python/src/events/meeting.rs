@@ -1,0 +1,70 @@
+//! Ranks that connect by TCP.
+
+use super::rank::{EventRank, Settings};
+use crate::access;
+use freestone_events::transport::TransportError;
+use freestone_events::transport::tcp::{Meeting, Tcp};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use std::time::Duration;
+
+/// Where the ranks of a run meet.
+#[pyclass(frozen, module = "freestone._native")]
+pub struct EventMeeting {
+    meeting: Meeting,
+}
+
+#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
+fn failed(error: TransportError) -> PyErr {
+    PyOSError::new_err(error.to_string())
+}
+
+fn patience(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| PyValueError::new_err(format!("{seconds} s is no time to wait")))
+}
+
+#[pymethods]
+impl EventMeeting {
+    #[new]
+    fn new(address: &str, identity: (String, String)) -> PyResult<Self> {
+        let access = access::read(identity)?;
+        Ok(Self { meeting: Meeting::new(address, &access).map_err(failed)? })
+    }
+
+    /// Where it is, as `HOST:PORT`.
+    #[getter]
+    fn address(&self) -> PyResult<String> {
+        Ok(self.meeting.address().map_err(failed)?.to_string())
+    }
+
+    /// Waits for all ranks and tells each where the others are.
+    fn hold(&self, py: Python<'_>, ranks: u32, patience_s: f64) -> PyResult<()> {
+        let patience = patience(patience_s)?;
+        py.detach(|| self.meeting.hold(ranks, patience)).map_err(failed)
+    }
+}
+
+/// Meets all other ranks, and is one of them.
+#[pyfunction]
+#[pyo3(signature = (address, identity, rank, ranks, patience_s, *, arena, workers, thread, spin_us, stuck_s))]
+#[allow(clippy::too_many_arguments)] // as Python gives them
+pub fn meet_ranks(
+    py: Python<'_>,
+    address: &str,
+    identity: (String, String),
+    rank: u32,
+    ranks: u32,
+    patience_s: f64,
+    arena: usize,
+    workers: usize,
+    thread: bool,
+    spin_us: u64,
+    stuck_s: Option<f64>,
+) -> PyResult<EventRank> {
+    // There is no memory that all ranks share.
+    let _ = arena;
+    let (access, patience) = (access::read(identity)?, patience(patience_s)?);
+    let tcp = py.detach(|| Tcp::meet(address, rank, ranks, &access, patience)).map_err(failed)?;
+    EventRank::start(Box::new(tcp), &Settings { workers, thread, spin_us, stuck_s })
+}

@@ -1,0 +1,164 @@
+//! Comma-separated values.
+
+use super::buffers::{OwnedBuffer, values, values_mut, with_type};
+use super::failing::raised;
+use super::source::Input;
+use freestone_io::csv::format::{self, Style};
+use freestone_io::csv::{CHUNK, Index, dense, scan, write_parallel};
+use freestone_io::{Floats, Source};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::fs::OpenOptions;
+use std::path::PathBuf;
+
+/// Bytes of text that a thread writes at once, about.
+pub const PIECE: usize = 1 << 20;
+
+/// Where the rows of a file begin.
+#[pyclass(frozen, module = "freestone._native")]
+pub struct CsvIndex {
+    /// The index itself.
+    pub index: Index,
+}
+
+#[pymethods]
+impl CsvIndex {
+    #[staticmethod]
+    fn scan(
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        delimiter: u8,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let input = Input::open(source)?;
+        let index = py.detach(|| {
+            let count = input.nbytes()?.div_ceil(CHUNK);
+            let summaries = scan::scan(&input, delimiter, 0, count, threads)?;
+            Index::new(&input, &summaries)
+        });
+        Ok(Self { index: index.map_err(raised)? })
+    }
+
+    #[staticmethod]
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        Index::decode(bytes).map(|index| Self { index })
+    }
+
+    fn encode<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.index.encode())
+    }
+
+    #[getter]
+    fn nbytes(&self) -> u64 {
+        self.index.nbytes
+    }
+
+    #[getter]
+    fn lines(&self) -> u64 {
+        self.index.lines
+    }
+
+    #[getter]
+    fn kinds(&self) -> u8 {
+        self.index.kinds
+    }
+
+    fn offset_of(&self, py: Python<'_>, source: &Bound<'_, PyAny>, line: u64) -> PyResult<u64> {
+        let input = Input::open(source)?;
+        py.detach(|| self.index.offset_of(&input, line)).map_err(raised)
+    }
+}
+
+/// Reads rows of numbers into an array of shape (rows, columns).
+#[pyfunction]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // named in Python
+#[pyo3(signature = (source, index, out, *, code, columns, delimiter, skip, start, threads))]
+pub fn csv_read_dense(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    index: &CsvIndex,
+    out: PyBuffer<u8>,
+    code: &str,
+    columns: usize,
+    delimiter: u8,
+    skip: u64,
+    start: u64,
+    threads: usize,
+) -> PyResult<()> {
+    let input = Input::open(source)?;
+    with_type!(code, T => {
+        let target = values_mut::<T>(&out)?;
+        py.detach(|| {
+            dense::read(&input, &index.index, delimiter, skip, start, target, columns, threads)
+        })
+        .map_err(raised)
+    })
+}
+
+/// How rows are written, from the words of Python.
+pub fn style(delimiter: u8, decimals: Option<usize>, width: Option<usize>) -> PyResult<Style> {
+    if decimals.is_some_and(|decimals| decimals > 300) {
+        return Err(PyValueError::new_err("a float has at most 300 decimals"));
+    }
+    let floats = decimals.map_or(Floats::Shortest, Floats::Decimals);
+    Ok(Style { delimiter, floats, width })
+}
+
+/// Returns the text of an array of shape (rows, columns).
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
+#[pyo3(signature = (data, *, code, columns, delimiter, decimals = None, width = None))]
+pub fn csv_format_dense(
+    py: Python<'_>,
+    data: PyBuffer<u8>,
+    code: &str,
+    columns: usize,
+    delimiter: u8,
+    decimals: Option<usize>,
+    width: Option<usize>,
+) -> PyResult<OwnedBuffer> {
+    let style = style(delimiter, decimals, width)?;
+    with_type!(code, T => {
+        let data = values::<T>(&data)?;
+        // More than most need; pages that nothing is written to cost nothing.
+        let cell = width.map_or(20, |width| width + 1);
+        let mut text = Vec::with_capacity(data.len().saturating_mul(cell));
+        py.detach(|| format::dense(data, columns, &style, &mut text)).map_err(raised)?;
+        Ok(OwnedBuffer::new(text))
+    })
+}
+
+/// Writes an array of shape (rows, columns) into a file from an offset on; the offset behind it.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // named in Python
+#[pyo3(signature = (path, offset, data, *, code, columns, delimiter, threads, decimals = None,
+                    width = None))]
+pub fn csv_write_dense(
+    py: Python<'_>,
+    path: PathBuf,
+    offset: u64,
+    data: PyBuffer<u8>,
+    code: &str,
+    columns: usize,
+    delimiter: u8,
+    threads: usize,
+    decimals: Option<usize>,
+    width: Option<usize>,
+) -> PyResult<u64> {
+    let style = style(delimiter, decimals, width)?;
+    let file = OpenOptions::new().write(true).open(path)?;
+    with_type!(code, T => {
+        let data = values::<T>(&data)?;
+        let columns = columns.max(1);
+        let step = (PIECE / (columns * width.map_or(18, |width| width + 1))).max(1);
+        py.detach(|| {
+            write_parallel(&file, offset, data.len() / columns, step, threads, |rows, text| {
+                let data = &data[rows.start * columns..rows.end * columns];
+                format::dense(data, columns, &style, text)
+            })
+        })
+        .map_err(raised)
+    })
+}

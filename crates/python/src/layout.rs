@@ -1,0 +1,203 @@
+//! Which place holds which rows, and what has to move when the places change.
+
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 hands over what it has converted")]
+
+use freestone_base::layout::blocks::{block_transfers, reassign};
+use freestone_base::layout::nodes::{crossing, relabel_nodes};
+use freestone_base::layout::{
+    LayoutError, Relabelling, RowBlocks, Transfer, moved_weight, relabel_staying, transfers,
+};
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+
+/// Source, target, first row, end of the rows.
+type Move = (usize, usize, u64, u64);
+
+/// The process of each new place, and what moves.
+type Plan = (Vec<usize>, Vec<Move>);
+
+/// Rows dealt to places in order, one contiguous block each; a block may be empty.
+#[pyclass(frozen, eq, module = "freestone._native", name = "RowBlocks")]
+#[derive(PartialEq)]
+pub struct Rows(RowBlocks);
+
+#[pymethods]
+impl Rows {
+    /// A layout by its table of offsets: one more than there are places.
+    #[new]
+    fn new(offsets: Vec<u64>) -> PyResult<Self> {
+        RowBlocks::from_offsets(offsets).map(Self).map_err(refused)
+    }
+
+    /// As many rows for each place as for any other, or one more for the first ones.
+    #[staticmethod]
+    fn even(rows: u64, places: usize) -> PyResult<Self> {
+        RowBlocks::even(rows, places).map(Self).map_err(refused)
+    }
+
+    /// Rows in proportion to each place's weight.
+    #[staticmethod]
+    fn weighted(rows: u64, weights: Vec<f64>) -> PyResult<Self> {
+        RowBlocks::weighted(rows, &weights).map(Self).map_err(refused)
+    }
+
+    /// Rows so that each place has about the same load.
+    #[staticmethod]
+    fn by_load(py: Python<'_>, offsets: Vec<u64>, places: usize) -> PyResult<Self> {
+        py.detach(|| RowBlocks::by_load(&offsets, places)).map(Self).map_err(refused)
+    }
+
+    /// How many places there are.
+    #[getter]
+    fn places(&self) -> usize {
+        self.0.places()
+    }
+
+    /// How many rows there are.
+    #[getter]
+    fn rows(&self) -> u64 {
+        self.0.rows()
+    }
+
+    /// Where each block begins, and where the last one ends.
+    #[getter]
+    fn offsets(&self) -> Vec<u64> {
+        self.0.offsets().to_vec()
+    }
+
+    /// The first row of a place, and the end of its rows.
+    fn of(&self, place: usize) -> PyResult<(u64, u64)> {
+        let places = self.0.places();
+        if place >= places {
+            let problem = format!("there is no place {place}: there are {places}, from 0 on");
+            return Err(PyIndexError::new_err(problem));
+        }
+        let rows = self.0.of(place);
+        Ok((rows.start, rows.end))
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.places()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("RowBlocks({} rows on {} places)", self.0.rows(), self.0.places())
+    }
+}
+
+/// All common rows of an old and a new place, in the order of the rows.
+#[pyfunction]
+pub fn layout_transfers(py: Python<'_>, before: &Rows, after: &Rows) -> PyResult<Vec<Move>> {
+    let found = py.detach(|| transfers(&before.0, &after.0)).map_err(refused)?;
+    Ok(moves(&found))
+}
+
+/// Which process becomes which place so that the least moves, among those that may stay.
+#[pyfunction]
+#[pyo3(signature = (before, after, *, offsets = None, may_stay = None))]
+pub fn layout_relabel(
+    py: Python<'_>,
+    before: &Rows,
+    after: &Rows,
+    offsets: Option<Vec<u64>>,
+    may_stay: Option<Vec<bool>>,
+) -> PyResult<Plan> {
+    check_table(before, offsets.as_deref())?;
+    let may_stay = may_stay.unwrap_or_else(|| vec![true; before.0.places()]);
+    let found = py.detach(|| relabel_staying(&before.0, &after.0, offsets.as_deref(), &may_stay));
+    found.map(|plan| parts(&plan)).map_err(refused)
+}
+
+/// The same with whole nodes of `size` processes assigned first.
+#[pyfunction]
+#[pyo3(signature = (before, after, size, *, offsets = None))]
+pub fn layout_relabel_nodes(
+    py: Python<'_>,
+    before: &Rows,
+    after: &Rows,
+    size: usize,
+    offsets: Option<Vec<u64>>,
+) -> PyResult<Plan> {
+    check_table(before, offsets.as_deref())?;
+    let found = py.detach(|| relabel_nodes(&before.0, &after.0, size, offsets.as_deref()));
+    found.map(|plan| parts(&plan)).map_err(refused)
+}
+
+/// What all transfers between different processes weigh.
+#[pyfunction]
+#[pyo3(signature = (moves, *, offsets = None))]
+pub fn layout_moved(moves: Vec<Move>, offsets: Option<Vec<u64>>) -> PyResult<u64> {
+    Ok(moved_weight(&checked(&moves, offsets.as_deref())?, offsets.as_deref()))
+}
+
+/// What crosses between nodes of `size` processes: in all, and on the busiest network card.
+#[pyfunction]
+#[pyo3(signature = (moves, size, *, offsets = None))]
+pub fn layout_crossing(
+    moves: Vec<Move>,
+    size: usize,
+    offsets: Option<Vec<u64>>,
+) -> PyResult<(u64, u64)> {
+    if size == 0 {
+        return Err(refused(LayoutError::NoPlaces));
+    }
+    let found = crossing(&checked(&moves, offsets.as_deref())?, size, offsets.as_deref());
+    Ok((found.total, found.busiest))
+}
+
+/// Who shall have each block, so that all have as many and as few as possible change hands.
+#[pyfunction]
+pub fn layout_reassign(owners: Vec<usize>, places: usize) -> PyResult<Vec<usize>> {
+    reassign(&owners, places).map_err(refused)
+}
+
+/// What moves between two owners of each block.
+#[pyfunction]
+pub fn layout_block_transfers(
+    blocks: &Rows,
+    before: Vec<usize>,
+    after: Vec<usize>,
+) -> PyResult<Vec<Move>> {
+    let places = blocks.0.places();
+    match [&before, &after].iter().find(|owners| owners.len() != places) {
+        Some(owners) => Err(refused(LayoutError::Places { given: owners.len(), places })),
+        None => Ok(moves(&block_transfers(&blocks.0, &before, &after))),
+    }
+}
+
+fn moves(transfers: &[Transfer]) -> Vec<Move> {
+    let one = |t: &Transfer| (t.source, t.target, t.rows.start, t.rows.end);
+    transfers.iter().map(one).collect()
+}
+
+fn parts(plan: &Relabelling) -> Plan {
+    (plan.process_of.clone(), moves(&plan.transfers))
+}
+
+/// Transfers whose rows have all their weights in the table.
+fn checked(moves: &[Move], offsets: Option<&[u64]>) -> PyResult<Vec<Transfer>> {
+    let rows = offsets.map_or(u64::MAX, |offsets| offsets.len().saturating_sub(1) as u64);
+    if let Some((_, _, start, stop)) = moves.iter().find(|m| m.2 > m.3 || m.3 > rows) {
+        let problem = format!("rows {start} to {stop} do not lie in the {rows} of the table");
+        return Err(PyValueError::new_err(problem));
+    }
+    let one = |m: &Move| Transfer { source: m.0, target: m.1, rows: m.2..m.3 };
+    Ok(moves.iter().map(one).collect())
+}
+
+/// The layouts' functions index the table by row.
+fn check_table(before: &Rows, offsets: Option<&[u64]>) -> PyResult<()> {
+    let Some(offsets) = offsets else { return Ok(()) };
+    let table = RowBlocks::from_offsets(offsets.to_vec()).map_err(refused)?;
+    let (given, places) = (table.places(), before.0.rows() as usize);
+    if given == places {
+        Ok(())
+    } else {
+        let problem = format!("the table weighs {given} rows, and the layouts have {places}");
+        Err(PyValueError::new_err(problem))
+    }
+}
+
+fn refused(error: LayoutError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}

@@ -1,0 +1,148 @@
+//! Elementwise operations of two sides.
+
+use crate::cell::Number;
+use crate::error::Error;
+use crate::widened;
+
+/// An operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Binary {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Mod,
+    Pow,
+    Log,
+    Min,
+    Max,
+    Eq,
+    Neq,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    And,
+    Or,
+}
+
+/// All operations with their names.
+pub const BINARIES: [(&str, Binary); 17] = [
+    ("add", Binary::Add),
+    ("sub", Binary::Sub),
+    ("mul", Binary::Mul),
+    ("div", Binary::Div),
+    ("mod", Binary::Mod),
+    ("pow", Binary::Pow),
+    ("log", Binary::Log),
+    ("min", Binary::Min),
+    ("max", Binary::Max),
+    ("eq", Binary::Eq),
+    ("neq", Binary::Neq),
+    ("lt", Binary::Lt),
+    ("le", Binary::Le),
+    ("gt", Binary::Gt),
+    ("ge", Binary::Ge),
+    ("and", Binary::And),
+    ("or", Binary::Or),
+];
+
+impl Binary {
+    /// The operation of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        BINARIES.iter().find(|(known, _)| *known == name).map(|(_, binary)| *binary)
+    }
+}
+
+/// One side of an operation: a number for every cell, or one for all.
+#[derive(Clone, Copy)]
+pub enum Side<'a, T> {
+    /// A number for every cell.
+    Each(&'a [T]),
+    /// One for all.
+    All(T),
+}
+
+/// Computes `out = left binary right`, as long as `out` is.
+///
+/// # Errors
+///
+/// If whole numbers are divided by zero.
+pub fn compute<T: Number>(
+    binary: Binary,
+    left: Side<'_, T>,
+    right: Side<'_, T>,
+    out: &mut [T],
+) -> Result<(), Error> {
+    if T::WHOLE && matches!(binary, Binary::Div | Binary::Mod) {
+        let zero = match right {
+            Side::Each(cells) => cells[..out.len()].contains(&T::ZERO),
+            Side::All(number) => number == T::ZERO,
+        };
+        if zero {
+            return Err(Error::DivisionByZero);
+        }
+    }
+    run::<T>(binary, left, right, out);
+    Ok(())
+}
+
+#[inline(always)]
+fn truth<T: Number>(value: bool) -> T {
+    if value { T::ONE } else { T::ZERO }
+}
+
+#[inline(always)]
+fn each<T: Number>(
+    left: Side<'_, T>,
+    right: Side<'_, T>,
+    out: &mut [T],
+    function: impl Fn(T, T) -> T,
+) {
+    let count = out.len();
+    match (left, right) {
+        (Side::Each(one), Side::Each(two)) => {
+            let (one, two) = (&one[..count], &two[..count]);
+            for at in 0..count {
+                out[at] = function(one[at], two[at]);
+            }
+        }
+        (Side::Each(one), Side::All(two)) => {
+            for (cell, one) in out.iter_mut().zip(one) {
+                *cell = function(*one, two);
+            }
+        }
+        (Side::All(one), Side::Each(two)) => {
+            for (cell, two) in out.iter_mut().zip(two) {
+                *cell = function(one, *two);
+            }
+        }
+        (Side::All(one), Side::All(two)) => out.fill(function(one, two)),
+    }
+}
+
+widened! {
+    /// Computes without looking for zeros.
+    pub fn run<T: Number>(binary: Binary, left: Side<'_, T>, right: Side<'_, T>, out: &mut [T]) {
+        match binary {
+            Binary::Add => each(left, right, out, T::plus),
+            Binary::Sub => each(left, right, out, T::minus),
+            Binary::Mul => each(left, right, out, T::times),
+            Binary::Div => each(left, right, out, T::over),
+            Binary::Mod => each(left, right, out, T::rest),
+            Binary::Pow => each(left, right, out, T::power),
+            Binary::Log => each(left, right, out, |x, y| T::from_f64(x.to_f64().ln() / y.to_f64().ln())),
+            Binary::Min => each(left, right, out, |x, y| if y < x { y } else { x }),
+            Binary::Max => each(left, right, out, |x, y| if y > x { y } else { x }),
+            Binary::Eq => each(left, right, out, |x, y| truth(x == y)),
+            Binary::Neq => each(left, right, out, |x, y| truth(x != y)),
+            Binary::Lt => each(left, right, out, |x, y| truth(x < y)),
+            Binary::Le => each(left, right, out, |x, y| truth(x <= y)),
+            Binary::Gt => each(left, right, out, |x, y| truth(x > y)),
+            Binary::Ge => each(left, right, out, |x, y| truth(x >= y)),
+            Binary::And => each(left, right, out, |x, y| truth(x != T::ZERO && y != T::ZERO)),
+            Binary::Or => each(left, right, out, |x, y| truth(x != T::ZERO || y != T::ZERO)),
+        }
+    }
+}

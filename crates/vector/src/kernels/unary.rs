@@ -1,0 +1,108 @@
+//! Elementwise operations of one side.
+
+use crate::cell::Number;
+use crate::widened;
+
+/// An operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Unary {
+    Minus,
+    Abs,
+    Sign,
+    Exp,
+    Ln,
+    Sqrt,
+    Round,
+    Floor,
+    Ceil,
+    Sin,
+    Cos,
+    Tan,
+    Sinh,
+    Cosh,
+    Tanh,
+    Asin,
+    Acos,
+    Atan,
+    IsNan,
+}
+
+/// All operations with their names.
+pub const UNARIES: [(&str, Unary); 19] = [
+    ("minus", Unary::Minus),
+    ("abs", Unary::Abs),
+    ("sign", Unary::Sign),
+    ("exp", Unary::Exp),
+    ("ln", Unary::Ln),
+    ("sqrt", Unary::Sqrt),
+    ("round", Unary::Round),
+    ("floor", Unary::Floor),
+    ("ceil", Unary::Ceil),
+    ("sin", Unary::Sin),
+    ("cos", Unary::Cos),
+    ("tan", Unary::Tan),
+    ("sinh", Unary::Sinh),
+    ("cosh", Unary::Cosh),
+    ("tanh", Unary::Tanh),
+    ("asin", Unary::Asin),
+    ("acos", Unary::Acos),
+    ("atan", Unary::Atan),
+    ("isNan", Unary::IsNan),
+];
+
+impl Unary {
+    /// The operation of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        UNARIES.iter().find(|(known, _)| *known == name).map(|(_, unary)| *unary)
+    }
+}
+
+#[inline(always)]
+fn each<T: Number>(cells: &[T], out: &mut [T], function: impl Fn(T) -> T) {
+    for (out, cell) in out.iter_mut().zip(cells) {
+        *out = function(*cell);
+    }
+}
+
+#[inline(always)]
+fn real<T: Number>(cells: &[T], out: &mut [T], function: impl Fn(f64) -> f64) {
+    each(cells, out, |cell| T::from_f64(function(cell.to_f64())));
+}
+
+#[inline(always)]
+fn whole_part<T: Number>(cells: &[T], out: &mut [T], function: impl Fn(f64) -> f64) {
+    if T::WHOLE {
+        out.copy_from_slice(&cells[..out.len()]);
+    } else {
+        real(cells, out, function);
+    }
+}
+
+widened! {
+    /// Computes `out = unary(cells)`; functions of real numbers work in 64 bits.
+    pub fn run<T: Number>(unary: Unary, cells: &[T], out: &mut [T]) {
+        match unary {
+            Unary::Minus => each(cells, out, T::negative),
+            Unary::Abs => each(cells, out, T::magnitude),
+            Unary::Sign => each(cells, out, T::signum),
+            Unary::Exp => real(cells, out, f64::exp),
+            Unary::Ln => real(cells, out, f64::ln),
+            Unary::Sqrt => real(cells, out, f64::sqrt),
+            Unary::Round => whole_part(cells, out, |x| (x.abs() + 0.5).floor().copysign(x)),
+            Unary::Floor => whole_part(cells, out, f64::floor),
+            Unary::Ceil => whole_part(cells, out, f64::ceil),
+            Unary::Sin => real(cells, out, f64::sin),
+            Unary::Cos => real(cells, out, f64::cos),
+            Unary::Tan => real(cells, out, f64::tan),
+            Unary::Sinh => real(cells, out, f64::sinh),
+            Unary::Cosh => real(cells, out, f64::cosh),
+            Unary::Tanh => real(cells, out, f64::tanh),
+            Unary::Asin => real(cells, out, f64::asin),
+            Unary::Acos => real(cells, out, f64::acos),
+            Unary::Atan => real(cells, out, f64::atan),
+            #[allow(clippy::eq_op, reason = "only NaN differs from itself")]
+            Unary::IsNan => each(cells, out, |x| if x == x { T::ZERO } else { T::ONE }),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Which processors there are, and where: packages and cores.
+
+use std::fs;
+use std::path::Path;
+
+/// A processor that this process may run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processor {
+    /// Its number.
+    pub id: usize,
+    /// Its core, within the package.
+    pub core: usize,
+    /// Its package.
+    pub package: usize,
+}
+
+/// The processors of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    processors: Vec<Processor>,
+}
+
+impl Topology {
+    /// A topology of these processors, for tests and for machines that do not tell theirs.
+    pub fn of(mut processors: Vec<Processor>) -> Self {
+        processors.sort_by_key(|one| (one.package, one.core, one.id));
+        Self { processors }
+    }
+
+    /// That of this machine, of the processors that this process may run on.
+    pub fn here() -> Self {
+        let root = Path::new("/sys/devices/system/cpu");
+        let processors = allowed().into_iter().map(|id| {
+            let read = |name: &str| {
+                let path = root.join(format!("cpu{id}/topology/{name}"));
+                fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok())
+            };
+            Processor {
+                id,
+                core: read("core_id").unwrap_or(id),
+                package: read("physical_package_id").unwrap_or(0),
+            }
+        });
+        Self::of(processors.collect())
+    }
+
+    /// The processors that workers run on: one for each core, or all of them; package by package.
+    pub fn places(&self, hyperthreading: bool) -> Vec<Processor> {
+        let mut places = self.processors.clone();
+        if !hyperthreading {
+            places.dedup_by_key(|one| (one.package, one.core));
+        }
+        places
+    }
+}
+
+fn allowed() -> Vec<usize> {
+    // SAFETY: the set is plain bits, and its size is given.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) != 0 {
+            return vec![0];
+        }
+        set
+    };
+    let bits = 8 * size_of::<libc::cpu_set_t>();
+    // SAFETY: every number is below the size of the set.
+    (0..bits).filter(|id| unsafe { libc::CPU_ISSET(*id, &set) }).collect()
+}
+
+/// Keeps the calling thread on these processors; it stays where it is if the system refuses.
+pub fn pin(processors: &[usize]) {
+    // SAFETY: the set is plain bits, every number is checked against its size.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        for id in processors.iter().filter(|id| **id < 8 * size_of::<libc::cpu_set_t>()) {
+            libc::CPU_SET(*id, &mut set);
+        }
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
+    }
+}
+
+/// The processors that the calling thread may run on.
+pub fn pinned() -> Vec<usize> {
+    allowed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_counts_once_without_hyperthreading() {
+        let of = |id, core, package| Processor { id, core, package };
+        let fake = Topology::of(vec![of(0, 0, 0), of(1, 0, 1), of(2, 0, 0), of(3, 1, 1)]);
+        let ids = |all: bool| fake.places(all).iter().map(|one| one.id).collect::<Vec<_>>();
+        assert_eq!(ids(true), [0, 2, 1, 3]);
+        assert_eq!(ids(false), [0, 1, 3]);
+    }
+
+    #[test]
+    fn this_machine_has_processors() {
+        assert!(!Topology::here().places(false).is_empty());
+    }
+}

@@ -1,0 +1,214 @@
+//! Pipelines: what is computed of each row, without storing what lies between.
+
+mod run;
+mod scratch;
+mod step;
+
+#[cfg(test)]
+mod tests;
+
+use crate::cell::Cell;
+use crate::error::Error;
+use crate::kernels::binary::Binary;
+use crate::kernels::reduce::Reduce;
+use crate::kernels::unary::Unary;
+
+pub use run::{Options, Reduced, run};
+
+/// A register: an input, or what an instruction makes. Inputs come first.
+pub type Register = usize;
+
+/// The shape of a register, in a pipeline of `rows` rows and `columns` columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// One number.
+    Scalar,
+    /// One row, the same for all.
+    Row,
+    /// One number for each row.
+    Column,
+    /// One number for each cell.
+    Full,
+    /// One number for each stored cell of the pipeline's compressed rows.
+    Sparse,
+}
+
+/// Where an input is. The memory stays as it is while the pipeline runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// A number's bits, in the low bytes.
+    Bits(u64),
+    /// Its first cell; cells follow row by row without gaps.
+    Memory(*const u8),
+}
+
+/// An input.
+#[derive(Clone, Copy, Debug)]
+pub struct Input {
+    /// Its cells.
+    pub cell: Cell,
+    /// Its shape.
+    pub class: Class,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// The compressed rows of a pipeline: where each row's cells begin, and their columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Structure {
+    /// `rows + 1` offsets.
+    pub offsets: *const i64,
+    /// The column of each stored cell, in ascending order within a row.
+    pub columns: *const i64,
+}
+
+/// An instruction; it makes one register.
+#[derive(Clone, Copy, Debug)]
+pub enum Instruction {
+    /// Two sides, cell by cell, both of this cell type.
+    Binary(Binary, Cell, Register, Register),
+    /// One side, cell by cell.
+    Unary(Unary, Cell, Register),
+    /// A conversion.
+    Cast(Cell, Register),
+    /// A number for each row: its cells reduced.
+    RowReduce(Reduce, Register),
+    /// A number for each row: its product with a vector, which is an input of class `Row`.
+    RowProduct(Register, Register),
+}
+
+/// What is kept.
+#[derive(Clone, Copy, Debug)]
+pub enum Output {
+    /// A register's cells, written to this memory.
+    Store(Register, *mut u8),
+    /// All cells, reduced to one number.
+    Reduce(Reduce, Register),
+    /// Each column, reduced, written to this memory.
+    ColumnReduce(Reduce, Register, *mut u8),
+}
+
+/// A pipeline.
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    /// How many rows there are.
+    pub rows: usize,
+    /// How many columns.
+    pub columns: usize,
+    /// What it reads.
+    pub inputs: Vec<Input>,
+    /// The compressed rows, if an input is one of them.
+    pub structure: Option<Structure>,
+    /// What it does, in order.
+    pub instructions: Vec<Instruction>,
+    /// What it keeps.
+    pub outputs: Vec<Output>,
+}
+
+// SAFETY: the memory behind the pointers is only read, but for the outputs, of which each row is
+// written by one worker.
+unsafe impl Sync for Pipeline {}
+
+/// What is known of a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Its cells.
+    pub cell: Cell,
+    /// Its shape.
+    pub class: Class,
+}
+
+impl Pipeline {
+    /// The kinds of all registers.
+    ///
+    /// # Errors
+    ///
+    /// If an instruction or output is given registers that it can't work with.
+    pub fn kinds(&self) -> Result<Vec<Kind>, Error> {
+        let mut kinds: Vec<Kind> =
+            self.inputs.iter().map(|input| Kind { cell: input.cell, class: input.class }).collect();
+        for (at, input) in self.inputs.iter().enumerate() {
+            let scalar = matches!(input.place, Place::Bits(_));
+            check(scalar == (input.class == Class::Scalar), "an input's place", at)?;
+            let stored = input.class != Class::Sparse || self.structure.is_some();
+            check(stored, "compressed rows without offsets", at)?;
+        }
+        for instruction in &self.instructions {
+            let kind = self.kind_of(*instruction, &kinds)?;
+            kinds.push(kind);
+        }
+        for output in &self.outputs {
+            let (register, scattered) = match output {
+                Output::Store(register, _) => (*register, false),
+                Output::Reduce(_, register) | Output::ColumnReduce(_, register, _) => {
+                    (*register, true)
+                }
+            };
+            let kind = known(&kinds, register)?;
+            let fits = matches!(kind.class, Class::Column | Class::Full | Class::Sparse);
+            let made = scattered || register >= self.inputs.len();
+            check(fits && made, "an output", register)?;
+        }
+        Ok(kinds)
+    }
+
+    fn kind_of(&self, instruction: Instruction, kinds: &[Kind]) -> Result<Kind, Error> {
+        match instruction {
+            Instruction::Binary(binary, cell, left, right) => {
+                let (one, two) = (known(kinds, left)?, known(kinds, right)?);
+                check(one.cell == cell && two.cell == cell, "cells of a binary operation", left)?;
+                let sparse = one.class == Class::Sparse || two.class == Class::Sparse;
+                check(!sparse || keeps_zeros(binary, one.class), "an operation on zeros", left)?;
+                Ok(Kind { cell, class: joined(one.class, two.class)? })
+            }
+            Instruction::Unary(_, cell, arg) => {
+                let kind = known(kinds, arg)?;
+                check(kind.cell == cell, "cells of a unary operation", arg)?;
+                Ok(kind)
+            }
+            Instruction::Cast(cell, arg) => Ok(Kind { cell, class: known(kinds, arg)?.class }),
+            Instruction::RowReduce(_, arg) => {
+                let kind = known(kinds, arg)?;
+                let wide = matches!(kind.class, Class::Full | Class::Sparse);
+                check(wide, "a reduction of rows", arg)?;
+                Ok(Kind { cell: kind.cell, class: Class::Column })
+            }
+            Instruction::RowProduct(arg, vector) => {
+                let (kind, other) = (known(kinds, arg)?, known(kinds, vector)?);
+                let wide = matches!(kind.class, Class::Full | Class::Sparse);
+                let fits = wide && other.class == Class::Row && other.cell == kind.cell;
+                check(fits && vector < self.inputs.len(), "a product with a vector", arg)?;
+                Ok(Kind { cell: kind.cell, class: Class::Column })
+            }
+        }
+    }
+}
+
+fn known(kinds: &[Kind], register: Register) -> Result<Kind, Error> {
+    let found = kinds.get(register).copied();
+    found.ok_or_else(|| Error::Malformed(format!("there is no register {register} yet")))
+}
+
+fn check(holds: bool, what: &str, register: Register) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(Error::Malformed(format!("{what} (register {register})"))) }
+}
+
+fn keeps_zeros(binary: Binary, left: Class) -> bool {
+    // 0 divided by what is not stored would be NaN where that is 0; the compiler knows better.
+    match binary {
+        Binary::Mul | Binary::And => true,
+        Binary::Div => left == Class::Sparse,
+        _ => false,
+    }
+}
+
+fn joined(one: Class, two: Class) -> Result<Class, Error> {
+    use Class::{Column, Full, Row, Scalar, Sparse};
+    Ok(match (one, two) {
+        (Sparse, _) | (_, Sparse) => Sparse,
+        (Full, _) | (_, Full) | (Row, Column) | (Column, Row) => Full,
+        (Scalar, other) | (other, Scalar) => other,
+        (Row, Row) => return Err(Error::Malformed("two rows make no tile".into())),
+        (Column, Column) => Column,
+    })
+}

@@ -1,0 +1,360 @@
+//! Runs a pipeline: cuts tasks, lets workers take them, merges what they reduced.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use freestone_base::task_sizes::{Scheme, TaskSizes};
+
+use super::scratch::homes;
+use super::step::{Bench, Tile};
+use super::{Class, Kind, Output, Pipeline, Register};
+use crate::cell::{Cell, Number};
+use crate::error::Error;
+use crate::kernels::reduce::{self, Reduce};
+use crate::numa::{Processor, Topology};
+use crate::pool::Pool;
+use crate::queues::{Layout, Queues, Task, Victims};
+use crate::with_cell;
+
+/// Cells of a register in a tile, unless said otherwise: with some registers, what the nearest
+/// caches hold, and enough for an instruction's start not to count.
+const TILE_CELLS: usize = 2048;
+
+/// Below this many cells the calling thread takes all tasks: to wake others would cost more.
+const CELLS_FOR_TWO: usize = 16_384;
+
+/// How a pipeline is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How rows are cut into tasks.
+    pub scheme: Scheme,
+    /// How many queues there are.
+    pub layout: Layout,
+    /// In which order idle workers visit other queues.
+    pub victims: Victims,
+    /// How many workers; 0 means one for each core.
+    pub workers: usize,
+    /// The least rows of a task.
+    pub grain: u64,
+    /// Bytes of all registers that are worked on at once; 0 means what the caches hold.
+    pub batch_bytes: usize,
+    /// Whether rows are first shared out evenly over the queues.
+    pub shared_out: bool,
+    /// Whether each worker stays on its core.
+    pub pinned: bool,
+    /// Whether the second threads of cores count as cores.
+    pub hyperthreading: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            scheme: Scheme::Static,
+            layout: Layout::Centralized,
+            victims: Victims::Seq,
+            workers: 0,
+            grain: 1,
+            batch_bytes: 0,
+            shared_out: false,
+            pinned: false,
+            hyperthreading: false,
+        }
+    }
+}
+
+/// What a `Reduce` output gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reduced {
+    /// The type of the number.
+    pub cell: Cell,
+    /// Its bits, in the low bytes.
+    pub bits: u64,
+}
+
+/// Runs a pipeline, and returns what its `Reduce` outputs gave, in order.
+///
+/// # Errors
+///
+/// If the pipeline makes no sense, or divides a whole number by zero. What is stored is then
+/// undefined.
+pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error> {
+    let kinds = pipeline.kinds()?;
+    let homes = homes(pipeline);
+    let places = places(options);
+    let packages: Vec<usize> = places.iter().map(|one| one.package).collect();
+    let workers = packages.len() as u64;
+    let cut = |rows| TaskSizes::new(options.scheme, rows, workers, options.grain).collect();
+    let queues = Queues::deal(
+        options.layout,
+        options.victims,
+        &packages,
+        pipeline.rows as u64,
+        options.shared_out,
+        cut,
+    );
+    let partials = Partials::new(pipeline, queues.count);
+    let failed = Mutex::new(None);
+    let step = tile_rows(pipeline, options.batch_bytes);
+    let job = |worker: usize| {
+        let mut bench = Bench::new(pipeline, &kinds, &homes);
+        let mut columns = partials.own_columns(&kinds);
+        while let Some((number, task)) = queues.take(worker) {
+            let done = run_task(&mut bench, &task, step, &mut columns);
+            match done {
+                Ok(reduced) => partials.keep(number, &reduced),
+                Err(error) => {
+                    *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    break;
+                }
+            }
+        }
+        partials.merge_columns(&kinds, &columns);
+    };
+    let ids: Vec<usize> = places.iter().map(|one| one.id).collect();
+    let alone = cells_of(pipeline) < CELLS_FOR_TWO;
+    let active = if alone { 1 } else { ids.len() };
+    Pool::global().run(active, options.pinned.then_some(&ids[..]), &job);
+    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => Ok(partials.finish(&kinds)),
+    }
+}
+
+fn places(options: &Options) -> Vec<Processor> {
+    // Read once: a pipeline may take less time than these files.
+    static HERE: OnceLock<Topology> = OnceLock::new();
+    let places = HERE.get_or_init(Topology::here).places(options.hyperthreading);
+    let wanted = if options.workers == 0 { places.len() } else { options.workers };
+    places.iter().cycle().take(wanted.max(1)).copied().collect()
+}
+
+/// How many cells there are to work on: of compressed rows, those that are stored.
+fn cells_of(pipeline: &Pipeline) -> usize {
+    let dense = pipeline.rows * pipeline.columns;
+    pipeline.structure.map_or(dense, |structure| {
+        // SAFETY: there are offsets for all rows, and one more.
+        let stored = unsafe { *structure.offsets.add(pipeline.rows) };
+        stored as usize + pipeline.rows
+    })
+}
+
+fn tile_rows(pipeline: &Pipeline, batch_bytes: usize) -> usize {
+    let registers = pipeline.inputs.len() + pipeline.instructions.len();
+    let cells = if batch_bytes == 0 { TILE_CELLS } else { (batch_bytes / (8 * registers)).max(1) };
+    let stored = pipeline.structure.map(|structure| {
+        // SAFETY: there are offsets for all rows, and one more.
+        let all = unsafe { *structure.offsets.add(pipeline.rows) };
+        (all as usize).div_ceil(pipeline.rows.max(1))
+    });
+    let full = |input: &super::Input| input.class == Class::Full;
+    let wide = pipeline.inputs.iter().any(full) || stored.is_none();
+    let width = if wide { pipeline.columns } else { stored.unwrap_or(1) };
+    (cells / width.max(1)).max(1)
+}
+
+fn run_task(
+    bench: &mut Bench<'_>,
+    task: &Task,
+    step: usize,
+    columns: &mut [Vec<u64>],
+) -> Result<Vec<u64>, Error> {
+    let pipeline = bench.pipeline;
+    let mut reduced: Vec<u64> = Vec::new();
+    for output in &pipeline.outputs {
+        if let Output::Reduce(how, register) = output {
+            reduced.push(start(*how, bench.kinds[*register].cell));
+        }
+    }
+    let (mut begin, end) = (task.start as usize, task.end as usize);
+    while begin < end {
+        let rows = begin..(begin + step).min(end);
+        begin = rows.end;
+        let stored = pipeline.structure.map_or(0..0, |structure| {
+            // SAFETY: there are offsets for all rows, and one more.
+            unsafe {
+                *structure.offsets.add(rows.start) as usize
+                    ..*structure.offsets.add(rows.end) as usize
+            }
+        });
+        let tile = Tile { rows, stored };
+        for at in 0..pipeline.instructions.len() {
+            bench.step(at, &tile)?;
+        }
+        reduce_tile(bench, &tile, &mut reduced, columns);
+    }
+    Ok(reduced)
+}
+
+fn start(how: Reduce, cell: Cell) -> u64 {
+    with_cell!(cell, T => bits(how.start::<T>()))
+}
+
+fn bits<T: Number>(value: T) -> u64 {
+    let mut word = 0_u64;
+    // SAFETY: a number has at most eight bytes.
+    unsafe { std::ptr::from_mut(&mut word).cast::<T>().write(value) };
+    word
+}
+
+fn number<T: Number>(word: u64) -> T {
+    // SAFETY: the word was made of such a number.
+    unsafe { std::ptr::from_ref(&word).cast::<T>().read() }
+}
+
+fn reduce_tile(bench: &Bench<'_>, tile: &Tile, reduced: &mut [u64], columns: &mut [Vec<u64>]) {
+    let (mut scalar, mut column) = (0, 0);
+    for output in &bench.pipeline.outputs {
+        match *output {
+            Output::Store(..) => {}
+            Output::Reduce(how, register) => {
+                with_cell!(bench.kinds[register].cell, T => {
+                    let found = reduce_all::<T>(bench, how, register, tile);
+                    reduced[scalar] = bits(how.both(number::<T>(reduced[scalar]), found));
+                });
+                scalar += 1;
+            }
+            Output::ColumnReduce(how, register, _) => {
+                with_cell!(bench.kinds[register].cell, T => {
+                    // SAFETY: the buffer was made for this many cells of this type.
+                    let out = unsafe {
+                        std::slice::from_raw_parts_mut(
+                            columns[column].as_mut_ptr().cast::<T>(),
+                            bench.pipeline.columns,
+                        )
+                    };
+                    reduce_columns::<T>(bench, how, register, tile, out);
+                });
+                column += 1;
+            }
+        }
+    }
+}
+
+fn reduce_all<T: Number>(bench: &Bench<'_>, how: Reduce, register: Register, tile: &Tile) -> T {
+    let cells = bench.cells::<T>(register, tile);
+    let found = reduce::run(how, cells);
+    let sparse = bench.kinds[register].class == Class::Sparse;
+    if sparse && cells.len() < tile.rows.len() * bench.pipeline.columns {
+        return how.both(found, T::ZERO);
+    }
+    found
+}
+
+fn reduce_columns<T: Number>(
+    bench: &Bench<'_>,
+    how: Reduce,
+    register: Register,
+    tile: &Tile,
+    out: &mut [T],
+) {
+    let cells = bench.cells::<T>(register, tile);
+    match bench.kinds[register].class {
+        Class::Sparse => {
+            // Only sums: the compiler gives extremes of compressed columns to another kernel.
+            for (cell, column) in cells.iter().zip(bench.columns(tile)) {
+                let at = *column as usize;
+                out[at] = how.both(out[at], *cell);
+            }
+        }
+        _ => {
+            for row in cells.chunks_exact(bench.pipeline.columns.max(1)) {
+                reduce::merge(how, row, out);
+            }
+        }
+    }
+}
+
+/// What is reduced: for each task, in its order, and the columns of all workers.
+struct Partials<'a> {
+    pipeline: &'a Pipeline,
+    scalars: usize,
+    words: Vec<AtomicU64>,
+    columns: Mutex<Vec<Option<Vec<u64>>>>,
+}
+
+impl<'a> Partials<'a> {
+    fn new(pipeline: &'a Pipeline, tasks: usize) -> Self {
+        let of = |wanted: fn(&Output) -> bool| {
+            pipeline.outputs.iter().filter(|output| wanted(output)).count()
+        };
+        let scalars = of(|output| matches!(output, Output::Reduce(..)));
+        let columns = of(|output| matches!(output, Output::ColumnReduce(..)));
+        let words = (0..scalars * tasks).map(|_| AtomicU64::new(0)).collect();
+        Self { pipeline, scalars, words, columns: Mutex::new(vec![None; columns]) }
+    }
+
+    fn keep(&self, task: usize, reduced: &[u64]) {
+        for (at, word) in reduced.iter().enumerate() {
+            // Relaxed: read only when all workers have ended.
+            self.words[task * self.scalars + at].store(*word, Ordering::Relaxed);
+        }
+    }
+
+    fn column_outputs(&self) -> impl Iterator<Item = (Reduce, Register, *mut u8)> {
+        self.pipeline.outputs.iter().filter_map(|output| match output {
+            Output::ColumnReduce(how, register, memory) => Some((*how, *register, *memory)),
+            _ => None,
+        })
+    }
+
+    fn own_columns(&self, kinds: &[Kind]) -> Vec<Vec<u64>> {
+        let width = self.pipeline.columns;
+        self.column_outputs()
+            .map(|(how, register, _)| {
+                let cell = kinds[register].cell;
+                let mut buffer = vec![0_u64; (width * cell.size()).div_ceil(8)];
+                with_cell!(cell, T => {
+                    // SAFETY: the buffer was made for this many cells of this type.
+                    let cells = unsafe {
+                        std::slice::from_raw_parts_mut(buffer.as_mut_ptr().cast::<T>(), width)
+                    };
+                    cells.fill(how.start::<T>());
+                });
+                buffer
+            })
+            .collect()
+    }
+
+    fn merge_columns(&self, kinds: &[Kind], own: &[Vec<u64>]) {
+        let width = self.pipeline.columns;
+        let mut all = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((slot, own), (how, register, _)) in all.iter_mut().zip(own).zip(self.column_outputs())
+        {
+            let Some(kept) = slot else {
+                *slot = Some(own.clone());
+                continue;
+            };
+            with_cell!(kinds[register].cell, T => {
+                // SAFETY: both buffers were made for this many cells of this type.
+                let (from, to) = unsafe {(
+                    std::slice::from_raw_parts(own.as_ptr().cast::<T>(), width),
+                    std::slice::from_raw_parts_mut(kept.as_mut_ptr().cast::<T>(), width),
+                )};
+                reduce::merge(how, from, to);
+            });
+        }
+    }
+
+    fn finish(self, kinds: &[Kind]) -> Vec<Reduced> {
+        let columns = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        for (slot, (_, register, memory)) in columns.iter().zip(self.column_outputs()) {
+            let bytes = self.pipeline.columns * kinds[register].cell.size();
+            if let Some(kept) = slot {
+                // SAFETY: the output has room for a row, and the buffer holds one.
+                unsafe { std::ptr::copy_nonoverlapping(kept.as_ptr().cast(), memory, bytes) };
+            }
+        }
+        let mut found = Vec::new();
+        for output in &self.pipeline.outputs {
+            if let Output::Reduce(how, register) = output {
+                let (at, cell) = (found.len(), kinds[*register].cell);
+                let words = self.words.iter().skip(at).step_by(self.scalars.max(1));
+                let bits = with_cell!(cell, T => bits(words
+                    .map(|word| number::<T>(word.load(Ordering::Relaxed)))
+                    .fold(how.start::<T>(), |one, two| how.both(one, two))));
+                found.push(Reduced { cell, bits });
+            }
+        }
+        found
+    }
+}

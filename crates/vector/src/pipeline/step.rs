@@ -1,0 +1,311 @@
+//! One instruction on one tile.
+
+use std::ops::Range;
+use std::slice;
+
+use super::scratch::{Home, Homes};
+use super::{Class, Instruction, Kind, Pipeline, Place, Register};
+use crate::cell::Number;
+use crate::error::Error;
+use crate::kernels::binary::{self, Binary, Side};
+use crate::kernels::reduce::Reduce;
+use crate::kernels::{cast, gather, reduce, unary};
+use crate::with_cell;
+
+/// Below this many columns, a row or a column is spread over the tile before it is used: a loop
+/// over so few cells costs more than to write them.
+const SPREAD_BELOW: usize = 128;
+
+/// A tile: rows, and of compressed rows the stored cells.
+#[derive(Clone, Debug)]
+pub struct Tile {
+    /// Which rows.
+    pub rows: Range<usize>,
+    /// Which stored cells.
+    pub stored: Range<usize>,
+}
+
+/// A pipeline, and the buffers of one worker.
+pub struct Bench<'a> {
+    /// What is run.
+    pub pipeline: &'a Pipeline,
+    /// Of each register.
+    pub kinds: &'a [Kind],
+    /// Of each instruction.
+    pub homes: &'a Homes,
+    buffers: Vec<Vec<u64>>,
+    spread: [Vec<u64>; 2],
+}
+
+impl<'a> Bench<'a> {
+    /// A bench with no buffers yet; they grow to the largest tile.
+    pub fn new(pipeline: &'a Pipeline, kinds: &'a [Kind], homes: &'a Homes) -> Self {
+        let buffers = vec![Vec::new(); homes.slots];
+        Self { pipeline, kinds, homes, buffers, spread: [Vec::new(), Vec::new()] }
+    }
+
+    /// How many numbers a register has in a tile.
+    pub fn length(&self, class: Class, tile: &Tile) -> usize {
+        match class {
+            Class::Scalar => 1,
+            Class::Row => self.pipeline.columns,
+            Class::Column => tile.rows.len(),
+            Class::Full => tile.rows.len() * self.pipeline.columns,
+            Class::Sparse => tile.stored.len(),
+        }
+    }
+
+    /// Where a register's cells begin in their memory, counted in cells.
+    fn offset(&self, class: Class, tile: &Tile) -> usize {
+        match class {
+            Class::Scalar | Class::Row => 0,
+            Class::Column => tile.rows.start,
+            Class::Full => tile.rows.start * self.pipeline.columns,
+            Class::Sparse => tile.stored.start,
+        }
+    }
+
+    /// The cells of a register, which has to be of type `T`, in a tile.
+    pub fn cells<T: Number>(&self, register: Register, tile: &Tile) -> &[T] {
+        let class = self.kinds[register].class;
+        let length = self.length(class, tile);
+        let inputs = &self.pipeline.inputs;
+        let begin: *const T = if let Some(input) = inputs.get(register) {
+            match &input.place {
+                Place::Bits(bits) => std::ptr::from_ref(bits).cast(),
+                // SAFETY: the input has cells for all rows, of which the tile's are some.
+                Place::Memory(memory) => unsafe {
+                    memory.cast::<T>().add(self.offset(class, tile))
+                },
+            }
+        } else {
+            match self.homes.homes[register - inputs.len()] {
+                Home::Slot(slot) => self.buffers[slot].as_ptr().cast(),
+                // SAFETY: as for inputs; this worker alone has the tile's rows.
+                Home::Output(memory) => unsafe {
+                    std::ptr::with_exposed_provenance::<T>(memory).add(self.offset(class, tile))
+                },
+            }
+        };
+        // SAFETY: `kinds` says that the cells are of this type, and buffers were grown for them.
+        unsafe { slice::from_raw_parts(begin, length) }
+    }
+
+    fn grow(buffer: &mut Vec<u64>, bytes: usize) {
+        let words = bytes.div_ceil(8);
+        if buffer.len() < words {
+            buffer.resize(words, 0);
+        }
+    }
+
+    /// The memory that an instruction writes to.
+    fn target<T: Number>(&mut self, at: usize, tile: &Tile) -> &'a mut [T] {
+        let class = self.kinds[self.pipeline.inputs.len() + at].class;
+        let length = self.length(class, tile);
+        let begin: *mut T = match self.homes.homes[at] {
+            Home::Slot(slot) => {
+                Self::grow(&mut self.buffers[slot], length * size_of::<T>());
+                self.buffers[slot].as_mut_ptr().cast()
+            }
+            // SAFETY: this worker alone has the tile's rows.
+            Home::Output(memory) => unsafe {
+                std::ptr::with_exposed_provenance_mut::<T>(memory).add(self.offset(class, tile))
+            },
+        };
+        // SAFETY: no operand of the instruction has this memory: slots are given anew only after
+        // their last use. It lives until the next instruction asks for a target.
+        unsafe { slice::from_raw_parts_mut(begin, length) }
+    }
+
+    /// Runs an instruction on a tile.
+    pub fn step(&mut self, at: usize, tile: &Tile) -> Result<(), Error> {
+        match self.pipeline.instructions[at] {
+            Instruction::Binary(name, cell, left, right) => {
+                with_cell!(cell, T => self.binary::<T>(at, name, left, right, tile))
+            }
+            Instruction::Unary(name, cell, arg) => {
+                with_cell!(cell, T => {
+                    let out = self.target::<T>(at, tile);
+                    unary::run(name, self.cells::<T>(arg, tile), out);
+                });
+                Ok(())
+            }
+            Instruction::Cast(to, arg) => {
+                with_cell!(self.kinds[arg].cell, S => with_cell!(to, T => {
+                    let out = self.target::<T>(at, tile);
+                    cast::run(self.cells::<S>(arg, tile), out);
+                }));
+                Ok(())
+            }
+            Instruction::RowReduce(how, arg) => {
+                with_cell!(self.kinds[arg].cell, T => self.row_reduce::<T>(at, how, arg, tile));
+                Ok(())
+            }
+            Instruction::RowProduct(arg, vector) => {
+                with_cell!(self.kinds[arg].cell, T => self.product::<T>(at, arg, vector, tile));
+                Ok(())
+            }
+        }
+    }
+
+    fn binary<T: Number>(
+        &mut self,
+        at: usize,
+        name: Binary,
+        left: Register,
+        right: Register,
+        tile: &Tile,
+    ) -> Result<(), Error> {
+        let out = self.target::<T>(at, tile);
+        let class = self.kinds[self.pipeline.inputs.len() + at].class;
+        let uneven = |side: Register| {
+            let own = self.kinds[side].class;
+            own != class && own != Class::Scalar
+        };
+        if !uneven(left) && !uneven(right) {
+            return binary::compute(name, self.side(left, tile), self.side(right, tile), out);
+        }
+        if class == Class::Full && self.pipeline.columns >= SPREAD_BELOW {
+            return self.row_by_row::<T>(name, left, right, tile, out);
+        }
+        for (which, side) in [left, right].into_iter().enumerate() {
+            if uneven(side) {
+                self.spread_out::<T>(which, side, class, tile);
+            }
+        }
+        let (first, second) = (uneven(left), uneven(right));
+        let one = if first { self.spread_side(0, out.len()) } else { self.side(left, tile) };
+        let two = if second { self.spread_side(1, out.len()) } else { self.side(right, tile) };
+        binary::compute(name, one, two, out)
+    }
+
+    fn side<T: Number>(&self, register: Register, tile: &Tile) -> Side<'_, T> {
+        let cells = self.cells::<T>(register, tile);
+        if self.kinds[register].class == Class::Scalar {
+            Side::All(cells[0])
+        } else {
+            Side::Each(cells)
+        }
+    }
+
+    fn spread_side<T: Number>(&self, which: usize, length: usize) -> Side<'_, T> {
+        // SAFETY: it was grown to this length, of cells of this type.
+        Side::Each(unsafe { slice::from_raw_parts(self.spread[which].as_ptr().cast(), length) })
+    }
+
+    fn row_by_row<T: Number>(
+        &self,
+        name: Binary,
+        left: Register,
+        right: Register,
+        tile: &Tile,
+        out: &mut [T],
+    ) -> Result<(), Error> {
+        for (row, part) in out.chunks_exact_mut(self.pipeline.columns).enumerate() {
+            let (one, two) = (self.row_of(left, row, tile), self.row_of(right, row, tile));
+            binary::compute(name, one, two, part)?;
+        }
+        Ok(())
+    }
+
+    fn row_of<T: Number>(&self, register: Register, row: usize, tile: &Tile) -> Side<'_, T> {
+        let cells = self.cells::<T>(register, tile);
+        let width = self.pipeline.columns;
+        match self.kinds[register].class {
+            Class::Scalar => Side::All(cells[0]),
+            Class::Column => Side::All(cells[row]),
+            Class::Row => Side::Each(cells),
+            Class::Full | Class::Sparse => Side::Each(&cells[row * width..(row + 1) * width]),
+        }
+    }
+
+    /// Writes a row or a column once for every cell of the tile.
+    fn spread_out<T: Number>(&mut self, which: usize, side: Register, class: Class, tile: &Tile) {
+        let mut buffer = std::mem::take(&mut self.spread[which]);
+        let length = self.length(class, tile);
+        Self::grow(&mut buffer, length * size_of::<T>());
+        // SAFETY: it was grown to this length just now.
+        let out: &mut [T] =
+            unsafe { slice::from_raw_parts_mut(buffer.as_mut_ptr().cast(), length) };
+        let cells = self.cells::<T>(side, tile);
+        match (self.kinds[side].class, class) {
+            (Class::Row, Class::Sparse) => gather::take(cells, self.columns(tile), out),
+            (Class::Row, _) => {
+                for part in out.chunks_exact_mut(self.pipeline.columns.max(1)) {
+                    part.copy_from_slice(cells);
+                }
+            }
+            (Class::Full, _) => {
+                for (row, stored) in self.rows(tile) {
+                    let from = &cells[row * self.pipeline.columns..];
+                    let columns = &self.columns(tile)[stored.clone()];
+                    gather::take(from, columns, &mut out[stored]);
+                }
+            }
+            (_, Class::Sparse) => {
+                for (row, stored) in self.rows(tile) {
+                    out[stored].fill(cells[row]);
+                }
+            }
+            _ => {
+                let parts = out.chunks_exact_mut(self.pipeline.columns.max(1));
+                for (part, cell) in parts.zip(cells) {
+                    part.fill(*cell);
+                }
+            }
+        }
+        self.spread[which] = buffer;
+    }
+
+    /// The columns of the stored cells of a tile.
+    pub fn columns(&self, tile: &Tile) -> &[i64] {
+        let structure = self.pipeline.structure.expect("kinds are checked");
+        // SAFETY: the structure has a column for each stored cell.
+        unsafe {
+            slice::from_raw_parts(structure.columns.add(tile.stored.start), tile.stored.len())
+        }
+    }
+
+    /// The rows of a tile, counted from its first, each with its stored cells.
+    pub fn rows(&self, tile: &Tile) -> impl Iterator<Item = (usize, Range<usize>)> + use<'a> {
+        let structure = self.pipeline.structure.expect("kinds are checked");
+        let (begin, rows) = (tile.stored.start, tile.rows.clone());
+        // SAFETY: the structure has an offset for each row, and one more.
+        let offsets =
+            unsafe { slice::from_raw_parts(structure.offsets.add(rows.start), rows.len() + 1) };
+        let pairs = offsets.windows(2).enumerate();
+        pairs.map(move |(row, pair)| (row, pair[0] as usize - begin..pair[1] as usize - begin))
+    }
+
+    fn row_reduce<T: Number>(&mut self, at: usize, how: Reduce, arg: Register, tile: &Tile) {
+        let out = self.target::<T>(at, tile);
+        let cells = self.cells::<T>(arg, tile);
+        let width = self.pipeline.columns;
+        if self.kinds[arg].class == Class::Sparse {
+            for (row, stored) in self.rows(tile) {
+                let found = reduce::run(how, &cells[stored.clone()]);
+                // What is not stored is 0, and counts as well.
+                out[row] = if stored.len() < width { how.both(found, T::ZERO) } else { found };
+            }
+            return;
+        }
+        for (out, row) in out.iter_mut().zip(cells.chunks_exact(width)) {
+            *out = reduce::run(how, row);
+        }
+    }
+
+    fn product<T: Number>(&mut self, at: usize, arg: Register, vector: Register, tile: &Tile) {
+        let out = self.target::<T>(at, tile);
+        let (cells, vector) = (self.cells::<T>(arg, tile), self.cells::<T>(vector, tile));
+        if self.kinds[arg].class == Class::Sparse {
+            let columns = self.columns(tile);
+            for (row, stored) in self.rows(tile) {
+                out[row] = gather::dot(&cells[stored.clone()], &columns[stored], vector);
+            }
+            return;
+        }
+        for (out, row) in out.iter_mut().zip(cells.chunks_exact(self.pipeline.columns)) {
+            *out = reduce::dot(row, vector);
+        }
+    }
+}

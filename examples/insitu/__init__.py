@@ -1,0 +1,1 @@
+"""Analyse a model's fields while it runs, on ranks of their own."""

@@ -1,0 +1,1 @@
+"""Stars that attract each other, on a number of processes that changes."""

@@ -1,0 +1,42 @@
+"""Sum up a table again and again, on as many processes as Slurm has room for.
+
+Hand it in with ``sbatch examples/slurm/job.sh``; it says at each resize how many it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+from freestone import malleable
+from freestone.malleable.slurm import Slurm
+
+
+def main() -> None:
+    """Run until the time is over."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--most", type=int, default=4, help="processes at most, 4")
+    parser.add_argument("--per-node", type=int, default=2, help="processes of a node, 2")
+    parser.add_argument("--look", type=float, default=5.0, help="seconds between two looks, 5")
+    options = parser.parse_args()
+    slurm = Slurm(options.most, options.per_node, every_s=options.look)
+    with malleable.World(rows=100_000, targets=slurm) as world:
+        table = world.constant("table", lambda a, b: np.arange(a, b, dtype=float))
+        began = world.replicated("began", time.time())
+        for _ in world.steps(1_000_000_000):
+            total = world.comm.allreduce(float(table.local.sum()))
+            if world.changed and world.rank == 0:
+                print(f"{world.size} processes, sum {total:.0f}", flush=True)
+            is_over = world.comm.bcast(time.time() - began.value > options.seconds)
+            if is_over:
+                break
+            time.sleep(0.01)
+    if world.rank == 0:
+        print(f"ended with {world.size} processes after {len(world.resizes)} resizes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Write a file in another format."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from typing import Any
+
+from freestone.cli import hdfs
+from freestone.cli.output import Output
+from freestone.errors import UsageError
+
+__all__ = ["configure", "execute"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Describe the words of this command."""
+    parser.add_argument("input", metavar="IN", help="a path or URL")
+    parser.add_argument("output", metavar="OUT", help="a path or URL; its name says the format")
+    parser.add_argument(
+        "--from", dest="source", metavar="FORMAT", help="of IN, if its name does not say it"
+    )
+    parser.add_argument("--to", dest="target", metavar="FORMAT", help="of OUT, likewise")
+    parser.add_argument(
+        "--read",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of reading, such as header=true",
+    )
+    parser.add_argument(
+        "--write",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of writing, such as decimals=6",
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=0,
+        help="workers that share the work; none: this process alone",
+    )
+    hdfs.add_flags(parser)
+
+
+def execute(arguments: argparse.Namespace, output: Output) -> int:
+    """Read and write, block by block."""
+    import freestone as fs
+
+    hdfs.apply(arguments)
+
+    begin = time.perf_counter()
+    reading, writing = _options(arguments.read, "--read"), _options(arguments.write, "--write")
+    with contextlib.ExitStack() as stack:
+        if arguments.workers:
+            stack.enter_context(fs.Cluster(workers=arguments.workers))
+        found = fs.read(arguments.input, format=arguments.source, **reading)
+        fs.write(found, arguments.output, format=arguments.target, **writing)
+        shape = (
+            list(found.shape) if isinstance(found, fs.Array) else [len(found), len(found.columns)]
+        )
+    seconds = round(time.perf_counter() - begin, 6)
+    data = {
+        "input": arguments.input,
+        "output": arguments.output,
+        "shape": shape,
+        "seconds": seconds,
+    }
+    size = " x ".join(f"{number:,}" for number in shape)
+    output.show(data, lambda: f"{arguments.output}: {size} in {seconds:.3g} s")
+    return 0
+
+
+def _options(words: list[str], flag: str) -> dict[str, Any]:
+    options = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not sign:
+            raise UsageError(f"{flag} {word} has no value; write {flag} NAME=VALUE")
+        options[name] = _value(value)
+    return options
+
+
+def _value(text: str) -> Any:
+    """Return a truth value, a whole number, or the text itself."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        return int(text)
+    except ValueError:
+        return text

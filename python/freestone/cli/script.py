@@ -1,0 +1,248 @@
+"""``freestone run`` for scripts in DaphneDSL: options, messages, exit statuses."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from freestone.errors import ConfigurationError
+from freestone.errors.base import did_you_mean
+
+if TYPE_CHECKING:
+    from freestone.errors.lang import ScriptError
+    from freestone.lang.plan.graph import Program
+    from freestone.lang.running import Run
+    from freestone.lang.settings import Settings
+
+__all__ = ["SUFFIXES", "configure", "run_script"]
+
+SUFFIXES = (".daph", ".daphne")
+STAGES = ("built", "algebra", "reuse", "motion", "sparsity", "unused", "fusion")
+
+_FLAGS = {
+    "vec": "fuse operations into pipelines for the vector engine",
+    "hyperthreading": "count the second threads of a core as cores",
+    "pin-workers": "keep each worker on one core",
+    "pre-partition": "first share the rows out evenly over the queues",
+    "select-matrix-repr": "hold matrices with few non-zeros as compressed rows",
+    "statistics": "at the end, tell how long each operation took",
+    "timing": "at the end, tell how long each stage took, as JSON on standard error",
+}
+_VALUES = {
+    "partitioning": ("SCHEME", "how rows are cut into tasks: STATIC, SS, GSS, ..., AUTO"),
+    "queue_layout": ("LAYOUT", "CENTRALIZED, PERGROUP or PERCPU"),
+    "victim_selection": ("ORDER", "SEQ, SEQPRI, RANDOM or RANDOMPRI"),
+    "num-threads": ("N", "how many workers; by default one for each core"),
+    "grain-size": ("N", "the least rows of a task"),
+    "phy-batch-size": ("B", "the bytes that a task works on at once"),
+    "args": ("a=1,b=2", "arguments of the script"),
+    "config": ("FILE", "defaults of these options, as JSON"),
+    "explain": ("STAGES", f"show the graph after these stages: {', '.join(STAGES)}"),
+}
+_ABSENT = {
+    "cuda": "there is no CUDA device that freestone can use",
+    "fpgaopencl": "there is no FPGA that freestone can use",
+    "vec-restricted": "use --vec",
+    "distributed": "scripts run on one machine; freestone.Cluster runs Python on many",
+    "dist_backend": "scripts run on one machine",
+    "max-distr-chunk-size": "scripts run on one machine",
+    "enable-hdfs": "scripts read local files",
+    "hdfs-ip": "scripts read local files",
+    "hdfs-username": "scripts read local files",
+    "columnar": "SQL always works on columns",
+    "optimistic-splitting": "use --pre-partition",
+    "codegen": "use --vec",
+    "kernel-ext": "kernels can't be added yet",
+    "libdir": "kernels can't be added yet",
+    "no-obj-ref-mgnt": "memory is always given back",
+    "no-ipa-const-propa": "constants always reach the functions that are called",
+    "no-phy-op-selection": "operations are always chosen by type",
+    "enable-property-recording": "properties are not recorded",
+    "enable-property-insert": "properties are not recorded",
+    "enable-profiling": "use --statistics",
+    "debug-mt": "use --explain=fusion",
+}
+
+_ABSENT_VALUES = frozenset(
+    {"dist_backend", "max-distr-chunk-size", "hdfs-ip", "hdfs-username", "kernel-ext", "libdir"}
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Describe the options of scripts in DaphneDSL."""
+    group = parser.add_argument_group("for scripts in DaphneDSL (.daph, .daphne)")
+    for name, text in _FLAGS.items():
+        group.add_argument(f"--{name}", action="store_const", const=True, help=text)
+    for name, (form, text) in _VALUES.items():
+        group.add_argument(f"--{name}", metavar=form, help=text, dest=_field(name))
+    for name in _ABSENT:
+        if name in _ABSENT_VALUES:
+            group.add_argument(f"--{name}", help=argparse.SUPPRESS)
+        else:
+            group.add_argument(f"--{name}", action="store_const", const="", help=argparse.SUPPRESS)
+
+
+def run_script(arguments: argparse.Namespace) -> int:
+    """Run a script, tell its errors, and return the exit status."""
+    begin = time.perf_counter()
+    from freestone.errors.lang import ScriptError
+    from freestone.lang.running import Run
+
+    if arguments.settings:
+        problem = "--set is for clusters, which scripts in DaphneDSL do not open"
+        raise ConfigurationError(problem, key="set", origin="the options")
+    settings = settings_of(arguments)
+    run = Run(settings)
+    try:
+        program, times = _compiled(arguments, settings)
+        run.program(program)
+    except ScriptError as error:
+        sys.stdout.flush()
+        print(message(error))
+        return error.status
+    finally:
+        sys.stdout.flush()
+        if settings.statistics:
+            print(_statistics(run), file=sys.stderr)
+    if settings.timing:
+        _tell_times(begin, *times)
+    return 0
+
+
+def _compiled(
+    arguments: argparse.Namespace, settings: Settings
+) -> tuple[Program, tuple[float, float, float]]:
+    from freestone.lang.parse.parser import parse
+    from freestone.lang.parse.source import Source
+    from freestone.lang.script import compile_source, read_arguments
+
+    words = [*_listed(arguments.args_option), *arguments.args]
+    given = read_arguments(words)
+    source = Source(Path(arguments.script).read_text(), arguments.script)
+    begin = parsed = time.perf_counter()
+    if settings.timing:
+        # The builder parses by itself; here only to tell how long that takes.
+        parse(source)
+        parsed = time.perf_counter()
+    program = compile_source(source, given, settings, Path(arguments.script))
+    return program, (begin, parsed, time.perf_counter())
+
+
+def _listed(text: str | None) -> list[str]:
+    return [word for word in (text or "").split(",") if word]
+
+
+def _tell_times(begin: float, started: float, parsed: float, compiled: float) -> None:
+    end = time.perf_counter()
+    parsing = parsed - started
+    seconds = {
+        "startup_seconds": started - begin,
+        "parsing_seconds": parsing,
+        "compilation_seconds": compiled - parsed - parsing,
+        "execution_seconds": end - compiled,
+        "total_seconds": end - begin - parsing,
+    }
+    print(json.dumps({name: round(value, 6) for name, value in seconds.items()}), file=sys.stderr)
+
+
+def _statistics(run: Run) -> str:
+    from freestone.cli.output import table
+
+    rows = []
+    for op, (seconds, count) in sorted(run.times.items(), key=lambda item: -item[1][0]):
+        average = seconds / count if count else 0.0
+        rows.append([op.name, f"{seconds:.6f}", int(count), f"{average:.6f}", str(op.place or "")])
+    return table(["operation", "seconds", "count", "average", "place"], rows)
+
+
+def message(error: ScriptError) -> str:
+    """Write an error as scripts tell theirs, in red on a terminal."""
+    stage = {1: "parsing", 2: "compiling", 3: "running"}[error.status]
+    where = str(error).removeprefix(error.problem)
+    head = f"[error]: While {stage}: {error.problem}"
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return (f"\x1b[31m{head}\x1b[0m" if colour else head) + where
+
+
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """Make the settings from the options, and from the file of their defaults."""
+    from freestone.lang.settings import LAYOUTS, SCHEMES, VICTIMS, Settings
+
+    for name, reason in _ABSENT.items():
+        if getattr(arguments, name.replace("-", "_")) is not None:
+            raise ConfigurationError(f"--{name} is not there: {reason}", key=name, origin="")
+    data = _config(arguments.config)
+    for name in (*_FLAGS, *_VALUES):
+        value = getattr(arguments, _field(name))
+        if value is not None:
+            data[name.replace("-", "_")] = value
+    paths = data.get("daphnedsl_import_paths", {})
+    return Settings(
+        vec=bool(data.get("vec", data.get("use_vectorized_exec", False))),
+        partitioning=_chosen(data, "partitioning", SCHEMES),
+        queue_layout=_chosen(data, "queue_layout", LAYOUTS),
+        victim_selection=_chosen(data, "victim_selection", VICTIMS),
+        num_threads=_number(data, "num_threads", 0),
+        pin_workers=bool(data.get("pin_workers", False)),
+        hyperthreading=bool(data.get("hyperthreading", False)),
+        grain_size=_number(data, "grain_size", 1),
+        batch_bytes=_number(data, "phy_batch_size", 0),
+        pre_partition=bool(data.get("pre_partition", False)),
+        select_matrix_repr=bool(data.get("select_matrix_repr", False)),
+        sparsity_threshold=float(data.get("sparsity_threshold", 0.25)),
+        statistics=bool(data.get("statistics", False)),
+        timing=bool(data.get("timing", False)),
+        explain=_stages(data.get("explain")),
+        folders=tuple(Path(path) for path in paths.get("default_dirs", ())),
+        libraries={name: Path(found[0]) for name, found in paths.items() if name != "default_dirs"},
+    )
+
+
+def _field(name: str) -> str:
+    return "args_option" if name == "args" else name.replace("-", "_")
+
+
+def _config(path: str | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        data = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        problem = f"--config={path} can't be read: {error}"
+        raise ConfigurationError(problem, key="config", origin=path) from None
+    if not isinstance(data, dict):
+        raise ConfigurationError(f"{path} holds no object", key="config", origin=path)
+    return data
+
+
+def _chosen(data: dict[str, Any], key: str, known: Iterable[str]) -> str:
+    names = list(known)
+    value = str(data.get(key, names[0]))
+    if value not in names:
+        problem = f"--{key}={value}: there are {', '.join(names)}{did_you_mean(value, names)}"
+        raise ConfigurationError(problem, key=key, origin="the options")
+    return value
+
+
+def _number(data: dict[str, Any], key: str, default: int) -> int:
+    text = str(data.get(key, default))
+    if not text.isdigit():
+        problem = f"--{key.replace('_', '-')}={text} has to be a number that is not negative"
+        raise ConfigurationError(problem, key=key, origin="the options")
+    return int(text)
+
+
+def _stages(text: str | None) -> tuple[str, ...]:
+    stages = tuple(_listed(text))
+    for stage in stages:
+        if stage not in STAGES:
+            known = did_you_mean(stage, STAGES)
+            problem = f"--explain={stage}: there are {', '.join(STAGES)}{known}"
+            raise ConfigurationError(problem, key="explain", origin="the options")
+    return stages

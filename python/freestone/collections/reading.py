@@ -1,0 +1,88 @@
+"""Files as collections."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+import numpy as np
+
+from freestone.cluster import current
+from freestone.collections.array import Array
+from freestone.collections.frame import Frame
+from freestone.io import Dataset, open_dataset
+
+__all__ = ["read"]
+
+BLOCK_NBYTES = 32 << 20
+
+
+def read(
+    url: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    block_rows: int | None = None,
+    **options: Any,
+) -> Array | Frame:
+    """Read a file into an array or a frame, each block by a worker.
+
+    Parameters
+    ----------
+    url
+        A path, or a URL such as ``hdfs://host:port/path``. A path has to lead to the same file
+        on every worker.
+    format
+        One of ``freestone.io.formats.FORMATS``; by default what the name says.
+    block_rows
+        Rows per block; by default so many that a block has about 32 MiB, and that each executor
+        gets one. Without a cluster all rows are one block.
+    **options
+        Those of the format; see `freestone.io.formats`.
+
+    Returns
+    -------
+    Array or Frame
+        With a cluster its blocks are read when workers get to it, and an error of a block is
+        raised when the block is used, or by ``persist()``.
+
+    Raises
+    ------
+    FileMissingError, FileUnreadableError, FileError
+        When it can't be opened.
+    FormatError
+        When it is not what its format says.
+    UsageError
+        When the name says no format, or there is no such option.
+
+    Notes
+    -----
+    No byte of the rows goes through this program, unless there is no cluster: then this process
+    reads with all its cores.
+    """
+    dataset = open_dataset(url, format=format, **options)
+    cluster = current()
+    if cluster is None:
+        return _here(dataset)
+    rows = block_rows or _block_rows(dataset, max(cluster.slots, 1))
+    name = dataset.place.name
+    if dataset.kind == "frame":
+        return Frame.from_function(dataset.rows, rows, dataset.read, name=name)
+    shape = (dataset.rows, *dataset.columns)
+    return Array.from_function(shape, rows, dataset.read, dtype=dataset.dtype, name=name)
+
+
+def _here(dataset: Dataset) -> Array | Frame:
+    read_all = functools.partial(dataset.read, threads=len(os.sched_getaffinity(0)))
+    block = read_all(0, dataset.rows)
+    kind = Frame if dataset.kind == "frame" else Array
+    return kind.from_blocks([block], name=dataset.place.name)
+
+
+def _block_rows(dataset: Dataset, slots: int) -> int:
+    """Return how many rows make blocks of a good size, in whole units of the file."""
+    by_size = BLOCK_NBYTES / max(dataset.row_nbytes, 1e-3)
+    by_slot = -(-dataset.rows // slots)
+    unit = dataset.unit_rows
+    units = max(int(np.ceil(min(by_size, by_slot) / unit)), 1)
+    return units * unit

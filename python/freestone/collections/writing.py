@@ -1,0 +1,296 @@
+"""Collections into files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from freestone.cluster import Cluster
+from freestone.collections.array import Array
+from freestone.collections.base import Collection
+from freestone.collections.frame import Frame
+from freestone.collections.rows import is_sparse, is_table
+from freestone.errors import EmptyCollectionError, UsageError
+from freestone.io import Shape, StreamWriter, Writer, open_writer
+from freestone.io.formats.zarr import FolderWriter
+from freestone.io.segments import SegmentWriter
+from freestone.io.stores import Draft, Place
+from freestone.io.stores.posix import PosixPlace
+from freestone.io.telling import telling
+
+if TYPE_CHECKING:
+    from freestone.io.stores.hdfs import HdfsPlace
+
+__all__ = ["write"]
+
+
+def write(
+    x: Any, url: str | os.PathLike[str], *, format: str | None = None, **options: Any
+) -> None:
+    """Write an array or a frame into one file, each block by the worker that has it.
+
+    Parameters
+    ----------
+    x
+        An `Array` or a `Frame`; or an array, a sparse matrix, a table or a pandas frame that is
+        here.
+    url
+        A path, or a URL such as ``hdfs://host:port/path``. A path has to lead to the same file
+        on every worker.
+    format
+        One of ``freestone.io.formats.FORMATS``; by default what the name says.
+    **options
+        Those of the format; see `freestone.io.formats`.
+
+    Raises
+    ------
+    FormatError
+        When a value can't be written in the format.
+    StorageFullError
+        When the disk is full.
+
+    Notes
+    -----
+    Whoever reads sees the file that was there before, or all of the new one. When a write fails,
+    the old file stays and nothing is left beside it. Each worker encodes its blocks and says how
+    large they are; from the sizes follows where each begins, and each is written there by the
+    worker that has it. No byte of the rows goes through this program, unless a library of Python
+    writes the format (Parquet, Arrow, TDMS, ROOT): then this program writes, block after block.
+    """
+    collection = _collection(x)
+    writer = open_writer(url, _shape(collection), format=format, **options)
+    with telling(writer.place.url):
+        cluster = collection.cluster
+        if isinstance(writer, SegmentWriter):
+            _write_segments(writer, collection, cluster)
+        elif isinstance(writer, FolderWriter):
+            assert isinstance(collection, Array)
+            with writer.drafted() as folder:
+                collection.to_zarr(folder)
+        elif isinstance(writer, StreamWriter):
+            _write_stream(writer, collection)
+        elif cluster is None:
+            _write_here(writer, collection)
+        else:
+            _write_there(writer, collection, cluster)
+
+
+def _collection(x: Any) -> Collection:
+    if isinstance(x, Array | Frame):
+        return x
+    if is_table(x) or type(x).__module__.split(".")[0] in ("pandas", "pyarrow"):
+        return Frame([_checked(x, "frame")], None, name="frame")
+    if isinstance(x, np.ndarray) or is_sparse(x):
+        return Array([_checked(x, "array")], None, name="array")
+    raise UsageError(
+        f"a value of type {type(x).__name__} can't be written; make it an array or a table"
+    )
+
+
+def _checked(x: Any, kind: str) -> Any:
+    from freestone.collections.making import Spec
+
+    return Spec(collection=kind, kind=kind).check(x, 0, None)
+
+
+def _shape(x: Collection) -> Shape:
+    metas = x._described()
+    sparse = bool(metas) and metas[0].sparse
+    if isinstance(x, Frame):
+        return Shape(kind="frame", rows=len(x), columns=x.columns, schema=x.schema)
+    assert isinstance(x, Array)
+    return Shape(
+        kind="array",
+        rows=len(x),
+        columns=x.shape[1:],
+        dtype=x.dtype.str,
+        sparse=sparse,
+        nonzeros=_nonzeros(x) if sparse else None,
+    )
+
+
+def _nonzeros(x: Array) -> int:
+    cluster = x.cluster
+    if cluster is None:
+        return sum(int(block.nnz) for block in x)
+    return sum(cluster.gather(cluster.map(_nnz, x.blocks, near="input")))
+
+
+def _nnz(block: Any) -> int:
+    return int(block.nnz)
+
+
+@contextlib.contextmanager
+def _drafted(place: Place, nbytes: int | None = None) -> Iterator[Draft]:
+    """Give a draft that becomes the file unless the block raises, in which case nothing is left.
+
+    Where files are written only from beginning to end, the draft is one of this machine.
+    """
+    draft = place.create(nbytes)
+    if draft is None:
+        with tempfile.TemporaryDirectory(prefix="freestone-") as folder:
+            path = os.path.join(folder, "file")
+            yield from _kept(PosixPlace(path).create(nbytes))
+            place.upload(path)
+    else:
+        yield from _kept(draft)
+
+
+def _kept(draft: Draft) -> Iterator[Draft]:
+    try:
+        yield draft
+        draft.commit()
+    except BaseException:
+        draft.abandon()
+        raise
+
+
+def _write_here(writer: Writer, x: Collection) -> None:
+    threads = len(os.sched_getaffinity(0))
+    with _drafted(writer.place) as draft:
+        if not _write_rows(writer, draft, x.blocks, threads):
+            pairs = zip(x.blocks, x.offsets[:-1].tolist(), strict=True)
+            _write_pieces(writer, draft, [writer.encode(*pair) for pair in pairs])
+
+
+def _write_pieces(writer: Writer, draft: Draft, pieces: Sequence[list[Any]]) -> None:
+    """Write the encoded blocks, all of which are here."""
+    sizes = [[memoryview(piece).nbytes for piece in each] for each in pieces]
+    layout = _Layout(writer, sizes)
+    draft.write_at(layout.head, 0)
+    for number, each in enumerate(pieces):
+        _place(writer, draft, *layout.row(number), each)
+    _write_beside(writer, layout.totals)
+
+
+def _write_stream(writer: StreamWriter, x: Collection) -> None:
+    """Write block after block here, by the library of the format."""
+    if not x.blocks:
+        raise EmptyCollectionError(x.name, "write")
+    with _drafted(writer.place) as draft:
+        assert draft.path is not None
+        file = None
+        for block in x:
+            if file is None:
+                file = writer.begin(draft.path, block)
+            writer.append(file, block)
+        writer.finish(file)
+
+
+def _write_segments(writer: SegmentWriter, x: Collection, cluster: Cluster | None) -> None:
+    """Write a segment for each block, by the worker that has it."""
+    numbers, starts = range(1, len(x.blocks) + 1), x.offsets[:-1].tolist()
+    part = writer.begin()
+    try:
+        if cluster is None:
+            for number, block, start in zip(numbers, x.blocks, starts, strict=True):
+                writer.write(part, number, block, start)
+        else:
+            label = f"write {writer.place.name}"
+            same: list[Any] = [[writer] * len(starts), [part] * len(starts)]
+            columns: list[Any] = [*same, numbers, x.blocks, starts]
+            written = cluster.map(
+                _write_segment, *columns, pure=False, retries=2, near="input", name=label
+            )
+            cluster.gather(written)
+        writer.commit(part)
+    except BaseException:
+        writer.abandon(part)
+        raise
+
+
+def _write_segment(
+    writer: SegmentWriter, part: HdfsPlace, number: int, block: Any, start: int
+) -> None:
+    with telling(writer.place.url):
+        writer.write(part, number, block, start)
+
+
+def _write_rows(writer: Writer, draft: Draft, blocks: Sequence[Any], threads: int) -> bool:
+    """Write the blocks by the format's own threads, if it has such a way."""
+    if draft.path is None or draft.unit > 1:
+        return False
+    head = writer.head([])
+    offset: int | None = len(head)
+    for block in blocks:
+        offset = writer.write_rows(draft.path, offset or 0, block, threads)
+        if offset is None:
+            return False
+    draft.write_at(head, 0)
+    _write_beside(writer, [(offset or 0) - len(head)])
+    return True
+
+
+def _write_beside(writer: Writer, totals: Sequence[int]) -> None:
+    for suffix, content in writer.beside(totals).items():
+        writer.place.beside(suffix).write_bytes(content)
+
+
+class _Layout:
+    """Where each piece of each block begins."""
+
+    def __init__(self, writer: Writer, sizes: Sequence[Sequence[int]]) -> None:
+        table = np.array(sizes, np.int64).reshape(len(sizes), -1)
+        self.before = np.zeros_like(table)
+        np.cumsum(table[:-1], axis=0, out=self.before[1:])
+        self.totals: list[int] = table.sum(axis=0).tolist()
+        self.head = writer.head(self.totals)
+        sections = np.cumsum([len(self.head), *self.totals])[:-1]
+        self.offsets = self.before + sections
+
+    def row(self, number: int) -> tuple[list[int], list[int]]:
+        return self.offsets[number].tolist(), self.before[number].tolist()
+
+
+def _place(
+    writer: Writer, draft: Draft, offsets: list[int], before: list[int], pieces: list[Any]
+) -> None:
+    """Write the pieces of a block where they belong."""
+    shifted = writer.shift(pieces, before)
+    for offset, piece in zip(offsets, shifted, strict=True):
+        draft.write_at(piece, offset)
+
+
+def _encode(writer: Writer, block: Any, start: int) -> list[Any]:
+    with telling(writer.place.url):
+        pieces = writer.encode(block, start)
+        return [np.frombuffer(piece, np.uint8) for piece in pieces]
+
+
+def _sizes(pieces: list[Any]) -> list[int]:
+    return [piece.nbytes for piece in pieces]
+
+
+def _place_there(
+    writer: Writer, draft: Draft, offsets: list[int], before: list[int], pieces: list[Any]
+) -> None:
+    with telling(writer.place.url):
+        _place(writer, draft, offsets, before, pieces)
+
+
+def _write_there(writer: Writer, x: Collection, cluster: Cluster) -> None:
+    """Write from the workers: encode, learn the sizes, write at the places that follow."""
+    count = len(x.blocks)
+    label = f"write {writer.place.name}"
+    near: dict[str, Any] = {"near": "input", "name": label}
+    starts = x.offsets[:-1].tolist()
+    encoded = cluster.map(_encode, [writer] * count, x.blocks, starts, **near)
+    if not writer.place.random:
+        with _drafted(writer.place) as draft:
+            _write_pieces(writer, draft, cluster.gather(encoded))
+        return
+    layout = _Layout(writer, cluster.gather(cluster.map(_sizes, encoded, **near)))
+    with _drafted(writer.place, len(layout.head) + sum(layout.totals)) as draft:
+        draft.write_at(layout.head, 0)
+        rows = [layout.row(number) for number in range(count)]
+        offsets, before = [row[0] for row in rows], [row[1] for row in rows]
+        same: list[Any] = [[writer] * count, [draft] * count, offsets, before]
+        # Written again where it was, after a worker is lost: the same bytes at the same place.
+        written = cluster.map(_place_there, *same, encoded, pure=False, retries=2, **near)
+        cluster.gather(written)
+        _write_beside(writer, layout.totals)

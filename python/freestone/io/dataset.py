@@ -1,0 +1,75 @@
+"""What a file holds, before its rows are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from freestone.errors import FileChangedError
+from freestone.io.stores import Place
+from freestone.io.telling import telling
+
+__all__ = ["Dataset"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """Rows of a file, of which any range can be read by any process that reaches the file.
+
+    Attributes
+    ----------
+    place : Place
+        The file.
+    kind : {"array", "frame"}
+        What its rows make.
+    rows : int
+        How many there are.
+    columns : tuple
+        The shape of a row of an array, such as ``(k,)``; the names of a frame's columns.
+    dtype : str or None
+        The dtype of an array, as NumPy writes it.
+    row_nbytes : float
+        Bytes of a row in memory, about.
+    unit_rows : int
+        Rows that should not be cut: those of a chunk or row group; 1 if any can be.
+    stamp : tuple
+        What the store says of the file's version.
+    """
+
+    place: Place
+    kind: Literal["array", "frame"]
+    rows: int
+    columns: tuple[Any, ...]
+    dtype: str | None = None
+    row_nbytes: float = 8.0
+    unit_rows: int = 1
+    stamp: tuple[Any, ...] = ()
+
+    def read(self, start: int, stop: int, *, threads: int = 1) -> Any:
+        """Read rows ``start:stop``.
+
+        Raises
+        ------
+        FileChangedError
+            When the file is not the one that was opened.
+        FormatError
+            When the rows are not what the format says, with the place.
+        """
+        with telling(self.place.url):
+            self.check()
+            rows = self._read(start, stop, threads)
+            self.check()
+        return rows
+
+    def check(self) -> None:
+        """Raise `FileChangedError` unless the file is the one that was opened."""
+        found = self.place.stamp()
+        if found != self.stamp:
+            raise FileChangedError(self.place.url, "its size or time of change differs")
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        raise NotImplementedError
+
+    def where(self, start: int, stop: int) -> list[str]:
+        """Return the hosts that hold rows ``start:stop``, best first; empty if all are alike."""
+        return []

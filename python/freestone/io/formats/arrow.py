@@ -1,0 +1,90 @@
+"""Arrow IPC files (Feather), by pyarrow: frames, and arrays as columns of one type.
+
+Record batches are not cut. Options of a read: `kind`, as for Parquet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freestone.io.dataset import Dataset
+from freestone.io.formats.parquet import dtype_of, marked
+from freestone.io.formats.tables import foreign, needs, opened, table_of, to_matrix
+from freestone.io.stores import Place
+from freestone.io.writer import Shape, StreamWriter
+
+__all__ = ["open_dataset", "open_writer"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batches(Dataset):
+    """Rows of record batches, of which only those that are needed are read."""
+
+    ends: tuple[int, ...]
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        pa = needs("pyarrow", "arrow", "Arrow IPC")
+        ends = np.array(self.ends, np.int64)
+        first = max(int(np.searchsorted(ends, start, "right")) - 1, 0)
+        last = int(np.searchsorted(ends, stop, "left"))
+        with foreign(self.place), _source(pa, self.place) as source:
+            file = pa.ipc.open_file(source)
+            batches = [file.get_batch(number) for number in range(first, last)]
+            table = pa.Table.from_batches(batches, file.schema)
+            # A mapped file may be replaced; the rows stay as they are now.
+            table.validate()
+        table = table.slice(start - self.ends[first], stop - start)
+        return table if self.kind == "frame" else to_matrix(table, str(self.dtype))
+
+
+def _source(pa: Any, place: Place) -> Any:
+    return pa.OSFile(place.path) if place.path is not None else pa.PythonFile(opened(place), "r")
+
+
+def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
+    """Read the footer of an Arrow file, and how long its batches are."""
+    pa = needs("pyarrow", "arrow", "Arrow IPC")
+    stamp = place.stamp()
+    with foreign(place), _source(pa, place) as source:
+        file = pa.ipc.open_file(source)
+        counts = [file.get_batch(number).num_rows for number in range(file.num_record_batches)]
+        schema = file.schema
+    rows = sum(counts)
+    common: dict[str, Any] = {
+        "place": place,
+        "stamp": stamp,
+        "rows": rows,
+        "unit_rows": max(counts, default=1) or 1,
+        "row_nbytes": stamp[0] / max(rows, 1),
+        "ends": tuple(np.cumsum([0, *counts]).tolist()),
+    }
+    dtype = dtype_of(schema, kind)
+    if dtype is None:
+        return Batches(kind="frame", columns=tuple(schema.names), **common)
+    return Batches(kind="array", columns=(len(schema.names),), dtype=dtype, **common)
+
+
+def open_writer(place: Place, shape: Shape) -> StreamWriter:
+    """Write a record batch for each block, or several for one of several chunks."""
+    needs("pyarrow", "arrow", "Arrow IPC")
+    return ArrowWriter(place=place, shape=shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrowWriter(StreamWriter):
+    """A record batch for each block."""
+
+    def begin(self, path: str, first: Any) -> Any:
+        """Open the file."""
+        pa = needs("pyarrow", "arrow", "Arrow IPC")
+        return pa.ipc.new_file(path, marked(table_of(first, self.shape).schema, self.shape))
+
+    def append(self, file: Any, block: Any) -> None:
+        """Write a block."""
+        table = table_of(block, self.shape).combine_chunks()
+        if self.shape.kind == "array":
+            table = table.replace_schema_metadata(marked(table.schema, self.shape).metadata)
+        file.write_table(table)

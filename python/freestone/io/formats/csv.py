@@ -1,0 +1,333 @@
+"""Comma-separated values: matrices, sparse matrices as triples, and frames.
+
+Options of a read: `delimiter` (a character); `header` (whether the first line names the columns;
+by default what `.meta` says, or what the cells look like); `dtype` (of an array); `kind`
+(``"array"`` or ``"frame"``); `sparse` (lines are row, column and value, or row and column) with
+`shape`; `index` (whether to keep where rows begin in a file beside this one, ``NAME.index``).
+
+Options of a write: `delimiter`; `header`; `decimals` (floats with so many, as C's ``%.6f``, instead
+of the shortest text that reads back as the same bits); `width` (characters of every cell);
+`meta` (whether to write DAPHNE's ``NAME.meta``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+from freestone import _native
+from freestone.errors import FormatError, UsageError
+from freestone.io.dataset import Dataset
+from freestone.io.formats.csv_rows import Columns, Numbers, Triples
+from freestone.io.formats.csv_writing import CsvWriter
+from freestone.io.formats.meta import CODES, Meta, read_meta
+from freestone.io.stores import Place
+from freestone.io.writer import Shape, Writer
+
+__all__ = ["open_dataset", "open_writer"]
+
+WIDEST, MOST_DECIMALS = 4096, 300
+OTHER, FLOAT = 1, 2
+EMPTY, BOOL, NEGATIVE, SMALL, BIG, REAL, TEXT = (1 << bit for bit in range(7))
+
+
+def open_dataset(
+    place: Place,
+    *,
+    delimiter: str = ",",
+    header: bool | None = None,
+    dtype: Any = None,
+    kind: str | None = None,
+    sparse: bool | None = None,
+    shape: tuple[int, int] | None = None,
+    index: bool = True,
+) -> Dataset:
+    """Find out what a CSV file holds, in one pass over it or from its `.meta` and index."""
+    look = _Look(place, delimiter, index)
+    meta = read_meta(place)
+    if sparse is None:
+        sparse = _has_triples(meta, look)
+    if sparse:
+        return look.triples(meta, shape, dtype)
+    if meta is None:
+        return look.inferred(header, dtype, kind)
+    return look.as_said(meta, header, dtype, kind)
+
+
+def open_writer(
+    place: Place,
+    shape: Shape,
+    *,
+    delimiter: str = ",",
+    header: bool = False,
+    decimals: int | None = None,
+    width: int | None = None,
+    meta: bool = True,
+) -> Writer:
+    """Write rows as text."""
+    if width is not None and (shape.kind == "frame" or shape.sparse):
+        raise UsageError("width= is for dense arrays; leave it out for frames and sparse ones")
+    if width is not None and not 1 <= width <= WIDEST:
+        raise UsageError(f"width={width}: a cell has 1 to {WIDEST} characters")
+    if decimals is not None and not 0 <= decimals <= MOST_DECIMALS:
+        raise UsageError(f"decimals={decimals}: a float has 0 to {MOST_DECIMALS}")
+    if header and shape.kind == "array":
+        raise UsageError("an array has no names for a header; make it a frame, or leave header out")
+    return CsvWriter(
+        place=place,
+        shape=shape,
+        delimiter=_byte(delimiter),
+        header=header,
+        decimals=decimals,
+        width=width,
+        meta=meta,
+    )
+
+
+def _byte(delimiter: str) -> int:
+    if (
+        len(delimiter) != 1
+        or not delimiter.isascii()
+        or delimiter in '"\r\n.-+'
+        or delimiter.isalnum()
+    ):
+        raise UsageError(
+            f"delimiter={delimiter!r}: it is one ASCII character that no number, quote or line end "
+            "has"
+        )
+    return ord(delimiter)
+
+
+def _has_triples(meta: Meta | None, look: _Look) -> bool:
+    """Tell whether a `.meta` speaks of a sparse matrix whose values are listed one by one."""
+    if meta is None or meta.nonzeros is None or meta.schema:
+        return False
+    as_triples = meta.nonzeros == look.lines and (meta.nonzeros == 0 or look.width in (2, 3))
+    return as_triples and (look.lines, look.width) != (meta.rows, meta.columns)
+
+
+class _Look:
+    """What one pass over a file tells."""
+
+    def __init__(self, place: Place, delimiter: str, keep: bool) -> None:
+        self.place = place
+        self.delimiter = _byte(delimiter)
+        self.stamp = place.stamp()
+        self.source = place.source()
+        self.threads = len(os.sched_getaffinity(0))
+        self.index = self._kept() or self._scan(keep)
+        self.lines = self.index.lines
+        self.first = self._line(0) if self.lines else []
+        self.width = len(self.first)
+
+    # -- the index beside the file ------------------------------------------------------------
+
+    def _mark(self) -> bytes:
+        return f"{self.delimiter} {self.stamp!r}\n".encode()
+
+    def _kept(self) -> Any:
+        """Return the index that an earlier read left, if it is of this version of the file."""
+        beside = self.place.beside(".index")
+        try:
+            content = beside.read_bytes()
+        except OSError:
+            return None
+        mark = self._mark()
+        if not content.startswith(mark):
+            return None
+        return _native.CsvIndex.decode(content[len(mark) :])
+
+    def _scan(self, keep: bool) -> Any:
+        index = _native.CsvIndex.scan(self.source, self.delimiter, self.threads)
+        if keep and index.nbytes > 1 << 20:
+            # In a folder that only others may write to, the next reader finds it anew.
+            with contextlib.suppress(OSError):
+                self.place.beside(".index").write_bytes(self._mark() + index.encode())
+        return index
+
+    # -- lines --------------------------------------------------------------------------------
+
+    def _line(self, number: int) -> list[tuple[bytes, bool]]:
+        start = self.index.offset_of(self.source, number)
+        stop = self.index.offset_of(self.source, number + 1)
+        row = self._bytes(start, stop)
+        cells = _native.csv_cells(row if row.endswith(b"\n") else row + b"\n", self.delimiter)
+        return cells[0]
+
+    def _bytes(self, start: int, stop: int) -> bytes:
+        if isinstance(self.source, str):
+            with open(self.source, "rb") as file:
+                file.seek(start)
+                return file.read(stop - start)
+        return bytes(self.source.read_at(start, stop - start))
+
+    def _infer(self, start: int, stop: int) -> list[int]:
+        return _native.csv_infer(
+            self.source,
+            self.index,
+            columns=self.width,
+            delimiter=self.delimiter,
+            start=start,
+            stop=stop,
+            threads=self.threads,
+        )
+
+    def _names(self, skip: int) -> tuple[str, ...]:
+        if not skip:
+            return tuple(f"col_{number}" for number in range(self.width))
+        try:
+            names = tuple(text.decode() for text, _ in self.first)
+        except UnicodeDecodeError as error:
+            raise FormatError(
+                self.place.url, f"the names of its columns are no UTF-8 ({error})"
+            ) from None
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            reason = f"two columns are called {twice[0]!r}; give them names of their own"
+            raise FormatError(self.place.url, reason, row=1)
+        return names
+
+    # -- datasets -----------------------------------------------------------------------------
+
+    def _common(self, skip: int) -> dict[str, Any]:
+        return {
+            "place": self.place,
+            "stamp": self.stamp,
+            "index": self.index.encode(),
+            "delimiter": self.delimiter,
+            "skip": skip,
+        }
+
+    def _array(self, skip: int, code: str) -> Dataset:
+        columns = (self.width,)
+        rows = self.lines - skip
+        nbytes = self.width * float(code[1:])
+        return Numbers(
+            kind="array",
+            rows=rows,
+            columns=columns,
+            dtype=code,
+            row_nbytes=nbytes,
+            **self._common(skip),
+        )
+
+    def _frame(self, skip: int, names: tuple[str, ...], codes: tuple[str, ...]) -> Dataset:
+        rows = self.lines - skip
+        nbytes = self.index.nbytes / max(rows, 1)
+        return Columns(
+            kind="frame",
+            rows=rows,
+            columns=names,
+            codes=codes,
+            row_nbytes=nbytes,
+            **self._common(skip),
+        )
+
+    def inferred(self, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
+        """Say what the file holds from its bytes alone."""
+        if not self.lines:
+            if kind != "frame" and dtype is None:
+                raise FormatError(
+                    self.place.url,
+                    "it is empty; say what it holds by kind= and dtype=, or by a .meta",
+                )
+            return self._array(0, _code(dtype)) if kind != "frame" else self._frame(0, (), ())
+        if not self.index.kinds & OTHER and not header and kind != "frame":
+            plain = "f8" if self.index.kinds & FLOAT else "i8"
+            return self._array(0, _code(dtype) if dtype is not None else plain)
+        below = self._infer(1, self.lines)
+        top = self._infer(0, 1)
+        if header is None:
+            header = _is_heading(top, below)
+        skip = int(header)
+        kinds = below if skip else [one | other for one, other in zip(top, below, strict=True)]
+        codes = tuple(_type_of(found) for found in kinds)
+        numeric = all(
+            code not in ("str", "b1") and not found & EMPTY
+            for code, found in zip(codes, kinds, strict=True)
+        )
+        if kind == "array" or (kind is None and numeric and not skip):
+            code = _code(dtype) if dtype is not None else _common_code(codes)
+            return self._array(skip, code)
+        return self._frame(skip, self._names(skip), codes)
+
+    def as_said(self, meta: Meta, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
+        """Say what the file holds from its `.meta`, which it has to agree with."""
+        skip = int(meta.header if header is None else header)
+        if meta.rows == 0 and self.lines == skip:
+            self.width = meta.columns
+        found = (self.lines - skip, self.width)
+        if found != (meta.rows, meta.columns):
+            reason = (
+                f"its .meta says {meta.rows} rows of {meta.columns} columns, and it has {found[0]} "
+                f"rows, the first of {found[1]} cells; correct the .meta or remove it"
+            )
+            raise FormatError(self.place.url, reason)
+        if (meta.schema and kind != "array") or kind == "frame":
+            names = tuple(name for name, _ in meta.schema) or self._names(skip)
+            types = [one for _, one in meta.schema] or [meta.value_type or "f64"] * self.width
+            return self._frame(skip, names, tuple(CODES[one] for one in types))
+        code = _code(dtype) if dtype is not None else CODES[meta.value_type or "f64"]
+        if code == "str":
+            return self._frame(skip, self._names(skip), ("str",) * self.width)
+        return self._array(skip, "u1" if code == "b1" else code)
+
+    def triples(self, meta: Meta | None, shape: tuple[int, int] | None, dtype: Any) -> Dataset:
+        """Read lines of row, column and value as a sparse matrix."""
+        if shape is None and meta is not None:
+            shape = (meta.rows, meta.columns)
+        if shape is None:
+            raise UsageError(f"{self.place.url} says no shape; say shape=(rows, columns)")
+        if self.lines and self.width not in (2, 3):
+            reason = f"its first line has {self.width} cells; triples have row, column and value"
+            raise FormatError(self.place.url, reason, row=1)
+        said = CODES[meta.value_type or "f64"] if meta is not None else "f8"
+        code = _code(dtype) if dtype is not None else said
+        rows, columns = shape
+        return Triples(
+            kind="array",
+            rows=rows,
+            columns=(columns,),
+            dtype=code,
+            lines=self.lines,
+            cells=self.width or 3,
+            row_nbytes=16.0 * self.lines / max(rows, 1) + 8,
+            **self._common(0),
+        )
+
+
+def _code(dtype: Any) -> str:
+    import numpy as np
+
+    code = str(np.dtype(dtype).str).lstrip("<>=|")
+    if code not in CODES.values():
+        raise UsageError(f"dtype={dtype!r}: cells are numbers of {', '.join(CODES)}")
+    return code
+
+
+def _is_heading(top: list[int], below: list[int]) -> bool:
+    """Tell whether a first line of names stands above columns that are not all text."""
+    only_text = all(kind == TEXT for kind in top)
+    return only_text and any(kind and not kind & TEXT for kind in below)
+
+
+def _type_of(kinds: int) -> str:
+    """Return the type that holds all cells of a column exactly."""
+    integers, numbers = NEGATIVE | SMALL | BIG, NEGATIVE | SMALL | BIG | REAL
+    if kinds & TEXT or not kinds & ~EMPTY or (kinds & BOOL and kinds & numbers):
+        return "str"
+    if kinds & BOOL:
+        return "b1"
+    if kinds & REAL:
+        return "f8"
+    if kinds & BIG:
+        return "str" if kinds & NEGATIVE else "u8"
+    assert kinds & integers
+    return "i8"
+
+
+def _common_code(codes: tuple[str, ...]) -> str:
+    if "f8" in codes or {"i8", "u8"} <= set(codes):
+        return "f8"
+    return codes[0]

@@ -1,0 +1,149 @@
+"""Rows of CSV files, in each form that they can have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freestone import _native
+from freestone.errors import FormatError
+from freestone.io.dataset import Dataset
+from freestone.io.raw import joined
+
+__all__ = ["Columns", "Numbers", "Triples"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lines(Dataset):
+    """What all forms have: where lines begin, and how many stand before the first row."""
+
+    index: bytes
+    delimiter: int
+    skip: int
+
+    def _given(self) -> tuple[Any, Any]:
+        return self.place.source(), _native.CsvIndex.decode(self.index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers(_Lines):
+    """Numbers of one type."""
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        (width,) = self.columns
+        out = np.empty((stop - start, width), self.dtype)
+        _native.csv_read_dense(
+            *self._given(),
+            out.reshape(-1).view(np.uint8),
+            code=str(self.dtype),
+            columns=width,
+            delimiter=self.delimiter,
+            skip=self.skip,
+            start=start,
+            threads=threads,
+        )
+        return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns(_Lines):
+    """Columns of their own types."""
+
+    codes: tuple[str, ...]
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        import pyarrow as pa
+
+        types = [_arrow_type(code) for code in self.codes]
+        fields = list(zip(self.columns, types, strict=True))
+        schema = pa.schema([pa.field(str(name), kind) for name, kind in fields])
+        if not self.codes:
+            return schema.empty_table()
+        parts = _native.csv_read_columns(
+            *self._given(),
+            codes=list(self.codes),
+            delimiter=self.delimiter,
+            start=self.skip + start,
+            stop=self.skip + stop,
+            threads=threads,
+        )
+        batches = [
+            pa.RecordBatch.from_arrays(
+                [
+                    _arrow_array(kind, rows, *column)
+                    for kind, column in zip(types, columns, strict=True)
+                ],
+                schema=schema,
+            )
+            for rows, columns in parts
+        ]
+        return pa.Table.from_batches(batches, schema)
+
+
+def _arrow_type(code: str) -> Any:
+    import pyarrow as pa
+
+    if code == "str":
+        return pa.large_string()
+    return pa.bool_() if code == "b1" else pa.from_numpy_dtype(np.dtype(code))
+
+
+def _arrow_array(kind: Any, rows: int, data: Any, offsets: Any, validity: Any, missing: int) -> Any:
+    import pyarrow as pa
+
+    valid = pa.py_buffer(validity) if missing else None
+    buffers = [valid, pa.py_buffer(data)]
+    if pa.types.is_large_string(kind):
+        buffers.insert(1, pa.py_buffer(offsets))
+    return pa.Array.from_buffers(kind, rows, buffers, missing)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Triples(_Lines):
+    """Lines of row, column and value, sorted by row where parts of the file are read."""
+
+    lines: int
+    cells: int
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        import scipy.sparse
+
+        whole = (start, stop) == (0, self.rows)
+        first = 0 if whole else self._line_of(start)
+        last = self.lines if whole else self._line_of(stop)
+        rows, columns, values = self._triples(first, last, threads)
+        outside = (rows < start) | (rows >= stop)
+        if outside.any() or (not whole and (np.diff(rows) < 0).any()):
+            line = first + int(np.argmax(outside)) if outside.any() else first
+            reason = f"line {line + 1}: rows are not in order; sort the lines to read parts of them"
+            raise FormatError(self.place.url, reason, row=line + 1)
+        shape = (stop - start, *self.columns)
+        made = scipy.sparse.coo_array((values, (rows - start, columns)), shape=shape)
+        return made.tocsr()
+
+    def _triples(self, first: int, last: int, threads: int = 1) -> tuple[Any, Any, Any]:
+        parts = _native.csv_read_triples(
+            *self._given(),
+            code=str(self.dtype),
+            cells=self.cells,
+            shape=(self.rows, int(self.columns[0])),
+            delimiter=self.delimiter,
+            start=first,
+            stop=last,
+            threads=threads,
+        )
+        rows, columns, values = joined(parts, (np.int64, np.int64, str(self.dtype)))
+        return rows, columns, values
+
+    def _line_of(self, row: int) -> int:
+        """Return the first line of a row, or of one behind it, by bisection."""
+        low, high = 0, self.lines
+        while low < high:
+            middle = (low + high) // 2
+            if self._triples(middle, middle + 1)[0][0] < row:
+                low = middle + 1
+            else:
+                high = middle
+        return low

@@ -1,0 +1,185 @@
+"""Rows as CSV text."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freestone import _native
+from freestone.errors import UsageError
+from freestone.io.formats.meta import Meta, value_type_of, without_order
+from freestone.io.writer import Writer
+
+__all__ = ["CsvWriter", "numbers_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvWriter(Writer):
+    """Formats blocks by the native module, several pieces of a block at once."""
+
+    delimiter: int
+    header: bool
+    decimals: int | None
+    width: int | None
+    meta: bool
+
+    def head(self, nbytes: Sequence[int]) -> bytes:
+        """Return the names of the columns, if they are to be written."""
+        if not self.header:
+            return b""
+        line = io.StringIO()
+        csv.writer(line, delimiter=chr(self.delimiter), lineterminator="\n").writerow(
+            self.shape.columns
+        )
+        return line.getvalue().encode()
+
+    def encode(self, block: Any, start: int) -> list[Any]:
+        """Return the text of a block."""
+        if self.shape.kind == "array" and not self.shape.sparse:
+            data, code = numbers_of(block)
+            return [
+                _native.csv_format_dense(
+                    data,
+                    code=code,
+                    columns=self.shape.width,
+                    delimiter=self.delimiter,
+                    decimals=self.decimals,
+                    width=self.width,
+                )
+            ]
+        columns, rows = self._columns(block, start)
+        return [
+            _native.csv_format_columns(
+                columns, rows, delimiter=self.delimiter, decimals=self.decimals
+            )
+        ]
+
+    def write_rows(self, path: str, offset: int, block: Any, threads: int) -> int | None:
+        """Write a block into a local file, each thread a piece at a time."""
+        if self.shape.sparse:
+            return None
+        if self.shape.kind == "frame":
+            columns, rows = self._columns(block, 0)
+            return _native.csv_write_columns(
+                path,
+                offset,
+                columns,
+                rows,
+                delimiter=self.delimiter,
+                threads=threads,
+                decimals=self.decimals,
+            )
+        data, code = numbers_of(block)
+        return _native.csv_write_dense(
+            path,
+            offset,
+            data,
+            code=code,
+            columns=self.shape.width,
+            delimiter=self.delimiter,
+            threads=threads,
+            decimals=self.decimals,
+            width=self.width,
+        )
+
+    def _columns(self, block: Any, start: int) -> tuple[list[Any], int]:
+        if self.shape.kind == "frame":
+            return table_columns(block), block.num_rows
+        block = block.tocoo()
+        rows = np.ascontiguousarray(block.row, np.int64) + start
+        parts = [rows, np.ascontiguousarray(block.col, np.int64), block.data]
+        return [(*reversed(numbers_of(part)), None, None, 0, 0) for part in parts], block.nnz
+
+    def beside(self, nbytes: Sequence[int]) -> dict[str, bytes]:
+        """Return the `.meta` file."""
+        if not self.meta:
+            return {}
+        schema: tuple[tuple[str, str], ...] = ()
+        value_type = nonzeros = None
+        if self.shape.kind == "frame":
+            kinds = [_value_type(field.type) for field in self.shape.schema]
+            schema = tuple(zip(self.shape.columns, kinds, strict=True))
+        else:
+            value_type = value_type_of(str(self.shape.dtype))
+            nonzeros = self.shape.nonzeros
+        meta = Meta(
+            rows=self.shape.rows,
+            columns=self.shape.width,
+            value_type=value_type,
+            schema=schema,
+            nonzeros=nonzeros,
+            header=self.header,
+        )
+        return {".meta": meta.encode()}
+
+
+def numbers_of(block: Any) -> tuple[Any, str]:
+    """Return an array's bytes, in row order, and the code of its type; booleans as 1 and 0."""
+    array = np.ascontiguousarray(block)
+    if array.dtype == np.bool_:
+        array = array.view(np.uint8)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    code = without_order(array.dtype.str)
+    if array.dtype.kind not in "iuf" or code == "f2" or array.dtype.itemsize > 8:
+        raise UsageError(f"values of dtype {array.dtype} can't be written as CSV; convert them")
+    return array.reshape(-1).view(np.uint8), code
+
+
+def _value_type(kind: Any) -> str:
+    import pyarrow as pa
+
+    if pa.types.is_boolean(kind):
+        return "bool"
+    if _is_text(kind):
+        return "str"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return value_type_of(np.dtype(kind.to_pandas_dtype()).str)
+    raise UsageError(f"a column of type {kind} can't be written as CSV; cast it to text or numbers")
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    checks = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(check(kind) for check in checks) or (
+        pa.types.is_dictionary(kind) and _is_text(kind.value_type)
+    )
+
+
+def table_columns(table: Any) -> list[Any]:
+    """Return the buffers of a table's columns, as the native module takes them."""
+    import pyarrow as pa
+
+    columns = []
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        value_type = _value_type(column.type)
+        if value_type == "str" and not pa.types.is_large_string(column.type):
+            column = column.cast(pa.large_string())
+        array = column.combine_chunks()
+        if isinstance(array, pa.ChunkedArray):
+            array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
+        columns.append(_arrow_column(name, array, value_type))
+    return columns
+
+
+def _arrow_column(name: str, array: Any, value_type: str) -> Any:
+    buffers, first, rows = array.buffers(), array.offset, len(array)
+    empty = np.empty(0, np.uint8)
+    validity = np.frombuffer(buffers[0], np.uint8) if array.null_count and buffers[0] else None
+    data = np.frombuffer(buffers[-1], np.uint8) if buffers[-1] is not None else empty
+    if value_type == "str":
+        offsets = np.zeros(1, np.int64)
+        if buffers[1] is not None and buffers[1].size:
+            offsets = np.frombuffer(buffers[1], np.int64)[first : first + rows + 1]
+        return "str", data, offsets.view(np.uint8), validity, 0, first
+    if value_type == "bool":
+        return "b1", data, None, validity, first, first
+    code = np.dtype(array.type.to_pandas_dtype()).str
+    size = np.dtype(code).itemsize
+    values = data[first * size : (first + rows) * size]
+    return without_order(code), values, None, validity, 0, first

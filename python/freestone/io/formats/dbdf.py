@@ -1,0 +1,362 @@
+"""DBDF, DAPHNE's binary format: dense matrices, CSR matrices and frames.
+
+Little endian and packed. A file has a header of 18 bytes: version (1), data type (1 dense, 2 CSR,
+3 frame), rows and columns. Of a matrix a value type follows, then one block: where it begins, its
+rows and columns, its type (0 empty, 1 dense, 2 sparse), its value type, and the values: of a dense
+block by rows; of a sparse one the number of values, where each row begins, the columns and the
+values. DAPHNE's manual numbers value types from 1 and has fewer bytes for where rows begin;
+its code numbers them from 0. Both are read: which of both a file has follows from its size. What is
+written here is what the code writes.
+
+A frame is written as its columns' types and labels, and then the columns one after the other.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freestone.errors import FormatError, UsageError
+from freestone.io.dataset import Dataset
+from freestone.io.formats.meta import CODES, Meta, value_type_of, without_order
+from freestone.io.raw import read_values
+from freestone.io.stores import Place
+from freestone.io.writer import Shape, Writer
+
+__all__ = ["open_dataset", "open_writer"]
+
+VERSION = 1
+DENSE, SPARSE, FRAME = 1, 2, 3
+EMPTY_BLOCK, DENSE_BLOCK, SPARSE_BLOCK = 0, 1, 2
+HEAD = struct.Struct("<BBQQ")
+BLOCK = struct.Struct("<BQQIIBB")
+COUNT = struct.Struct("<Q")
+VALUES = HEAD.size + BLOCK.size
+TYPES = ("si8", "si32", "si64", "ui8", "ui32", "ui64", "f32", "f64")
+LARGEST_BLOCK = 2**32 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dense(Dataset):
+    """Rows of a dense block."""
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        offset = VALUES + start * int(self.row_nbytes)
+        shape = (stop - start, *self.columns)
+        return read_values(self.place.source(), offset, shape, str(self.dtype), threads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sparse(Dataset):
+    """Rows of a CSR block: where rows begin at `pointers`, columns and values behind them."""
+
+    nonzeros: int
+    pointers: int
+    columns_at: int
+    pointer: str
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        import scipy.sparse
+
+        source, columns = self.place.source(), int(self.columns[0])
+        dtype = np.dtype(self.dtype)
+        at = self.pointers + start * np.dtype(self.pointer).itemsize
+        found = read_values(source, at, (stop - start + 1,), self.pointer)
+        wrong = (
+            found[0] > found[-1]
+            or found[-1] > self.nonzeros
+            or (np.diff(found.astype("f8")) < 0).any()
+        )
+        if wrong or (start == 0 and found[0] != 0):
+            raise FormatError(
+                self.place.url, f"byte {at}: where rows begin does not rise to the end"
+            )
+        first, count = int(found[0]), int(found[-1]) - int(found[0])
+        positions = read_values(source, self.columns_at + first * 8, (count,), "<u8", threads)
+        if count and int(positions.max()) >= columns:
+            at = self.columns_at + (first + int(positions.argmax())) * 8
+            raise FormatError(
+                self.place.url, f"byte {at}: column {int(positions.max())} of {columns} (from 0)"
+            )
+        values_at = self.columns_at + self.nonzeros * 8 + first * dtype.itemsize
+        values = read_values(source, values_at, (count,), dtype, threads)
+        starts = found.astype(np.int64) - first
+        small = max(count, columns) < 2**31
+        kind = np.int32 if small else np.int64
+        parts = (values, positions.astype(kind), starts.astype(kind))
+        return scipy.sparse.csr_array(parts, shape=(stop - start, columns))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns(Dataset):
+    """Rows of a frame, whose columns lie one after the other."""
+
+    codes: tuple[str, ...]
+    at: int
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        import pyarrow as pa
+
+        source, at, arrays = self.place.source(), self.at, []
+        for code in self.codes:
+            size = np.dtype(code).itemsize
+            values = read_values(source, at + start * size, (stop - start,), code, threads)
+            arrays.append(pa.array(values))
+            at += self.rows * size
+        return pa.table(arrays, names=[str(name) for name in self.columns])
+
+
+def open_dataset(place: Place) -> Dataset:
+    """Read the header of a DBDF file, and check it against the file's size."""
+    stamp = place.stamp()
+    return _Header(place, stamp, int(stamp[0])).dataset()
+
+
+class _Header:
+    def __init__(self, place: Place, stamp: tuple[Any, ...], nbytes: int) -> None:
+        self.place, self.stamp, self.nbytes = place, stamp, nbytes
+        version, self.kind, self.rows, self.columns = HEAD.unpack(self._bytes(0, HEAD.size))
+        if version != VERSION:
+            raise self._wrong(0, f"version {version}, and only {VERSION} is known (foreign file?)")
+        if self.kind not in (DENSE, SPARSE, FRAME):
+            raise self._wrong(1, f"data type {self.kind}; there are 1 dense, 2 CSR and 3 frame")
+        if max(self.rows, self.columns) >= 2**62:
+            raise self._wrong(2, f"{self.rows} rows of {self.columns} columns can't be")
+
+    def _bytes(self, offset: int, count: int) -> bytes:
+        if offset + count > self.nbytes:
+            raise self._wrong(self.nbytes, f"it ends in its header, {offset + count:,} bytes long")
+        return bytes(read_values(self.place.source(), offset, (count,), np.uint8))
+
+    def _wrong(self, offset: int, reason: str) -> FormatError:
+        return FormatError(self.place.url, f"byte {offset}: {reason}")
+
+    def _common(self) -> dict[str, Any]:
+        return {"place": self.place, "stamp": self.stamp, "rows": self.rows}
+
+    def dataset(self) -> Dataset:
+        if self.kind == FRAME:
+            return self._frame()
+        said, first_row, first_column, rows, columns, block, code = BLOCK.unpack(
+            self._bytes(HEAD.size, BLOCK.size)
+        )
+        if said != code:
+            raise self._wrong(44, f"value type {code} of the block, {said} of the matrix")
+        if (first_row, first_column) != (0, 0):
+            raise self._wrong(19, "the matrix is of several blocks; only one is known")
+        if block == EMPTY_BLOCK:
+            raise self._wrong(43, "an empty block has no values to read; write the matrix anew")
+        if (rows, columns) != (self.rows & LARGEST_BLOCK, self.columns & LARGEST_BLOCK):
+            raise self._wrong(
+                35,
+                f"a block of {rows} x {columns}, the matrix has "
+                f"{self.rows} x {self.columns}; more than one block is not known",
+            )
+        wanted = {DENSE: DENSE_BLOCK, SPARSE: SPARSE_BLOCK}[self.kind]
+        if block != wanted:
+            raise self._wrong(
+                43, f"a block of type {block}, and data type {self.kind} has {wanted}"
+            )
+        return self._dense(code) if self.kind == DENSE else self._sparse(code)
+
+    def _codes(self, code: int) -> list[tuple[str, bool]]:
+        """Return the types that a code stands for: as DAPHNE's code has it, and its manual."""
+        choices = [(code, False), (code - 1, True)]
+        known = [("<" + CODES[TYPES[at]], manual) for at, manual in choices if 0 <= at < len(TYPES)]
+        if not known:
+            raise self._wrong(18, f"value type {code}; there are 0 to 7: {' '.join(TYPES)}")
+        return known
+
+    def _dense(self, code: int) -> Dataset:
+        cells = self.rows * self.columns
+        for dtype, _ in self._codes(code):
+            size = np.dtype(dtype).itemsize
+            if self.nbytes == VALUES + cells * size:
+                return Dense(
+                    kind="array",
+                    columns=(self.columns,),
+                    dtype=dtype,
+                    row_nbytes=self.columns * size,
+                    **self._common(),
+                )
+        dtype, _ = self._codes(code)[0]
+        wanted = VALUES + cells * np.dtype(dtype).itemsize
+        raise self._wrong(
+            self.nbytes,
+            f"{wanted:,} bytes are wanted for {self.rows} x {self.columns} of {dtype[1:]}"
+            f", and it has {self.nbytes:,} (truncated, or foreign)",
+        )
+
+    def _sparse(self, code: int) -> Dataset:
+        (nonzeros,) = COUNT.unpack(self._bytes(VALUES, COUNT.size))
+        pointers = VALUES + COUNT.size
+        for dtype, manual in self._codes(code):
+            size = np.dtype(dtype).itemsize
+            pointer = "<u4" if manual else "<u8"
+            columns_at = pointers + (self.rows + 1) * np.dtype(pointer).itemsize
+            if self.nbytes == columns_at + nonzeros * (8 + size):
+                return Sparse(
+                    kind="array",
+                    columns=(self.columns,),
+                    dtype=dtype,
+                    row_nbytes=(self.nbytes - VALUES) / max(self.rows, 1),
+                    nonzeros=nonzeros,
+                    pointers=pointers,
+                    columns_at=columns_at,
+                    pointer=pointer,
+                    **self._common(),
+                )
+        raise self._wrong(
+            self.nbytes,
+            f"{self.nbytes:,} bytes do not hold {self.rows} rows with {nonzeros} values "
+            f"of value type {code} (truncated, or foreign)",
+        )
+
+    def _frame(self) -> Dataset:
+        if self.columns > self.nbytes:
+            raise self._wrong(10, f"{self.columns} columns do not fit into {self.nbytes:,} bytes")
+        types = self._bytes(HEAD.size, self.columns)
+        for number, code in enumerate(types):
+            if code >= len(TYPES):
+                raise self._wrong(HEAD.size + number, f"value type {code}; there are 0 to 7")
+        at, labels = HEAD.size + self.columns, []
+        for _ in range(self.columns):
+            (length,) = struct.unpack("<H", self._bytes(at, 2))
+            try:
+                labels.append(self._bytes(at + 2, length).decode())
+            except UnicodeDecodeError:
+                raise self._wrong(at + 2, "a label that is no UTF-8") from None
+            at += 2 + length
+        codes = tuple("<" + CODES[TYPES[code]] for code in types)
+        width = sum(np.dtype(code).itemsize for code in codes)
+        if self.nbytes != at + self.rows * width:
+            raise self._wrong(
+                self.nbytes,
+                f"{at + self.rows * width:,} bytes are wanted for {self.rows} rows of "
+                f"{width} bytes, and it has {self.nbytes:,} (truncated, or foreign)",
+            )
+        return Columns(
+            kind="frame",
+            columns=tuple(labels),
+            row_nbytes=width,
+            codes=codes,
+            at=at,
+            **self._common(),
+        )
+
+
+def open_writer(place: Place, shape: Shape, *, meta: bool = True) -> Writer:
+    """Write the binary form, and DAPHNE's `.meta` beside it if `meta`."""
+    if shape.kind == "frame":
+        types = [_column_type(field) for field in shape.schema]
+    else:
+        types = [_type(str(shape.dtype))]
+    if max(shape.rows, shape.width) >= 2**32 and shape.kind == "array":
+        raise UsageError(f"a DBDF block has fewer than 2^32 rows; {shape.rows:,} are too many")
+    return DbdfWriter(place=place, shape=shape, types=tuple(types), meta=meta)
+
+
+def _type(dtype: str) -> int:
+    name = value_type_of("u1" if without_order(dtype) == "b1" else dtype)
+    if name not in TYPES:
+        raise UsageError(f"values of dtype {dtype} can't be written as DBDF; convert them first")
+    return TYPES.index(name)
+
+
+def _column_type(field: Any) -> int:
+    import pyarrow as pa
+
+    if not (pa.types.is_integer(field.type) or pa.types.is_floating(field.type)):
+        raise UsageError(
+            f"column {field.name!r} of type {field.type} can't be written as DBDF, which has "
+            "numbers only; write the frame as csv, parquet or arrow"
+        )
+    return _type(np.dtype(field.type.to_pandas_dtype()).str)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DbdfWriter(Writer):
+    """One section for dense values, three for CSR, and one per column of a frame."""
+
+    types: tuple[int, ...]
+    meta: bool
+
+    @property
+    def _dtypes(self) -> list[str]:
+        return ["<" + CODES[TYPES[code]] for code in self.types]
+
+    def head(self, nbytes: Sequence[int]) -> bytes:
+        """Return the header, up to the values."""
+        rows, columns = self.shape.rows, self.shape.width
+        if self.shape.kind == "frame":
+            labels = [str(name).encode() for name in self.shape.columns]
+            named = b"".join(struct.pack("<H", len(label)) + label for label in labels)
+            return HEAD.pack(VERSION, FRAME, rows, columns) + bytes(self.types) + named
+        (code,) = self.types
+        sparse = self.shape.sparse
+        kind, block = (SPARSE, SPARSE_BLOCK) if sparse else (DENSE, DENSE_BLOCK)
+        head = HEAD.pack(VERSION, kind, rows, columns)
+        head += BLOCK.pack(code, 0, 0, rows, columns, block, code)
+        if sparse:
+            # The count of values, and the first row's beginning.
+            head += COUNT.pack(nbytes[1] // 8 if nbytes else 0) + COUNT.pack(0)
+        return head
+
+    def encode(self, block: Any, start: int) -> list[Any]:
+        """Return the values of a block, each section as bytes."""
+        if self.shape.kind == "frame":
+            return [
+                _bytes_of(_column(table, name), dtype)
+                for table in [block]
+                for name, dtype in zip(self.shape.columns, self._dtypes, strict=True)
+            ]
+        (dtype,) = self._dtypes
+        if not self.shape.sparse:
+            return [_bytes_of(block, dtype)]
+        if not block.has_sorted_indices:
+            block = block.sorted_indices()
+        parts = ((block.indptr[1:], "<u8"), (block.indices, "<u8"), (block.data, dtype))
+        return [_bytes_of(part, kind) for part, kind in parts]
+
+    def shift(self, pieces: list[Any], before: Sequence[int]) -> list[Any]:
+        """Add to where rows begin how many values stand before the block."""
+        if not self.shape.sparse:
+            return pieces
+        pointers = np.frombuffer(pieces[0], "<u8") + np.uint64(before[1] // 8)
+        return [_bytes_of(pointers, "<u8"), *pieces[1:]]
+
+    def beside(self, nbytes: Sequence[int]) -> dict[str, bytes]:
+        """Return the `.meta` file."""
+        if not self.meta:
+            return {}
+        names = [TYPES[code] for code in self.types]
+        frame = self.shape.kind == "frame"
+        meta = Meta(
+            rows=self.shape.rows,
+            columns=self.shape.width,
+            value_type=None if frame else names[0],
+            schema=tuple(zip(map(str, self.shape.columns), names, strict=True)) if frame else (),
+            nonzeros=self.shape.nonzeros,
+        )
+        return {".meta": meta.encode()}
+
+
+def _column(table: Any, name: str) -> Any:
+    column = table.column(name)
+    if column.null_count:
+        raise UsageError(
+            f"column {name!r} has {column.null_count} missing values, for which DBDF has no form; "
+            "fill them, or write the frame as csv, parquet or arrow"
+        )
+    return column.to_numpy()
+
+
+def _bytes_of(array: Any, dtype: str) -> Any:
+    kept = np.ascontiguousarray(array)
+    if kept.dtype == np.bool_:
+        kept = kept.view(np.uint8)
+    return kept.astype(dtype, copy=False).reshape(-1).view(np.uint8)

@@ -1,0 +1,146 @@
+"""DAPHNE's `.meta` files: shape and types of the file beside them, as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from freestone.errors import FormatError, UsageError
+from freestone.io.stores import Place
+
+__all__ = ["CODES", "VALUE_TYPES", "Meta", "read_meta", "value_type_of", "without_order"]
+
+CODES = {
+    "si8": "i1",
+    "si32": "i4",
+    "si64": "i8",
+    "ui8": "u1",
+    "ui32": "u4",
+    "ui64": "u8",
+    "f32": "f4",
+    "f64": "f8",
+    "bool": "b1",
+    "str": "str",
+    # Not DAPHNE's, but NumPy's.
+    "si16": "i2",
+    "ui16": "u2",
+}
+"""The code that NumPy has for each of DAPHNE's value types."""
+
+VALUE_TYPES = {code: name for name, code in CODES.items()}
+
+
+def without_order(dtype: str) -> str:
+    """Return kind and bytes of a dtype, such as ``f8``."""
+    return dtype.lstrip("<>=|")
+
+
+def value_type_of(dtype: str) -> str:
+    """Return DAPHNE's name of a dtype."""
+    code = without_order(dtype)
+    if code not in VALUE_TYPES:
+        known = " ".join(VALUE_TYPES)
+        raise UsageError(
+            f"values of dtype {dtype} have no value type; convert them to one of {known}"
+        )
+    return VALUE_TYPES[code]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meta:
+    """What a `.meta` file says.
+
+    Attributes
+    ----------
+    rows, columns : int
+        The shape.
+    value_type : str or None
+        The type of all values, of a matrix.
+    schema : tuple of (label, type)
+        The columns of a frame; empty of a matrix.
+    nonzeros : int or None
+        How many values a sparse matrix has.
+    header : bool
+        Whether the first line names the columns; freestone's own.
+    hdfs : str or None
+        The path of the segments, when the file is in HDFS.
+    """
+
+    rows: int
+    columns: int
+    value_type: str | None = None
+    schema: tuple[tuple[str, str], ...] = field(default=())
+    nonzeros: int | None = None
+    header: bool = False
+    hdfs: str | None = None
+
+    def encode(self) -> bytes:
+        """Return the content of the file."""
+        said: dict[str, Any] = {"numCols": self.columns, "numRows": self.rows}
+        if self.schema:
+            said["schema"] = [{"label": name, "valueType": kind} for name, kind in self.schema]
+        else:
+            said["valueType"] = self.value_type
+        if self.nonzeros is not None:
+            said["numNonZeros"] = self.nonzeros
+        if self.header:
+            said["header"] = True
+        if self.hdfs is not None:
+            said["hdfs"] = {"HDFSFilename": self.hdfs, "isHDFS": True}
+        return json.dumps(said).encode()
+
+
+def read_meta(place: Place) -> Meta | None:
+    """Read the `.meta` file beside a file; None if there is none.
+
+    Raises
+    ------
+    FormatError
+        When it is not what DAPHNE writes.
+    """
+    beside = place.beside(".meta")
+    if not beside.exists():
+        return None
+    return parse_meta(beside.url, beside.read_bytes())
+
+
+def parse_meta(url: str, content: bytes) -> Meta:
+    """Read the content of a `.meta` file."""
+    try:
+        said = json.loads(content)
+        # Older versions of DAPHNE wrote a line: rows, columns, and whether there is one type.
+        rows, columns = _count(said, "numRows"), _count(said, "numCols")
+        fields = said.get("schema", [])
+        default = said.get("valueType") or None
+        schema = tuple(
+            (str(each["label"]), str(each.get("valueType") or default)) for each in fields
+        )
+        nonzeros = said.get("numNonZeros")
+        hdfs = said.get("hdfs", {})
+        where = str(hdfs["HDFSFilename"]) if hdfs.get("isHDFS") else None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = f"it is no JSON with numRows, numCols and valueType or schema ({error!r})"
+        raise FormatError(url, reason) from None
+    for kind in [default] if not schema else [kind for _, kind in schema]:
+        if kind is not None and kind not in CODES:
+            raise FormatError(url, f"{kind!r} is no value type; there are {' '.join(CODES)}")
+    if schema and len(schema) != columns:
+        reason = f"numCols is {columns}, and the schema has {len(schema)} columns; correct one"
+        raise FormatError(url, reason)
+    return Meta(
+        rows=rows,
+        columns=columns,
+        value_type=default,
+        schema=schema,
+        nonzeros=None if nonzeros is None or int(nonzeros) < 0 else int(nonzeros),
+        header=bool(said.get("header", False)),
+        hdfs=where,
+    )
+
+
+def _count(said: dict[str, Any], key: str) -> int:
+    value = said[key]
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{key} is {value!r}")
+    return value

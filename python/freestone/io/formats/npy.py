@@ -1,0 +1,105 @@
+"""NumPy's `.npy`: one array, whose values lie behind a short header."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freestone.errors import FormatError, UsageError
+from freestone.io.dataset import Dataset
+from freestone.io.formats.mtx import read_some
+from freestone.io.raw import read_values
+from freestone.io.stores import Place
+from freestone.io.writer import Shape, Writer
+
+__all__ = ["open_dataset", "open_writer"]
+
+LONGEST_HEADER = 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows(Dataset):
+    """Rows of an array in row order, or columns of one in column order."""
+
+    offset: int
+    by_columns: bool
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        source, dtype = self.place.source(), np.dtype(self.dtype)
+        if not self.by_columns:
+            offset = self.offset + start * int(self.row_nbytes)
+            return read_values(source, offset, (stop - start, *self.columns), dtype, threads)
+        (width,) = self.columns
+        out = np.empty((stop - start, width), dtype)
+        for column in range(width):
+            offset = self.offset + (column * self.rows + start) * dtype.itemsize
+            out[:, column] = read_values(source, offset, (stop - start,), dtype, threads)
+        return out
+
+
+def open_dataset(place: Place) -> Dataset:
+    """Read the header of a `.npy` file."""
+    stamp = place.stamp()
+    content = read_some(place, min(int(stamp[0]), LONGEST_HEADER))
+    file = io.BytesIO(content)
+    try:
+        version = np.lib.format.read_magic(file)
+        read = {(1, 0): np.lib.format.read_array_header_1_0}.get(
+            version, np.lib.format.read_array_header_2_0
+        )
+        shape, by_columns, dtype = read(file)
+    except Exception as error:  # the header is Python, and so is what can be wrong with it
+        raise FormatError(place.url, f"its header is not that of a .npy file ({error})") from None
+    if dtype.hasobject:
+        raise FormatError(place.url, "it holds Python objects, which are code (not read)")
+    if len(shape) not in (1, 2) or any(not 0 <= length < 2**62 for length in shape):
+        raise FormatError(
+            place.url, f"an array of shape {shape}; it has to be of 1 or 2 dimensions"
+        )
+    row_nbytes = dtype.itemsize * (shape[1] if len(shape) == 2 else 1)
+    wanted = file.tell() + shape[0] * row_nbytes
+    if wanted != stamp[0]:
+        reason = f"{wanted:,} bytes are wanted, and it has {stamp[0]:,} (truncated, or foreign)"
+        raise FormatError(place.url, reason)
+    return Rows(
+        place=place,
+        kind="array",
+        rows=shape[0],
+        columns=tuple(shape[1:]),
+        dtype=dtype.str,
+        row_nbytes=row_nbytes,
+        stamp=stamp,
+        offset=file.tell(),
+        by_columns=bool(by_columns) and len(shape) == 2,
+    )
+
+
+def open_writer(place: Place, shape: Shape) -> Writer:
+    """Write a dense array."""
+    if shape.kind == "frame" or shape.sparse:
+        raise UsageError(".npy has dense arrays only; write frames as parquet, sparse ones as dbdf")
+    return NpyWriter(place=place, shape=shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NpyWriter(Writer):
+    """One section: the values by rows."""
+
+    def head(self, nbytes: Sequence[int]) -> bytes:
+        """Return the header."""
+        file = io.BytesIO()
+        said = {
+            "descr": np.lib.format.dtype_to_descr(np.dtype(self.shape.dtype)),
+            "fortran_order": False,
+            "shape": (self.shape.rows, *self.shape.columns),
+        }
+        np.lib.format.write_array_header_1_0(file, said)
+        return file.getvalue()
+
+    def encode(self, block: Any, start: int) -> list[Any]:
+        """Return the values of a block."""
+        return [np.ascontiguousarray(block).reshape(-1).view(np.uint8)]

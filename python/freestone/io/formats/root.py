@@ -1,0 +1,135 @@
+"""ROOT, by uproot: trees and RNTuples are read as frames; frames and matrices are written as trees.
+
+Options of a read: `tree`, the name in the file where it has several; `kind`. Of a write: `tree`,
+the name it gets. A column with several values per row is read as a column of lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freestone.errors import UsageError
+from freestone.io.dataset import Dataset
+from freestone.io.formats.tables import foreign, needs, opened, table_of
+from freestone.io.stores import Place
+from freestone.io.writer import Shape, StreamWriter
+
+__all__ = ["open_dataset", "open_writer"]
+
+MATRIX = "freestone_matrix"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entries(Dataset):
+    """Entries of a tree or RNTuple."""
+
+    tree: str
+    branches: tuple[str, ...]
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        uproot = needs("uproot", "root", "ROOT")
+        with foreign(self.place), uproot.open(opened(self.place)) as file:
+            found = file[self.tree].arrays(
+                list(self.branches), entry_start=start, entry_stop=stop, library="ak"
+            )
+        import awkward as ak
+
+        if self.kind == "array":
+            columns = [ak.to_numpy(found[name]) for name in self.branches]
+            return np.column_stack(columns).astype(str(self.dtype), copy=False)
+        return ak.to_arrow_table(found, extensionarray=False)
+
+
+def open_dataset(place: Place, *, tree: str | None = None, kind: str | None = None) -> Dataset:
+    """Look at the trees of a ROOT file."""
+    uproot = needs("uproot", "root", "ROOT")
+    stamp = place.stamp()
+    with foreign(place), uproot.open(opened(place)) as file:
+        names = _trees(file)
+        name = _chosen(place, names, tree)
+        found = file[name]
+        branches = tuple(map(str, found.keys(recursive=False)))
+        rows = int(found.num_entries)
+        types = [_dtype(found[branch]) for branch in branches]
+        is_matrix = MATRIX in file.classnames(cycle=False)
+    common: dict[str, Any] = {
+        "place": place,
+        "stamp": stamp,
+        "rows": rows,
+        "row_nbytes": stamp[0] / max(rows, 1),
+        "tree": name,
+        "branches": branches,
+    }
+    numeric = bool(types) and all(kind is not None for kind in types)
+    if kind == "array" or (kind is None and is_matrix and numeric):
+        if not numeric:
+            raise UsageError(
+                "not all branches are numbers; read it as a frame, without kind='array'"
+            )
+        dtype = np.result_type(*types).str
+        return Entries(kind="array", columns=(len(branches),), dtype=dtype, **common)
+    return Entries(kind="frame", columns=branches, **common)
+
+
+def _trees(file: Any) -> list[str]:
+    classes = file.classnames(cycle=False)
+    return [name for name, kind in classes.items() if kind == "TTree" or "RNTuple" in kind]
+
+
+def _dtype(branch: Any) -> Any:
+    found = getattr(getattr(branch, "interpretation", None), "to_dtype", None)
+    if isinstance(found, np.dtype) and not found.shape and found.kind in "biufc":
+        return found
+    return None
+
+
+def _chosen(place: Place, names: list[str], tree: str | None) -> str:
+    if tree is None and len(names) == 1:
+        return names[0]
+    if tree in names:
+        return str(tree)
+    shown = ", ".join(map(repr, names)) or "none"
+    raise UsageError(f"{place.url} has the trees {shown}; say tree=")
+
+
+def open_writer(place: Place, shape: Shape, *, tree: str = "tree") -> StreamWriter:
+    """Write a tree, a basket of each column for each block."""
+    needs("uproot", "root", "ROOT")
+    return RootWriter(place=place, shape=shape, tree=tree)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootWriter(StreamWriter):
+    """A tree, extended block by block."""
+
+    tree: str
+
+    def begin(self, path: str, first: Any) -> Any:
+        """Open the file."""
+        uproot = needs("uproot", "root", "ROOT")
+        file = uproot.recreate(path)
+        if self.shape.kind == "array":
+            file[MATRIX] = str(self.shape.dtype)
+        columns = _columns(table_of(first, self.shape))
+        file.mktree(self.tree, {name: values.dtype for name, values in columns.items()})
+        return file
+
+    def append(self, file: Any, block: Any) -> None:
+        """Write a block."""
+        file[self.tree].extend(_columns(table_of(block, self.shape)))
+
+
+def _columns(table: Any) -> dict[str, Any]:
+    columns = {}
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        values = column.to_numpy()
+        if column.null_count or values.dtype.kind not in "biuf":
+            raise UsageError(
+                f"column {name!r} of type {column.type} can't be written to a tree, which has "
+                "numbers without gaps; fill or leave it out, or write the frame as parquet"
+            )
+        columns[str(name)] = values
+    return columns

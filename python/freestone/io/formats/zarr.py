@@ -1,0 +1,122 @@
+"""Zarr arrays, by zarr: a folder with a file for each chunk. Chunks of rows are not cut."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from freestone.errors import FileError, FormatError, UsageError
+from freestone.io.dataset import Dataset
+from freestone.io.formats.tables import foreign, needs
+from freestone.io.stores import Place
+from freestone.io.writer import Shape
+
+__all__ = ["FolderWriter", "open_dataset", "open_writer"]
+
+# What says shape and chunks, in the third version of the format and in the second.
+METADATA = ("zarr.json", ".zarray")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows(Dataset):
+    """Rows of an array."""
+
+    def check(self) -> None:
+        """Raise `FileChangedError` unless its metadata are those that were read."""
+        _checked(self)
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        with foreign(self.place):
+            return _open(self.place)[start:stop]
+
+
+def _checked(dataset: Dataset) -> None:
+    from freestone.errors import FileChangedError
+
+    if _stamp(dataset.place) != dataset.stamp:
+        raise FileChangedError(dataset.place.url, "its shape, or the time of its change, differs")
+
+
+def _open(place: Place) -> Any:
+    return needs("zarr", "zarr", "Zarr").open_array(place.path or place.url, mode="r")
+
+
+def _stamp(place: Place) -> tuple[Any, ...]:
+    if place.path is None:
+        return ()
+    for name in METADATA:
+        with contextlib.suppress(FileNotFoundError):
+            found = os.stat(os.path.join(place.path, name))
+            return found.st_size, found.st_ino, found.st_mtime_ns
+    if not os.path.exists(place.path):
+        raise FileNotFoundError(place.path)
+    raise FormatError(place.url, f"it is no Zarr array: it has no {' or '.join(METADATA)}")
+
+
+def open_dataset(place: Place) -> Dataset:
+    """Read the metadata of a Zarr array."""
+    stamp = _stamp(place)
+    with foreign(place):
+        store = _open(place)
+        shape, chunks, dtype = tuple(store.shape), tuple(store.chunks), store.dtype
+    if len(shape) not in (1, 2):
+        raise FormatError(
+            place.url, f"an array of shape {shape}; it has to be of 1 or 2 dimensions"
+        )
+    return Rows(
+        place=place,
+        kind="array",
+        rows=shape[0],
+        columns=shape[1:],
+        dtype=dtype.str,
+        row_nbytes=dtype.itemsize * (shape[1] if len(shape) == 2 else 1),
+        unit_rows=max(chunks[0], 1),
+        stamp=stamp,
+    )
+
+
+def open_writer(place: Place, shape: Shape) -> FolderWriter:
+    """Write a chunk for each block, of one length, by the worker that has it."""
+    if shape.kind == "frame" or shape.sparse:
+        raise UsageError("Zarr has dense arrays only; write frames as parquet, sparse ones as dbdf")
+    if place.path is None:
+        raise UsageError(f"{place.url} is no path; to_zarr writes to URLs, though not all at once")
+    needs("zarr", "zarr", "Zarr")
+    return FolderWriter(place, shape)
+
+
+@dataclass(frozen=True)
+class FolderWriter:
+    """A folder that takes its name when all of it is there."""
+
+    place: Place
+    shape: Shape
+
+    @contextlib.contextmanager
+    def drafted(self) -> Iterator[str]:
+        """Give the path of a folder that becomes this one unless the block raises."""
+        target = os.path.realpath(str(self.place.path))
+        if os.path.exists(target) and not os.path.isdir(target):
+            raise FileError(
+                self.place.url, "is a file, and a Zarr array is a folder; remove it first"
+            )
+        folder, name = os.path.split(target)
+        part = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")
+        old = f"{part}.old"
+        try:
+            yield part
+            if os.path.exists(target):
+                os.rename(target, old)
+            os.rename(part, target)
+        except BaseException:
+            if os.path.exists(old):
+                os.rename(old, target)
+            raise
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+            shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,129 @@
+"""From a path or URL to what reads or writes it."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from freestone.errors import UsageError, did_you_mean
+from freestone.io.dataset import Dataset
+from freestone.io.formats import format_of
+from freestone.io.formats.zarr import FolderWriter
+from freestone.io.stores import Place, locate
+from freestone.io.telling import telling
+from freestone.io.writer import Shape, StreamWriter, Writer
+
+if TYPE_CHECKING:
+    from freestone.io.segments import SegmentWriter
+    from freestone.io.stores.hdfs import HdfsPlace
+    from freestone.io.stores.lustre import LustrePlace
+
+__all__ = ["open_dataset", "open_writer"]
+
+
+def open_dataset(
+    url: str | os.PathLike[str], *, format: str | None = None, **options: Any
+) -> Dataset:
+    """Look at a file: what it holds, and how its rows are read.
+
+    Parameters
+    ----------
+    url
+        A path or URL.
+    format
+        One of `freestone.io.formats.FORMATS`; by default what the name says.
+    **options
+        Those of the format.
+    """
+    place = locate(url)
+    module = format_of(place.name, format)
+    _check(module.open_dataset, options, f"read {place.url}")
+    folder = _folder(place)
+    if folder is not None:
+        from freestone.io.segments import open_segments
+
+        with telling(place.url):
+            return open_segments(folder, module, options)
+    with telling(place.url):
+        found = module.open_dataset(place, **options)
+    assert isinstance(found, Dataset)
+    return found
+
+
+def open_writer(
+    url: str | os.PathLike[str],
+    shape: Shape,
+    *,
+    format: str | None = None,
+    stripe_count: int | None = None,
+    stripe_size: int | str | None = None,
+    pool: str | None = None,
+    **options: Any,
+) -> Writer | StreamWriter | SegmentWriter | FolderWriter:
+    """Say how something is written into a file; nothing is written yet.
+
+    Parameters
+    ----------
+    url
+        A path or URL.
+    shape
+        What is to be written.
+    format
+        One of `freestone.io.formats.FORMATS`; by default what the name says.
+    stripe_count, stripe_size, pool
+        How a file on Lustre is spread: over how many storage targets (-1: all), bytes on one
+        before the next one's turn, and of which targets; the folder's own by default.
+    **options
+        Those of the format.
+    """
+    place = locate(url)
+    if (stripe_count, stripe_size, pool) != (None, None, None):
+        place = _striped(place, stripe_count, stripe_size, pool)
+    module = format_of(place.name, format)
+    if not hasattr(module, "open_writer"):
+        raise UsageError(f"{place.url} can't be written: its format is only read (see the list)")
+    _check(module.open_writer, options, f"write {place.url}")
+    folder = _folder(place)
+    if folder is not None:
+        from freestone.io.segments import SegmentWriter
+
+        local = None if folder is place else place
+        name = module.__name__.rpartition(".")[2]
+        return SegmentWriter(place=folder, local=local, shape=shape, format=name, options=options)
+    made = module.open_writer(place, shape, **options)
+    assert isinstance(made, Writer | StreamWriter | FolderWriter)
+    return made
+
+
+def _striped(
+    place: Place, count: int | None, size: int | str | None, pool: str | None
+) -> LustrePlace:
+    from freestone.io.stores.lustre import Layout, LustrePlace, is_lustre
+    from freestone.units import parse_nbytes
+
+    if place.path is None or not is_lustre(place.path):
+        raise UsageError(f"{place.url} is not on Lustre, so it has no stripes; leave them out")
+    nbytes = 0 if size is None else parse_nbytes(size)
+    return LustrePlace(place.url, Layout(stripe_count=count or 0, stripe_size=nbytes, pool=pool))
+
+
+def _folder(place: Place) -> HdfsPlace | None:
+    """Return the folder of segments that a name with ``.hdfs`` at its end stands for."""
+    if not place.name.endswith(".hdfs"):
+        return None
+    from freestone.io.segments import segments_of
+
+    return segments_of(place)
+
+
+def _check(function: Callable[..., Any], options: dict[str, Any], action: str) -> None:
+    """Say clearly which option a format does not have."""
+    parameters = inspect.signature(function).parameters.values()
+    known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            shown = ", ".join(known) or "none"
+            raise UsageError(f"there is no option {name!r} to {action}{hint}; there are: {shown}")

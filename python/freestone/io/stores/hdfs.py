@@ -1,0 +1,239 @@
+"""HDFS, by the client of hdfs-native: no JVM, no Hadoop install.
+
+A file is written from its beginning to its end by one writer, so what many write is a folder of
+segments; see `freestone.io.segments`. Kerberos and high availability are configured as Hadoop is:
+by the files in ``HADOOP_CONF_DIR``, and by ``KRB5CCNAME`` or a keytab.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from freestone.errors import FileError, UsageError
+from freestone.io.stores.place import Place
+
+__all__ = ["HdfsPlace"]
+
+T = TypeVar("T")
+# A DataNode that died is handed out by the NameNode until it misses its heartbeats.
+RETRIED_S, FIRST_WAIT_S = 60.0, 0.5
+COPIED = 4 << 20
+ADDRESS = "HDFS_ADDRESS"
+# How the client tells what happened: it has no types for it.
+PASSING = (
+    "Connection refused",
+    "Broken pipe",
+    "reset by peer",
+    "timed out",
+    "UnexpectedEof",
+    "IO error",
+)
+
+
+def _native() -> Any:
+    try:
+        import hdfs_native
+    except ImportError as error:
+        raise UsageError("hdfs:// needs hdfs-native; pip install 'freestone[hdfs]'") from error
+    return hdfs_native
+
+
+@functools.lru_cache(maxsize=16)
+def client(server: str, user: str | None, process: int) -> Any:
+    """Return this process's client of a server, such as ``hdfs://host:port``."""
+    if user is not None:
+        os.environ["HADOOP_USER_NAME"] = user
+    return _native().Client(server or None)
+
+
+@dataclass(frozen=True)
+class HdfsPlace(Place):
+    """A file or folder in HDFS.
+
+    Attributes
+    ----------
+    user : str or None
+        Who reads and writes; by default who ``HADOOP_USER_NAME`` or the login says.
+    """
+
+    user: str | None = None
+
+    @classmethod
+    def of(cls, url: str) -> HdfsPlace:
+        """Return the file of a URL, of which server and user are those that this process knows.
+
+        Workers get both with it: they may have been started before either was set.
+        """
+        parts = urlsplit(url)
+        server = parts.netloc or os.environ.get(ADDRESS, "")
+        return cls(f"hdfs://{server}{parts.path}", os.environ.get("HADOOP_USER_NAME"))
+
+    @property
+    def _server(self) -> str:
+        server = urlsplit(self.url).netloc
+        return f"hdfs://{server}" if server else ""
+
+    @property
+    def hdfs_path(self) -> str:
+        """The path inside of HDFS."""
+        return urlsplit(self.url).path or "/"
+
+    @property
+    def client(self) -> Any:
+        """The client of this process."""
+        return client(self._server, self.user, os.getpid())
+
+    def at(self, path: str) -> HdfsPlace:
+        """Return another file of the same server."""
+        return HdfsPlace(f"{self._server or 'hdfs://'}{path}", self.user)
+
+    def beside(self, suffix: str) -> HdfsPlace:
+        """Return the file whose name has something added."""
+        return HdfsPlace(self.url + suffix, self.user)
+
+    def inside(self, name: str) -> HdfsPlace:
+        """Return a file of this folder."""
+        return HdfsPlace(f"{self.url.rstrip('/')}/{name}", self.user)
+
+    def _status(self) -> Any:
+        return self._asked(lambda: self.client.get_file_info(self.hdfs_path))
+
+    def _asked(self, call: Callable[[], T]) -> T:
+        """Call the client; give its errors the kinds that Python has."""
+        try:
+            return call()
+        except (FileNotFoundError, PermissionError):
+            raise
+        except Exception as error:
+            said = str(error)
+            if "FileNotFound" in said or "File not found" in said:
+                raise FileNotFoundError(self.url) from error
+            if "AccessControl" in said or "Permission denied" in said:
+                raise PermissionError(self.url) from error
+            raise FileError(self.url, f"can't be used: HDFS says {said!r}") from error
+
+    def exists(self) -> bool:
+        """Tell whether there is such a file or folder."""
+        try:
+            self._status()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def is_folder(self) -> bool:
+        """Tell whether it is a folder."""
+        try:
+            return bool(self._status().isdir)
+        except FileNotFoundError:
+            return False
+
+    def stamp(self) -> tuple[Any, ...]:
+        """Return its size and time of change."""
+        found = self._status()
+        if found.isdir:
+            raise IsADirectoryError(self.url)
+        return found.length, found.modification_time
+
+    def source(self) -> Any:
+        """Return an object that reads at an offset."""
+        return Source(self)
+
+    def read_bytes(self) -> bytes:
+        """Return the whole content."""
+        source = self.source()
+        return bytes(source.read_at(0, source.nbytes))
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write a small file, all of it or nothing."""
+        self._replace(lambda file: file.write(data))
+
+    def upload(self, path: str) -> None:
+        """Write the file from one of this machine, all of it or nothing."""
+
+        def copy(file: Any) -> None:
+            with open(path, "rb") as local:
+                while chunk := local.read(COPIED):
+                    file.write(chunk)
+
+        self._replace(copy)
+
+    def _replace(self, write: Callable[[Any], Any]) -> None:
+        """Write under another name, and then take the place of what is there."""
+        if self.is_folder():
+            raise IsADirectoryError(self.url)
+        folder, _, name = self.hdfs_path.rpartition("/")
+        part = self.at(f"{folder}/.{name}.{uuid.uuid4().hex[:12]}.part")
+        try:
+            part.put(write)
+            part.move(self, overwrite=True)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                part.remove()
+            raise
+
+    def remove(self) -> None:
+        """Remove the file, or the folder and what is in it, if it is there."""
+        if self.exists():
+            self._asked(lambda: self.client.delete(self.hdfs_path, True))
+
+    def move(self, target: HdfsPlace, *, overwrite: bool = False) -> None:
+        """Give it another name."""
+        self._asked(lambda: self.client.rename(self.hdfs_path, target.hdfs_path, overwrite))
+
+    def make_folder(self) -> None:
+        """Make this folder and those above it."""
+        self._asked(lambda: self.client.mkdirs(self.hdfs_path, 0o755, True))
+
+    def names(self) -> list[str]:
+        """Return the names of what is in this folder."""
+        found = self._asked(lambda: list(self.client.list_status(self.hdfs_path, False)))
+        return sorted(status.path.rsplit("/", 1)[-1] for status in found)
+
+    def put(self, write: Callable[[Any], Any]) -> None:
+        """Write the file from its beginning to its end; again, if a DataNode dies meanwhile."""
+        options = _native().WriteOptions(overwrite=True, create_parent=True)
+
+        def attempt() -> None:
+            with self.client.create(self.hdfs_path, options) as file:
+                write(file)
+
+        self._asked(lambda: retried(attempt))
+
+
+def retried(call: Callable[[], T]) -> T:
+    """Call again what failed for want of a node, for a minute at most."""
+    wait_s, end = FIRST_WAIT_S, time.monotonic() + RETRIED_S
+    while True:
+        try:
+            return call()
+        except Exception as error:
+            passing = any(word in str(error) for word in PASSING)
+            if not passing or time.monotonic() + wait_s > end:
+                raise
+        time.sleep(wait_s)
+        wait_s = min(wait_s * 2, 8.0)
+
+
+class Source:
+    """Reads a file at an offset."""
+
+    def __init__(self, place: HdfsPlace) -> None:
+        self._place = place
+        self._reader = place._asked(lambda: retried(lambda: place.client.read(place.hdfs_path)))
+        self.nbytes = len(self._reader)
+
+    def read_at(self, offset: int, nbytes: int) -> bytes:
+        """Return at most so many bytes from an offset on; none at the end."""
+        count = max(min(nbytes, self.nbytes - offset), 0)
+        if not count:
+            return b""
+        found = self._place._asked(lambda: retried(lambda: self._reader.read_range(offset, count)))
+        return bytes(found)

@@ -1,0 +1,226 @@
+"""Lustre, wherever it is mounted: striping at creation, calls that touch one storage target.
+
+The layout of a file is set when it is made, by ``liblustreapi`` where that can be loaded, else by
+the program ``lfs``. All else is POSIX.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import re
+import shutil
+import stat
+import subprocess
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from freestone.errors import FileError, UsageError
+from freestone.io.stores.posix import PosixDraft, PosixPlace
+
+__all__ = ["Layout", "LustreDraft", "LustrePlace", "is_lustre", "layout_of"]
+
+LIBRARIES = ("liblustreapi.so.1", "liblustreapi.so")
+MOUNTS = "/proc/self/mounts"
+UNIT = 1 << 16
+LARGEST_LAYOUT = 1 << 16
+LAYOUT_WITH_POOL = 0x0BD30BD0
+LAYOUT_PLAIN = 0x0BD10BD0
+TOLD_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How a file is spread over storage targets.
+
+    Attributes
+    ----------
+    stripe_count : int
+        Over how many; 0 is the file system's default, -1 all.
+    stripe_size : int
+        Bytes on one before the next one's turn; 0 is the default.
+    pool : str or None
+        Of which targets.
+    targets : tuple of int
+        Which ones, of a file that is there.
+    """
+
+    stripe_count: int = 0
+    stripe_size: int = 0
+    pool: str | None = None
+    targets: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.stripe_size < 0 or self.stripe_size % UNIT:
+            raise UsageError(
+                f"stripe_size={self.stripe_size:,}: it is a multiple of {UNIT:,} bytes"
+            )
+        if self.stripe_count < -1:
+            raise UsageError(
+                f"stripe_count={self.stripe_count}: it is -1 (all), 0 (default) or more"
+            )
+
+
+def is_lustre(path: str) -> bool:
+    """Tell whether a path is on a Lustre file system that is mounted here."""
+    try:
+        with open(MOUNTS) as file:
+            rows = [line.split() for line in file]
+    except OSError:
+        return False
+    path = os.path.realpath(path)
+    found = [(row[1], row[2]) for row in rows if _is_below(path, row[1])]
+    return bool(found) and max(found, key=lambda mount: len(mount[0]))[1] == "lustre"
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+@functools.lru_cache(maxsize=4)
+def _library(names: tuple[str, ...]) -> Any:
+    for name in names:
+        try:
+            return ctypes.CDLL(name, use_errno=True)
+        except OSError:
+            continue
+    return None
+
+
+def _lfs(*words: str) -> str:
+    program = shutil.which("lfs")
+    if program is None:
+        raise FileError(words[-1], "can't be striped: neither liblustreapi nor lfs is here")
+    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=TOLD_S)
+    if done.returncode:
+        raise FileError(words[-1], f"can't be striped: lfs says {done.stderr.strip()!r}")
+    return done.stdout
+
+
+def create_striped(path: str, layout: Layout) -> None:
+    """Make an empty file of a layout."""
+    library = _library(LIBRARIES)
+    if library is None:
+        words = ["setstripe", "-c", str(layout.stripe_count), "-S", str(layout.stripe_size)]
+        words += ["-p", layout.pool] if layout.pool is not None else []
+        _lfs(*words, path)
+        return
+    pool = None if layout.pool is None else layout.pool.encode()
+    library.llapi_file_open_pool.argtypes = [
+        ctypes.c_char_p,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_ulonglong,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_char_p,
+    ]
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+    size, count = layout.stripe_size, layout.stripe_count
+    found = library.llapi_file_open_pool(os.fsencode(path), flags, 0o666, size, -1, count, 0, pool)
+    if found < 0:
+        reason = os.strerror(-found)
+        raise FileError(path, f"can't be striped: liblustreapi says {reason!r}")
+    os.close(found)
+
+
+def layout_of(path: str) -> Layout:
+    """Return how a file is spread."""
+    library = _library(LIBRARIES)
+    if library is None:
+        return _parsed(path, _lfs("getstripe", path))
+    buffer = ctypes.create_string_buffer(LARGEST_LAYOUT)
+    found = library.llapi_file_get_stripe(os.fsencode(path), buffer)
+    if found < 0:
+        raise FileError(path, f"has no layout: liblustreapi says {os.strerror(-found)!r}")
+    return _decoded(path, buffer.raw)
+
+
+def _decoded(path: str, raw: bytes) -> Layout:
+    """Read a ``lov_user_md``, with or without the name of a pool."""
+    magic = int.from_bytes(raw[:4], "little")
+    if magic not in (LAYOUT_PLAIN, LAYOUT_WITH_POOL):
+        raise FileError(path, f"has a layout of a kind that is not known ({magic:#x})")
+    size = int.from_bytes(raw[24:28], "little")
+    count = int.from_bytes(raw[28:30], "little")
+    pool, at = None, 32
+    if magic == LAYOUT_WITH_POOL:
+        pool, at = raw[32:48].split(b"\0")[0].decode("utf-8", "replace") or None, 48
+    ends = range(at + 24, min(at + 24 * count, len(raw)) + 1, 24)
+    targets = tuple(int.from_bytes(raw[end - 4 : end], "little") for end in ends)
+    return _made(path, stripe_count=count, stripe_size=size, pool=pool, targets=targets)
+
+
+def _made(path: str, **said: Any) -> Layout:
+    try:
+        return Layout(**said)
+    except UsageError as error:
+        raise FileError(path, f"has a layout that can't be: {error}") from None
+
+
+def _parsed(path: str, text: str) -> Layout:
+    """Read what ``lfs getstripe`` says."""
+    said = dict(re.findall(r"lmm_(stripe_count|stripe_size):\s*(-?[0-9]+)", text))
+    pool = re.search(r"lmm_pool:\s*(\S+)", text)
+    targets = tuple(
+        int(word) for word in re.findall(r"^\s+([0-9]+)\s+[0-9]+\s+0x", text, re.MULTILINE)
+    )
+    return _made(
+        path,
+        stripe_count=int(said.get("stripe_count", 0)),
+        stripe_size=int(said.get("stripe_size", 0)),
+        pool=pool[1] if pool else None,
+        targets=targets,
+    )
+
+
+@dataclass(frozen=True)
+class LustrePlace(PosixPlace):
+    """A file on Lustre, and the layout that it gets when it is written."""
+
+    layout: Layout = Layout()
+
+    def create(self, nbytes: int | None) -> LustreDraft:
+        """Begin to write the file, with its layout."""
+        target = os.path.realpath(self.url)
+        if os.path.isdir(target):
+            raise IsADirectoryError(target)
+        folder, name = os.path.split(target)
+        part = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")
+        draft = LustreDraft(target, part, self.layout.stripe_size)
+        create_striped(part, self.layout)
+        try:
+            if os.path.exists(target):
+                os.chmod(part, stat.S_IMODE(os.stat(target).st_mode))
+            if nbytes:
+                os.truncate(part, nbytes)
+        except BaseException:
+            draft.abandon()
+            raise
+        return draft
+
+
+@dataclass(frozen=True)
+class LustreDraft(PosixDraft):
+    """A striped file that is being written; no call crosses from one stripe into the next."""
+
+    stripe_size: int = 0
+
+    @property
+    def unit(self) -> int:
+        """Bytes that one call does not cross; 1 if the file system decides."""
+        return self.stripe_size or 1
+
+    def write_at(self, data: Any, offset: int) -> None:
+        """Write a buffer at an offset, stripe by stripe."""
+        view = memoryview(data).cast("B")
+        if not self.stripe_size:
+            super().write_at(view, offset)
+            return
+        while len(view):
+            count = self.stripe_size - offset % self.stripe_size
+            super().write_at(view[:count], offset)
+            view, offset = view[count:], offset + count

@@ -1,0 +1,125 @@
+"""A file of some store."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+__all__ = ["Draft", "Place", "locate"]
+
+
+class Draft(ABC):
+    """A file that is being written, by any number of processes, and that nobody sees yet."""
+
+    @abstractmethod
+    def write_at(self, data: Any, offset: int) -> None:
+        """Write a buffer at an offset."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Make it the file, in place of what was there."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Remove what was written; what was there stays."""
+
+    @property
+    def path(self) -> str | None:
+        """The path of a file of this machine; None if it is none."""
+        return None
+
+    @property
+    def unit(self) -> int:
+        """Bytes that one call should not cross; 1 if that makes no difference."""
+        return 1
+
+
+@dataclass(frozen=True)
+class Place(ABC):
+    """A file of some store, there or not.
+
+    Attributes
+    ----------
+    url : str
+        As the user gave it; with it messages name the file.
+    """
+
+    url: str
+    random: ClassVar[bool] = False
+    """Whether many processes can write one file, each at its offset."""
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.url.rstrip("/").rsplit("/", 1)[-1]
+
+    @property
+    def path(self) -> str | None:
+        """The path of a file of this machine; None if it is none."""
+        return None
+
+    @abstractmethod
+    def beside(self, suffix: str) -> Place:
+        """Return the file whose name has something added."""
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Tell whether there is such a file."""
+
+    @abstractmethod
+    def stamp(self) -> tuple[Any, ...]:
+        """Return what tells one version of the file from another; its size first.
+
+        Raises
+        ------
+        OSError
+            When it is not there, or may not be read.
+        """
+
+    @abstractmethod
+    def source(self) -> Any:
+        """Return what the native module reads from: a path, or an object with ``read_at``."""
+
+    @abstractmethod
+    def read_bytes(self) -> bytes:
+        """Return the whole content."""
+
+    @abstractmethod
+    def write_bytes(self, data: bytes) -> None:
+        """Write a small file, all of it or nothing."""
+
+    def create(self, nbytes: int | None) -> Draft | None:
+        """Begin to write the file at any offset; with its size if that is known.
+
+        None where files are written only from their beginning to their end: see `upload`.
+        """
+        return None
+
+    def upload(self, path: str) -> None:
+        """Write the file from one of this machine, all of it or nothing."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def remove(self) -> None:
+        """Remove the file if it is there."""
+
+
+def locate(url: str | os.PathLike[str]) -> Place:
+    """Return the file that a path or URL names."""
+    text = os.fspath(url)
+    scheme, sign, rest = text.partition("://")
+    if sign and scheme == "file":
+        text = rest
+    elif sign and scheme == "hdfs":
+        from freestone.io.stores.hdfs import HdfsPlace
+
+        return HdfsPlace.of(text)
+    elif sign:
+        from freestone.io.stores.remote import RemotePlace
+
+        return RemotePlace(text)
+    from freestone.io.stores.posix import PosixPlace
+
+    return PosixPlace(text)

@@ -1,0 +1,106 @@
+"""Object stores, http and whatever else fsspec knows."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from freestone.errors import UsageError
+from freestone.io.stores.place import Place
+
+__all__ = ["RemotePlace"]
+
+# What file systems say of a file's version, each in its own word.
+VERSIONS = ("ETag", "etag", "Last-Modified", "LastModified", "mtime", "created")
+
+
+@functools.lru_cache(maxsize=16)
+def system(url: str, process: int) -> tuple[Any, str]:
+    """Return this process's file system of a URL, and the path in it."""
+    try:
+        import fsspec
+    except ImportError as error:
+        raise UsageError(f"{url} needs fsspec; pip install 'freestone[remote]'") from error
+    try:
+        found, path = fsspec.core.url_to_fs(url)
+    except (ValueError, ImportError) as error:
+        raise UsageError(f"nothing here reads {url} ({error})") from error
+    return found, str(path)
+
+
+@dataclass(frozen=True)
+class RemotePlace(Place):
+    """A file that fsspec reads and writes; objects are replaced whole."""
+
+    @property
+    def name(self) -> str:
+        """The last part of its path, without a query."""
+        return self.url.split("?", 1)[0].rstrip("/").rsplit("/", 1)[-1]
+
+    @property
+    def _system(self) -> tuple[Any, str]:
+        return system(self.url, os.getpid())
+
+    def beside(self, suffix: str) -> RemotePlace:
+        """Return the file whose name has something added."""
+        return RemotePlace(self.url + suffix)
+
+    def exists(self) -> bool:
+        """Tell whether there is such a file."""
+        files, path = self._system
+        return bool(files.exists(path))
+
+    def stamp(self) -> tuple[Any, ...]:
+        """Return its size, and what the store says of its version."""
+        files, path = self._system
+        files.invalidate_cache()
+        info = files.info(path)
+        if info.get("type") == "directory":
+            raise IsADirectoryError(self.url)
+        if info.get("size") is None:
+            raise UsageError(f"{self.url} does not say its size; copy it to this machine first")
+        return int(info["size"]), *(str(info.get(key)) for key in VERSIONS)
+
+    def source(self) -> Any:
+        """Return an object that reads at an offset."""
+        return Source(self)
+
+    def read_bytes(self) -> bytes:
+        """Return the whole content."""
+        files, path = self._system
+        return bytes(files.cat_file(path))
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write a small file, all of it or nothing."""
+        files, path = self._system
+        files.pipe_file(path, data)
+
+    def upload(self, path: str) -> None:
+        """Write the file from one of this machine; a store of objects shows it when it is whole."""
+        files, target = self._system
+        files.put_file(path, target)
+
+    def remove(self) -> None:
+        """Remove the file if it is there."""
+        files, path = self._system
+        if files.exists(path):
+            files.rm_file(path)
+
+
+class Source:
+    """Reads a file at an offset."""
+
+    def __init__(self, place: RemotePlace) -> None:
+        self._files, self._path = place._system
+        self.nbytes = int(place.stamp()[0])
+
+    def read_at(self, offset: int, nbytes: int) -> bytes:
+        """Return at most so many bytes from an offset on; none at the end."""
+        stop = min(offset + nbytes, self.nbytes)
+        return (
+            bytes(self._files.cat_file(self._path, start=offset, end=stop))
+            if stop > offset
+            else b""
+        )

@@ -1,0 +1,61 @@
+"""Errors that name their file."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from freestone.errors import (
+    FileError,
+    FileMissingError,
+    FileUnreadableError,
+    FormatError,
+    StorageFullError,
+)
+
+__all__ = ["telling"]
+
+
+@contextmanager
+def telling(url: str, *, needed: int = 0) -> Iterator[None]:
+    """Give errors of the native module and of the system the file's name and freestone's kinds.
+
+    Parameters
+    ----------
+    url
+        The file.
+    needed
+        Bytes that are being written, for a disk that is full.
+    """
+    try:
+        yield
+    except FileError as error:
+        if not isinstance(error, FormatError) or error.file:
+            raise
+        raise FormatError(url, error.reason, row=error.row, column=error.column) from None
+    except StorageFullError:
+        raise
+    except FileNotFoundError:
+        raise FileMissingError(url) from None
+    except PermissionError:
+        raise FileUnreadableError(
+            url, "can't be used; check its permissions, and its folders'"
+        ) from None
+    except IsADirectoryError:
+        raise FileError(url, "is a folder; name a file in it") from None
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        folder = os.path.dirname(os.path.abspath(url))
+        free = _free(folder)
+        raise StorageFullError(needed=max(needed, free + 1), free=free, folder=folder) from None
+
+
+def _free(folder: str) -> int:
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return 0
+    return found.f_bavail * found.f_frsize

@@ -1,0 +1,135 @@
+"""Blocks of rows into one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from freestone.io.stores import Place
+
+__all__ = ["Shape", "StreamWriter", "Writer"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What is to be written.
+
+    Attributes
+    ----------
+    kind : {"array", "frame"}
+        Which.
+    rows : int
+        How many rows.
+    columns : tuple
+        The shape of a row of an array; the names of a frame's columns.
+    dtype : str or None
+        The dtype of an array.
+    sparse : bool
+        Whether blocks are CSR matrices.
+    nonzeros : int or None
+        How many values a sparse matrix has.
+    schema : object
+        The Arrow schema of a frame.
+    """
+
+    kind: Literal["array", "frame"]
+    rows: int
+    columns: tuple[Any, ...]
+    dtype: str | None = None
+    sparse: bool = False
+    nonzeros: int | None = None
+    schema: Any = None
+
+    @property
+    def width(self) -> int:
+        """How many columns there are; 1 of a vector."""
+        if self.kind == "frame":
+            return len(self.columns)
+        return int(self.columns[0]) if self.columns else 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writer:
+    """How a format lays out blocks in a file: head, then each section, block after block.
+
+    A block is encoded into one piece for each section. Where a piece begins follows from the
+    sizes of those before it, by one prefix sum; so any process can write any block.
+
+    Attributes
+    ----------
+    place : Place
+        The file.
+    shape : Shape
+        What is to be written.
+    """
+
+    place: Place
+    shape: Shape
+
+    def encode(self, block: Any, start: int) -> list[Any]:
+        """Return the pieces of a block, one for each section, as buffers.
+
+        Parameters
+        ----------
+        block
+            Rows.
+        start
+            The number of the first one.
+        """
+        raise NotImplementedError
+
+    def shift(self, pieces: list[Any], before: Sequence[int]) -> list[Any]:
+        """Change pieces that depend on how many bytes the sections of earlier blocks have."""
+        return pieces
+
+    def head(self, nbytes: Sequence[int]) -> bytes:
+        """Return what stands before the first section, whose sizes are now known."""
+        return b""
+
+    def beside(self, nbytes: Sequence[int]) -> dict[str, bytes]:
+        """Return the small files that go with this one: what is added to its name, and content."""
+        return {}
+
+    def write_rows(self, path: str, offset: int, block: Any, threads: int) -> int | None:
+        """Write a block into a local file from an offset on; the offset behind it.
+
+        None when the format has no faster way than `encode`.
+        """
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamWriter:
+    """How a library writes a file: by one process, block after block.
+
+    Attributes
+    ----------
+    place : Place
+        The file.
+    shape : Shape
+        What is to be written.
+    """
+
+    place: Place
+    shape: Shape
+
+    def begin(self, path: str, first: Any) -> Any:
+        """Open a local file for writing.
+
+        Parameters
+        ----------
+        path
+            Where; nothing is there, or an empty file.
+        first
+            The first block, which says the types.
+        """
+        raise NotImplementedError
+
+    def append(self, file: Any, block: Any) -> None:
+        """Write a block."""
+        raise NotImplementedError
+
+    def finish(self, file: Any) -> None:
+        """Write what comes last, and close."""
+        file.close()

@@ -1,0 +1,1 @@
+"""DaphneDSL and lazy arrays: one typed graph, compiled by small passes, run by the engine."""

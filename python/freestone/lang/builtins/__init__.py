@@ -1,0 +1,33 @@
+"""The built-in functions: what each takes, checks and makes; how it runs is in ``kernels``."""
+
+from freestone.lang.builtins import (
+    aggregation,
+    algebra,
+    elementwise,
+    generation,
+    io,
+    lists,
+    meta,
+    neural,
+    other,
+    relational,
+    reorganisation,
+)
+from freestone.lang.builtins.table import BUILTINS, Builtin, lower
+
+__all__ = [
+    "BUILTINS",
+    "Builtin",
+    "aggregation",
+    "algebra",
+    "elementwise",
+    "generation",
+    "io",
+    "lists",
+    "lower",
+    "meta",
+    "neural",
+    "other",
+    "relational",
+    "reorganisation",
+]

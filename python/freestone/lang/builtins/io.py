@@ -1,0 +1,95 @@
+"""Printing, files, stopping."""
+
+from __future__ import annotations
+
+import os
+
+from freestone.lang.builtins.table import builtin
+from freestone.lang.plan.emitter import Emitter
+from freestone.lang.plan.graph import Value
+from freestone.lang.types.types import NOTHING, Type, matrix, most_general, scalar
+
+
+@builtin("print", "arg newline? err?")
+def print_(emitter: Emitter, arg: Value, *options: Value) -> Value:
+    """Print a value."""
+    if arg.type.data == "nothing":
+        emitter.fail("there is nothing to print: this call has no result")
+    for option in options:
+        emitter.number(option, "newline and err")
+    return emitter.emit("print", [arg, *options], NOTHING)
+
+
+@builtin("stop", "message?")
+def stop(emitter: Emitter, message: Value | None = None) -> Value:
+    """End the script with an error."""
+    operands = [] if message is None else [message]
+    for value in operands:
+        emitter.scalar(value, "message")
+    return emitter.emit("stop", operands, NOTHING)
+
+
+def _described(emitter: Emitter, file: Value) -> Type:
+    from freestone.lang.kernels.files import describe
+
+    emitter.text(file, "filename")
+    path = str(emitter.known(file, "filename"))
+    if os.path.exists(path):
+        try:
+            return describe(path)
+        except ValueError as error:
+            emitter.fail(str(error))
+    emitter.fail(f"there is no file {path!r}")
+
+
+@builtin("readMatrix", "filename")
+def read_matrix(emitter: Emitter, file: Value) -> Value:
+    """Read a matrix."""
+    type = _described(emitter, file)
+    if type.data == "frame":
+        cells = [cell for _, cell in type.schema or ()]
+        type = matrix(most_general(cells), type.rows, type.columns)
+    return emitter.emit("read", [file], type)
+
+
+@builtin("readFrame", "filename")
+def read_frame(emitter: Emitter, file: Value) -> Value:
+    """Read a frame."""
+    type = _described(emitter, file)
+    if type.data == "matrix":
+        columns = type.columns or 0
+        schema = tuple((f"col_{index}", type.cell) for index in range(columns))
+        type = Type("frame", "", type.rows, columns, schema)
+    return emitter.emit("read", [file], type)
+
+
+@builtin("write writeMatrix writeFrame", "arg filename")
+def write(emitter: Emitter, arg: Value, file: Value) -> Value:
+    """Write a matrix or a frame, and what describes it."""
+    if arg.type.data not in ("matrix", "frame"):
+        emitter.fail(f"write takes a matrix or a frame, not a {arg.type}")
+    emitter.text(file, "filename")
+    return emitter.emit("write", [arg, file], NOTHING)
+
+
+@builtin("readCsv", "filename numRows numCols delimiter")
+def read_csv(emitter: Emitter, file: Value, rows: Value, columns: Value, delimiter: Value) -> Value:
+    """Read numbers that are separated by a delimiter."""
+    emitter.text(file, "filename")
+    emitter.text(delimiter, "delimiter")
+    type = matrix("f64", emitter.size(rows, "numRows"), emitter.size(columns, "numCols"))
+    return emitter.emit("read_csv_file", [file, rows, columns, delimiter], type)
+
+
+@builtin("openFile", "filename")
+def open_file(emitter: Emitter, file: Value) -> Value:
+    """Check that a file is there; readCsv takes what this gives."""
+    emitter.text(file, "filename")
+    return emitter.emit("open_file", [file], scalar("str"))
+
+
+@builtin("close", "file")
+def close(emitter: Emitter, file: Value) -> Value:
+    """Let go of a file."""
+    emitter.text(file, "file")
+    return emitter.emit("close", [file], NOTHING)

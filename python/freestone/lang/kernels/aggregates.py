@@ -1,0 +1,131 @@
+"""Aggregations, with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from freestone.lang.kernels.elementwise import converted
+from freestone.lang.plan.graph import Op
+from freestone.lang.types.types import DTYPES
+
+Array = np.ndarray[Any, Any]
+MEANS: dict[str, Callable[..., Any]] = {"mean": np.mean, "var": np.var, "stddev": np.std}
+EXTREMES: dict[str, Callable[..., Any]] = {"min": np.min, "max": np.max}
+
+
+def reduced(name: str, value: Array, cell: str, axis: int | None) -> Array:
+    """Aggregate all cells, or along an axis of NumPy's."""
+    with np.errstate(all="ignore"):
+        if name in MEANS:
+            return np.asarray(MEANS[name](converted(value, cell), axis=axis, dtype=DTYPES[cell]))
+        if name == "sum":
+            return np.asarray(np.sum(value, axis=axis, dtype=DTYPES[cell]))
+        if value.shape[0 if axis is None else axis] == 0 or value.size == 0:
+            raise ValueError(f"there is no {name} of no cells: the shape is {value.shape}")
+        return np.asarray(EXTREMES[name](value, axis=axis))
+
+
+def _numeric(op: Op, value: Array) -> Array:
+    if value.size == 0 and op.attrs["name"] in MEANS:
+        raise ValueError(f"there is no {op.attrs['name']} of no cells")
+    return value
+
+
+def agg_all(run: Any, op: Op, value: Array) -> Any:
+    """Aggregate all cells."""
+    return reduced(op.attrs["name"], _numeric(op, value), op.results[0].type.cell, None).item()
+
+
+def agg_row(run: Any, op: Op, value: Array) -> Array:
+    """Aggregate every row."""
+    out = reduced(op.attrs["name"], _numeric(op, value), op.results[0].type.cell, 1)
+    return out.reshape(-1, 1)
+
+
+def agg_col(run: Any, op: Op, value: Array) -> Array:
+    """Aggregate every column."""
+    out = reduced(op.attrs["name"], _numeric(op, value), op.results[0].type.cell, 0)
+    return out.reshape(1, -1)
+
+
+def _argument(op: Op, value: Array, axis: int) -> Array:
+    if value.size == 0:
+        raise ValueError("there is no least or greatest of no cells")
+    find = np.argmin if op.attrs["name"] == "min" else np.argmax
+    return np.asarray(find(value, axis=axis)).astype("u8")
+
+
+def index_row(run: Any, op: Op, value: Array) -> Array:
+    """Tell where in its row the least or greatest cell is."""
+    return _argument(op, value, 1).reshape(-1, 1)
+
+
+def index_col(run: Any, op: Op, value: Array) -> Array:
+    """Tell where in its column the least or greatest cell is."""
+    return _argument(op, value, 0).reshape(1, -1)
+
+
+def agg_group(run: Any, op: Op, value: Array, groups: Array, count: Any) -> Array:
+    """Aggregate the cells of every group."""
+    name, cell, number = op.attrs["name"], op.results[0].type.cell, int(count)
+    if value.shape != groups.shape or value.shape[1] != 1:
+        raise ValueError(f"values {value.shape} and groups {groups.shape} have to be one column")
+    ids = groups.ravel().astype("i8")
+    if ids.size and not 0 <= ids.min() <= ids.max() < number:
+        raise IndexError(f"groups are from {ids.min()} to {ids.max()}, and numGroups is {number}")
+    counts = np.bincount(ids, minlength=number)
+    if name == "count":
+        return counts.astype("i8").reshape(-1, 1)
+    cells = value.ravel()
+    if name in ("min", "max"):
+        return _extreme(name, cells, ids, number).reshape(-1, 1)
+    out = np.zeros(number, DTYPES[cell])
+    np.add.at(out, ids, cells.astype(DTYPES[cell]))
+    if name == "sum":
+        return out.reshape(-1, 1)
+    with np.errstate(all="ignore"):
+        mean = out / counts
+        if name == "mean":
+            return mean.reshape(-1, 1)
+        squares = np.zeros(number, DTYPES[cell])
+        np.add.at(squares, ids, (cells - mean[ids]) ** 2)
+        variance = squares / counts
+    return (variance if name == "var" else np.sqrt(variance)).reshape(-1, 1)
+
+
+def _extreme(name: str, cells: Array, ids: Array, number: int) -> Array:
+    bounds = np.finfo(cells.dtype) if cells.dtype.kind == "f" else np.iinfo(cells.dtype)
+    least = -np.inf if cells.dtype.kind == "f" else bounds.min
+    most = np.inf if cells.dtype.kind == "f" else bounds.max
+    out = np.full(number, most if name == "min" else least, cells.dtype)
+    (np.minimum if name == "min" else np.maximum).at(out, ids, cells)
+    return out
+
+
+CUMULATIVE: dict[str, Callable[..., Array]] = {
+    "sum": np.cumsum,
+    "prod": np.cumprod,
+    "min": np.minimum.accumulate,
+    "max": np.maximum.accumulate,
+}
+
+
+def cumulate(run: Any, op: Op, value: Array) -> Array:
+    """Aggregate each column from its first row to every row."""
+    with np.errstate(all="ignore"):
+        return CUMULATIVE[op.attrs["name"]](value, axis=0, dtype=value.dtype)
+
+
+def sparsity(run: Any, op: Op, value: Array) -> float:
+    """Tell the share of cells that are not zero."""
+    return float(np.count_nonzero(value)) / value.size if value.size else 0.0
+
+
+def is_symmetric(run: Any, op: Op, value: Array) -> bool:
+    """Tell whether a square matrix is its own transpose."""
+    if value.shape[0] != value.shape[1]:
+        raise ValueError(f"isSymmetric takes a square matrix, not {value.shape}")
+    return bool(np.array_equal(value, value.T))

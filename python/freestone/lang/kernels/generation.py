@@ -1,0 +1,112 @@
+"""Making matrices and frames, with NumPy and, for random numbers, the engine."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from freestone.lang.kernels.frames import Frame
+from freestone.lang.plan.graph import Op
+from freestone.lang.types.types import DTYPES
+
+Array = np.ndarray[Any, Any]
+
+
+def count(value: Any, what: str) -> int:
+    """Convert a scalar to a number of rows or columns."""
+    number = int(value)
+    if number < 0:
+        raise ValueError(f"{what} can't be negative: it is {number}")
+    return number
+
+
+def given(run: Any, op: Op) -> Any:
+    """Return what Python gave."""
+    return op.attrs["data"]
+
+
+def fill(run: Any, op: Op, value: Any, rows: Any, columns: Any) -> Array:
+    """Make a matrix whose cells are all the same."""
+    shape = count(rows, "numRows"), count(columns, "numCols")
+    return np.full(shape, value, DTYPES[op.results[0].type.cell])
+
+
+def literal(run: Any, op: Op, *items: Any) -> Array:
+    """Make a matrix of scalars."""
+    type = op.results[0].type
+    return np.array(items, DTYPES[type.cell]).reshape(type.rows or 1, type.columns or 1)
+
+
+def seq(run: Any, op: Op, begin: Any, end: Any, step: Any) -> Array:
+    """Make a column of equidistant numbers."""
+    dtype = DTYPES[op.results[0].type.cell]
+    if step == 0 or any(isinstance(v, float) and math.isnan(v) for v in (begin, end, step)):
+        raise ValueError(f"seq from {begin} to {end} by {step} has no end")
+    if (end - begin) * step < 0:
+        raise ValueError(f"seq from {begin} to {end} by {step} goes the wrong way")
+    number = math.floor((end - begin) / step + 1e-10) + 1
+    with np.errstate(all="ignore"):
+        return np.asarray(begin + step * np.arange(number)).astype(dtype).reshape(-1, 1)
+
+
+def rand(
+    run: Any, op: Op, rows: Any, columns: Any, low: Any, high: Any, sparsity: Any, seed: Any
+) -> Any:
+    """Draw a matrix of random numbers."""
+    from freestone._native import rand_dense
+
+    cell = op.results[0].type.cell
+    shape = count(rows, "numRows"), count(columns, "numCols")
+    if low > high:
+        raise ValueError(f"rand: min {low} is above max {high}")
+    if not 0 <= sparsity <= 1:
+        raise ValueError(f"rand: sparsity has to be between 0 and 1, not {sparsity}")
+    if low == high == 0 and sparsity > 0:
+        raise ValueError("rand: min and max are both 0; set sparsity to 0 instead")
+    dtype = DTYPES[cell]
+    work = dtype if dtype in ("float32", "float64") else "int64"
+    out = np.zeros(shape, work)
+    rand_dense(out.reshape(-1), low, high, float(sparsity), seed_of(seed))
+    return out.astype(dtype, copy=False)
+
+
+def seed_of(seed: Any) -> int:
+    """Return a seed; -1 stands for any."""
+    if int(seed) != -1:
+        return int(seed)
+    import secrets
+
+    return secrets.randbits(62)
+
+
+def sample(run: Any, op: Op, scope: Any, size: Any, again: Any, seed: Any) -> Array:
+    """Draw from the numbers below a bound."""
+    from freestone._native import sample as draw
+
+    dtype, number = DTYPES[op.results[0].type.cell], count(size, "size")
+    if scope <= 0:
+        raise ValueError(f"sample: range has to be positive, not {scope}")
+    if not again and dtype[0] != "f" and number > scope:
+        raise ValueError(f"sample: {number} different numbers below {scope} do not exist")
+    out = np.zeros(number, "float64" if dtype[0] == "f" else "int64")
+    draw(out, scope, bool(again), seed_of(seed))
+    return out.astype(dtype, copy=False).reshape(-1, 1)
+
+
+def diag_matrix(run: Any, op: Op, value: Array) -> Array:
+    """Make a square matrix with a column on its diagonal."""
+    if value.shape[1] != 1:
+        raise ValueError(f"diagMatrix takes one column, not {value.shape[1]}")
+    return np.diagflat(value)
+
+
+def create_frame(run: Any, op: Op, *columns: Array) -> Frame:
+    """Make a frame of columns."""
+    schema = op.results[0].type.schema or ()
+    for column in columns:
+        if column.shape != (columns[0].shape[0], 1):
+            raise ValueError(f"columns of a frame have shapes {columns[0].shape}, {column.shape}")
+    labels, cells = [label for label, _ in schema], [cell for _, cell in schema]
+    return Frame([np.ascontiguousarray(column[:, 0]) for column in columns], labels, cells)

@@ -1,0 +1,61 @@
+"""Printing and stopping. NumPy is not needed for scalars."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from freestone.errors.lang import ScriptStoppedError
+from freestone.lang.parse.source import failure
+from freestone.lang.plan.graph import Op
+from freestone.lang.types.scalars import printed
+from freestone.lang.types.types import PRINTED, Type
+
+
+def print_(run: Any, op: Op, value: Any, newline: Any = True, err: Any = False) -> None:
+    """Write a value; `newline` is for scalars only."""
+    stream = sys.stderr if err else run.out
+    type = op.operands[0].type
+    if type.data == "scalar":
+        stream.write(printed(value) + ("\n" if newline else ""))
+        return
+    for line in lines(type, value):
+        stream.write(line + "\n")
+
+
+def lines(type: Type, value: Any) -> Iterator[str]:
+    """Yield what ``print`` writes for a matrix, a frame or a list."""
+    if type.data == "list":
+        yield f"List({len(value)}, DenseMatrix, {PRINTED[type.cell]})"
+        for element in value:
+            yield from lines(Type("matrix", type.cell), element)
+        return
+    yield header(type, value)
+    if type.data == "frame":
+        yield from _rows(zip(*(column.tolist() for column in value.columns), strict=True))
+    else:
+        dense = value.toarray() if hasattr(value, "indptr") else value
+        yield from _rows(row.tolist() for row in dense)
+
+
+def header(type: Type, value: Any) -> str:
+    """Describe a matrix or a frame, as in ``DenseMatrix(3x2, double)``."""
+    rows, columns = value.shape
+    if type.data == "frame":
+        pairs = zip(value.labels, value.cells, strict=True)
+        inside = ", ".join(f"{label}:{PRINTED[cell]}" for label, cell in pairs)
+        return f"Frame({rows}x{columns}, [{inside}])"
+    form = "CSRMatrix" if hasattr(value, "indptr") else "DenseMatrix"
+    return f"{form}({rows}x{columns}, {PRINTED[type.cell]})"
+
+
+def _rows(rows: Iterable[Iterable[Any]]) -> Iterator[str]:
+    for row in rows:
+        yield " ".join(map(printed, row))
+
+
+def stop(run: Any, op: Op, message: Any = None) -> None:
+    """End the script."""
+    problem = "system stopped" if message is None else f"system stopped: {printed(message)}"
+    raise failure(ScriptStoppedError, problem, op.place)

@@ -1,0 +1,358 @@
+"""Pipelines: from fused operations to what the engine runs, or back to NumPy where it can't.
+
+The engine works on dense cells without gaps, and on compressed rows. What has no cells at all,
+and cells of types that it does not know, is computed operation by operation instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from freestone._native import run_pipeline
+from freestone.lang.kernels.sparse import Csr
+from freestone.lang.plan.graph import Op, Value
+from freestone.lang.types.scalars import DivisionError
+from freestone.lang.types.types import DTYPES
+
+Array = np.ndarray[Any, Any]
+
+CODES = {
+    "si8": 0,
+    "ui8": 1,
+    "si32": 2,
+    "ui32": 3,
+    "si64": 4,
+    "ui64": 5,
+    "index": 5,
+    "f32": 6,
+    "f64": 7,
+}
+"""The engine's numbers of cell types."""
+
+FEW_ROWS, LONG_ROW = 256, 4096
+"""With fewer rows, or longer ones, a matrix is cut anywhere if its rows do not matter."""
+
+
+@dataclass
+class Assembly:
+    """A pipeline while it is put together.
+
+    Registers are numbered in two passes, as inputs come first and are found on the way.
+    """
+
+    rows: int
+    columns: int
+    inputs: list[tuple[Any, ...]] = field(default_factory=list)
+    held: list[Any] = field(default_factory=list)
+    keys: dict[Any, int] = field(default_factory=dict)
+    instructions: list[tuple[Any, ...]] = field(default_factory=list)
+    registers: dict[Value, Any] = field(default_factory=dict)
+    structure: Csr | None = None
+
+
+class UnsuitableError(Exception):
+    """The engine can't run this; NumPy can."""
+
+
+def pipeline(run: Any, op: Op, *operands: Any) -> tuple[Any, ...]:
+    """Run fused operations."""
+    values = dict(zip(op.attrs["reads"], operands, strict=True))
+    try:
+        results = _engine(run, op, values)
+    except UnsuitableError:
+        results = _one_by_one(run, op, values)
+    except ZeroDivisionError:
+        raise DivisionError from None
+    return results if len(results) > 1 else results[0]
+
+
+def _one_by_one(run: Any, op: Op, values: dict[Value, Any]) -> tuple[Any, ...]:
+    for inner in op.regions[0].ops:
+        operands = run.operands(inner.operands, values)
+        (values[inner.results[0]],) = run.kernel(inner, operands)
+    return tuple(values[value] for value in op.regions[0].outs)
+
+
+def _engine(run: Any, op: Op, values: dict[Value, Any]) -> tuple[Any, ...]:
+    body = op.regions[0]
+    rows, columns = _domain(body.ops, values)
+    if rows == 0 or columns == 0:
+        raise UnsuitableError
+    if _is_flat(body.ops, values, rows, columns):
+        flat = {value: _column(data) for value, data in values.items()}
+        results = _assembled(run, op, flat, rows * columns, 1)
+        return tuple(_reshaped(data, rows, columns) for data in results)
+    return _assembled(run, op, values, rows, columns)
+
+
+def _is_flat(ops: list[Op], values: dict[Value, Any], rows: int, columns: int) -> bool:
+    """Tell whether rows do not matter, and are too few or too long to be cut into tasks."""
+    if columns == 1 or (rows >= FEW_ROWS and columns <= LONG_ROW):
+        return False
+    if any(op.kind not in ("unary", "binary", "agg_all") for op in ops):
+        return False
+    matrices = [value for value in values.values() if np.ndim(value) or isinstance(value, Csr)]
+    return all(not isinstance(m, Csr) and m.shape == (rows, columns) for m in matrices)
+
+
+def _column(value: Any) -> Any:
+    return np.ascontiguousarray(value).reshape(-1, 1) if np.ndim(value) else value
+
+
+def _reshaped(value: Any, rows: int, columns: int) -> Any:
+    return value.reshape(rows, columns) if np.ndim(value) else value
+
+
+def _assembled(
+    run: Any, op: Op, values: dict[Value, Any], rows: int, columns: int
+) -> tuple[Any, ...]:
+    body = op.regions[0]
+    made = Assembly(rows, columns)
+    for inner in body.ops:
+        if inner.kind not in ("agg_all", "agg_col"):
+            _instruction(made, inner, values)
+    outputs, takers = _outputs(made, body.ops, body.outs)
+    count = len(made.inputs)
+    numbers = run_pipeline(
+        (rows, columns),
+        made.inputs,
+        None if made.structure is None else made.structure.addresses,
+        [
+            (kind, name, code, *(_number(r, count) for r in sides))
+            for kind, name, code, *sides in made.instructions
+        ],
+        [
+            (kind, name, _number(register, count), address)
+            for kind, name, register, address in outputs
+        ],
+        run.settings,
+    )
+    found = iter(numbers)
+    return tuple(next(found) if taker is None else taker for taker in takers)
+
+
+def _number(register: Any, inputs: int) -> int:
+    # Inputs are numbers; results of instructions are pairs of a mark and a number.
+    return register[1] + inputs if isinstance(register, tuple) else int(register)
+
+
+def _shape(value: Any) -> tuple[int, int]:
+    shape = np.shape(value) if not isinstance(value, Csr) else value.shape
+    return (shape[0], shape[1]) if len(shape) == 2 else (1, 1)
+
+
+def _domain(ops: list[Op], values: dict[Value, Any]) -> tuple[int, int]:
+    """Find the shape that all operations work on: that of the widest side."""
+    shapes: dict[Value, tuple[int, int]] = {v: _shape(value) for v, value in values.items()}
+    domain = (0, 0)
+    for op in ops:
+        sides = [shapes.get(side, (1, 1)) for side in op.operands]
+        left = sides[0]
+        if op.kind == "matmul":
+            if left[1] != sides[1][0]:
+                raise UnsuitableError
+            sides, result = sides[:1], (left[0], 1)
+        elif op.kind == "agg_row":
+            result = (left[0], 1)
+        elif op.kind == "binary":
+            result = left
+            if op.operands[0].type.data == "scalar":
+                result = sides[1]
+            elif op.operands[1].type.data != "scalar":
+                _check(left, sides[1])
+        else:
+            result = left
+        shapes[op.results[0]] = result
+        for operand, side in zip(op.operands, sides, strict=False):
+            if operand.type.data == "matrix" and side[0] >= domain[0]:
+                domain = side[0], max(side[1], domain[1])
+    for shape in shapes.values():
+        if shape[0] not in (1, domain[0]):
+            raise UnsuitableError
+    return domain
+
+
+def _check(left: tuple[int, int], right: tuple[int, int]) -> None:
+    row = right == (1, left[1])
+    column = right == (left[0], 1)
+    if left != right and not row and not column:
+        raise UnsuitableError
+
+
+def _instruction(made: Assembly, op: Op, values: dict[Value, Any]) -> None:
+    result = op.results[0]
+    if op.kind in ("matmul", "agg_row") and made.columns == 1:
+        raise UnsuitableError
+    if op.kind == "matmul":
+        left = _side(made, op.operands[0], values, result.type.cell)
+        right = _vector(made, op.operands[1], values, result.type.cell)
+        made.registers[result] = _append(made, "row_product", "", result.type.cell, left, right)
+        return
+    if op.kind == "agg_row":
+        arg = _side(made, op.operands[0], values, result.type.cell)
+        name = op.attrs["name"]
+        made.registers[result] = _append(made, "row_reduce", name, result.type.cell, arg, 0)
+        return
+    if op.kind == "cast":
+        made.registers[result] = _side(made, op.operands[0], values, result.type.cell)
+        return
+    if op.kind == "unary":
+        arg = _side(made, op.operands[0], values, result.type.cell)
+        register = _append(made, "unary", op.attrs["name"], result.type.cell, arg, 0)
+        made.registers[result] = register
+        return
+    cell = op.attrs["cell"]
+    left, right = (_side(made, side, values, cell) for side in op.operands)
+    register = _append(made, "binary", op.attrs["name"], cell, left, right)
+    made.registers[result] = _cast(made, register, cell, result.type.cell)
+
+
+def _append(made: Assembly, kind: str, name: str, cell: str, one: Any, two: Any) -> Any:
+    made.instructions.append((kind, name, _code(cell), one, two))
+    return ("made", len(made.instructions) - 1)
+
+
+def _code(cell: str) -> int:
+    if cell not in CODES:
+        raise UnsuitableError
+    return CODES[cell]
+
+
+def _cast(made: Assembly, register: Any, have: str, want: str) -> Any:
+    if _code(have) == _code(want):
+        return register
+    return _append(made, "cast", "", want, register, 0)
+
+
+def _side(made: Assembly, operand: Value, values: dict[Value, Any], cell: str) -> Any:
+    if operand in made.registers:
+        return _cast(made, made.registers[operand], operand.type.cell, cell)
+    value = operand.const if operand.const is not None else values[operand]
+    if operand.type.data == "scalar":
+        return _scalar(made, value, cell)
+    register = _matrix(made, operand, value)
+    return _cast(made, register, operand.type.cell, cell)
+
+
+def _scalar(made: Assembly, value: Any, cell: str) -> int:
+    from freestone.lang.types.scalars import wrapped
+
+    number = wrapped(cell, value)
+    key = ("scalar", cell, repr(number))
+    if key not in made.keys:
+        whole = cell not in ("f32", "f64")
+        signed = wrapped("si64", number) if whole else 0
+        item = (_code(cell), "scalar", None, 0.0 if whole else float(number), signed)
+        made.keys[key] = _input(made, item, None)
+    return made.keys[key]
+
+
+def _input(made: Assembly, item: tuple[Any, ...], held: Any) -> int:
+    made.inputs.append(item)
+    made.held.append(held)
+    return len(made.inputs) - 1
+
+
+def _matrix(made: Assembly, operand: Value, value: Any) -> Any:
+    key = ("matrix", id(value))
+    if key in made.keys:
+        return made.keys[key]
+    if isinstance(value, Csr):
+        if made.structure is None:
+            made.structure = value
+        if not made.structure.same_places(value):
+            raise UnsuitableError
+        cells, form = value.cells, "sparse"
+    else:
+        cells, form = np.ascontiguousarray(value), _form(made, value.shape)
+    code = _code(operand.type.cell)
+    if cells.dtype != DTYPES[operand.type.cell]:
+        raise UnsuitableError
+    item = (code, form, cells.ctypes.data, 0.0, 0)
+    made.keys[key] = _input(made, item, cells)
+    return made.keys[key]
+
+
+def _form(made: Assembly, shape: tuple[int, ...]) -> str:
+    if shape == (made.rows, 1):
+        return "column"
+    if shape == (made.rows, made.columns):
+        return "full"
+    if shape == (1, made.columns):
+        return "row"
+    raise UnsuitableError
+
+
+def _vector(made: Assembly, operand: Value, values: dict[Value, Any], cell: str) -> int:
+    from freestone.lang.kernels.elementwise import converted
+
+    if operand in made.registers:
+        raise UnsuitableError
+    value = np.ascontiguousarray(converted(values[operand], cell)).ravel()
+    if value.shape != (made.columns,):
+        raise UnsuitableError
+    return _input(made, (_code(cell), "row", value.ctypes.data, 0.0, 0), value)
+
+
+def _outputs(
+    made: Assembly, ops: list[Op], outs: list[Value]
+) -> tuple[list[tuple[Any, ...]], list[Any]]:
+    makers = {op.results[0]: op for op in ops}
+    outputs: list[tuple[Any, ...]] = []
+    takers: list[Any] = []
+    stored: dict[Any, Array] = {}
+    for value in outs:
+        op, dtype = makers[value], DTYPES[value.type.cell]
+        if op.kind in ("agg_all", "agg_col"):
+            register = made.registers.get(op.operands[0])
+            if register is None:
+                raise UnsuitableError
+            name = op.attrs["name"]
+            if op.kind == "agg_all":
+                outputs.append(("reduce", name, register, 0))
+                takers.append(None)
+                continue
+            if _class_of(made, register) == "column" and made.columns != 1:
+                raise UnsuitableError
+            array = np.empty((1, made.columns), dtype)
+            outputs.append(("column_reduce", name, register, array.ctypes.data))
+            takers.append(array)
+            continue
+        register = made.registers[value]
+        if not isinstance(register, tuple):
+            raise UnsuitableError
+        if register not in stored:
+            stored[register] = _target(made, value, op, dtype)
+            target = stored[register]
+            cells = target.cells if isinstance(target, Csr) else target
+            outputs.append(("store", "", register, cells.ctypes.data))
+        takers.append(stored[register])
+    return outputs, takers
+
+
+def _target(made: Assembly, value: Value, op: Op, dtype: str) -> Any:
+    form = _class_of(made, made.registers[value])
+    if form == "sparse":
+        assert made.structure is not None
+        return made.structure.with_cells(np.empty(len(made.structure.cells), dtype))
+    width = made.columns if form == "full" else 1
+    return np.empty((made.rows, width), dtype)
+
+
+def _class_of(made: Assembly, register: Any) -> str:
+    if not isinstance(register, tuple):
+        return str(made.inputs[register][1])
+    kind, _, _, one, two = made.instructions[register[1]]
+    if kind in ("row_reduce", "row_product"):
+        return "column"
+    if kind in ("unary", "cast"):
+        return _class_of(made, one)
+    forms = {_class_of(made, one), _class_of(made, two)} - {"scalar"}
+    if "sparse" in forms:
+        return "sparse"
+    if forms <= {"column"} and forms:
+        return "column"
+    return "full"

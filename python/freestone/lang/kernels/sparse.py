@@ -1,0 +1,65 @@
+"""Compressed rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Csr:
+    """A matrix whose cells other than 0 are stored row by row.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Rows and columns.
+    indptr : ndarray of int64, shape (rows + 1,)
+        Where each row begins.
+    indices : ndarray of int64, shape (stored,)
+        The column of each stored cell, ascending within a row.
+    cells : ndarray, shape (stored,)
+        The cells.
+    """
+
+    shape: tuple[int, int]
+    indptr: Array
+    indices: Array
+    cells: Array
+
+    @classmethod
+    def of(cls, dense: Array) -> Csr:
+        """Compress a dense matrix."""
+        rows, columns = np.nonzero(dense)
+        counts = np.bincount(rows, minlength=dense.shape[0])
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype("i8")
+        return cls(dense.shape, indptr, columns.astype("i8"), dense[rows, columns])
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the cells."""
+        return self.cells.dtype
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """Where offsets and columns are."""
+        return self.indptr.ctypes.data, self.indices.ctypes.data
+
+    def same_places(self, other: Csr) -> bool:
+        """Tell whether another matrix stores the same cells, in the same memory."""
+        return self.indptr is other.indptr and self.indices is other.indices
+
+    def with_cells(self, cells: Array) -> Csr:
+        """Return a matrix that stores other cells at the same places."""
+        return Csr(self.shape, self.indptr, self.indices, cells)
+
+    def toarray(self) -> Array:
+        """Return all cells, the zeros as well."""
+        out = np.zeros(self.shape, self.cells.dtype)
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+        out[rows, self.indices] = self.cells
+        return out

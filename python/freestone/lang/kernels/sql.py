@@ -1,0 +1,145 @@
+"""SQL on frames, by DuckDB."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from freestone.lang.plan.graph import Op
+from freestone.lang.types.types import Type
+
+CELLS = {
+    "BOOLEAN": "bool",
+    "TINYINT": "si8",
+    "SMALLINT": "si32",
+    "INTEGER": "si32",
+    "BIGINT": "si64",
+    "HUGEINT": "si64",
+    "UTINYINT": "ui8",
+    "UINTEGER": "ui32",
+    "UBIGINT": "ui64",
+    "FLOAT": "f32",
+    "DOUBLE": "f64",
+    "VARCHAR": "str",
+}
+NAMES = {cell: name for name, cell in CELLS.items() if name not in ("SMALLINT", "HUGEINT")}
+NAMES["index"] = "UBIGINT"
+
+
+def _connection() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise ValueError("sql needs DuckDB: pip install 'freestone[sql]'") from None
+    # Nothing outside of the registered frames: no files, no network.
+    return duckdb.connect(config={"enable_external_access": "false", "threads": "2"})
+
+
+def result_schema(query: str, views: dict[str, Type]) -> tuple[tuple[str, str], ...]:
+    """Find the labels and types of a query's result, with empty tables.
+
+    Raises
+    ------
+    ValueError
+        If the query is wrong, or DuckDB is not installed.
+    """
+    connection = _connection()
+    for name, type in views.items():
+        columns = ", ".join(f"{_quoted(label)} {NAMES[cell]}" for label, cell in type.schema or ())
+        connection.execute(f"CREATE TABLE {_quoted(name)} ({columns})")
+    found = _executed(connection, query)
+    labels = _labels(query, [column[0] for column in found.description], views)
+    return tuple(
+        (label, CELLS.get(str(column[1]).split("(")[0], "f64"))
+        for label, column in zip(labels, found.description, strict=True)
+    )
+
+
+def _executed(connection: Any, query: str) -> Any:
+    import duckdb
+
+    if not re.match(r"\s*select\b", query, re.IGNORECASE):
+        raise ValueError("sql takes a query that begins with SELECT")
+    try:
+        return connection.execute(query)
+    except duckdb.Error as error:
+        raise ValueError(f"SQL: {str(error).splitlines()[0]}") from None
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _labels(query: str, names: list[str], views: dict[str, Type]) -> list[str]:
+    items = _items(query)
+    if len(items) != len(names):
+        items = [""] * len(names)
+    labels: list[str] = []
+    for item, name in zip(items, names, strict=True):
+        label = re.sub(r"\s+", "", item) if re.fullmatch(r"\s*\w+\s*\.\s*\w+\s*", item) else name
+        if re.fullmatch(r"\s*\w+\s*", item) or item == "":
+            label = _owned(name, views)
+        count = sum(known.split("#")[0] == label for known in labels)
+        labels.append(f"{label}#{count + 1}" if count else label)
+    return labels
+
+
+def _owned(name: str, views: dict[str, Type]) -> str:
+    owners = [view for view, type in views.items() if name in dict(type.schema or ())]
+    return f"{owners[0]}.{name}" if len(owners) == 1 else name
+
+
+def _items(query: str) -> list[str]:
+    found = re.match(r"\s*select\s+(?:distinct\s+)?(.*?)\s+from\b", query, re.I | re.S)
+    if found is None or "*" in re.sub(r"\([^()]*\)", "", found.group(1)):
+        return []
+    items, depth, current = [], 0, ""
+    for letter in found.group(1):
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            items.append(current)
+            current = ""
+        else:
+            current += letter
+    return [*items, current]
+
+
+def register_view(run: Any, op: Op, frame: Any) -> None:
+    """Make a frame known to SQL."""
+    run.views[op.attrs["view"]] = frame
+
+
+def sql(run: Any, op: Op) -> Any:
+    """Ask a query."""
+    import numpy as np
+
+    from freestone.lang.kernels.frames import Frame
+    from freestone.lang.types.types import DTYPES
+
+    connection = _connection()
+    for name, frame in run.views.items():
+        connection.register(name, _arrow(frame))
+    found = _executed(connection, op.attrs["query"]).fetchnumpy()
+    schema = op.results[0].type.schema or ()
+    columns = [
+        np.ascontiguousarray(_filled(column, cell).astype(DTYPES[cell]))
+        for column, (_, cell) in zip(found.values(), schema, strict=True)
+    ]
+    return Frame(columns, [label for label, _ in schema], [cell for _, cell in schema])
+
+
+def _filled(column: Any, cell: str) -> Any:
+    import numpy as np
+
+    if not isinstance(column, np.ma.MaskedArray) or not column.mask.any():
+        return np.asarray(column)
+    if cell not in ("f32", "f64"):
+        raise ValueError("the result of sql has NULLs in a column that is not of f32 or f64")
+    return column.filled(np.nan)
+
+
+def _arrow(frame: Any) -> Any:
+    import pyarrow as pa
+
+    arrays = [pa.array(column) for column in frame.columns]
+    return pa.table(dict(zip(frame.labels, arrays, strict=True)))

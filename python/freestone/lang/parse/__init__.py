@@ -1,0 +1,1 @@
+"""From a script's text to its syntax tree."""

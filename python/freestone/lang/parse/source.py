@@ -1,0 +1,87 @@
+"""A script's text, and places in it."""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from freestone.errors.lang import ScriptError
+
+E = TypeVar("E", bound=ScriptError)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The text of a script.
+
+    Parameters
+    ----------
+    text : str
+        All of it.
+    file : str
+        The name that messages give it.
+    """
+
+    text: str
+    file: str
+    starts: list[int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        starts = [0, *(at + 1 for at, letter in enumerate(self.text) if letter == "\n")]
+        object.__setattr__(self, "starts", starts)
+
+    def place(self, offset: int) -> Place:
+        """Return the place of the letter at `offset`."""
+        return Place(self, offset)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """A letter of a source; lines and columns count from 1."""
+
+    source: Source
+    offset: int
+
+    @property
+    def line(self) -> int:
+        """The line."""
+        return bisect.bisect_right(self.source.starts, self.offset)
+
+    @property
+    def column(self) -> int:
+        """The column."""
+        return self.offset - self.source.starts[self.line - 1] + 1
+
+    @property
+    def text(self) -> str:
+        """The whole line."""
+        begin = self.source.starts[self.line - 1]
+        end = self.source.text.find("\n", begin)
+        return self.source.text[begin:] if end < 0 else self.source.text[begin:end]
+
+    def __str__(self) -> str:
+        """Give ``file:line:column``."""
+        return f"{self.source.file}:{self.line}:{self.column}"
+
+
+def failure(kind: type[E], problem: str, place: Place | None = None) -> E:
+    """Make an error that shows its line with a caret.
+
+    Parameters
+    ----------
+    kind : type
+        Of the error.
+    problem : str
+        What is wrong, and what to try.
+    place : Place, optional
+        Where; None where there is no script.
+    """
+    if place is None:
+        return kind(problem, problem=problem, file=None, line=None, column=None)
+    # Tabs stay, so that the caret stands where the terminal puts the letter.
+    blanks = "".join("\t" if letter == "\t" else " " for letter in place.text[: place.column - 1])
+    message = f"{problem}\n{place}\n{place.text}\n{blanks}^"
+    return kind(
+        message, problem=problem, file=place.source.file, line=place.line, column=place.column
+    )

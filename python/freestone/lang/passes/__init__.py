@@ -1,0 +1,21 @@
+"""Passes: each changes a program a little, and leaves what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from freestone.lang.passes import algebra, fusion, motion, reuse, sparsity, unused
+from freestone.lang.plan.graph import Program
+from freestone.lang.settings import Settings
+
+Pass = Callable[[Program, Settings], None]
+
+PASSES: tuple[tuple[str, Pass], ...] = (
+    ("algebra", algebra.rewrite),
+    ("reuse", reuse.share),
+    ("motion", motion.hoist),
+    ("sparsity", sparsity.choose),
+    ("unused", unused.drop),
+    ("fusion", fusion.fuse),
+)
+"""All passes in order, with the stages that ``--explain`` names."""

@@ -1,0 +1,23 @@
+"""Operations whose results nobody reads are dropped."""
+
+from __future__ import annotations
+
+from freestone.lang.plan.graph import Block, Program, Value, outer_operands
+from freestone.lang.settings import Settings
+
+
+def drop(program: Program, settings: Settings) -> None:
+    """Drop operations that do nothing but make what nobody reads."""
+    for block in program.blocks():
+        _drop(block)
+
+
+def _drop(block: Block) -> None:
+    read: set[Value] = set(block.outs)
+    kept = []
+    for op in reversed(block.ops):
+        if op.pure and not any(result in read for result in op.results):
+            continue
+        kept.append(op)
+        read.update(outer_operands(op))
+    block.ops = kept[::-1]

@@ -1,0 +1,128 @@
+"""The typed expression graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from freestone.lang.parse.source import Place
+from freestone.lang.types.scalars import Scalar
+from freestone.lang.types.types import Type
+
+EFFECTS = frozenset(
+    [
+        "print",
+        "stop",
+        "write",
+        "now",
+        "call",
+        "if",
+        "while",
+        "for",
+        "register_view",
+        "close",
+        "open_file",
+        "save_result",
+        "start_profiling",
+        "stop_profiling",
+        "read_csv_file",
+    ]
+)
+"""Operations that are never dropped, shared or moved."""
+
+
+class Value:
+    """What an operation makes, or a block is given.
+
+    Attributes
+    ----------
+    type : Type
+        What is known of it.
+    op : Op or None
+        What makes it; None for a block's argument.
+    const : int, float, bool, str or None
+        Its value where it is known before the script runs.
+    """
+
+    __slots__ = ("const", "op", "type")
+
+    def __init__(self, type: Type, op: Op | None = None, const: Scalar | None = None) -> None:
+        self.type = type
+        self.op = op
+        self.const = const
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """Operations in order; `outs` are what it hands on when it ends."""
+
+    args: list[Value] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list)
+    outs: list[Value] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Op:
+    """An operation."""
+
+    kind: str
+    operands: list[Value]
+    results: list[Value]
+    attrs: dict[str, Any]
+    place: Place | None = None
+    regions: list[Block] = field(default_factory=list)
+    kernel: str | None = None
+
+    @property
+    def pure(self) -> bool:
+        """Whether it does nothing but make its results."""
+        return self.kind not in EFFECTS
+
+    @property
+    def name(self) -> str:
+        """What people read: ``binary add``."""
+        name = self.attrs.get("name")
+        return f"{self.kind} {name}" if name else self.kind
+
+
+@dataclass(eq=False, slots=True)
+class Function:
+    """A function for arguments of certain types."""
+
+    name: str
+    block: Block
+    results: list[Type] | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Program:
+    """A whole script."""
+
+    main: Block
+    functions: list[Function] = field(default_factory=list)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield all blocks, inner ones first."""
+        for block in (self.main, *(function.block for function in self.functions)):
+            yield from nested(block)
+
+
+def nested(block: Block) -> Iterator[Block]:
+    """Yield the blocks inside of `block`, inner ones first, and then itself."""
+    for op in block.ops:
+        for region in op.regions:
+            yield from nested(region)
+    yield block
+
+
+def outer_operands(op: Op) -> list[Value]:
+    """Return all that an operation reads: its operands, and what its regions use from outside."""
+    found = list(op.operands)
+    for region in op.regions:
+        inside = set(region.args)
+        for inner in region.ops:
+            found += [value for value in outer_operands(inner) if value not in inside]
+            inside.update(inner.results)
+        found += [value for value in region.outs if value not in inside]
+    return found

@@ -1,0 +1,204 @@
+"""Runs a program: operation by operation, block by block."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+from freestone.errors.lang import ScriptError, ScriptRunError
+from freestone.lang.kernels import kernel_of
+from freestone.lang.parse.source import failure
+from freestone.lang.plan.graph import Block, Function, Op, Program, Value, outer_operands
+from freestone.lang.settings import Settings
+from freestone.lang.types.scalars import DivisionError
+
+DEEPEST = 5000
+"""How many calls of functions may be inside each other."""
+_FRAMES_PER_CALL = 12
+
+COMPRESSED = frozenset({"pipeline", "print", "shape", "type_of", "given"})
+"""Operations that take compressed rows as they are."""
+
+Environment = dict[Value, Any]
+
+
+class Run:
+    """Runs a program.
+
+    Parameters
+    ----------
+    settings : Settings
+        How.
+    out : file, optional
+        Where ``print`` writes; standard output by default.
+
+    Attributes
+    ----------
+    views : dict
+        The frames that SQL knows.
+    times : dict
+        Seconds and counts of operations, if statistics are wanted.
+    """
+
+    # What refers to an operand that only this operation holds any more: the list of operands and
+    # the kernel's argument tuple and name, and getrefcount's own argument.
+    own_references = 5
+
+    def __init__(self, settings: Settings, out: TextIO | None = None) -> None:
+        self.settings = settings
+        self.out = out or sys.stdout
+        self.views: dict[str, Any] = {}
+        self.times: dict[Op, list[float]] = {}
+        self._depth = 0
+        self._dying: dict[Op, list[Value]] = {}
+        self._known: set[Block] = set()
+
+    def program(self, program: Program) -> None:
+        """Run the main block."""
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, DEEPEST * _FRAMES_PER_CALL))
+        try:
+            self.block(program.main, {})
+        finally:
+            sys.setrecursionlimit(limit)
+
+    def block(self, block: Block, values: Environment) -> list[Any]:
+        """Run a block; its arguments are in `values` already."""
+        if block not in self._known:
+            self._learn(block)
+        for op in block.ops:
+            self._op(op, values)
+        return [value.const if value.const is not None else values[value] for value in block.outs]
+
+    def _learn(self, block: Block) -> None:
+        """Find, for every operation of a block, what nobody reads after it."""
+        self._known.add(block)
+        inside = {result for op in block.ops for result in op.results} | set(block.args)
+        seen = set(block.outs)
+        for op in reversed(block.ops):
+            read = dict.fromkeys([*op.results, *outer_operands(op)])
+            self._dying[op] = [value for value in read if value in inside and value not in seen]
+            seen.update(read)
+
+    def _op(self, op: Op, values: Environment) -> None:
+        control = _CONTROL.get(op.kind)
+        begin = time.perf_counter() if self.settings.statistics else 0.0
+        results = self._kernel(op, values) if control is None else control(self, op, values)
+        if begin and control is None:
+            total = self.times.setdefault(op, [0.0, 0])
+            total[0] += time.perf_counter() - begin
+            total[1] += 1
+        values.update(zip(op.results, results, strict=True))
+        for value in self._dying[op]:
+            values.pop(value, None)
+
+    def _kernel(self, op: Op, values: Environment) -> Iterable[Any]:
+        operands = self.operands(op.operands, values)
+        for value in self._dying[op]:
+            values.pop(value, None)
+        try:
+            return self.kernel(op, operands)
+        except ScriptError:
+            raise
+        except DivisionError:
+            raise failure(ScriptRunError, "integers are divided by zero", op.place) from None
+        except MemoryError:
+            raise failure(ScriptRunError, f"no memory for {op.name}", op.place) from None
+        except (ValueError, IndexError, OSError, OverflowError, ArithmeticError) as error:
+            raise failure(ScriptRunError, _message(error), op.place) from error
+
+    def kernel(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
+        """Run an operation; matrices come in, and go out, in the form that the plan says."""
+        if op.kind not in COMPRESSED:
+            operands[:] = [_dense(value) for value in operands]
+        made = kernel_of(op.kind)(self, op, *_emptied(operands))
+        results = made if len(op.results) > 1 else (made,)
+        if any(result.type.csr for result in op.results):
+            pairs = zip(op.results, results, strict=True)
+            return tuple(_csr(value) if result.type.csr else value for result, value in pairs)
+        return tuple(results)
+
+    def operands(self, operands: Iterable[Value], values: Environment) -> list[Any]:
+        """Return what operands hold."""
+        return [v.const if v.const is not None else values[v] for v in operands]
+
+    def call(self, function: Function, arguments: Iterable[Any], op: Op) -> list[Any]:
+        """Call a function of the script."""
+        self._depth += 1
+        if self._depth > DEEPEST:
+            problem = f"functions call each other more than {DEEPEST} deep"
+            raise failure(ScriptRunError, problem, op.place)
+        try:
+            values = dict(zip(function.block.args, arguments, strict=True))
+            return self.block(function.block, values)
+        finally:
+            self._depth -= 1
+
+
+def _dense(value: Any) -> Any:
+    return value.toarray() if hasattr(value, "indptr") else value
+
+
+def _csr(value: Any) -> Any:
+    if hasattr(value, "indptr"):
+        return value
+    from freestone.lang.kernels.sparse import Csr
+
+    return Csr.of(value)
+
+
+def _emptied(operands: list[Any]) -> Iterable[Any]:
+    # The list must not hold on to what the kernel may write in place.
+    taken = tuple(operands)
+    operands.clear()
+    return taken
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError) and error.filename is not None:
+        return f"there is no file {error.filename!r}"
+    return str(error) or type(error).__name__
+
+
+def _run_if(run: Run, op: Op, values: Environment) -> list[Any]:
+    (condition,) = run.operands(op.operands, values)
+    return run.block(op.regions[0 if condition else 1], values)
+
+
+def _run_while(run: Run, op: Op, values: Environment) -> list[Any]:
+    body, test = op.regions
+    carried = run.operands(op.operands, values)
+    go_on = not op.attrs["test_first"]
+    while True:
+        if not go_on:
+            values.update(zip(test.args, carried, strict=True))
+            if not run.block(test, values)[0]:
+                return carried
+        go_on = False
+        values.update(zip(body.args, carried, strict=True))
+        carried = run.block(body, values)
+
+
+def _run_for(run: Run, op: Op, values: Environment) -> list[Any]:
+    (body,) = op.regions
+    operands = run.operands(op.operands, values)
+    ends, carried = operands[: op.attrs["ends"]], operands[op.attrs["ends"] :]
+    begin, end = ends[:2]
+    step = ends[2] if len(ends) == 3 else (1 if begin <= end else -1)
+    if step == 0:
+        raise failure(ScriptRunError, "the step of a loop can't be 0", op.place)
+    for counter in range(begin, end + (1 if step > 0 else -1), step):
+        values.update(zip(body.args, [counter, *carried], strict=True))
+        carried = run.block(body, values)
+    return carried
+
+
+def _run_call(run: Run, op: Op, values: Environment) -> list[Any]:
+    function: Function = op.attrs["function"]
+    results = run.call(function, run.operands(op.operands, values), op)
+    return results if results else [None]
+
+
+_CONTROL = {"if": _run_if, "while": _run_while, "for": _run_for, "call": _run_call}

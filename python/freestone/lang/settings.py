@@ -1,0 +1,82 @@
+"""How a script is compiled and run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SCHEMES = (
+    "STATIC",
+    "SS",
+    "GSS",
+    "TSS",
+    "FAC2",
+    "TFSS",
+    "FISS",
+    "VISS",
+    "PLS",
+    "PSS",
+    "MFSC",
+    "MSTATIC",
+    "AUTO",
+)
+LAYOUTS = ("CENTRALIZED", "PERGROUP", "PERCPU")
+VICTIMS = ("SEQ", "SEQPRI", "RANDOM", "RANDOMPRI")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a script is compiled and run.
+
+    Parameters
+    ----------
+    vec : bool
+        Whether operations are fused into pipelines that run in the vector engine. The settings
+        up to `pre_partition` matter only then.
+    partitioning : str
+        How rows are cut into tasks: one of ``SCHEMES``.
+    queue_layout : str
+        One queue, one for each package, or one for each worker: one of ``LAYOUTS``.
+    victim_selection : str
+        In which order an idle worker visits other queues: one of ``VICTIMS``.
+    num_threads : int
+        How many workers; 0 means one for each core.
+    pin_workers : bool
+        Whether each worker stays on one core.
+    hyperthreading : bool
+        Whether the second threads of a core count as cores.
+    grain_size : int
+        The least rows of a task.
+    batch_bytes : int
+        The bytes of all that a task works on at once; 0 means what fits the cache.
+    pre_partition : bool
+        Whether the rows are first shared out evenly over the queues.
+    select_matrix_repr : bool
+        Whether matrices with few cells that are not zero are held as compressed rows.
+    sparsity_threshold : float
+        Below which share of cells they are.
+    statistics, timing : bool
+        Whether to tell, at the end, how long the operations, and the stages, took.
+    explain : tuple of str
+        The stages whose graph is shown.
+    folders, libraries
+        Where imported scripts are.
+    """
+
+    vec: bool = False
+    partitioning: str = "STATIC"
+    queue_layout: str = "CENTRALIZED"
+    victim_selection: str = "SEQ"
+    num_threads: int = 0
+    pin_workers: bool = False
+    hyperthreading: bool = False
+    grain_size: int = 1
+    batch_bytes: int = 0
+    pre_partition: bool = False
+    select_matrix_repr: bool = False
+    sparsity_threshold: float = 0.25
+    statistics: bool = False
+    timing: bool = False
+    explain: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
+    libraries: dict[str, Path] = field(default_factory=dict)

@@ -1,0 +1,48 @@
+"""What a spawned process runs: the job's own program, which then joins the job.
+
+Run by MPI as ``python -m freestone.malleable script|module NAME ARGUMENTS``.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+import traceback
+
+from freestone.malleable.newcomer import end, meet
+
+__all__ = ["main"]
+
+
+def main(words: list[str]) -> None:
+    """Meet the root of the sources, then run the program; end in good order if it fails.
+
+    An exit status other than 0 would make the launcher end the whole job.
+    """
+    newcomer = meet()
+    try:
+        _run(words)
+    except BaseException as error:
+        if newcomer.has_joined:
+            raise
+        if not isinstance(error, SystemExit):
+            traceback.print_exc()
+        newcomer.refuse(f"{type(error).__name__}: {error}")
+        end()
+    if not newcomer.has_joined:
+        newcomer.refuse("the program ended without a malleable.World")
+
+
+def _run(words: list[str]) -> None:
+    kind, name, *arguments = words
+    sys.argv = [name, *arguments]
+    if kind == "module":
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, os.path.dirname(name))
+        runpy.run_path(name, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,152 @@
+"""Data that is dealt to the ranks by rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from freestone.malleable.parts import Form, assemble, pieces
+from freestone.malleable.plans import Move, Plan, Rows
+from freestone.malleable.storage import Handle, Storage
+
+__all__ = ["Array", "Description", "Kind"]
+
+Kind = Literal["constant", "variable"]
+
+
+class Description(NamedTuple):
+    """What a newcomer has to know of an array."""
+
+    name: str
+    kind: Kind
+    form: Form
+    is_shared: bool
+
+
+class Array:
+    """Rows of a dense array or of a CSR matrix, of which this rank has one block.
+
+    Attributes
+    ----------
+    name : str
+        What it is registered as.
+    kind : {"constant", "variable"}
+        Whether it moves while the steps go on, or at the switch.
+    start, stop : int
+        The rows that this rank has.
+    local : array of shape (stop - start, ...) or CSR matrix
+        Those rows, in place. After a resize it is another one: take it anew in each step.
+    """
+
+    def __init__(self, description: Description, storages: list[Storage]) -> None:
+        self.name, self.kind, self.form, self.is_shared = description
+        self.storages = storages
+        self.layout: Rows | None = None
+        self.start = self.stop = 0
+        self._elements = (0, 0)
+        self._local: Any = None
+
+    @property
+    def description(self) -> Description:
+        """What newcomers are told."""
+        return Description(self.name, self.kind, self.form, self.is_shared)
+
+    @property
+    def rows(self) -> int:
+        """Rows on all ranks."""
+        return self.form.rows
+
+    @property
+    def local(self) -> Any:
+        """The rows of this rank."""
+        if self._local is None:
+            self._local = self._assemble()
+        return self._local
+
+    def settle(self, layout: Rows, place: int, ragged: Mapping[int, int]) -> None:
+        """Have the rows of a place, whose bytes are in the storages already."""
+        self.layout = layout
+        self.start, self.stop = layout.of(place)
+        if self.form.is_ragged:
+            self._elements = (ragged[self.start], ragged[self.stop])
+        self._local = None
+
+    def fill(self, local: Any) -> None:
+        """Put this rank's rows into the storages."""
+        for index, values in enumerate(pieces(local)):
+            self._view(index)[...] = values
+
+    def held(self, index: int) -> tuple[int, int]:
+        """Return where a part's bytes begin and end that this rank has."""
+        part = self.form.parts[index]
+        if part.per_row is not None:
+            return self.start * part.per_row * part.itemsize, (
+                self.stop * part.per_row * part.itemsize
+            )
+        first, last = self._elements
+        return first * part.itemsize, last * part.itemsize
+
+    def sums(self) -> npt.NDArray[np.int64]:
+        """Return the elements before each of this rank's rows, and behind the last, of all."""
+        return np.concatenate([[0], np.cumsum(self._view(0))]) + self._elements[0]
+
+    def counts_before(self, rows: list[int]) -> dict[int, int]:
+        """Return the elements before each of `rows` that this rank knows: those of its block."""
+        sums = self.sums()
+        return {row: int(sums[row - self.start]) for row in rows if self.start <= row <= self.stop}
+
+    def moves(
+        self, plan: Plan, index: int, ragged: Mapping[int, int], is_one: Callable[[int, int], bool]
+    ) -> list[Move]:
+        """Return what has to move of a part, in bytes of its global order.
+
+        Parameters
+        ----------
+        plan : Plan
+            Of the rows.
+        index : int
+            Which part.
+        ragged : mapping of int to int
+            The elements before each row at which a block begins or ends.
+        is_one : callable
+            Whether two processes have this array in the same memory.
+        """
+        part = self.form.parts[index]
+        found = (
+            Move(
+                move.source,
+                move.target,
+                part.position(move.start, ragged),
+                part.position(move.stop, ragged),
+            )
+            for move in plan.moves
+            if not is_one(move.source, move.target)
+        )
+        return [move for move in found if move.start < move.stop]
+
+    def handles(self, host: str) -> list[Handle]:
+        """Return by what other processes of this host map the storages."""
+        return [storage.handle(host) for storage in self.storages]
+
+    def release(self, keep: list[tuple[int, int]]) -> None:
+        """Give back the pages of private storages before and behind those to keep."""
+        for storage, (first, last) in zip(self.storages, keep, strict=True):
+            if not storage.is_shared:
+                storage.release(0, first)
+                storage.release(last, storage.nbytes)
+
+    def _view(self, index: int) -> Any:
+        return self.storages[index].view(*self.held(index)).view(self.form.parts[index].dtype)
+
+    def _assemble(self) -> Any:
+        views = [self._view(index) for index in range(len(self.form.parts))]
+        if self.kind == "constant":
+            for view in views:
+                view.flags.writeable = False
+        return assemble(self.form, views)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name!r}: rows {self.start} to {self.stop} of {self.rows}>"

@@ -1,0 +1,160 @@
+"""The settings of a malleable job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from freestone.errors import ConfigurationError, did_you_mean
+from freestone.malleable.method import Method
+from freestone.malleable.targets import Request, Schedule, Source, is_whole
+
+__all__ = ["Balance", "Config"]
+
+Balance = Literal["rows", "nonzeros"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """How a job may change its number of processes.
+
+    Parameters
+    ----------
+    rows : int, optional
+        Of data that is registered without its own number of rows.
+    targets : mapping of int to int, Source, or sequence of Source
+        ``{500: 4}``: be 4 processes from the head of step 500 on; the value may be a
+        ``Request`` with a method. Or who else decides: see ``freestone.malleable.targets``.
+    method : Method or str, optional
+        Such as ``"merge-p2p-nonblocking"``. By default chosen by network and by what was
+        measured.
+    relabel : bool
+        Choose which process becomes which rank so that the fewest rows move. Without it, rank
+        ``r`` stays rank ``r`` as in the paper.
+    share : bool
+        Keep constant data in memory that all processes of a host map, so that it changes hands
+        there without being moved.
+    balance : {"rows", "nonzeros"} or sequence of float
+        What each process gets the same of at a resize; or their weights, in the order of the
+        ranks, of which the first as many as there are ranks are used.
+    slots : int or mapping of str to int, optional
+        How many processes there may be at most; by host, newcomers are placed there.
+    check_every : int
+        Steps from one look at the targets to the next.
+    timeout_s : float
+        How long any wait for other ranks may take.
+    spawn_timeout_s : float
+        How long newcomers may take until they are ready; and how long MPI may take to start
+        them, before the job is ended.
+    measurements : path, optional
+        The table of preferred methods that ``freestone malleable analyse`` writes.
+    on_resize : callable, optional
+        Called on rank 0 with the record of each resize, done or failed.
+
+    Raises
+    ------
+    ConfigurationError
+        If a value makes no sense.
+    """
+
+    rows: int | None = None
+    targets: Mapping[int, int | Request] | Source | Sequence[Source] = ()
+    method: Method | str | None = None
+    relabel: bool = True
+    share: bool = True
+    balance: Balance | Sequence[float] = "rows"
+    slots: int | Mapping[str, int] | None = None
+    check_every: int = 1
+    timeout_s: float = 600.0
+    spawn_timeout_s: float = 60.0
+    measurements: str | os.PathLike[str] | None = None
+    on_resize: Callable[[Any], None] | None = None
+
+    def __post_init__(self) -> None:
+        for key in ("rows", "check_every"):
+            value = getattr(self, key)
+            if value is not None and not is_whole(value, 1):
+                raise _wrong(key, value, "a whole number of at least 1")
+        for key in ("timeout_s", "spawn_timeout_s"):
+            value = getattr(self, key)
+            if not _is_number(value) or value <= 0:
+                raise _wrong(key, value, "a number of seconds above 0")
+        for key in ("relabel", "share"):
+            if not isinstance(getattr(self, key), bool):
+                raise _wrong(key, getattr(self, key), "true or false")
+        self._check_slots()
+        self._check_balance()
+        if isinstance(self.method, str):
+            object.__setattr__(self, "method", Method.parse(self.method))
+        if self.measurements is not None and not Path(self.measurements).is_file():
+            raise _wrong("measurements", str(self.measurements), "a file that exists")
+        object.__setattr__(self, "targets", self._sources())
+
+    def _check_slots(self) -> None:
+        counts = list(self.slots.values()) if isinstance(self.slots, Mapping) else [self.slots]
+        if self.slots is not None and not (counts and all(is_whole(n, 1) for n in counts)):
+            raise _wrong("slots", self.slots, "a number of processes, or one for each host")
+
+    def _check_balance(self) -> None:
+        if isinstance(self.balance, str):
+            if self.balance not in ("rows", "nonzeros"):
+                raise _wrong("balance", self.balance, "'rows', 'nonzeros' or a list of weights")
+        elif not all(_is_number(weight) and weight >= 0 for weight in self.balance):
+            raise _wrong("balance", self.balance, "a list of weights of at least 0")
+
+    def _sources(self) -> tuple[Source, ...]:
+        given = self.targets
+        if isinstance(given, Mapping):
+            given = Schedule(given) if given else ()
+        sources = (given,) if isinstance(given, Source) else tuple(given)
+        for source in map(_anything, sources):
+            if not isinstance(source, Source):
+                raise _wrong("targets", source, "a schedule such as {500: 4}, or sources of them")
+        largest = max((source.largest() for source in sources), default=0)
+        if self.places is not None and largest > self.places:
+            raise _wrong("targets", largest, f"at most the {self.places} slots there are")
+        return sources
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Who says how many processes there shall be."""
+        return self.targets  # type: ignore[return-value]
+
+    @property
+    def places(self) -> int | None:
+        """How many processes there may be at most."""
+        slots = sum(self.slots.values()) if isinstance(self.slots, Mapping) else self.slots
+        if isinstance(self.balance, str):
+            return slots
+        return len(self.balance) if slots is None else min(slots, len(self.balance))
+
+    @classmethod
+    def from_mapping(cls, table: Mapping[str, Any]) -> Config:
+        """Make one from keys and values, such as those of a file.
+
+        Raises
+        ------
+        ConfigurationError
+            For an unknown key, too.
+        """
+        known = {field.name for field in fields(cls)}
+        for key in table:
+            if key not in known:
+                hint = did_you_mean(key, known) or f"; there are {', '.join(sorted(known))}"
+                raise ConfigurationError(f"unknown setting {key!r}{hint}", key=key, origin="config")
+        return cls(**table)
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _wrong(key: str, value: Any, must: str) -> ConfigurationError:
+    return ConfigurationError(f"{key} is {value!r} and must be {must}", key=key, origin="config")

@@ -1,0 +1,102 @@
+"""Who belongs to a job at present."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from freestone.malleable.passage import host_name
+from freestone.malleable.planning import Blueprint
+from freestone.malleable.spawning import Group
+
+__all__ = ["Crew"]
+
+
+@dataclass
+class Crew:
+    """The ranks, and the communicators between them.
+
+    Attributes
+    ----------
+    comm, control, data : mpi4py communicator
+        The user's, that of the heartbeat, and that of a resize: what goes on in one can't be
+        taken for what goes on in another.
+    groups : list of int
+        By rank, the group that it was spawned in; the higher, the newer.
+    hosts : list of str
+        By rank, where it was placed.
+    """
+
+    comm: Any
+    control: Any
+    data: Any
+    groups: list[int]
+    hosts: list[str] = field(default_factory=list)
+
+    @classmethod
+    def first(cls, comm: Any, host: str) -> Crew:
+        """Return the crew of a job that begins."""
+        hosts = comm.allgather(host)
+        return cls(comm.Dup(), comm.Dup(), comm.Dup(), [0] * comm.size, hosts)
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        return int(self.data.size)
+
+    @property
+    def rank(self) -> int:
+        """Which one this process is."""
+        return int(self.data.rank)
+
+    def free(self) -> None:
+        """Let go of the communicators.
+
+        ``Free``, since ``Disconnect`` of merged communicators was seen to hang with MPICH.
+        """
+        for comm in (self.comm, self.control, self.data):
+            comm.Free()
+
+
+def next_crew(
+    bridge: Any, place: int | None, blueprint: Blueprint, groups: list[int], hosts: list[str]
+) -> Crew | None:
+    """Return the crew after a resize, or nothing for who leaves; all on the bridge call it.
+
+    Parameters
+    ----------
+    bridge : mpi4py communicator
+        Sources and newcomers.
+    place : int or None
+        The rank that this process becomes.
+    blueprint : Blueprint
+        The plan.
+    groups, hosts : list
+        Of the sources.
+    """
+    from mpi4py import MPI
+
+    color = MPI.UNDEFINED if place is None else 0
+    data = bridge.Split(color, place or 0)
+    if place is None:
+        return None
+    newest = max(groups, default=0)
+    coming = _labels(blueprint.newcomers, newest)
+    all_groups = [*groups, *(group for group, _ in coming)]
+    all_hosts = [*hosts, *(host for _, host in coming)]
+    return Crew(
+        data.Dup(),
+        data.Dup(),
+        data,
+        [all_groups[process] for process in blueprint.process_of],
+        [all_hosts[process] for process in blueprint.process_of],
+    )
+
+
+def _labels(newcomers: list[Group], newest: int) -> list[tuple[int, str]]:
+    """Return the group and host of each newcomer."""
+    return [
+        (newest + 1 + index, group.host or host_name())
+        for index, group in enumerate(newcomers)
+        for _ in range(group.count)
+    ]

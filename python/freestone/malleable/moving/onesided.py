@@ -1,0 +1,57 @@
+"""One-sided: targets get what they need, and sources have nothing to do (the future work)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from freestone.malleable.moving.transport import Transport, remaining
+from freestone.malleable.waiting import wait_until
+
+__all__ = ["OneSided"]
+
+# As in point to point; and a get's count is an int in MPI 3.
+_CHUNK = 32 << 20
+
+
+class OneSided(Transport):
+    """A window for each stream over what a source has, and `MPI_Rget` by the targets."""
+
+    _windows: list[Any]
+    _requests: list[Any]
+
+    def start(self) -> None:
+        """Open the windows, which all do together, and begin to get."""
+        from mpi4py import MPI
+
+        self._windows, self._requests = [], []
+        for stream in self._streams:
+            held = stream.storage.view(*stream.held)
+            window = MPI.Win.Create(held if len(held) else None, 1, comm=self._bridge)
+            window.Lock_all()
+            self._windows.append(window)
+        for stream, window in zip(self._streams, self._windows, strict=True):
+            firsts = _first_bytes(self._bridge, stream.held[0])
+            for move in self._mine(stream, lambda move: move.target):
+                for first in range(move.start, move.stop, _CHUNK):
+                    view = stream.storage.view(first, min(first + _CHUNK, move.stop))
+                    at = first - firsts[move.source]
+                    place = (at, len(view), MPI.BYTE)
+                    self._requests.append(window.Rget(view, move.source, place))
+
+    def test(self) -> bool:
+        """Tell whether this process has got all that it needs."""
+        self._requests = remaining(self._requests)
+        return not self._requests
+
+    def finish(self) -> None:
+        """Close the windows once all have what they need."""
+        barrier = self._bridge.Ibarrier()
+        wait_until(barrier.Test, self._timeout_s, "closing the windows")
+        for window in self._windows:
+            window.Unlock_all()
+            window.Free()
+
+
+def _first_bytes(bridge: Any, first: int) -> list[int]:
+    """Return where what each process holds begins, by which its window is addressed."""
+    return [int(value) for value in bridge.allgather(first)]

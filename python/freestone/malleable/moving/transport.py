@@ -1,0 +1,101 @@
+"""What all ways of sending rows have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from freestone.malleable.plans import Move
+from freestone.malleable.storage import Storage
+from freestone.malleable.waiting import wait_until
+
+__all__ = ["Stream", "Transport"]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Bytes of one part of an array that change their process.
+
+    Attributes
+    ----------
+    storage : Storage
+        The part's, of this process.
+    held : tuple of int
+        Where the bytes begin and end that this process has.
+    moves : list of Move
+        Of all processes, in bytes of the part's global order; none from a process to itself.
+    """
+
+    storage: Storage
+    held: tuple[int, int]
+    moves: list[Move]
+
+
+class Transport(ABC):
+    """Carries streams from sources to targets, once.
+
+    Parameters
+    ----------
+    bridge : mpi4py communicator
+        Of all sources and targets, all of which make one of these, with the same moves.
+    streams : list of Stream
+        What to carry.
+    timeout_s : float
+        How long a wait may take.
+    longest_s : float
+        How long a wait may sleep between two looks, each of which moves data.
+
+    Attributes
+    ----------
+    sent_nbytes : int
+        What this process has sent, or let others get.
+    """
+
+    def __init__(
+        self, bridge: Any, streams: list[Stream], timeout_s: float, longest_s: float
+    ) -> None:
+        self._bridge = bridge
+        self._streams = streams
+        self._timeout_s = timeout_s
+        self._longest_s = longest_s
+        self._rank: int = bridge.rank
+        self.sent_nbytes = sum(
+            move.stop - move.start
+            for stream in streams
+            for move in stream.moves
+            if move.source == self._rank
+        )
+
+    @abstractmethod
+    def start(self) -> None:
+        """Begin; returns at once, or after all others have begun."""
+
+    @abstractmethod
+    def test(self) -> bool:
+        """Tell whether this process has sent and received all of its own."""
+
+    def wait(self) -> None:
+        """Wait until `test` says so.
+
+        Raises
+        ------
+        ResizeTimeoutError
+            If it does not in time.
+        """
+        wait_until(self.test, self._timeout_s, "moving rows", self._longest_s)
+
+    def finish(self) -> None:  # noqa: B027
+        """Let go of what was needed; all processes call it, after `test` was true on them."""
+
+    def _mine(self, stream: Stream, pick: Callable[[Move], int]) -> list[Move]:
+        return [move for move in stream.moves if pick(move) == self._rank]
+
+
+def remaining(requests: list[Any]) -> list[Any]:
+    """Return the requests that are not done yet.
+
+    One by one: MPICH's ``Testall`` was seen to fail with many of them.
+    """
+    return [request for request in requests if not request.Test()]

@@ -1,0 +1,144 @@
+"""What an array is made of: runs of elements of one type, with a global order."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Form", "Part", "assemble", "form_of", "pieces"]
+
+Kind = Literal["dense", "csr"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Elements of one type that belong to rows.
+
+    Attributes
+    ----------
+    dtype : str
+        NumPy's name of the type.
+    per_row : int or None
+        Elements of each row, if all have the same number.
+    total : int
+        Elements of all rows.
+    """
+
+    dtype: str
+    per_row: int | None
+    total: int
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return np.dtype(self.dtype).itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows."""
+        return self.total * self.itemsize
+
+    def position(self, row: int, ragged: Mapping[int, int]) -> int:
+        """Return where a row begins, in bytes.
+
+        Parameters
+        ----------
+        row : int
+            Which; the number of rows for the end of the last.
+        ragged : mapping of int to int
+            The elements before each row that is asked for, where rows differ.
+        """
+        elements = ragged[row] if self.per_row is None else row * self.per_row
+        return elements * self.itemsize
+
+
+@dataclass(frozen=True)
+class Form:
+    """What all ranks know of an array.
+
+    Attributes
+    ----------
+    kind : {"dense", "csr"}
+        What the user sees.
+    rows : int
+        Of all ranks.
+    trailing : tuple of int
+        The shape of a row of a dense array; the number of columns of a CSR matrix.
+    parts : tuple of Part
+        A dense array's values; a CSR matrix's row lengths, columns and values.
+    container : str
+        SciPy's class of a CSR matrix.
+    """
+
+    kind: Kind
+    rows: int
+    trailing: tuple[int, ...]
+    parts: tuple[Part, ...]
+    container: str = ""
+    is_ragged: bool = field(default=False)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows on all ranks."""
+        return sum(part.nbytes for part in self.parts)
+
+
+def form_of(local: Any, rows: int, nonzeros: int) -> Form:
+    """Return the form of an array of which `local` is one rank's share.
+
+    Parameters
+    ----------
+    local : array of shape (k, ...) or CSR matrix of shape (k, m)
+        The rows of one rank.
+    rows : int
+        Rows of all ranks.
+    nonzeros : int
+        Non-zeros of all ranks, of a CSR matrix.
+    """
+    if _is_csr(local):
+        kinds = (np.dtype(local.indices.dtype), np.dtype(local.data.dtype))
+        lengths = Part("int64", 1, rows)
+        ragged = tuple(Part(kind.str, None, nonzeros) for kind in kinds)
+        columns = (int(local.shape[1]),)
+        return Form("csr", rows, columns, (lengths, *ragged), type(local).__name__, True)
+    trailing = tuple(int(size) for size in local.shape[1:])
+    per_row = int(np.prod(trailing, dtype=np.int64))
+    values = Part(local.dtype.str, per_row, rows * per_row)
+    return Form("dense", rows, trailing, (values,))
+
+
+def _is_csr(local: Any) -> bool:
+    return getattr(local, "format", None) == "csr"
+
+
+def pieces(local: Any) -> list[npt.NDArray[Any]]:
+    """Return the parts of a rank's share, each contiguous and of one dimension."""
+    if _is_csr(local):
+        lengths = np.diff(local.indptr).astype(np.int64)
+        stop = int(local.indptr[-1])
+        return [lengths, local.indices[:stop], local.data[:stop]]
+    return [np.ascontiguousarray(local).reshape(-1)]
+
+
+def assemble(form: Form, parts: list[npt.NDArray[Any]]) -> Any:
+    """Return what the user sees: views of the parts, no copies, but for a CSR matrix's pointers."""
+    if form.kind == "dense":
+        return parts[0].reshape(-1, *form.trailing)
+    lengths, columns, values = parts
+    narrow = columns.dtype if len(values) <= np.iinfo(columns.dtype).max else np.dtype(np.int64)
+    pointers = np.zeros(len(lengths) + 1, narrow)
+    np.cumsum(lengths, out=pointers[1:])
+    shape = (len(lengths), form.trailing[0])
+    return _container(form.container)((values, columns, pointers), shape=shape)
+
+
+@functools.cache
+def _container(name: str) -> Any:
+    from scipy import sparse
+
+    return getattr(sparse, name)

@@ -1,0 +1,223 @@
+"""The way of all data from the sources to the targets, as both of them walk it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from freestone.malleable.arrays import Array, Description
+from freestone.malleable.moving import Stream, Transport, transport
+from freestone.malleable.planning import Blueprint
+from freestone.malleable.storage import Storage
+from freestone.malleable.waiting import wait_until
+
+__all__ = ["Passage", "host_name", "make_arrays"]
+
+# While others compute: as long as a few packets of a message take to gather.
+_NAP_S = 100e-6
+
+
+@functools.cache
+def host_name() -> str:
+    """Return a name that processes have in common exactly if they can map each other's memory."""
+    parts = [socket.gethostname()]
+    try:
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    except OSError:
+        parts.append(str(os.getpid()))
+    return "/".join(parts)
+
+
+def make_arrays(comm: Any, told: Sequence[Description], mine: dict[str, Array]) -> dict[str, Array]:
+    """Make the arrays that this rank does not have yet; collective.
+
+    Shared arrays are mapped from any rank of the same host that has them, or else made by the
+    first one there and mapped by the others.
+
+    Parameters
+    ----------
+    comm : mpi4py communicator
+        Of all who have the arrays or shall have them.
+    told : sequence of Description
+        All arrays.
+    mine : dict of str to Array
+        Those that this rank has.
+    """
+    here = host_name()
+    shared = [description for description in told if description.is_shared]
+    handles = {d.name: mine[d.name].handles(here) for d in shared if d.name in mine}
+    gathered = comm.allgather((here, handles))
+    all_hosts = [host for host, _ in gathered]
+    having = {host for host, theirs in gathered if theirs}
+    found: dict[str, Any] = next(
+        (theirs for host, theirs in gathered if host == here and theirs), {}
+    )
+    arrays = dict(mine)
+    makes = bool(shared) and not found and all_hosts.index(here) == comm.rank
+    if makes:
+        for description in shared:
+            parts = description.form.parts
+            storages = [Storage(part.nbytes, shared=True) for part in parts]
+            arrays[description.name] = Array(description, storages)
+        found = {d.name: arrays[d.name].handles(here) for d in shared}
+    if shared and set(all_hosts) - having:
+        for host, theirs in comm.allgather((here, found if makes else None)):
+            if host == here and theirs:
+                found = theirs
+    for description in told:
+        if description.name not in arrays:
+            arrays[description.name] = _make(description, found)
+    # Until all have mapped it, whoever has a shared array has to live.
+    comm.Barrier()
+    return {description.name: arrays[description.name] for description in told}
+
+
+def _make(description: Description, found: dict[str, Any]) -> Array:
+    parts = description.form.parts
+    if description.is_shared:
+        pairs = zip(parts, found[description.name], strict=True)
+        storages = [Storage(part.nbytes, handle=handle) for part, handle in pairs]
+    else:
+        storages = [Storage(part.nbytes) for part in parts]
+    return Array(description, storages)
+
+
+class Passage:
+    """Moves constant data, then variable data, as one process takes part in it.
+
+    Parameters
+    ----------
+    bridge : mpi4py communicator
+        Sources, in the order of their ranks, then newcomers.
+    arrays : dict of str to Array
+        Of this process; the same ones in the same order on all.
+    blueprint : Blueprint
+        The plan.
+    timeout_s : float
+        How long a wait may take.
+
+    Attributes
+    ----------
+    place : int or None
+        The rank that this process becomes, if any.
+    sent_nbytes : int
+        What it has sent.
+    """
+
+    def __init__(
+        self, bridge: Any, arrays: dict[str, Array], blueprint: Blueprint, timeout_s: float
+    ) -> None:
+        self.bridge = bridge
+        self.sent_nbytes = 0
+        self._arrays = arrays
+        self._blueprint = blueprint
+        self._timeout_s = timeout_s
+        self._longest_s = _NAP_S if blueprint.method.is_overlapped else 0.0
+        self._memories: list[str] = bridge.allgather(host_name())
+        processes = blueprint.process_of
+        self.place = processes.index(bridge.rank) if bridge.rank in processes else None
+        self._constants: Transport | None = None
+        self._thread: threading.Thread | None = None
+        self._problem: BaseException | None = None
+        for array in arrays.values():
+            array.release(self._union(array))
+
+    def start(self, in_thread: bool = False) -> None:
+        """Begin to move constant data."""
+        self._constants = self._transport("constant")
+        if in_thread:
+            self._thread = threading.Thread(target=self._carry, name="freestone-redistribution")
+            self._thread.start()
+        else:
+            self._constants.start()
+
+    def _carry(self) -> None:
+        try:
+            if self._constants is not None:
+                self._constants.start()
+                self._constants.wait()
+        except BaseException as error:
+            self._problem = error
+
+    def test(self) -> bool:
+        """Tell whether this process has sent and received its constant data."""
+        if self._thread is not None:
+            return not self._thread.is_alive()
+        return self._constants is None or self._constants.test()
+
+    def wait(self) -> None:
+        """Wait for the constant data of this process."""
+        wait_until(self.test, self._timeout_s, "moving constant data", self._longest_s)
+
+    def finish_constants(self) -> None:
+        """Wait for the constant data, on all processes together."""
+        self.wait()
+        if self._thread is not None:
+            self._thread.join()
+        if self._problem is not None:
+            raise self._problem
+        if self._constants is not None:
+            self._constants.finish()
+            self.sent_nbytes += self._constants.sent_nbytes
+
+    def move_variables(self) -> None:
+        """Move variable data, on all processes together."""
+        variables = self._transport("variable")
+        variables.start()
+        variables.wait()
+        variables.finish()
+        self.sent_nbytes += variables.sent_nbytes
+        barrier = self.bridge.Ibarrier()
+        wait_until(barrier.Test, self._timeout_s, "the switch")
+
+    def settle(self) -> None:
+        """Have the new rows; a process that leaves lets go of its own."""
+        if self.place is None:
+            self._arrays.clear()
+            return
+        for array in self._arrays.values():
+            plan = self._blueprint.plans[array.rows]
+            array.settle(plan.after, self.place, self._blueprint.ragged.get(array.name, {}))
+
+    def _transport(self, kind: str) -> Transport:
+        streams = [
+            Stream(array.storages[index], array.held(index), self._moves(array, index))
+            for array in self._arrays.values()
+            if array.kind == kind
+            for index in range(len(array.form.parts))
+        ]
+        redistribution = self._blueprint.method.redistribution
+        # At the switch nobody computes.
+        longest_s = self._longest_s if kind == "constant" else 0.0
+        return transport(redistribution, self.bridge, streams, self._timeout_s, longest_s)
+
+    def _moves(self, array: Array, index: int) -> list[Any]:
+        plan = self._blueprint.plans[array.rows]
+        ragged = self._blueprint.ragged.get(array.name, {})
+
+        def is_one(source: int, target: int) -> bool:
+            if source == target:
+                return True
+            return array.is_shared and self._memories[source] == self._memories[target]
+
+        return array.moves(plan, index, ragged, is_one)
+
+    def _union(self, array: Array) -> list[tuple[int, int]]:
+        """Return the bytes of each part from the first to the last that is or will be needed."""
+        plan = self._blueprint.plans[array.rows]
+        ragged = self._blueprint.ragged.get(array.name, {})
+        spans = []
+        for index, part in enumerate(array.form.parts):
+            first, last = array.held(index)
+            if self.place is not None:
+                start, stop = plan.after.of(self.place)
+                new = part.position(start, ragged), part.position(stop, ragged)
+                first, last = (min(first, new[0]), max(last, new[1])) if first < last else new
+            spans.append((first, last))
+        return spans

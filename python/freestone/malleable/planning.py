@@ -1,0 +1,229 @@
+"""From what the ranks hold to a plan: who stays, which cuts, who becomes which rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from freestone.malleable import plans
+from freestone.malleable.arrays import Array
+from freestone.malleable.config import Config
+from freestone.malleable.method import Method
+from freestone.malleable.plans import Plan, Rows
+from freestone.malleable.spawning import Group
+
+__all__ = ["Blueprint", "draw", "leaving", "new_groups"]
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """All that sources and newcomers have to know of a resize.
+
+    Attributes
+    ----------
+    before, after : int
+        Numbers of processes.
+    method : Method
+        How.
+    newcomers : list of Group
+        What is spawned.
+    process_of : tuple of int
+        The process of each new rank: sources come first, then newcomers.
+    plans : dict of int to Plan
+        By number of rows.
+    ragged : dict of str to dict of int to int
+        By array whose rows differ, the elements before each row where a block begins or ends.
+    """
+
+    before: int
+    after: int
+    method: Method
+    newcomers: list[Group]
+    process_of: tuple[int, ...]
+    plans: dict[int, Plan] = field(default_factory=dict)
+    ragged: dict[str, dict[int, int]] = field(default_factory=dict)
+
+
+def leaving(groups: Sequence[int], count: int) -> list[int]:
+    """Return ranks that leave in whole groups, the newest first; at most `count` of them.
+
+    Whoever leaves without its group waits for it at its end, so the rest may be anyone.
+
+    Parameters
+    ----------
+    groups : sequence of int
+        The group that each rank was spawned in; a higher number is a newer one.
+    count : int
+        How many ranks leave.
+    """
+    found: list[int] = []
+    for group in sorted(set(groups), reverse=True):
+        members = [rank for rank, its in enumerate(groups) if its == group]
+        if len(found) + len(members) <= count:
+            found += members
+    return sorted(found)
+
+
+def new_groups(
+    count: int, hosts: Sequence[str], slots: int | Mapping[str, int] | None
+) -> list[Group]:
+    """Return how newcomers are spawned: a group for each host, filled in order.
+
+    Parameters
+    ----------
+    count : int
+        How many newcomers.
+    hosts : sequence of str
+        Where the ranks are that stay.
+    slots : int, mapping of str to int, or None
+        How many processes each host takes; without hosts, MPI chooses.
+    """
+    if count == 0:
+        return []
+    if not isinstance(slots, Mapping):
+        return [Group(count)]
+    groups = []
+    for host, places in slots.items():
+        free = min(count, places - sum(1 for other in hosts if other == host))
+        if free > 0:
+            groups.append(Group(free, host))
+            count -= free
+    return groups if count == 0 else [*groups, Group(count)]
+
+
+def draw(
+    comm: Any,
+    arrays: Sequence[Array],
+    layouts: Mapping[int, Rows],
+    groups: Sequence[int],
+    hosts: Sequence[str],
+    size: int,
+    method: Method,
+    config: Config,
+) -> Blueprint:
+    """Draw the plan of a resize; all sources do it together, and come to the same.
+
+    Parameters
+    ----------
+    comm : mpi4py communicator
+        Of the sources.
+    arrays : sequence of Array
+        What is registered.
+    layouts : mapping of int to Rows
+        Today's, by number of rows.
+    groups, hosts : sequence
+        The group and host of each source.
+    size : int
+        How many processes there shall be.
+    method : Method
+        How.
+    config : Config
+        The job's settings.
+
+    Notes
+    -----
+    Two small all-reduces at most, for arrays whose rows differ in length.
+    """
+    before = comm.size
+    if method.processes == "baseline":
+        gone, coming = list(range(before)), size
+    else:
+        gone, coming = leaving(groups, before - size), max(0, size - before)
+    after = {rows: _layout(comm, arrays, rows, size, config) for rows in layouts}
+    bounds = {rows: sorted({*layouts[rows].offsets, *after[rows].offsets}) for rows in layouts}
+    ragged = {
+        array.name: _elements_before(comm, array, bounds[array.rows])
+        for array in arrays
+        if array.form.is_ragged
+    }
+    process_of = _processes(
+        arrays, layouts, after, bounds, ragged, gone, before, size, config.relabel
+    )
+    stay = [hosts[process] for process in process_of if process < before]
+    newcomers = new_groups(coming, [] if method.processes == "baseline" else stay, config.slots)
+    each = {rows: plans.follow(layouts[rows], after[rows], process_of) for rows in layouts}
+    return Blueprint(before, size, method, newcomers, process_of, each, ragged)
+
+
+def _processes(
+    arrays: Sequence[Array],
+    layouts: Mapping[int, Rows],
+    after: Mapping[int, Rows],
+    bounds: Mapping[int, list[int]],
+    ragged: Mapping[str, Mapping[int, int]],
+    gone: list[int],
+    before: int,
+    size: int,
+    relabel: bool,
+) -> tuple[int, ...]:
+    """Return who becomes which rank, by the rows that weigh most.
+
+    Only rows where a block begins or ends matter, so the plan is drawn over those.
+    """
+    weight = {rows: 0 for rows in layouts}
+    for array in arrays:
+        weight[array.rows] += array.form.nbytes
+    if not weight:
+        # Nothing is registered, so any rows show who stays.
+        none = plans.even(0, before)
+        return plans.plan(none, plans.even(0, size), relabel=False, leaving=gone).process_of
+    rows = max(weight, key=lambda rows: weight[rows])
+    marks = bounds[rows]
+    index = {row: at for at, row in enumerate(marks)}
+    table = [
+        sum(
+            part.position(row, ragged.get(array.name, {}))
+            for array in arrays
+            if array.rows == rows
+            for part in array.form.parts
+        )
+        for row in marks
+    ]
+    old, new = (
+        Rows([index[row] for row in layout.offsets]) for layout in (layouts[rows], after[rows])
+    )
+    return plans.plan(old, new, relabel=relabel, leaving=gone, offsets=table).process_of
+
+
+def _layout(comm: Any, arrays: Sequence[Array], rows: int, size: int, config: Config) -> Rows:
+    """Return how rows are dealt to `size` ranks."""
+    balance = config.balance
+    if not isinstance(balance, str):
+        return plans.weighted(rows, list(balance)[:size])
+    ragged = [array for array in arrays if array.rows == rows and array.form.is_ragged]
+    if balance == "rows" or not ragged:
+        return plans.even(rows, size)
+    return _by_nonzeros(comm, ragged[0], size)
+
+
+def _by_nonzeros(comm: Any, array: Array, size: int) -> Rows:
+    """Return cuts with as many non-zeros between them; each rank finds those in its rows."""
+    total = array.form.parts[1].total
+    ideal = np.array([total * cut // size for cut in range(size + 1)], np.int64)
+    sums = array.sums()
+    mine = (sums[0] < ideal) & (ideal <= sums[-1])
+    after = np.searchsorted(sums, ideal[mine])
+    is_before = ideal[mine] - sums[after - 1] < sums[after] - ideal[mine]
+    found = np.zeros(size + 1, np.int64)
+    found[mine] = array.start + after - is_before
+    found[-1] = array.rows
+    cuts = np.empty_like(found)
+    comm.Allreduce(found, cuts, op=_largest())
+    return Rows(np.maximum.accumulate(cuts).tolist())
+
+
+def _elements_before(comm: Any, array: Array, bounds: list[int]) -> dict[int, int]:
+    known = array.counts_before(bounds)
+    mine = np.array([known.get(row, 0) for row in bounds], np.int64)
+    found = np.empty_like(mine)
+    comm.Allreduce(mine, found, op=_largest())
+    return {row: int(count) for row, count in zip(bounds, found, strict=True)}
+
+
+def _largest() -> Any:
+    from mpi4py import MPI
+
+    return MPI.MAX

@@ -1,0 +1,206 @@
+"""Which process holds which rows, and what has to move when the number of processes changes.
+
+Pure: nothing is sent here. Rows are dealt to places in order, one contiguous block each
+(:class:`Rows`), or in many small blocks, several to a place (:func:`reassign`).
+
+References
+----------
+Martín-Álvarez et al., *Efficient data redistribution for malleable applications*, SC-W 2023,
+section 3; keeping most of the data where it is, is its future work (section 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from freestone import _native
+from freestone._native import RowBlocks as Rows
+
+__all__ = [
+    "Crossing",
+    "Move",
+    "Plan",
+    "Rows",
+    "block_moves",
+    "by_load",
+    "even",
+    "follow",
+    "plan",
+    "reassign",
+    "weighted",
+]
+
+
+class Move(NamedTuple):
+    """Rows ``start`` to ``stop`` that process ``source`` has and ``target`` shall have."""
+
+    source: int
+    target: int
+    start: int
+    stop: int
+
+
+class Crossing(NamedTuple):
+    """What crosses between nodes: in all, and on the busiest network card one way."""
+
+    total: int
+    busiest: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which process becomes which place, and what each sends to each.
+
+    Attributes
+    ----------
+    before, after : Rows
+        The layouts on the old and on the new places.
+    process_of : tuple of int
+        The process of each new place. Processes below ``before.places`` are the old places,
+        those from there on are new.
+    moves : tuple of Move
+        All rows, in order, with the processes that have and shall have them; in those that stay
+        where they are both are the same.
+    """
+
+    before: Rows
+    after: Rows
+    process_of: tuple[int, ...]
+    moves: tuple[Move, ...]
+
+    def moved(self, offsets: Sequence[int] | None = None) -> int:
+        """Return how many rows change their process, or what they weigh.
+
+        Parameters
+        ----------
+        offsets : sequence of int, of shape (rows + 1,), optional
+            What all rows before each one weigh: the row pointers of a CSR matrix. Without it
+            each row weighs 1.
+        """
+        return _native.layout_moved(list(self.moves), offsets=offsets)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the layouts as their offsets."""
+        return _restore, (self.before.offsets, self.after.offsets, self.process_of, self.moves)
+
+    def crossing(self, size: int, offsets: Sequence[int] | None = None) -> Crossing:
+        """Return what crosses between nodes of `size` processes, filled in order."""
+        return Crossing(*_native.layout_crossing(list(self.moves), size, offsets=offsets))
+
+
+def _restore(
+    before: list[int], after: list[int], process_of: tuple[int, ...], moves: tuple[Move, ...]
+) -> Plan:
+    return Plan(Rows(before), Rows(after), process_of, moves)
+
+
+def even(rows: int, places: int) -> Rows:
+    """Deal rows so that each place has as many as any other, or one more.
+
+    Raises
+    ------
+    ValueError
+        With no places; and likewise in all functions here for what can't be laid out.
+    """
+    return Rows.even(rows, places)
+
+
+def weighted(rows: int, weights: Iterable[float]) -> Rows:
+    """Deal rows in proportion to each place's weight, such as its speed; exact to one row."""
+    return Rows.weighted(rows, weights)
+
+
+def by_load(offsets: Iterable[int], places: int) -> Rows:
+    """Deal rows so that each place has about the same load, such as non-zeros.
+
+    Parameters
+    ----------
+    offsets : iterable of int, of shape (rows + 1,)
+        What all rows before each one load: the row pointers of a CSR matrix.
+    places : int
+        How many there shall be.
+    """
+    return Rows.by_load(offsets, places)
+
+
+def plan(
+    before: Rows,
+    after: Rows,
+    *,
+    relabel: bool = True,
+    leaving: Iterable[int] = (),
+    node_size: int | None = None,
+    offsets: Sequence[int] | None = None,
+) -> Plan:
+    """Plan how rows get from one layout to another.
+
+    Parameters
+    ----------
+    before, after : Rows
+        Of the same rows.
+    relabel : bool
+        Choose which process becomes which place so that the fewest rows move; no choice of
+        contiguous blocks moves fewer. Otherwise process ``r`` stays place ``r``, as in the paper.
+    leaving : iterable of int
+        Old places that become no new one.
+    node_size : int, optional
+        Assign whole nodes of so many processes first, so that the least crosses between nodes.
+    offsets : sequence of int, optional
+        What all rows before each one weigh, if they do not all weigh the same.
+
+    Notes
+    -----
+    Linear in the number of places: 10,000 to 12,000 take some 20 ms.
+    """
+    leaves = frozenset(leaving)
+    if node_size is not None and leaves:
+        raise ValueError("whole nodes are assigned only where no single process has to leave")
+    if node_size is not None:
+        found = _native.layout_relabel_nodes(before, after, node_size, offsets=offsets)
+        return _plan(before, after, *found)
+    stays = [place not in leaves for place in range(before.places)]
+    if relabel:
+        found = _native.layout_relabel(before, after, offsets=offsets, may_stay=stays)
+        return _plan(before, after, *found)
+    staying = [place for place, may in enumerate(stays) if may]
+    newcomers = range(before.places, before.places + after.places)
+    processes = [*staying, *newcomers][: after.places]
+    moves = _native.layout_transfers(before, after)
+    return _plan(before, after, processes, [(s, processes[t], a, b) for s, t, a, b in moves])
+
+
+def follow(before: Rows, after: Rows, process_of: Sequence[int]) -> Plan:
+    """Plan how other rows get to the same processes."""
+    moves = _native.layout_transfers(before, after)
+    return _plan(before, after, process_of, [(s, process_of[t], a, b) for s, t, a, b in moves])
+
+
+def _plan(
+    before: Rows, after: Rows, processes: Iterable[int], moves: Iterable[tuple[int, int, int, int]]
+) -> Plan:
+    return Plan(before, after, tuple(processes), tuple(map(Move._make, moves)))
+
+
+def reassign(owners: Sequence[int], places: int) -> list[int]:
+    """Give each of many blocks to a place so that all have as many and the fewest change hands.
+
+    Parameters
+    ----------
+    owners : sequence of int, of shape (blocks,)
+        The place that has each block; places from `places` on leave.
+    places : int
+        How many there shall be.
+
+    Returns
+    -------
+    list of int, of shape (blocks,)
+        The place that shall have each.
+    """
+    return _native.layout_reassign(owners, places)
+
+
+def block_moves(blocks: Rows, before: Sequence[int], after: Sequence[int]) -> tuple[Move, ...]:
+    """Return what moves between two owners of each block, in the order of the rows."""
+    return tuple(map(Move._make, _native.layout_block_transfers(blocks, before, after)))

@@ -1,0 +1,68 @@
+"""What is written down of a resize, and what all ranks have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Replicated", "Resized"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Resized:
+    """A resize that was done, or failed and left the job as it was.
+
+    Attributes
+    ----------
+    step : int
+        Steps done when it began.
+    before, after : int
+        Numbers of processes; after a failure, the one that was asked for.
+    method : str
+        Such as ``"merge-p2p-sync"``.
+    error : str
+        Why it failed, or nothing.
+    steps, data_steps : int
+        Steps done while it went on; of those, while data moved.
+    moved_nbytes : int
+        Sent between processes, in all.
+    spawn_s, total_s : float
+        Until newcomers were ready, and until all targets had their data.
+    data_s : float
+        From when all were connected until all targets had their data.
+    """
+
+    step: int
+    before: int
+    after: int
+    method: str
+    error: str = ""
+    steps: int = 0
+    data_steps: int = 0
+    moved_nbytes: int = 0
+    spawn_s: float = 0.0
+    data_s: float = 0.0
+    total_s: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return dataclasses.asdict(self)
+
+
+class Replicated(Generic[T]):
+    """A value that every rank has, and newcomers get.
+
+    Attributes
+    ----------
+    value : object
+        After a resize all ranks have that of the rank 0 of before. Any that can be pickled.
+    """
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"<replicated {self.value!r}>"

@@ -1,0 +1,130 @@
+"""Data that the ranks have at the start: loaded by each, and the same on all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from freestone.errors import RegistrationError
+from freestone.malleable import plans
+from freestone.malleable.arrays import Array, Description, Kind
+from freestone.malleable.config import Config
+from freestone.malleable.crew import Crew
+from freestone.malleable.parts import form_of
+from freestone.malleable.passage import make_arrays
+from freestone.malleable.plans import Rows
+
+__all__ = ["Load", "again", "register"]
+
+Load = Callable[[int, int], Any]
+
+
+def register(
+    crew: Crew, config: Config, name: str, kind: Kind, load: Load, rows: int | None
+) -> tuple[Array, Rows]:
+    """Load the rows of each rank; all ranks call it together.
+
+    Returns
+    -------
+    Array, Rows
+        What this rank has, and how the rows are dealt to all.
+
+    Raises
+    ------
+    RegistrationError
+        On all ranks, if one has something else.
+    """
+    layout = _layout(rows or 0, crew.size, config)
+    start, stop = layout.of(crew.rank)
+    local, problem = _load(name, load, start, stop, rows)
+    description = _agree(crew, config, name, kind, local, rows, problem)
+    array = make_arrays(crew.data, [description], {})[name]
+    nonzeros = _nonzeros(local)
+    before = int(crew.data.exscan(nonzeros) or 0)
+    array.settle(layout, crew.rank, {start: before, stop: before + nonzeros})
+    array.fill(local)
+    crew.data.Barrier()
+    return array, layout
+
+
+def again(array: Array, kind: Kind, rows: int | None) -> Array:
+    """Return an array that there is already, as newcomers find all of them.
+
+    Raises
+    ------
+    RegistrationError
+        If it is another one.
+    """
+    if array.kind != kind or rows not in (None, array.rows):
+        raise RegistrationError(
+            f"{array.name!r} is registered as {kind} of {rows} rows, and was as {array!r}; "
+            "register each name once, alike on all ranks",
+            name=array.name,
+        )
+    return array
+
+
+def _layout(rows: int, size: int, config: Config) -> Rows:
+    if isinstance(config.balance, str):
+        return plans.even(rows, size)
+    return plans.weighted(rows, list(config.balance)[:size])
+
+
+def _load(name: str, load: Load, start: int, stop: int, rows: int | None) -> tuple[Any, str]:
+    """Return this rank's rows, and what is wrong with them."""
+    if rows is None or rows < 1:
+        return None, f"{name!r} has {rows!r} rows in all; give rows=, or set it in the Config"
+    local = load(start, stop)
+    if not _is_csr(local):
+        local = np.asarray(local)
+        if local.dtype.hasobject:
+            return None, f"{name!r} holds Python objects; give numbers, or use replicated()"
+    if local.ndim == 0 or local.shape[0] != stop - start:
+        shape = tuple(local.shape)
+        return None, f"{name!r} has shape {shape} where rows {start} to {stop} were asked for"
+    return local, ""
+
+
+def _agree(
+    crew: Crew,
+    config: Config,
+    name: str,
+    kind: Kind,
+    local: Any,
+    rows: int | None,
+    problem: str,
+) -> Description:
+    """Return what all ranks have registered, or raise on all of them."""
+    form = None if problem else form_of(local, rows or 0, 0)
+    shared = config.share and kind == "constant"
+    mine = (name, kind, form, shared)
+    all_of_them = crew.data.allgather((mine, _nonzeros(local), problem))
+    for rank, (theirs, _, their_problem) in enumerate(all_of_them):
+        if their_problem:
+            raise RegistrationError(f"rank {rank}: {their_problem}", name=name)
+        if theirs != all_of_them[0][0]:
+            raise RegistrationError(
+                f"{_told(all_of_them[0][0])} on rank 0 and {_told(theirs)} on rank {rank}; "
+                "register the same on all ranks, in the same order",
+                name=name,
+            )
+    total = sum(count for _, count, _ in all_of_them)
+    return Description(name, kind, form_of(local, rows or 0, total), shared)
+
+
+def _is_csr(local: Any) -> bool:
+    return getattr(local, "format", None) == "csr"
+
+
+def _nonzeros(local: Any) -> int:
+    return int(local.indptr[-1]) if _is_csr(local) else 0
+
+
+def _told(mine: tuple[Any, ...]) -> str:
+    name, kind, form, _ = mine
+    if form is None:
+        return f"{name!r} is {kind}"
+    types = ", ".join(part.dtype for part in form.parts)
+    return f"{name!r} is {kind}, {form.kind}, {form.rows} rows of {form.trailing} ({types})"

@@ -1,0 +1,228 @@
+"""A resize in progress, on the sources.
+
+It goes through stages, and changes from one to the next at the head of a step, on all sources at
+the same one (see README.md beside this file)::
+
+    SPAWNING -> MOVING -> done
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Literal
+
+import numpy as np
+
+from freestone.malleable import planning
+from freestone.malleable.arrays import Array
+from freestone.malleable.config import Config
+from freestone.malleable.crew import Crew
+from freestone.malleable.method import Method
+from freestone.malleable.passage import Passage, make_arrays
+from freestone.malleable.plans import Rows
+from freestone.malleable.record import Resized
+from freestone.malleable.spawning import CANCEL, GO, Spawned, bridge_sources
+from freestone.malleable.waiting import wait_until
+
+__all__ = ["SWITCH", "Resize", "has_threads", "listen_for"]
+
+SWITCH, NO_SWITCH = 1, 0
+
+
+class Resize:
+    """Takes a crew from one size to another.
+
+    Parameters
+    ----------
+    crew : Crew
+        The sources.
+    arrays : dict of str to Array
+        What they hold.
+    layouts : dict of int to Rows
+        How, by number of rows.
+    size : int
+        How many processes there shall be.
+    method : Method
+        How.
+    config : Config
+        The job's settings.
+    step : int
+        Steps done.
+
+    Attributes
+    ----------
+    passage : Passage or None
+        Once all are connected.
+    error : str
+        Why it failed.
+    """
+
+    def __init__(
+        self,
+        crew: Crew,
+        arrays: dict[str, Array],
+        layouts: dict[int, Rows],
+        size: int,
+        method: Method,
+        config: Config,
+        step: int,
+    ) -> None:
+        self.passage: Passage | None = None
+        self.error = ""
+        self.step = step
+        self._began = time.time()
+        self._spawned_s = self._bridged = 0.0
+        self._moving_since = step
+        self._crew, self._arrays, self._config = crew, arrays, config
+        self._stage: Literal["spawning", "moving"] = "spawning"
+        self.blueprint = planning.draw(
+            crew.data,
+            list(arrays.values()),
+            layouts,
+            crew.groups,
+            crew.hosts,
+            size,
+            method,
+            config,
+        )
+        self._spawned: Spawned | None = None
+        self._spawner: threading.Thread | None = None
+        if crew.rank == 0 and self.blueprint.newcomers:
+            self._spawned = Spawned(self.blueprint.newcomers, config.spawn_timeout_s)
+
+    @property
+    def is_overlapped(self) -> bool:
+        """Whether steps go on meanwhile."""
+        return self.blueprint.method.is_overlapped
+
+    def start(self) -> None:
+        """Begin to spawn; in the background if steps go on."""
+        if self._spawned is None:
+            return
+        if self.is_overlapped:
+            self._spawner = threading.Thread(target=self._spawned.start, name="freestone-spawn")
+            self._spawner.start()
+        else:
+            self._spawned.start()
+
+    def test(self) -> bool:
+        """Tell whether this process is ready for the next stage."""
+        if self._stage == "spawning":
+            return self._spawner is None or not self._spawner.is_alive()
+        return self.passage is None or self.passage.test()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether newcomers can't come, as far as this process knows."""
+        return self._spawned is not None and self.test() and bool(self._spawned.error)
+
+    def advance(self, step: int) -> bool:
+        """Go to the next stage, all sources together; tell whether only the switch is left.
+
+        Parameters
+        ----------
+        step : int
+            Steps done.
+        """
+        if self._stage == "moving":
+            return True
+        self._spawned_s = time.time() - self._began
+        self.passage = self._connect()
+        self._stage, self._moving_since = "moving", step
+        self.passage.start(in_thread=self.blueprint.method.strategy == "thread")
+        return not self.is_overlapped
+
+    def agree_on_failure(self) -> bool:
+        """Tell all sources whether newcomers can't come, without polling while they start."""
+        code = np.array([int(self.has_failed)], np.int64)
+        request = self._crew.data.Ibcast(code, root=0)
+        wait_until(request.Test, self._config.timeout_s, "spawning")
+        return bool(code[0])
+
+    def fail(self) -> Resized:
+        """Undo what was done; all sources together."""
+        error = "" if self._spawned is None else self._spawned.error
+        self.error = self._crew.data.bcast(error, root=0)
+        self._dismiss()
+        return self.record(self.step, 0)
+
+    def cancel(self) -> None:
+        """End without a switch; all sources together, at the end of the job."""
+        if self.passage is None:
+            if self._spawner is not None:
+                self._spawner.join()
+            self._dismiss()
+            return
+        self._say(NO_SWITCH)
+        self.passage.finish_constants()
+        self.passage.bridge.Free()
+
+    def switch(self) -> None:
+        """Tell newcomers that this is the step, and move what is left."""
+        if self.passage is not None:
+            self._say(SWITCH)
+            self.passage.finish_constants()
+            self.passage.move_variables()
+
+    def record(self, step: int, moved_nbytes: int) -> Resized:
+        """Return what is to be written down at a step."""
+        now = time.time()
+        blueprint = self.blueprint
+        return Resized(
+            self.step,
+            blueprint.before,
+            blueprint.after,
+            str(blueprint.method),
+            self.error,
+            step - self.step,
+            step - self._moving_since,
+            moved_nbytes,
+            self._spawned_s,
+            now - self._bridged if self._bridged else 0.0,
+            now - self._began,
+        )
+
+    def _connect(self) -> Passage:
+        """Join sources and newcomers, and tell the newcomers what they have to know."""
+        newcomers = self.blueprint.newcomers
+        if newcomers:
+            if self._spawned is not None:
+                self._spawned.tell(GO)
+            bridge = bridge_sources(self._crew.data, self._spawned, len(newcomers))
+            if self._spawned is not None:
+                self._spawned.free()
+            told = [array.description for array in self._arrays.values()]
+            crew = (self._crew.groups, self._crew.hosts)
+            bridge.bcast((self.blueprint, told, crew), root=0)
+            make_arrays(bridge, told, self._arrays)
+        else:
+            bridge = self._crew.data.Dup()
+        self._bridged = time.time()
+        return Passage(bridge, self._arrays, self.blueprint, self._config.timeout_s)
+
+    def _say(self, word: int) -> None:
+        """Tell all on the bridge whether there is a switch."""
+        if self.passage is not None:
+            listen_for(self.passage.bridge, self._config.timeout_s, word)
+
+    def _dismiss(self) -> None:
+        """Send home newcomers that have come."""
+        if self._spawned is not None:
+            self._spawned.tell(CANCEL)
+            self._spawned.free()
+
+
+def has_threads() -> bool:
+    """Tell whether several threads may call MPI at once."""
+    from mpi4py import MPI
+
+    return bool(MPI.Query_thread() == MPI.THREAD_MULTIPLE)
+
+
+def listen_for(bridge: Any, timeout_s: float, word: int = NO_SWITCH) -> int:
+    """Return what rank 0 says, without polling; all on the bridge call it."""
+    code = np.array([word], np.int64)
+    request = bridge.Ibcast(code, root=0)
+    wait_until(request.Test, timeout_s, "the switch")
+    return int(code[0])

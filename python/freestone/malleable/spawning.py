@@ -1,0 +1,206 @@
+"""Starting processes in mid-run, and one communicator of old and new ones.
+
+Only the root of the sources calls ``MPI_Comm_spawn``, in groups, one for each node, so that a whole
+group can leave at once later: a process that ends waits for its group (MPICH). The others need not
+wait while processes start. Newcomers say when their program is ready, or why it is not, before
+anyone else has anything to do with them; so what fails until then leaves the job as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from freestone.errors import NoSpawnError, SpawnFailedError
+from freestone.malleable.waiting import wait_until
+
+__all__ = ["CANCEL", "GO", "Group", "Spawned", "bridge_newcomers", "bridge_sources", "listen"]
+
+_TAG_READY, _TAG_WORD, _TAG_BRIDGE = 71, 72, 73
+GO, CANCEL = "go", "cancel"
+# What a launcher sets for the processes that it starts.
+_LAUNCHED = ("PMI_RANK", "PMI_FD", "PMIX_RANK", "PMI_PORT", "OMPI_COMM_WORLD_RANK")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Processes that are spawned together.
+
+    Attributes
+    ----------
+    count : int
+        How many.
+    host : str or None
+        Where; ``None`` lets MPI choose.
+    """
+
+    count: int
+    host: str | None = None
+
+
+@dataclass
+class Spawned:
+    """The groups that one resize starts, as the root of the sources sees them."""
+
+    groups: list[Group]
+    timeout_s: float
+    peers: list[Any] = field(default_factory=list)
+    error: str = ""
+
+    def start(self) -> None:
+        """Start all groups and wait until each is ready; `error` says why not. Never raises."""
+        try:
+            _require_launcher()
+            _require_program()
+            for group in self.groups:
+                with _watched(self.timeout_s):
+                    self.peers.append(_spawn(group))
+            for peer in list(self.peers):
+                self._await(peer)
+        except Exception as error:
+            self.error = f"{type(error).__name__}: {error}"
+
+    def _await(self, peer: Any) -> None:
+        wait_until(lambda: bool(peer.iprobe(source=1, tag=_TAG_READY)), self.timeout_s, "spawning")
+        problem = peer.recv(source=1, tag=_TAG_READY)
+        if problem:
+            # These have ended, or are about to; nobody tells them anything any more.
+            self.peers.remove(peer)
+            raise SpawnFailedError(f"new processes could not join: {problem}")
+
+    def tell(self, word: str) -> None:
+        """Tell all newcomers to go on, or to end."""
+        for peer in self.peers:
+            for rank in range(1, peer.size):
+                peer.send(word, rank, _TAG_WORD)
+
+    def free(self) -> None:
+        """Let go of what only served to start them."""
+        for peer in self.peers:
+            peer.Free()
+        self.peers = []
+
+
+def _require_launcher() -> None:
+    # MPICH waits for ever for a launcher that is not there.
+    if not any(name in os.environ for name in _LAUNCHED):
+        problem = "the program was not started by a launcher; start it by mpiexec -n 2 python ..."
+        raise NoSpawnError(problem)
+
+
+def _require_program() -> None:
+    # Nor does it ever say that a program can't be started.
+    kind, name = _program()[:2]
+    if not os.access(sys.executable, os.X_OK):
+        raise SpawnFailedError(f"{sys.executable} can't be run (any more); is Python still there?")
+    if kind == "script" and not os.path.isfile(name):
+        raise SpawnFailedError(f"{name} does not exist (any more), so nothing can run it")
+
+
+@contextlib.contextmanager
+def _watched(timeout_s: float) -> Iterator[None]:
+    """End this process, and so the job, if MPI does not answer: nothing else can be done then.
+
+    While it waits for an answer, MPICH keeps every other thread out.
+    """
+    timer = threading.Timer(timeout_s, _give_up, [timeout_s])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _give_up(timeout_s: float) -> None:
+    problem = (
+        f"spawn-failed: MPI_Comm_spawn was not answered in {timeout_s:g} s, and MPI can't take it "
+        "back; can the launcher start processes there (or give a larger spawn_timeout_s)?"
+    )
+    print(problem, file=sys.stderr, flush=True)
+    os._exit(1)
+
+
+def _spawn(group: Group) -> Any:
+    from mpi4py import MPI
+
+    info = MPI.Info.Create()
+    info["wdir"] = os.getcwd()
+    if group.host is not None:
+        info["host"] = group.host
+    words = ["-m", "mpi4py", "-m", "freestone.malleable", *_program()]
+    between = MPI.COMM_SELF.Spawn(sys.executable, words, group.count, info)
+    info.Free()
+    peer = between.Merge(high=False)
+    between.Free()
+    return peer
+
+
+def _program() -> list[str]:
+    """Return the words by which a newcomer runs the program of this process."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    name = getattr(spec, "name", "") or ""
+    if name and not name.startswith("mpi4py"):
+        return ["module", name.removesuffix(".__main__"), *sys.argv[1:]]
+    return ["script", os.path.abspath(sys.argv[0]), *sys.argv[1:]]
+
+
+def bridge_sources(sources: Any, spawned: Spawned | None, groups: int) -> Any:
+    """Join sources and newcomers; collective over the sources.
+
+    Parameters
+    ----------
+    sources : mpi4py communicator
+        Their ranks keep their order and come first.
+    spawned : Spawned or None
+        On rank 0 of the sources, what it has started.
+    groups : int
+        How many groups those are.
+    """
+    return _extend(sources, [] if spawned is None else spawned.peers, groups)
+
+
+def bridge_newcomers(group: Any, peer: Any) -> Any:
+    """Join sources and newcomers; collective over each group of newcomers.
+
+    Parameters
+    ----------
+    group : mpi4py communicator
+        The newcomers that were spawned together.
+    peer : mpi4py communicator
+        The root of the sources, as rank 0, and these newcomers.
+    """
+    between = group.Create_intercomm(0, peer, 0, _TAG_BRIDGE)
+    bridge = between.Merge(high=True)
+    between.Free()
+    return _extend(bridge, [], bridge.bcast(None, root=0))
+
+
+def _extend(bridge: Any, peers: Sequence[Any], groups: int) -> Any:
+    """Add group after group; those that are in already help to add the others."""
+    from mpi4py import MPI
+
+    for left in reversed(range(groups)):
+        peer = peers[groups - 1 - left] if peers else MPI.COMM_SELF
+        between = bridge.Create_intercomm(0, peer, 1, _TAG_BRIDGE)
+        bridge = between.Merge(high=False)
+        between.Free()
+        bridge.bcast(left, root=0)
+    return bridge
+
+
+def listen(peer: Any, timeout_s: float) -> str:
+    """Return what the root tells a newcomer, which waits without polling."""
+    wait_until(lambda: bool(peer.iprobe(source=0, tag=_TAG_WORD)), timeout_s, "joining the job")
+    word: str = peer.recv(source=0, tag=_TAG_WORD)
+    return word
+
+
+def report(peer: Any, problem: str) -> None:
+    """Tell the root that a group is ready, or what its problem is."""
+    peer.send(problem, 0, _TAG_READY)

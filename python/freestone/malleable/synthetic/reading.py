@@ -1,0 +1,112 @@
+"""Reading configurations: TOML of our own, and INI and JSON of the authors' tool."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from freestone.errors import ConfigurationError, FileMissingError, did_you_mean
+from freestone.malleable.method import Method
+from freestone.malleable.synthetic import authors
+from freestone.malleable.synthetic.settings import Group, Phase, Settings, Stage
+from freestone.units import parse_nbytes
+
+__all__ = ["read"]
+
+_TOP = (
+    "constant",
+    "variable",
+    "rigid",
+    "capture",
+    "relabel",
+    "share",
+    "factors",
+    "stages",
+    "groups",
+)
+_STAGE = ("kind", "seconds", "nbytes", "granularity", "capped")
+_GROUP = ("processes", "iterations", "factor", "method")
+
+
+def read(path: Path) -> list[Settings]:
+    """Read a configuration; a list-valued one of the authors' tool gives several.
+
+    Parameters
+    ----------
+    path : path
+        ``.ini`` and ``.json`` are the authors' formats, any other name is TOML.
+
+    Raises
+    ------
+    ConfigurationError
+        For unknown keys and values that make no sense.
+    FileMissingError
+        If there is no such file.
+    """
+    if not path.is_file():
+        raise FileMissingError(str(path))
+    try:
+        text = path.read_text("utf-8")
+        if path.suffix == ".ini":
+            return authors.from_ini(text)
+        if path.suffix == ".json":
+            return authors.from_json(json.loads(text))
+        return [from_table(tomllib.loads(text))]
+    except (TypeError, ValueError, KeyError) as error:
+        if isinstance(error, ConfigurationError):
+            error.origin = str(path)
+            raise
+        problem = f"{path} can't be read: {type(error).__name__}: {error}"
+        raise ConfigurationError(problem, key="config", origin=str(path)) from error
+
+
+def from_table(table: Mapping[str, Any]) -> Settings:
+    """Return what a TOML table says."""
+    _check(table, _TOP, "the configuration")
+    stages = tuple(_stage(entry) for entry in table.get("stages", []))
+    groups = tuple(_group(entry) for entry in table.get("groups", []))
+    total = sum(group.iterations for group in groups)
+    return Settings(
+        phases=(Phase(total, stages),),
+        groups=groups,
+        constant_nbytes=parse_nbytes(table.get("constant", 0)),
+        variable_nbytes=parse_nbytes(table.get("variable", 0)),
+        is_rigid=bool(table.get("rigid", False)),
+        capture=table.get("capture", "max"),
+        relabel=bool(table.get("relabel", True)),
+        share=bool(table.get("share", True)),
+        factors={int(size): float(factor) for size, factor in table.get("factors", {}).items()},
+    )
+
+
+def _stage(entry: Mapping[str, Any]) -> Stage:
+    _check(entry, _STAGE, "a stage")
+    return Stage(
+        kind=entry.get("kind", ""),
+        seconds=float(entry.get("seconds", 0)),
+        nbytes=parse_nbytes(entry.get("nbytes", 0)),
+        granularity=int(entry.get("granularity", 600)),
+        is_capped=bool(entry.get("capped", False)),
+    )
+
+
+def _group(entry: Mapping[str, Any]) -> Group:
+    _check(entry, _GROUP, "a group")
+    method = entry.get("method")
+    return Group(
+        processes=int(entry.get("processes", 0)),
+        iterations=int(entry.get("iterations", 0)),
+        factor=float(entry.get("factor", 1)),
+        method=None if method is None else Method.parse(method),
+    )
+
+
+def _check(table: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
+    for key in table:
+        if key not in known:
+            hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
+            problem = f"unknown key {key!r} in {what}{hint}"
+            raise ConfigurationError(problem, key=key, origin="configuration")

@@ -1,0 +1,56 @@
+"""Waiting for other ranks so that whoever shares the core can work, and never for ever."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from freestone.errors import ResizeTimeoutError
+
+__all__ = ["wait_until"]
+
+# A look costs about a microsecond; whoever answers at once is not kept waiting.
+_LOOKS = 20
+_FIRST_S, LONGEST_S = 20e-6, 1e-3
+
+
+def wait_until(
+    is_done: Callable[[], bool], timeout_s: float, what: str, longest_s: float = LONGEST_S
+) -> None:
+    """Look until something is done, and sleep ever longer in between.
+
+    MPI's own waits poll, and take half of a core from whoever computes on it.
+
+    Parameters
+    ----------
+    is_done : callable
+        What to look at.
+    timeout_s : float
+        How long to look.
+    what : str
+        For the error.
+    longest_s : float
+        The longest sleep; 0 to look at once again after everyone else had a chance to run, where
+        a look is what makes data move.
+
+    Raises
+    ------
+    ResizeTimeoutError
+        If it is not done in time.
+    """
+    deadline = time.monotonic() + timeout_s
+    looks, pause = 0, _FIRST_S
+    while not is_done():
+        looks += 1
+        if looks <= _LOOKS or (longest_s == 0 and looks % _LOOKS):
+            os.sched_yield()
+            continue
+        if time.monotonic() > deadline:
+            problem = (
+                f"{what} was not done after {timeout_s:g} s; has a rank ended, or does it not "
+                "reach the head of its step (give a larger timeout_s)?"
+            )
+            raise ResizeTimeoutError(problem, timeout_s=timeout_s)
+        time.sleep(min(pause, longest_s))
+        pause = min(1.5 * pause, LONGEST_S)

@@ -1,0 +1,86 @@
+"""``freestone run`` for scripts in DaphneDSL: options, messages, exit statuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from freestone.cli import main
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(text: str, *words: str, options: tuple[str, ...] = ()) -> int:
+    Path("s.daph").write_text(text)
+    return main(["run", *options, "s.daph", *words])
+
+
+def test_a_script_prints_and_takes_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run('print("hello " + $x);', "x=1") == 0
+    assert capsys.readouterr().out == "hello 1\n"
+    assert run("print($a + $b);", options=("--args", "a=1,b=2")) == 0
+    assert capsys.readouterr().out == "3\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        ("print(1;", 1, "[error]: While parsing: expected ')' after the arguments of print"),
+        ("x = [1] @ [1, 2](2, 1);", 2, "[error]: While compiling: @ of a 1x1 and a 2x1 matrix"),
+        ("i = 7; x = [1]; print(as.scalar([1]) / 0);", 3, "[error]: While running: integers are"),
+        ('stop("done");', 3, "[error]: While running: system stopped: done"),
+    ],
+)
+def test_an_error_is_told_with_its_line(
+    text: str, status: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(text) == status
+    out, err = capsys.readouterr()
+    assert out.startswith(said)
+    assert "\ns.daph:1:" in out
+    assert out.splitlines()[-2] == text
+    assert err == ""
+
+
+def test_options_have_their_effects(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "x = fill(2.0, 100, 3); print(sum(x * x + 1.0)); print(sum(x, 1));"
+    assert run(text) == 0
+    plain = capsys.readouterr().out
+    for scheme in ("STATIC", "SS", "GSS", "AUTO"):
+        for layout in ("CENTRALIZED", "PERGROUP", "PERCPU"):
+            words = ("--vec", f"--partitioning={scheme}", f"--queue_layout={layout}")
+            more = ("--num-threads=3", "--victim_selection=RANDOMPRI", "--pre-partition")
+            assert run(text, options=(*words, *more)) == 0
+            assert capsys.readouterr().out == plain
+    assert run(text, options=("--timing", "--statistics", "--explain=fusion", "--vec")) == 0
+    out, err = capsys.readouterr()
+    assert out == plain
+    assert "-- fusion" in err
+    assert "pipeline" in err
+    assert json.loads(err.splitlines()[-1])["total_seconds"] > 0
+    text = "print(rand(2, 2, 1.0, 1.0, 0.0, 1));"
+    assert run(text, options=("--select-matrix-repr",)) == 0
+    assert capsys.readouterr().out == "CSRMatrix(2x2, double)\n0 0\n0 0\n"
+
+
+def test_a_file_has_defaults_of_the_options(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("lib").mkdir()
+    Path("lib/a.daphne").write_text("x = 5;")
+    data = {"explain": "built", "daphnedsl_import_paths": {"default_dirs": ["lib"]}}
+    Path("c.json").write_text(json.dumps(data))
+    assert run('import "a.daphne"; print(a.x);', options=("--config=c.json",)) == 0
+    out, err = capsys.readouterr()
+    assert out == "5\n"
+    assert err.startswith("-- built")
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--cuda", "--distributed", "--partitioning=FAST", "--num-threads=-1", "--explain=all"],
+)
+def test_what_is_not_there_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("print(1);", options=(option,)) == 2
+    assert "configuration" in capsys.readouterr().err

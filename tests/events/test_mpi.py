@@ -1,0 +1,200 @@
+"""Ranks under `mpiexec`, with MPICH's wheel, and more of them than there are processors."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+MPIEXEC = shutil.which("mpiexec", path=f"{BIN}:{os.environ.get('PATH', '')}")
+
+pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
+
+
+def mpiexec(ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
+    assert MPIEXEC is not None
+    return subprocess.run(
+        [MPIEXEC, "-n", str(ranks), *words],
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def program(ranks: int, tmp_path: Path, source: str) -> subprocess.CompletedProcess[str]:
+    path = tmp_path / "program.py"
+    path.write_text(
+        f"import os, sys\nsys.stdout = open(f'{tmp_path}/{{os.getpid()}}.txt', 'w')\n{source}"
+    )
+    return mpiexec(ranks, sys.executable, str(path))
+
+
+def printed(ranks: int, tmp_path: Path, source: str) -> list[str]:
+    ended = program(ranks, tmp_path, source)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    said = [path.read_text() for path in tmp_path.glob("*.txt")]
+    return sorted(line for text in said for line in text.splitlines())
+
+
+RING = """
+import numpy as np
+from freestone import events as ev
+
+def main(rank):
+    right = (rank.id + 1) % rank.size
+    found = []
+    for value in [1, "word", np.arange(5), np.ones((300, 1000)), bytes(3_000_000)]:
+        rank.fire(right, "value", value)
+        got = rank.wait([(ev.ANY, "value")])[0].data
+        found.append(len(got) if hasattr(got, "__len__") else got)
+    rank.submit(lambda *events: found.append(sum(event.data for event in events)),
+                on=[(ev.ALL, "part")])
+    rank.fire(ev.ALL, "part", rank.id)
+    rank.drain()
+    return found
+
+print(ev.run(main))
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_each_process_is_a_rank(ranks: int, tmp_path: Path) -> None:
+    total = sum(range(ranks))
+    found = [[1, 4, 5, 300, 3_000_000, total]] * ranks
+    assert printed(ranks, tmp_path, RING) == [str(found)] * ranks
+
+
+SHARED = """
+from mpi4py import MPI
+from freestone import events as ev
+
+comm = MPI.COMM_WORLD
+
+def main(rank):
+    assert (rank.id, rank.size) == (comm.rank, comm.size)
+    rank.fire((rank.id + 1) % rank.size, "token", comm.allreduce(rank.id))
+    total = comm.allreduce(1)
+    comm.send("by hand", (rank.id + 1) % rank.size, tag=0)
+    assert comm.recv(source=(rank.id - 1) % rank.size, tag=0) == "by hand"
+    return rank.wait([(ev.ANY, "token")])[0].data + total
+
+first = ev.run(main)
+second = ev.run(main)
+assert first == second
+print(comm.rank, comm.allreduce(first[comm.rank]))
+"""
+
+
+def test_events_share_mpi_with_mpi4py(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    assert printed(4, tmp_path, SHARED) == [f"{rank} 40" for rank in range(4)]
+
+
+FAILS = """
+from freestone import events as ev
+
+def fails():
+    raise KeyError("no luck")
+
+def main(rank):
+    if rank.id == 1:
+        rank.submit(fails)
+    rank.wait([(ev.ANY, "never")])
+
+try:
+    ev.run(main)
+except KeyError as error:
+    print(error, [note.splitlines()[0] for note in error.__notes__][0])
+"""
+
+
+def test_a_task_that_raises_ends_the_run_on_all_ranks(tmp_path: Path) -> None:
+    said = printed(3, tmp_path, FAILS)
+    assert len(said) == 3
+    assert all(line.startswith("'no luck' raised by") for line in said)
+
+
+STUCK = """
+from freestone import events as ev
+from freestone.errors import RunStuckError
+
+def main(rank):
+    rank.submit(print, on=[(ev.SELF, "never")], name="forgotten")
+
+try:
+    ev.run(main)
+except RunStuckError as error:
+    assert all(f"rank {rank}:" in error.report for rank in range(2)), error.report
+    print("stuck")
+"""
+
+
+def test_a_run_that_is_stuck_says_so_on_all_ranks(tmp_path: Path) -> None:
+    assert printed(2, tmp_path, STUCK) == ["stuck"] * 2
+
+
+FLOOD = """
+from freestone import events as ev
+
+def main(rank, count):
+    seen = []
+    rank.submit(lambda *events: seen.extend(event.data for event in events),
+                on=[(ev.ANY, "e")], persistent=True, greedy=True)
+    for value in range(count):
+        rank.fire((rank.id + 1) % rank.size, "e", value)
+    rank.drain()
+    assert seen == list(range(count))
+    return len(seen)
+
+print(ev.run(main, args=(20_000,)))
+"""
+
+
+def test_many_events_keep_their_order_with_more_ranks_than_processors(tmp_path: Path) -> None:
+    assert printed(4, tmp_path, FLOOD) == [str([20_000] * 4)] * 4
+
+
+TOO_LATE = """
+import mpi4py
+mpi4py.rc.thread_level = "single"
+from mpi4py import MPI
+from freestone import events as ev
+
+try:
+    ev.run(print)
+except OSError as error:
+    print("MPI_THREAD_MULTIPLE" in str(error))
+"""
+
+
+def test_too_low_a_thread_level_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    assert printed(2, tmp_path, TOO_LATE) == ["True"] * 2
+
+
+ALONE = """
+import sys
+sys.modules["mpi4py"] = None
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: (
+    None if name == "mpi4py" else found(name, package))
+from freestone import events as ev
+
+def main(rank):
+    rank.fire(ev.ALL, "e", rank.id)
+    return sum(event.data for event in rank.wait([(ev.ALL, "e")]))
+
+print(ev.run(main))
+"""
+
+
+def test_without_mpi4py_the_standard_interface_is_loaded(tmp_path: Path) -> None:
+    assert printed(3, tmp_path, ALONE) == ["[3, 3, 3]"] * 3

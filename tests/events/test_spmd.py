@@ -1,0 +1,89 @@
+"""Ranks on the workers of a cluster."""
+
+import os
+import signal
+import socket
+from typing import Any
+
+import numpy as np
+import pytest
+
+import freestone as fs
+from freestone import events as ev
+from freestone.errors import ConfigurationError, RankLostError, RunStuckError
+
+
+def exchange(rank: ev.Rank, array: Any, own: int) -> Any:
+    rank.fire((rank.id + 1) % rank.size, "part", array * (rank.id + 1))
+    part = rank.wait([(ev.ANY, "part")])[0].data
+    return os.getpid(), float(part.sum()), own, array.flags.owndata, array.flags.writeable
+
+
+def test_ranks_run_together_and_read_blocks_in_place() -> None:
+    with fs.Cluster(workers=2) as cluster:
+        block = cluster.put(np.ones((1000, 1000)))
+        found = cluster.spmd(exchange, args=[block], each=[[10], [20]])
+        assert len({pid for pid, *_ in found} | {os.getpid()}) == 3
+        assert [rest for _, *rest in found] == [
+            [2e6, 10, False, False],
+            [1e6, 20, False, False],
+        ]
+        # The same again: it is no call whose result is kept.
+        assert [one[1] for one in cluster.spmd(exchange, 2, args=[block], each=[[1], [2]])]
+        assert cluster.submit(pow, 2, 10).result() == 1024
+
+
+def total(rank: ev.Rank, values: list[Any]) -> float:
+    rank.fire(ev.ALL, "part", sum(float(value) for value in values))
+    return sum(event.data for event in rank.wait([(ev.ALL, "part")]))
+
+
+def test_futures_in_arguments_are_what_they_stand_for() -> None:
+    with fs.Cluster(workers=2) as cluster:
+        futures = cluster.map(float, range(10))
+        parts = [[futures[:5]], [futures[5:]]]
+        assert cluster.spmd(total, 2, each=parts) == [45.0, 45.0]
+
+
+def test_over_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
+    with fs.Cluster(workers=3) as cluster:
+        # As if the workers were elsewhere; they come to the loopback address all the same.
+        monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
+        monkeypatch.setattr("freestone.events.gang.listen_towards", lambda _: "tcp://127.0.0.1:0")
+        found = cluster.spmd(total, 3, each=[[[1]], [[2]], [[3]]])
+        assert found == [6.0] * 3
+
+
+def fails(rank: ev.Rank) -> None:
+    if rank.id == 1:
+        raise KeyError("no luck")
+    rank.wait([(ev.ANY, "never")])
+
+
+def forgets(rank: ev.Rank) -> None:
+    rank.submit(print, on=[(ev.ANY, "never")])
+
+
+def dies(rank: ev.Rank) -> None:
+    if rank.id == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rank.wait([(ev.ANY, "never")])
+
+
+def test_what_goes_wrong_is_told_and_the_cluster_goes_on() -> None:
+    with fs.Cluster(workers=2) as cluster:
+        with pytest.raises(KeyError, match="no luck"):
+            cluster.spmd(fails, 2)
+        with pytest.raises(RunStuckError, match="lacks 'never' from any rank"):
+            cluster.spmd(forgets, 2)
+        with pytest.raises(RankLostError, match="rank 1 is lost"):
+            cluster.spmd(dies, 2)
+        assert cluster.submit(pow, 2, 10).result() == 1024
+
+
+def test_more_ranks_than_executors_are_refused() -> None:
+    with fs.Cluster(workers=1) as cluster:
+        with pytest.raises(ConfigurationError, match=r"ranks=99: .* the cluster has"):
+            cluster.spmd(fails, 99)
+        with pytest.raises(ConfigurationError, match="each has arguments for 2 ranks"):
+            cluster.spmd(fails, 1, each=[[], []])

@@ -1,0 +1,133 @@
+"""A real HDFS: files, segments, and a DataNode that stops in mid-write and in mid-read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import freestone as fs
+from freestone.cli.main import main
+from freestone.errors import FileError, FileMissingError, FormatError
+from freestone.io.stores.hdfs import HdfsPlace
+from tests.hdfs.conftest import Hdfs
+
+X = np.random.default_rng(1).normal(size=(4000, 50))
+
+
+def names(hdfs: Hdfs, folder: str) -> list[str]:
+    return HdfsPlace(f"{hdfs.url}{folder}").names()
+
+
+@pytest.mark.parametrize("name", ["m.csv", "m.dbdf", "m.npy", "m.parquet", "m.mtx"])
+def test_files_of_any_folder(hdfs: Hdfs, name: str) -> None:
+    url = f"{hdfs.url}/some/folder/{name}"
+    fs.write(X[:500], url)
+    np.testing.assert_array_equal(fs.read(url).compute(), X[:500])
+    fs.write(X[500:700], url)
+    np.testing.assert_array_equal(fs.read(url).compute(), X[500:700])
+    assert not [each for each in names(hdfs, "/some/folder") if each.endswith(".part")]
+
+
+def test_what_is_missing_or_a_folder(hdfs: Hdfs) -> None:
+    fs.write(X[:5], f"{hdfs.url}/there/m.csv")
+    with pytest.raises(FileMissingError):
+        fs.read(f"{hdfs.url}/there/none.csv")
+    with pytest.raises(FileMissingError):
+        fs.read(f"{hdfs.url}/there/none.csv.hdfs")
+    HdfsPlace(f"{hdfs.url}/there/folder.csv").make_folder()
+    with pytest.raises(FileError, match="is a folder"):
+        fs.read(f"{hdfs.url}/there/folder.csv")
+    HdfsPlace(f"{hdfs.url}/there/empty.csv.hdfs").make_folder()
+    with pytest.raises(FormatError, match="without segments"):
+        fs.read(f"{hdfs.url}/there/empty.csv.hdfs")
+
+
+@pytest.mark.parametrize("kind", ["csv", "dbdf"])
+def test_segments_are_as_daphne_lays_them_out(
+    hdfs: Hdfs, two_workers: fs.Cluster, kind: str
+) -> None:
+    url = f"{hdfs.url}/deep/er/x.{kind}.hdfs"
+    for rows in (1000, 1500):
+        fs.write(fs.Array.from_numpy(X, rows), url)
+        count = -(-len(X) // rows)
+        segments = [f"x.{kind}.hdfs_segment_{n}" for n in range(1, count + 1)]
+        assert names(hdfs, f"/deep/er/x.{kind}.hdfs") == sorted(
+            [*segments, *(f"{each}.meta" for each in segments)]
+        )
+        said = json.loads(HdfsPlace(f"{url}/{segments[0]}.meta").read_bytes())
+        assert said == {"numCols": 50, "numRows": rows, "valueType": "f64"}
+        back = fs.read(url, block_rows=777)
+        np.testing.assert_array_equal(back.compute(), X)
+    assert not [each for each in names(hdfs, "/deep/er") if each.startswith(".")]
+
+
+def test_frames_in_segments(hdfs: Hdfs) -> None:
+    table = pa.table({"n": range(100), "text": [f"{n}, \n" for n in range(100)]})
+    url = f"{hdfs.url}/t.csv.hdfs"
+    fs.write(fs.Frame.from_blocks([table.slice(0, 30), table.slice(30)]), url)
+    assert fs.read(url).compute().to_pydict() == table.to_pydict()
+
+
+def test_a_local_meta_points_to_the_segments(
+    hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDFS_ADDRESS", hdfs.url.removeprefix("hdfs://"))
+    path = tmp_path / "y.csv.hdfs"
+    fs.write(X[:100], path)
+    said = json.loads((tmp_path / "y.csv.hdfs.meta").read_text())
+    assert said["hdfs"] == {"HDFSFilename": "/y.csv.hdfs", "isHDFS": True}
+    np.testing.assert_array_equal(fs.read(path).compute(), X[:100])
+
+
+def test_a_datanode_stops_in_mid_write_and_in_mid_read(hdfs: Hdfs, two_workers: fs.Cluster) -> None:
+    url = f"{hdfs.url}/lost.dbdf.hdfs"
+    large = np.random.default_rng(2).normal(size=(40_000, 50))
+    fs.write(fs.Array.from_numpy(large, 4_000), url)
+    array = fs.read(url, block_rows=2_000)
+    stopped = False
+
+    def stop_once() -> None:
+        nonlocal stopped
+        if not stopped:
+            hdfs.tell("stop")
+            stopped = True
+
+    try:
+        first = array.blocks[0].result()
+        stop_once()
+        np.testing.assert_array_equal(first, large[:2_000])
+        np.testing.assert_array_equal(array.compute(), large)
+        # The NameNode still hands the dead node out when this begins.
+        again = f"{hdfs.url}/again.dbdf.hdfs"
+        fs.write(fs.Array.from_numpy(large, 4_000), again)
+        np.testing.assert_array_equal(fs.read(again).compute(), large)
+    finally:
+        if stopped:
+            hdfs.tell("start")
+
+
+def test_a_write_that_fails_leaves_the_old_segments(hdfs: Hdfs) -> None:
+    url = f"{hdfs.url}/kept/k.csv.hdfs"
+    fs.write(X[:10], url)
+    blocks: list[Any] = [X[:10], np.array([["a"]])]
+    with pytest.raises(Exception, match=r"dtype|columns"):
+        fs.write(fs.Array(blocks, np.array([0, 10, 11]), name="odd"), url)
+    np.testing.assert_array_equal(fs.read(url).compute(), X[:10])
+    assert names(hdfs, "/kept") == ["k.csv.hdfs"]
+
+
+def test_the_flags_of_daphne(hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HDFS_ADDRESS", "")
+    monkeypatch.setenv("HADOOP_USER_NAME", "anyone")
+    fs.write(X[:50], tmp_path / "m.csv")
+    address = hdfs.url.removeprefix("hdfs://")
+    flags = ["--enable-hdfs", "--hdfs-ip", address, "--hdfs-username", "anyone"]
+    there, back = str(tmp_path / "m.dbdf.hdfs"), str(tmp_path / "back.csv")
+    assert main(["convert", *flags, str(tmp_path / "m.csv"), there]) == 0
+    assert main(["convert", *flags, there, back]) == 0
+    assert Path(back).read_bytes() == (tmp_path / "m.csv").read_bytes()

@@ -1,0 +1,308 @@
+"""CSV: what is written is read, by us and by others; what is wrong is refused with its place."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import freestone as fs
+from freestone.errors import (
+    FileChangedError,
+    FileError,
+    FileMissingError,
+    FormatError,
+    UsageError,
+)
+
+QUICK = settings(max_examples=60, deadline=None)
+CODES = ["f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("csv")
+
+
+def matrices(codes: list[str]) -> st.SearchStrategy[Any]:
+    shapes = st.tuples(st.integers(1, 30), st.integers(1, 6))
+    return st.sampled_from(codes).flatmap(lambda code: hnp.arrays(code, shapes))
+
+
+def same_bits(x: Any, y: Any) -> bool:
+    """Tell whether arrays are equal bit by bit, where any NaN is NaN."""
+    if x.dtype.kind != "f":
+        return bool((x == y).all())
+    bits = f"u{x.dtype.itemsize}"
+    return bool(((x.view(bits) == y.view(bits)) | (np.isnan(x) & np.isnan(y))).all())
+
+
+@QUICK
+@given(x=matrices(CODES))
+def test_a_matrix_comes_back_bit_by_bit(folder: Path, x: Any) -> None:
+    path = folder / "m.csv"
+    fs.write(x, path)
+    back = fs.read(path).compute()
+    assert (back.shape, back.dtype) == (x.shape, x.dtype)
+    assert same_bits(back, x)
+
+
+@QUICK
+@given(x=matrices(["f8", "i8"]))
+def test_without_meta_types_are_found(folder: Path, x: Any) -> None:
+    path = folder / "plain.csv"
+    fs.write(x, path, meta=False)
+    back = fs.read(path).compute()
+    assert back.dtype == x.dtype
+    assert same_bits(back, x)
+    with open(path, newline="") as file:
+        theirs = np.array([[x.dtype.type(cell) for cell in row] for row in csv.reader(file)])
+    assert same_bits(theirs, x)
+
+
+def cells() -> st.SearchStrategy[str]:
+    return st.text(st.characters(blacklist_categories=["Cs"]), max_size=8) | st.sampled_from(
+        ['"', '""', "a,b", "a\nb", "\r\n", "", " ", "1.5", "true"]
+    )
+
+
+@QUICK
+@given(data=st.data(), rows=st.integers(1, 20))
+def test_a_frame_comes_back(folder: Path, data: st.DataObject, rows: int) -> None:
+    def column(strategy: st.SearchStrategy[Any]) -> list[Any]:
+        return data.draw(st.lists(st.none() | strategy, min_size=rows, max_size=rows))
+
+    table = pa.table(
+        {
+            "text": pa.array(column(cells()), pa.large_string()),
+            "float": pa.array(column(st.floats(allow_nan=False)), pa.float64()),
+            "whole": pa.array(column(st.integers(-(2**63), 2**63 - 1)), pa.int64()),
+            "truth": pa.array(column(st.booleans()), pa.bool_()),
+        }
+    )
+    path = folder / "t.csv"
+    fs.write(table, path, header=data.draw(st.booleans()))
+    assert fs.read(path).compute().equals(table)
+
+
+def test_frames_of_pandas_are_read_and_ours_are_read_by_pandas(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"name": ["a", 'b "c", d', "e\nf"], "x": [0.1, -2.5e300, 3.0], "n": [1, 2, 3]}
+    )
+    frame.to_csv(tmp_path / "theirs.csv", index=False)
+    found = fs.read(tmp_path / "theirs.csv")
+    assert isinstance(found, fs.Frame)
+    assert found.columns == ("name", "x", "n")
+    pd.testing.assert_frame_equal(found.compute().to_pandas(), frame, check_dtype=False)
+    fs.write(frame, tmp_path / "ours.csv", header=True)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "ours.csv"), frame, check_dtype=False)
+
+
+@QUICK
+@given(rows=st.lists(st.lists(cells(), min_size=3, max_size=3), min_size=1, max_size=12))
+def test_texts_of_the_csv_module_are_read(folder: Path, rows: list[list[str]]) -> None:
+    path = folder / "quoted.csv"
+    with open(path, "w", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows(rows)
+    path.with_name("quoted.csv.meta").write_text(
+        json.dumps({"numRows": len(rows), "numCols": 3, "valueType": "str"})
+    )
+    found = fs.read(path).compute()
+    assert [list(row) for row in zip(*found.to_pydict().values(), strict=True)] == rows
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i4"])
+def test_sparse_matrices_are_triples(tmp_path: Path, dtype: str) -> None:
+    x = scipy.sparse.random(50, 20, 0.1, "csr", rng=np.random.default_rng(1))
+    x.data = np.round(x.data * 100).astype(dtype)
+    x = scipy.sparse.csr_array(x)
+    fs.write(x, tmp_path / "s.csv")
+    back = fs.read(tmp_path / "s.csv").compute()
+    assert back.dtype == x.dtype
+    assert (back != x).nnz == 0
+
+
+def test_pairs_of_daphne_are_a_matrix_of_ones(tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text("0,1\n0,3\n2,0\n")
+    (tmp_path / "g.csv.meta").write_text(
+        '{"numRows": 3, "numCols": 4, "valueType": "f64", "numNonZeros": 3}'
+    )
+    found = fs.read(tmp_path / "g.csv").compute().toarray()
+    np.testing.assert_array_equal(found, [[0, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]])
+
+
+def test_six_decimals_and_a_fixed_width(tmp_path: Path) -> None:
+    x = np.array([[0.1234567, -2.0], [1e9, 1e-9]])
+    fs.write(x, tmp_path / "six.csv", decimals=6)
+    assert (tmp_path / "six.csv").read_text() == "0.123457,-2.000000\n1000000000.000000,0.000000\n"
+    fs.write(x, tmp_path / "wide.csv", width=17)
+    lines = (tmp_path / "wide.csv").read_text().splitlines()
+    assert [len(line) for line in lines] == [35, 35]
+    np.testing.assert_array_equal(fs.read(tmp_path / "wide.csv").compute(), x)
+    with pytest.raises(FormatError, match=r"row 1, column 1: 0\.1234567 needs 9 characters"):
+        fs.write(x, tmp_path / "wide.csv", width=8)
+    np.testing.assert_array_equal(fs.read(tmp_path / "wide.csv").compute(), x)
+    assert sorted(os.listdir(tmp_path)) == ["six.csv", "six.csv.meta", "wide.csv", "wide.csv.meta"]
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (b"1,2\n3\n", "row 2 has 1 cells, and 2 are wanted"),
+        (b"1,2\n3,4,5\n", "row 2 has 3 cells, and 2 are wanted"),
+        (b"1,2\n\n3,4\n", "row 2 has 1 cells, and 2 are wanted"),
+        (b"1,2\n3,4x\n", "row 2, column 2: '4x' is not a number"),
+        (b"1,2\n3,\n", "row 2, column 2: '' is not a number"),
+        (b"1,2\n3,NA\n", "row 2, column 2: 'NA' is not a number"),
+        (b'1,2\n3,"4\n', "inside of quotes"),
+        (b'1,2\n3,4"5"\n', "row 2, column 2: a quote in the middle of a cell"),
+        (b'1,2\n3,"4"5\n', "row 2, column 2: something stands behind the closing quote"),
+        (b"1,2\n3,\xff\xfe\n", "row 2, column 2: '\ufffd\ufffd' is not a number"),
+        (b"1;2\n", "row 1, column 1: '1;2' is not a number"),
+        (b"1,2\x00\n", "row 1, column 2: '2\\0' is not a number"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, content: bytes, place: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    with pytest.raises(FormatError) as caught:
+        fs.read(path, kind="array", dtype="f8")
+    said = str(caught.value).replace('"', "'")
+    assert place.replace('"', "'") in said
+    assert str(path) in said
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"1,2\n3,4",
+        b"1,2\r\n3,4\r\n",
+        b"\xef\xbb\xbf1,2\n3,4\n",
+        b'"1","2"\n3, 4 \n',
+        b"+1,2\n3,4.0\n",
+    ],
+)
+def test_other_spellings_of_the_same_matrix(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "m.csv"
+    path.write_bytes(content)
+    found = fs.read(path, dtype="f8").compute()
+    np.testing.assert_array_equal(found, [[1, 2], [3, 4]])
+
+
+def test_not_a_number_is_read_in_its_spellings(tmp_path: Path) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text("nan,NaN,NAN,-nan\n+nan,Nan,nAN,-NaN\n")
+    found = fs.read(path)
+    assert isinstance(found, fs.Array)
+    assert np.isnan(found.compute()).all()
+    assert found.shape == (2, 4)
+
+
+def test_a_meta_that_disagrees_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text("1,2\n3,4\n")
+    beside = tmp_path / "m.csv.meta"
+    for said, match in [
+        ('{"numRows": 3, "numCols": 2, "valueType": "f64"}', "3 rows of 2 columns, and it has 2"),
+        ('{"numRows": 2, "numCols": 2, "valueType": "f65"}', "'f65' is no value type"),
+        ('{"numRows": -2, "numCols": 2, "valueType": "f64"}', "numRows is -2"),
+        ("[1, 2]", "no JSON with numRows"),
+        ("{", "no JSON with numRows"),
+        (
+            '{"numRows": 2, "numCols": 2, "schema": [{"label": "a", "valueType": "f64"}]}',
+            "schema has 1",
+        ),
+    ]:
+        beside.write_text(said)
+        with pytest.raises(FormatError, match=match):
+            fs.read(path)
+
+
+def test_files_that_cant_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(FileMissingError):
+        fs.read(tmp_path / "none.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(FileError, match="is a folder"):
+        fs.read(tmp_path / "folder.csv")
+    with pytest.raises(FileError, match="is a folder"):
+        fs.write(np.ones((1, 1)), tmp_path / "folder.csv")
+    (tmp_path / "empty.csv").write_bytes(b"")
+    with pytest.raises(FormatError, match="it is empty"):
+        fs.read(tmp_path / "empty.csv")
+    with pytest.raises(UsageError, match="did you mean 'delimiter'"):
+        fs.read(tmp_path / "empty.csv", delimeter=";")
+    for wrong in ({"width": 0}, {"decimals": -1}, {"delimiter": "1"}, {"header": True}):
+        with pytest.raises(UsageError):
+            fs.write(np.ones((1, 1)), tmp_path / "m.csv", **wrong)
+    assert not (tmp_path / "m.csv").exists()
+    with pytest.raises(UsageError, match="does not say its format"):
+        fs.read(tmp_path / "m.xyz")
+
+
+def test_a_file_that_changes_is_noticed(cluster: fs.Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "m.csv"
+    x = np.arange(40.0).reshape(10, 4)
+    fs.write(x, path)
+    array = fs.read(path, block_rows=5)
+    path.write_text("1,2,3,4\n")
+    with pytest.raises(FileChangedError):
+        fs.Array.from_futures(array.map_blocks(lambda block: block + 1).blocks).compute()
+    del array
+
+
+def test_the_index_beside_a_file_is_used_and_renewed(tmp_path: Path) -> None:
+    path = tmp_path / "big.csv"
+    x = np.arange(400_000.0).reshape(-1, 4) / 7
+    fs.write(x, path)
+    np.testing.assert_array_equal(fs.read(path).compute(), x)
+    beside = tmp_path / "big.csv.index"
+    first = beside.read_bytes()
+    np.testing.assert_array_equal(fs.read(path).compute(), x)
+    assert beside.read_bytes() == first
+    fs.write(x[:90_000], path)
+    np.testing.assert_array_equal(fs.read(path).compute(), x[:90_000])
+    assert beside.read_bytes() != first
+    beside.write_bytes(beside.read_bytes()[:-3])
+    np.testing.assert_array_equal(fs.read(path).compute(), x[:90_000])
+
+
+@settings(max_examples=12, deadline=None)
+@given(rows=st.integers(1, 300), block_rows=st.integers(1, 100), header=st.booleans())
+def test_blocks_of_a_cluster_are_the_rows_of_the_file(
+    two_workers: fs.Cluster, folder: Path, rows: int, block_rows: int, header: bool
+) -> None:
+    x = np.random.default_rng(rows).normal(size=(rows, 3))
+    path, copy = folder / f"c{rows}.csv", folder / "copy.csv"
+    fs.write(x, path)
+    array = fs.read(path, block_rows=block_rows)
+    np.testing.assert_array_equal(array.compute(), x)
+    fs.write(array, copy)
+    assert copy.read_bytes() == path.read_bytes()
+    table = pa.table({"text": [f"{n},\n" for n in range(rows)], "n": range(rows)})
+    fs.write(fs.Frame.from_table(table, block_rows), copy, header=header)
+    back = fs.read(copy, block_rows=7).compute()
+    assert back.to_pydict() == table.to_pydict()
+
+
+def test_parts_of_sparse_matrices(two_workers: fs.Cluster, tmp_path: Path) -> None:
+    x = scipy.sparse.csr_array(scipy.sparse.random(97, 20, 0.1, rng=np.random.default_rng(1)))
+    array = fs.Array.from_numpy(x, 10)
+    fs.write(array, tmp_path / "s.csv")
+    back = fs.read(tmp_path / "s.csv", block_rows=13)
+    assert len(back.blocks) == 8
+    assert (back.compute() != x).nnz == 0
+    lines = (tmp_path / "s.csv").read_text().splitlines()
+    (tmp_path / "s.csv").write_text("\n".join(lines[::-1]) + "\n")
+    with pytest.raises(FormatError, match="sort the lines"):
+        fs.read(tmp_path / "s.csv", block_rows=13).compute()

@@ -1,0 +1,149 @@
+"""No bytes make a reader fail in a way of its own: they are read, or refused by a FormatError.
+
+`FUZZ_ROUNDS=1000000 pytest tests/io/test_fuzz.py --timeout 0` is the long run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from freestone.errors import FileError, FormatError
+from freestone.io.formats import csv, dbdf, mtx, npy
+from freestone.io.formats.meta import parse_meta
+from freestone.io.stores import Place
+from freestone.io.stores.lustre import Layout, _decoded, _parsed
+from freestone.io.telling import telling
+from freestone.io.writer import Shape
+
+ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "1500"))
+TOKENS = [b'"', b"\n", b",", b"nan", b"-1", b"9" * 25, b"\xff", b"{", b"}", b"%%", b"\0" * 8]
+X = np.array([[0, 1.5], [0, 0], [2, 3]])
+S = scipy.sparse.csr_array(X)
+
+
+class Source:
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self.nbytes = len(content)
+
+    def read_at(self, offset: int, nbytes: int) -> bytes:
+        return self._content[offset : offset + nbytes]
+
+
+@dataclass(frozen=True)
+class Bytes(Place):
+    """A file that is only its content."""
+
+    content: bytes = b""
+
+    def beside(self, suffix: str) -> Place:
+        return Bytes(self.url + suffix)
+
+    def exists(self) -> bool:
+        return not self.url.endswith(".meta")
+
+    def stamp(self) -> tuple[Any, ...]:
+        return (len(self.content),)
+
+    def source(self) -> Any:
+        return Source(self.content)
+
+    def read_bytes(self) -> bytes:
+        return self.content
+
+    def write_bytes(self, data: bytes) -> None:
+        raise AssertionError("nothing is written")
+
+    def remove(self) -> None:
+        raise AssertionError("nothing is removed")
+
+
+def written(module: Any, x: Any) -> bytes:
+    sparse = scipy.sparse.issparse(x)
+    nonzeros = x.nnz if sparse else None
+    shape = Shape(kind="array", rows=3, columns=(2,), dtype="<f8", sparse=sparse, nonzeros=nonzeros)
+    writer = module.open_writer(Bytes("x"), shape)
+    pieces = [bytes(piece) for piece in writer.encode(x, 0)]
+    return b"".join([writer.head([len(piece) for piece in pieces]), *pieces])
+
+
+def saved(x: Any) -> bytes:
+    file = io.BytesIO()
+    np.save(file, x)
+    return file.getvalue()
+
+
+def read(module: Any, **options: Any) -> Callable[[bytes], object]:
+    def reader(content: bytes) -> object:
+        place = Bytes("x", content)
+        with telling("x"):
+            found = module.open_dataset(place, **options)
+        # A sparse matrix may have many rows of nothing, which are not worth the memory here.
+        return found.read(0, min(found.rows, 1000))
+
+    return reader
+
+
+def layout(content: bytes) -> object:
+    with contextlib.suppress(FileError):
+        assert isinstance(_parsed("x", content.decode("latin1")), Layout)
+    return _decoded("x", content)
+
+
+META = (
+    b'{"numRows": 3, "numCols": 2, "numNonZeros": 3, "schema": '
+    b'[{"label": "a", "valueType": "f64"}, {"label": "b", "valueType": "str"}]}'
+)
+CASES: dict[str, tuple[list[bytes], Callable[[bytes], object]]] = {
+    "csv": ([b"1,2\n3,4\n", b'a,"b\nc"\n1,x\n', b"1.5,nan\n-inf,1e5\n"], read(csv, index=False)),
+    "csv triples": ([b"0,1,2.5\n2,0,1\n"], read(csv, index=False, sparse=True, shape=(3, 2))),
+    "dbdf": ([written(dbdf, X), written(dbdf, S)], read(dbdf)),
+    "mtx": ([written(mtx, X), written(mtx, S)], read(mtx)),
+    "npy": ([saved(X), saved(X.astype("i4").T), saved(np.arange(4.0))], read(npy)),
+    "meta": ([META], lambda content: parse_meta("x", content)),
+    "layout": ([b"\xd0\x0b\xd3\x0b" + bytes(92), b"lmm_stripe_count: 2\n\t 3\t 2\t 0x2\n"], layout),
+}
+
+
+def mutated(dice: random.Random, sample: bytes) -> bytes:
+    content = bytearray(sample)
+    for _ in range(dice.randint(1, 4)):
+        at = dice.randint(0, len(content))
+        kind = dice.randint(0, 3)
+        if kind == 0 and at < len(content):
+            content[at] = dice.randint(0, 255)
+        elif kind == 1:
+            del content[at:]
+        elif kind == 2:
+            content[at:at] = dice.choice(TOKENS)
+        else:
+            del content[at : at + dice.randint(0, 8)]
+    return bytes(content)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_any_bytes_are_read_or_refused(case: str) -> None:
+    samples, reader = CASES[case]
+    for sample in samples[:1]:
+        reader(sample)
+    refused = (FormatError, FileError) if case == "layout" else FormatError
+    for seed in range(ROUNDS):
+        dice = random.Random(seed)
+        content = mutated(dice, dice.choice(samples))
+        try:
+            reader(content)
+        except refused:
+            continue
+        except Exception as error:
+            error.add_note(f"seed {seed}: {content!r}")
+            raise

@@ -1,0 +1,105 @@
+"""The example scripts against SciPy, scikit-learn and plain NumPy."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from freestone.lang.script import run_text
+from freestone.lang.settings import Settings
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "daphne"
+Array = np.ndarray[Any, Any]
+
+
+def printed(script: str, *arguments: str) -> list[Array]:
+    """Return the matrices that a script prints, the same with and without pipelines."""
+    texts = []
+    for vec in (False, True):
+        out = io.StringIO()
+        text = (FOLDER / f"{script}.daph").read_text()
+        run_text(text, arguments, Settings(vec=vec, num_threads=2), out)
+        texts.append(out.getvalue())
+    plain, fused = map(read, texts)
+    for one, two in zip(plain, fused, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-4)
+    return plain
+
+
+def read(text: str) -> list[Array]:
+    """Return the matrices in what a script printed, and scalars as 1x1 matrices."""
+    parts = text.split("DenseMatrix")
+    scalars = [np.array([[float(parts[0])]])] if parts[0] else []
+    return scalars + [
+        np.array([line.split() for line in part.splitlines()[1:]], float) for part in parts[1:]
+    ]
+
+
+def drawn(rows: int, columns: int, seed: int, share: float = 1.0, low: float = 0.0) -> Array:
+    """Draw as scripts do."""
+    from freestone._native import rand_dense
+
+    out = np.zeros(rows * columns)
+    rand_dense(out, low, 1.0, share, seed)
+    return out.reshape(rows, columns)
+
+
+def test_conjugate_gradient() -> None:
+    x, y = drawn(40, 20, 1), drawn(40, 1, 2)
+    expected = np.linalg.solve(x.T @ x + np.eye(20), x.T @ y)
+    np.testing.assert_allclose(printed("conjugate_gradient", "n=20")[0], expected, rtol=1e-4)
+
+
+def test_pagerank() -> None:
+    graph = drawn(50, 50, 3, 0.1, 1.0)
+    sums = graph.sum(0)
+    chain = np.where(sums > 0, graph / np.maximum(sums, 1), 1 / 50)
+    values, vectors = np.linalg.eig(0.85 * chain + 0.15 / 50)
+    first = np.real(vectors[:, np.argmax(np.real(values))])
+    np.testing.assert_allclose(printed("pagerank", "n=50")[0][:, 0], first / first.sum(), rtol=1e-4)
+
+
+def test_components() -> None:
+    csgraph = pytest.importorskip("scipy.sparse.csgraph")
+    graph = drawn(100, 100, 5, 0.02, 1.0)
+    count, labels = csgraph.connected_components(graph, directed=False)
+    (found,) = printed("components", "n=100")
+    pairs = set(zip(labels.tolist(), found[:, 0].tolist(), strict=True))
+    assert len(pairs) == count == len(set(found[:, 0]))
+
+
+def test_linear_regression() -> None:
+    data = drawn(60, 5, 7)
+    x, y = data[:, :4], data[:, 4:]
+    x = np.hstack([(x - x.mean(0)) / x.std(0), np.ones((60, 1))])
+    expected = np.linalg.solve(x.T @ x + 0.001 * np.eye(5), x.T @ y)
+    (found,) = printed("linear_regression", "n=60", "m=4")
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-8)
+
+
+def test_kmeans() -> None:
+    cluster = pytest.importorskip("sklearn.cluster")
+    x = drawn(80, 3, 11)
+    model = cluster.KMeans(4, init=x[:4], n_init=1, max_iter=100, tol=0).fit(x)
+    (found,) = printed("kmeans", "n=80", "m=3", "k=4")
+    np.testing.assert_allclose(found, model.cluster_centers_, rtol=1e-4)
+
+
+def test_pca() -> None:
+    decomposition = pytest.importorskip("sklearn.decomposition")
+    model = decomposition.PCA(2, svd_solver="full").fit(drawn(50, 4, 13))
+    values, vectors = printed("pca", "n=50", "m=4", "k=2")
+    np.testing.assert_allclose(values[:, 0], model.explained_variance_, rtol=1e-4)
+    signs = np.sign((vectors * model.components_.T).sum(0))
+    np.testing.assert_allclose(vectors * signs, model.components_.T, rtol=1e-3, atol=1e-5)
+
+
+def test_gnmf() -> None:
+    x, w, h = drawn(20, 8, 17), drawn(20, 3, 18), drawn(3, 8, 19)
+    for _ in range(20):
+        h = h * (w.T @ x) / (w.T @ w @ h)
+        w = w * (x @ h.T) / (w @ (h @ h.T))
+    (found,) = printed("gnmf", "n=20", "m=8", "k=3")
+    np.testing.assert_allclose(found.item(), ((x - w @ h) ** 2).sum(), rtol=1e-4)

@@ -1,0 +1,251 @@
+"""The language: literals, types, precedence, control flow, functions, arguments."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from freestone.errors.lang import (
+    ScriptCompileError,
+    ScriptError,
+    ScriptRunError,
+    ScriptStoppedError,
+    ScriptSyntaxError,
+)
+from freestone.lang.script import run_text
+from tests.lang.scripts import both, said
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("1.0e6", "1e+06"),
+        ("0.1234", "0.1234"),
+        ("5001530.0", "5.00153e+06"),
+        ("0.0 / 0.0", "-nan"),
+        ("nan", "nan"),
+        ("1.0 / 0.0", "inf"),
+        ("-1.0 / 0.0", "-inf"),
+        ("5 / 2", "2"),
+        ("-5 / 2", "-2"),
+        ("-5 % 3", "-2"),
+        ("true", "1"),
+        ("1_000'000", "1000000"),
+        ("-9223372036854775808", "-9223372036854775808"),
+        ("18446744073709551615u", "18446744073709551615"),
+        ("2.5f", "2.5"),
+        ('"a\\tb"', "a\tb"),
+        ('"x=" + 1.5', "x=1.500000"),
+        ('"x=" + 7', "x=7"),
+        ("-2 ^ 2", "4"),
+        ("2 ^ 3 ^ 2", "64"),
+        ("2 * 7 % 4", "6"),
+        ("1 + 2 * 3", "7"),
+        ("10 - 2 - 3", "5"),
+        ("true ? 1 : false ? 2 : 3", "2"),
+        ("1 < 2 && 3 > 4 || 1 == 1", "1"),
+        ("2.5 == 2.5", "1"),
+        ('"a" == "a"', "1"),
+        ("as.si64(2.9)", "2"),
+        ("as.ui8(257)", "1"),
+        ("as.si8(200)", "-56"),
+        ('as.f64("2.5") * 2', "5"),
+        ("as.scalar([7])", "7"),
+        ("7 % 4 + 0.5", "3.5"),
+        ("inf", "inf"),
+        ("9223372036854775807 + 1", "-9223372036854775808"),
+    ],
+)
+def test_a_scalar_prints_as_the_specification_says(expression: str, expected: str) -> None:
+    assert said(f"print({expression});") == expected + "\n"
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("[1, 2, 3]", "DenseMatrix(3x1, int64_t)\n1\n2\n3\n"),
+        ("[1, 2.5]", "DenseMatrix(2x1, double)\n1\n2.5\n"),
+        ("[true, false]", "DenseMatrix(2x1, bool)\n1\n0\n"),
+        ("[1, 2, 3, 4](2, 2)", "DenseMatrix(2x2, int64_t)\n1 2\n3 4\n"),
+        ("[1, 2, 3, 4](, 4)", "DenseMatrix(1x4, int64_t)\n1 2 3 4\n"),
+        ("[1, 2, 3, 4](4, )", "DenseMatrix(4x1, int64_t)\n1\n2\n3\n4\n"),
+        ('["a", "b"]', "DenseMatrix(2x1, std::string)\na\nb\n"),
+        ("as.matrix<f32>([1])", "DenseMatrix(1x1, float)\n1\n"),
+        ("as.matrix(3)", "DenseMatrix(1x1, int64_t)\n3\n"),
+        ('{"a": [1, 2], "b": [0.5, 1.5]}', "Frame(2x2, [a:int64_t, b:double])\n1 0.5\n2 1.5\n"),
+        ('{["a", "b"], [1, "x"], [2, "y"]}', "Frame(2x2, [a:int64_t, b:std::string])\n1 x\n2 y\n"),
+        ("as.frame([1, 2](1, 2))", "Frame(1x2, [col_0:int64_t, col_1:int64_t])\n1 2\n"),
+        (
+            "createList([1], [2])",
+            "List(2, DenseMatrix, int64_t)\nDenseMatrix(1x1, int64_t)\n1\n"
+            "DenseMatrix(1x1, int64_t)\n2\n",
+        ),
+        ("[1, 2, 3, 4](2, 2)[0, 1]", "DenseMatrix(1x1, int64_t)\n2\n"),
+        ("[1, 2, 3][1:, ]", "DenseMatrix(2x1, int64_t)\n2\n3\n"),
+        ("[1, 2, 3][:-1, ]", "DenseMatrix(2x1, int64_t)\n1\n2\n"),
+        ("[1, 2, 3][-1, 0.9]", "DenseMatrix(1x1, int64_t)\n3\n"),
+        ("[1, 2, 3][ [2, 0], ]", "DenseMatrix(2x1, int64_t)\n3\n1\n"),
+        ("[1, 2, 3][[ [1, 0, 1], ]]", "DenseMatrix(2x1, int64_t)\n1\n3\n"),
+        ("[1, 2, 3, 4](2, 2)[[ , [0, 1]]]", "DenseMatrix(2x1, int64_t)\n2\n4\n"),
+        ('{"a": [1, 2], "b": [3, 4]}[, "b"]', "Frame(2x1, [b:int64_t])\n3\n4\n"),
+        ("[3, 1] > [2, 2]", "DenseMatrix(2x1, int64_t)\n1\n0\n"),
+        ("[1.5, 2.5] == 1.5", "DenseMatrix(2x1, double)\n1\n0\n"),
+        ("2 - [1, 2]", "DenseMatrix(2x1, int64_t)\n1\n0\n"),
+        ("[1, 2, 3, 4](2, 2) * [1, 10](1, 2)", "DenseMatrix(2x2, int64_t)\n1 20\n3 40\n"),
+        ("[1, 2, 3, 4](2, 2) * [1, 10]", "DenseMatrix(2x2, int64_t)\n1 2\n30 40\n"),
+        ("[1, 0] ? [5, 6] : 0.5", "DenseMatrix(2x1, double)\n5\n0.5\n"),
+        ("[1, 2] +::numpy [1, 2]", "DenseMatrix(2x1, int64_t)\n2\n4\n"),
+    ],
+)
+def test_a_matrix_prints_as_the_specification_says(expression: str, expected: str) -> None:
+    assert both(f"print({expression});") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("for (i in 1:3) print(i);", "1\n2\n3\n"),
+        ("for (i in 3:1) print(i);", "3\n2\n1\n"),
+        ("for (i in 0:10:5) print(i);", "0\n5\n10\n"),
+        ("for (i in 5:1:-2) { print(i); }", "5\n3\n1\n"),
+        ("x = 0; while (x < 3) { x = x + 1; } print(x);", "3\n"),
+        ("x = 9; do { x = x + 1; } while (x < 3); print(x);", "10\n"),
+        ("x = 1; if (x > 0) { y = 5; x = y; } print(x);", "5\n"),
+        ("x = as.scalar([3]); if (x > 2) x = 10; else x = 20; print(x);", "10\n"),
+        ("x = [1]; for (i in 1:2) { x = rbind(x, x); } print(nrow(x));", "4\n"),
+        (
+            "a = [1, 2]; b = a; b[0, 0] = [9]; print(a[0, ] + b[0, ]);",
+            "DenseMatrix(1x1, int64_t)\n10\n",
+        ),
+        (
+            "a = fill(0, 3, 3); a[1, ] = fill(5, 1, 3); a[, 2] = [7, 8, 9]; print(a);",
+            "DenseMatrix(3x3, int64_t)\n0 0 7\n5 5 8\n0 0 9\n",
+        ),
+        ("a = fill(0, 2, 2); a[0:1, 1:2] = [4]; print(sum(a));", "4\n"),
+        ("def f(x, y) { return x + y; } print(f(1, 2)); print(f(1.5, y=2));", "3\n3.5\n"),
+        ("def f(x: f64) -> f64 { return x / 2; } print(f(3));", "1.5\n"),
+        (
+            "def f(x: matrix) -> matrix<f64>, si64 { return x * 2.0, 7; } "
+            "a, b = f([1.5]); print(a); print(b);",
+            "DenseMatrix(1x1, double)\n3\n7\n",
+        ),
+        (
+            "def fac(n: si64) -> si64 { if (n < 2) { return 1; } else { return n * fac(n - 1); } } "
+            "print(fac(5));",
+            "120\n",
+        ),
+        (
+            "def even(n: si64) -> bool { if (n == 0) { return true; } else { return odd(n-1); } } "
+            "def odd(n: si64) -> bool { if (n == 0) { return false; } else { return even(n-1); } } "
+            "print(even(7));",
+            "0\n",
+        ),
+        (
+            "def fib(n) { if (n < 2) { return n; } else { return fib(n-1) + fib(n-2); } } "
+            "print(fib(10));",
+            "55\n",
+        ),
+        (
+            "def f(n) { if (n < 2) { return 0.5; } else { return f(n - 1) * 2; } } print(f(3));",
+            "2\n",
+        ),
+        (
+            "def f(x: matrix, n: si64) -> matrix { if (n == 0) { return x; } else "
+            "{ return f(rbind(x, x), n - 1); } } print(nrow(f([1.5], 3)));",
+            "8\n",
+        ),
+        ("def f() { print(1); } f();", "1\n"),
+        (
+            "def sq(x) { return x * x; } print(map([1, 2, 3], sq));",
+            "DenseMatrix(3x1, int64_t)\n1\n4\n9\n",
+        ),
+        ("v, w = eigen([2.0, 0.0, 0.0, 3.0](2, 2)); print(v);", "DenseMatrix(2x1, double)\n2\n3\n"),
+        ("# one\n// two\n/* three */ print(4);", "4\n"),
+        ('print(1, false); print("b", true);', "1b\n"),
+        ("x = 1; { x = 2; y = 3; } print(x);", "2\n"),
+        ("print(nrow([1, 2]) - 5);", "-3\n"),
+    ],
+)
+def test_statements(text: str, expected: str) -> None:
+    assert both(text) == expected
+
+
+def test_arguments_are_literals() -> None:
+    text = "print($x + $y); print($s);"
+    assert said(text, "x=-2", "y=0.5", 's="a=b"') == "-1.5\na=b\n"
+    for words in (["x"], ["x=1", "x=2"], ["x=1+1"], ["x=y"], ["x=--1"]):
+        with pytest.raises(ScriptSyntaxError):
+            said(text, *words)
+    with pytest.raises(ScriptSyntaxError, match="the argument \\$y is missing"):
+        said(text, "x=1", 's="a"')
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "problem"),
+    [
+        ("print(1)", ScriptSyntaxError, "expected ';' at the end of a statement"),
+        ("x = sqr(2.0);", ScriptSyntaxError, "did you mean 'sqrt'"),
+        ("abc = 1; print(abd);", ScriptSyntaxError, "did you mean 'abc'"),
+        ("x = !1;", ScriptSyntaxError, "there is no '!'"),
+        ("x = sum::fast([1]);", ScriptSyntaxError, "no kernel 'fast'"),
+        ("def f(x) { return x; } y = f::numpy(1);", ScriptSyntaxError, "has no kernels"),
+        ('x = "a;', ScriptSyntaxError, "has no end"),
+        ("x = [];", ScriptSyntaxError, "no values"),
+        ("for (i in 1:2) { i = 3; }", ScriptSyntaxError, "can only be read"),
+        ("{ y = 1; } print(y);", ScriptSyntaxError, "no variable 'y'"),
+        ("def f(x) { return x; } f(1, 2);", ScriptSyntaxError, "takes 1 arguments"),
+        (
+            "def f(x) { if (x > 1) { return 1; } } print(f(as.scalar([1])));",
+            ScriptSyntaxError,
+            "on all of its ways",
+        ),
+        ("if (1) { def f() { } }", ScriptSyntaxError, "top level"),
+        ("print(sum(1));", ScriptCompileError, "has to be a matrix"),
+        ("print([1, 2] + [1, 2, 3]);", ScriptCompileError, "2x1 and a 3x1"),
+        ("print([1, 2] @ [1, 2]);", ScriptCompileError, "as many columns"),
+        ('print("a" * 2);', ScriptCompileError, "no mul of strings"),
+        ("print([1, 2][5, 0]);", ScriptCompileError, "position 5 is outside of 0 to 1"),
+        ("x = 1; for (i in 1:2) { x = x + 0.5; }", ScriptCompileError, "'x' is a"),
+        ("a, b = [1];", ScriptCompileError, "1 results"),
+        ('def f(x: f64) { return x; } f("a");', ScriptCompileError, "argument 'x'"),
+        ("print(1 / 0);", ScriptRunError, "divided by zero"),
+        ("print([1, 2] % [1, 0]);", ScriptRunError, "divided by zero"),
+        ("i = as.scalar([5]); print([1, 2][i, 0]);", ScriptRunError, "row 5 is outside"),
+        ("def f(n: si64) -> si64 { return f(n + 1); } print(f(1));", ScriptRunError, "deep"),
+        ('stop("enough");', ScriptStoppedError, "system stopped: enough"),
+        ('print(readMatrix("nowhere.csv"));', ScriptCompileError, "there is no file"),
+        ("x = [1](2, 2);", ScriptCompileError, "do not fill"),
+        ("x = " + "(" * 500 + "1" + ")" * 500 + ";", ScriptSyntaxError, "nested more than"),
+    ],
+)
+def test_an_error_has_its_kind_and_its_place(
+    text: str, kind: type[ScriptError], problem: str
+) -> None:
+    for vec in (False, True):
+        with pytest.raises(ScriptError) as found:
+            said("\n" + text, vec=vec)
+        assert type(found.value) is kind
+        assert problem in str(found.value)
+        assert found.value.line == 2
+        assert str(found.value).splitlines()[-1].strip() == "^"
+
+
+def test_nothing_is_printed_before_a_script_is_checked() -> None:
+    out = io.StringIO()
+    with pytest.raises(ScriptCompileError):
+        run_text("print(1); print([1] @ [1, 2](1, 2) @ [1, 2, 3]);", out=out)
+    assert out.getvalue() == ""
+
+
+def test_scripts_import_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.daphne").write_text("x = 5; def twice(n) { return n * 2; }")
+    (tmp_path / "b.daphne").write_text('import "a.daphne"; y = a.twice(a.x);')
+    monkeypatch.chdir(tmp_path)
+    text = 'import "b.daphne"; import "a.daphne" as "c"; print(b.y); print(c.twice(c.x + 1));'
+    assert said(text) == "10\n12\n"
+    with pytest.raises(ScriptSyntaxError, match="can only be read"):
+        said('import "a.daphne"; a.x = 2;')
+    with pytest.raises(ScriptSyntaxError, match=r"no variable 'b.a.x'"):
+        said('import "b.daphne"; print(b.a.x);')
+    with pytest.raises(ScriptSyntaxError, match="there is no script"):
+        said('import "d.daphne";')

@@ -1,0 +1,97 @@
+"""Jobs that something is wrong with. Words: which, and a folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+WHICH, FOLDER = sys.argv[1], Path(sys.argv[2])
+
+if WHICH == "threads":
+    import mpi4py
+
+    mpi4py.rc.thread_level = "serialized"
+
+import numpy as np
+from mpi4py import MPI
+
+from freestone import malleable
+from freestone.errors import FreestoneError
+
+IS_FIRST = MPI.Comm.Get_parent() == MPI.COMM_NULL
+ROWS = 10
+
+
+def main() -> None:
+    """Make the fault."""
+    if WHICH == "refused" and not IS_FIRST and MPI.COMM_WORLD.rank == 1:
+        raise RuntimeError("no licence")
+    if WHICH == "absent" and not IS_FIRST:
+        return
+    with malleable.World(rows=ROWS, timeout_s=20, **settings()) as world:
+        x = world.variable("x", load)
+        if WHICH == "twice":
+            world.variable("x", load, rows=ROWS + 1)
+        for step in world.steps(12):
+            at_step(world, step)
+            x.local[...] += 1
+        assert np.all(x.local == 12)
+    if world.rank == 0:
+        print(world.size, [record.error for record in world.resizes])
+
+
+def settings() -> dict[str, object]:
+    """Return the settings that go with the fault."""
+    method = "merge-p2p-nonblocking" if WHICH == "threads" else "merge-p2p-sync"
+    if WHICH == "file":
+        return {"targets": malleable.File(FOLDER / "target"), "method": method}
+    if WHICH == "signal":
+        return {"targets": malleable.Signals(), "method": method, "slots": 3}
+    if WHICH == "late":
+        return {"targets": {11: 3}, "method": "merge-p2p-thread"}
+    if WHICH == "slots":
+        return {"targets": malleable.File(FOLDER / "target"), "slots": 2}
+    if WHICH == "gone":
+        sys.executable = "/no/such/python"
+        return {"targets": {2: 4, 8: 1}, "method": method}
+    if WHICH in ("refused", "absent", "single", "env"):
+        return {"targets": {2: 4, 8: 1}, "method": method}
+    return {"method": method}
+
+
+def load(start: int, stop: int) -> np.ndarray:
+    """Return rows, wrong ones if that is the fault."""
+    rank = MPI.COMM_WORLD.rank
+    if WHICH == "shape" and rank == 1:
+        return np.zeros((stop - start, 2))
+    if WHICH == "short" and rank == 1:
+        return np.zeros(stop - start - 1)
+    if WHICH == "objects":
+        return np.array([None] * (stop - start))
+    return np.zeros(stop - start)
+
+
+def at_step(world: malleable.World, step: int) -> None:
+    """Do at a step what the fault is, or what asks for a resize."""
+    if WHICH in ("file", "slots") and step == 2 and world.rank == 0 and IS_FIRST:
+        (FOLDER / "target").write_text("nonsense")
+        (FOLDER / "new").write_text("4\n")
+        (FOLDER / "new").rename(FOLDER / "target")
+    if WHICH == "signal" and step == 2 and IS_FIRST and world.rank == 1:
+        os.kill(os.getpid(), signal.SIGUSR1)
+    if WHICH == "signal" and step == 8 and not IS_FIRST:
+        os.kill(os.getpid(), signal.SIGUSR2)
+    if WHICH == "skip" and step == 5 and world.rank == 1:
+        world.__exit__(None, None, None)
+    if WHICH == "raise" and step == 5 and world.rank == 1:
+        raise KeyError("only here")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except FreestoneError as error:
+        print(f"{error.slug}: {error}", file=sys.stderr)
+        sys.exit(0)

@@ -1,0 +1,99 @@
+"""A job that goes through a list of resizes and checks all of its data at every step.
+
+Words: a JSON object with "resizes" ([size, method] each), "seed", and settings of the World.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from freestone import malleable
+from freestone.malleable import Method, Request, Source, Status
+
+
+class Sequence(Source):
+    """One target after another, each when the one before is done."""
+
+    def __init__(self, resizes: list[tuple[int, str | None]]) -> None:
+        self.requests = [Request(n, m and Method.parse(m)) for n, m in resizes]
+
+    def ask(self, status: Status) -> Request | None:
+        """Return the next one."""
+        left = self.requests[status.resizes :]
+        return left[0] if left else None
+
+
+def arrays(seed: int, rows: int) -> dict[str, Any]:
+    """Return arrays of all rows: odd shapes and types, and matrices with empty rows."""
+    random = np.random.default_rng(seed)
+    matrix = scipy.sparse.random(rows, 40, density=0.1, random_state=seed, format="csr")
+    keep = scipy.sparse.diags((random.random(rows) < 0.6).astype(float))
+    return {
+        "wide": random.random((rows, int(random.integers(1, 9)))),
+        "bytes": random.integers(0, 255, (rows, 3), dtype=np.uint8),
+        "cube": random.integers(0, 9, (rows, 2, 3), dtype=np.int16),
+        "matrix": scipy.sparse.csr_array(keep @ matrix),
+        "nothing": scipy.sparse.csr_matrix((rows, 7), dtype=np.float32),
+    }
+
+
+def is_same(local: Any, all_rows: Any, start: int, stop: int) -> bool:
+    """Tell whether rows are those of the whole, bit for bit."""
+    part = all_rows[start:stop]
+    if getattr(local, "format", None) == "csr":
+        pairs = (
+            (local.indptr, part.indptr),
+            (local.indices, part.indices),
+            (local.data, part.data),
+        )
+        return type(local) is type(all_rows) and all(
+            a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs
+        )
+    return local.dtype == part.dtype and np.array_equal(local, part)
+
+
+def main() -> None:
+    """Run the job."""
+    settings = json.loads(sys.argv[1])
+    resizes, seed = settings.pop("resizes"), settings.pop("seed", 1)
+    rows = settings["rows"]
+    told: list[str] = []
+    config = malleable.Config(
+        targets=Sequence(resizes),
+        timeout_s=60,
+        on_resize=lambda record: told.append(record.error),
+        **settings,
+    )
+    wanted = arrays(seed, rows)
+    with malleable.World(config) as world:
+        held = {
+            name: world.constant(name, lambda a, b, whole=whole: whole[a:b])
+            for name, whole in wanted.items()
+        }
+        x = world.variable("x", lambda a, b: np.arange(a, b, dtype=np.int64))
+        sums = world.replicated("sums", [])
+        for step in world.steps(100_000):
+            for name, whole in wanted.items():
+                array = held[name]
+                assert is_same(array.local, whole, array.start, array.stop), (name, array)
+            assert np.array_equal(x.local, np.arange(x.start, x.stop) + step)
+            x.local[...] += 1
+            starts = world.comm.allgather((x.start, x.stop))
+            assert [0, *(stop for _, stop in starts)] == [*(s for s, _ in starts), rows]
+            assert world.comm.size == world.size
+            if world.changed:
+                sums.value = [*sums.value, world.size]
+            if len(world.resizes) == len(resizes):
+                break
+    if world.rank == 0:
+        records = [record.as_dict() for record in world.resizes]
+        print(json.dumps({"sizes": sums.value, "resizes": records, "told": told}))
+
+
+if __name__ == "__main__":
+    main()

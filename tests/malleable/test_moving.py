@@ -1,0 +1,150 @@
+"""Plans carried out in one process: every byte gets where it shall be, whatever the method."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from freestone.malleable import plans
+from freestone.malleable.arrays import Array, Description
+from freestone.malleable.parts import Form, form_of
+from freestone.malleable.planning import leaving, new_groups
+from freestone.malleable.plans import Plan, Rows
+from freestone.malleable.spawning import Group
+from freestone.malleable.storage import Storage
+
+ROWS = 23
+DTYPES = ["u1", "i2", "f4", "f8", "c16"]
+
+
+def whole_of(kind: str, seed: int) -> Any:
+    """Return all rows: of an odd width, or a matrix with empty rows."""
+    chosen = np.random.default_rng(seed)
+    dtype = DTYPES[seed % len(DTYPES)]
+    if kind == "dense":
+        return (100 * chosen.random((ROWS, seed % 4 + 1))).astype(dtype)
+    lengths = chosen.integers(0, 5, ROWS) * (chosen.random(ROWS) < 0.5)
+    pointers = np.concatenate([[0], np.cumsum(lengths)])
+    columns = chosen.integers(0, 9, pointers[-1]).astype(np.int32)
+    return scipy.sparse.csr_matrix((chosen.random(pointers[-1]), columns, pointers), (ROWS, 9))
+
+
+def elements(whole: Any) -> Mapping[int, int]:
+    """Return the elements before each row."""
+    pointers = getattr(whole, "indptr", np.zeros(ROWS + 1))
+    return {row: int(count) for row, count in enumerate(pointers)}
+
+
+def holding(form: Form, layout: Rows, place: int, whole: Any) -> Array:
+    """Return what a place of a layout holds."""
+    array = empty(form)
+    array.settle(layout, place, elements(whole))
+    array.fill(whole[array.start : array.stop])
+    return array
+
+
+def empty(form: Form) -> Array:
+    """Return what a newcomer holds."""
+    storages = [Storage(part.nbytes) for part in form.parts]
+    return Array(Description("a", "variable", form, False), storages)
+
+
+def carry_out(plan: Plan, arrays: list[Array], whole: Any) -> int:
+    """Move all bytes as any transport does, in any order, and return how many."""
+    moved = 0
+    for index in range(len(arrays[0].form.parts)):
+        moves = arrays[0].moves(plan, index, elements(whole), lambda a, b: a == b)
+        random.Random(index).shuffle(moves)
+        for source, target, first, last in moves:
+            sent = arrays[source].storages[index].view(first, last)
+            arrays[target].storages[index].view(first, last)[...] = sent
+            moved += last - first
+    return moved
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(["dense", "csr"]), st.integers(0, 30), st.booleans(), st.data())
+def test_after_any_resizes_the_data_is_what_it_was(
+    kind: str, seed: int, relabel: bool, data: st.DataObject
+) -> None:
+    whole = whole_of(kind, seed)
+    form = form_of(whole[:0], ROWS, int(whole.indptr[-1]) if kind == "csr" else 0)
+    sizes = data.draw(st.lists(st.integers(1, 30), min_size=2, max_size=4))
+    layout = plans.even(ROWS, sizes[0])
+    arrays = [holding(form, layout, place, whole) for place in range(sizes[0])]
+    for size in sizes[1:]:
+        after = plans.even(ROWS, size)
+        gone = data.draw(st.sets(st.integers(0, len(arrays) - 1)))
+        plan = plans.plan(layout, after, relabel=relabel, leaving=gone)
+        newcomers = max(plan.process_of) - len(arrays) + 1
+        everyone = [*arrays, *(empty(form) for _ in range(newcomers))]
+        carry_out(plan, everyone, whole)
+        arrays = [everyone[process] for process in plan.process_of]
+        for place, array in enumerate(arrays):
+            array.settle(after, place, elements(whole))
+        layout = after
+    found = [array.local for array in arrays]
+    if kind == "dense":
+        together = np.concatenate(found)
+        assert together.dtype == whole.dtype
+        assert together.tobytes() == whole.tobytes()
+    else:
+        stacked = scipy.sparse.vstack(found, format="csr")
+        assert stacked.data.tobytes() == whole.data.tobytes()
+        assert np.array_equal(stacked.indices, whole.indices)
+        assert np.array_equal(stacked.indptr, whole.indptr)
+
+
+def test_no_byte_moves_that_could_stay() -> None:
+    whole = whole_of("dense", 3)
+    form = form_of(whole[:0], ROWS, 0)
+    before, after = plans.even(ROWS, 2), plans.even(ROWS, 4)
+    plan = plans.plan(before, after)
+    arrays = [holding(form, before, place, whole) for place in range(2)]
+    arrays += [empty(form), empty(form)]
+    row = whole[0].nbytes
+    assert carry_out(plan, arrays, whole) == plan.moved() * row == (ROWS - 12) * row
+
+
+def test_shared_memory_is_the_same_memory() -> None:
+    storage = Storage(10_000, shared=True)
+    other = Storage(10_000, handle=storage.handle("here"))
+    storage.view(5, 8)[...] = 7
+    assert other.view(4, 9).tolist() == [0, 7, 7, 7, 0]
+    other.view(0, 10_000)[...] = 1
+    storage.release(4000, 9000)
+    assert other.view(4000, 9000).sum() == 9000 - 8192 + 96
+    assert not Storage(5).is_shared
+
+
+def test_what_is_constant_can_not_be_written() -> None:
+    whole = whole_of("dense", 2)
+    form = form_of(whole[:0], ROWS, 0)
+    storages = [Storage(part.nbytes) for part in form.parts]
+    array = Array(Description("a", "constant", form, False), storages)
+    array.settle(plans.even(ROWS, 1), 0, {})
+    array.fill(whole)
+    with pytest.raises(ValueError, match="read-only"):
+        array.local[0] = 1
+
+
+def test_whole_groups_leave_the_newest_first() -> None:
+    assert leaving([0, 0, 1, 1, 2], 3) == [2, 3, 4]
+    assert leaving([0, 0, 1, 1, 2], 2) == [4]
+    assert leaving([0, 0, 1, 1, 2], 1) == [4]
+    assert leaving([2, 0, 0, 1], 4) == [0, 1, 2, 3]
+    assert leaving([0, 0, 0], 1) == []
+
+
+def test_a_group_is_spawned_on_each_host() -> None:
+    assert new_groups(3, ["a"], None) == [Group(3)]
+    assert new_groups(3, ["a"], {"a": 2, "b": 2}) == [Group(1, "a"), Group(2, "b")]
+    assert new_groups(5, ["a"], {"a": 2, "b": 2}) == [Group(1, "a"), Group(2, "b"), Group(2)]
+    assert new_groups(0, [], 4) == []

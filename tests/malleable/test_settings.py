@@ -1,0 +1,142 @@
+"""What a configuration may say, who asks for targets, and which method is chosen."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from freestone.errors import ConfigurationError
+from freestone.malleable import (
+    METHODS,
+    Config,
+    Deadline,
+    Efficiency,
+    File,
+    Method,
+    Request,
+    Schedule,
+    Signals,
+    Status,
+)
+from freestone.malleable.choosing import Chooser
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"rows": 0}, "rows is 0 and must be a whole number of at least 1"),
+        ({"rows": -5}, "rows is -5"),
+        ({"colums": 3}, "unknown setting 'colums'"),
+        ({"slots": 2, "targets": {5: 4}}, "targets is 4 and must be at most the 2 slots"),
+        ({"slots": {"a": 1, "b": 2}, "targets": {5: 4}}, "at most the 3 slots"),
+        ({"balance": [1, 2], "targets": {5: 3}}, "at most the 2 slots"),
+        ({"slots": {"a": 0}}, "slots is"),
+        ({"slots": {}}, "slots is"),
+        ({"targets": {5: 0}}, "a target of 0 processes"),
+        ({"targets": {-1: 2}}, "step -1 of the schedule"),
+        ({"targets": ["soon"]}, "targets is 'soon'"),
+        ({"method": "merge-p2p"}, "is not of the form 'merge-p2p-sync'"),
+        ({"method": "merge-p3p-sync"}, "did you mean 'p2p'"),
+        ({"balance": "columns"}, "'rows', 'nonzeros' or a list of weights"),
+        ({"balance": [1, -1]}, "weights of at least 0"),
+        ({"check_every": 0}, "check_every is 0"),
+        ({"timeout_s": 0}, "timeout_s is 0"),
+        ({"share": "yes"}, "share is 'yes' and must be true or false"),
+        ({"measurements": "nowhere.json"}, "a file that exists"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(settings: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        Config.from_mapping(settings)
+
+
+def test_all_methods_have_names() -> None:
+    assert len(METHODS) == 18
+    assert [Method.parse(str(method)) for method in METHODS] == list(METHODS)
+    assert Method("merge", "onesided", "nonblocking").label == "Merge RMAA"
+
+
+def test_a_schedule_asks_once_for_the_last_that_is_due() -> None:
+    schedule = Schedule({5: 4, 7: Request(3, METHODS[1]), 9: 2})
+    assert schedule.largest() == 4
+    asked = [schedule.ask(Status(step, 10, 1, asked=last)) for step, last in ((4, -1), (5, -1))]
+    assert asked == [None, Request(4)]
+    assert schedule.ask(Status(6, 10, 4, asked=5)) is None
+    assert schedule.ask(Status(12, 20, 4, asked=5)) == Request(2)
+
+
+def test_a_file_asks_when_it_is_written(tmp_path: Path) -> None:
+    source = File(tmp_path / "target")
+    assert source.ask(Status(1, 10, 2)) is None
+    (tmp_path / "target").write_text("many")
+    assert source.ask(Status(1, 10, 2)) is None
+    (tmp_path / "target").write_text(" 3\n")
+    written = (tmp_path / "target").stat().st_mtime
+    assert source.ask(Status(1, 10, 2)) == Request(3)
+    assert source.ask(Status(1, 10, 2, since=written)) is None
+
+
+def test_signals_double_and_halve() -> None:
+    source = Signals()
+    source.open()
+    try:
+        signal.raise_signal(signal.SIGUSR1)
+        assert source.ask(Status(1, 10, 3)) == Request(6)
+        signal.raise_signal(signal.SIGUSR1)
+        assert source.ask(Status(1, 10, 3, slots=4)) == Request(4)
+        signal.raise_signal(signal.SIGUSR2)
+        assert source.ask(Status(1, 10, 1)) == Request(1)
+        assert source.ask(Status(1, 10, 1)) is None
+    finally:
+        source.close()
+    assert signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL
+
+
+def test_efficiency_is_kept_between_its_bounds() -> None:
+    source = Efficiency(0.5, 0.8, every=10)
+    assert source.ask(Status(10, 100, 2, step_s={2: 1.0})) == Request(4)
+    assert source.ask(Status(11, 100, 2, step_s={2: 1.0})) is None
+    assert source.ask(Status(20, 100, 2, slots=3, step_s={2: 1.0})) is None
+    assert source.ask(Status(30, 100, 4, step_s={2: 1.0, 4: 0.8})) is None
+    assert source.ask(Status(40, 100, 4, step_s={2: 1.0, 4: 1.1})) == Request(2)
+
+
+def test_a_deadline_takes_as_few_as_it_can() -> None:
+    source = Deadline(100, every=10)
+    assert source.ask(Status(10, 100, 2, elapsed_s=20, step_s={2: 2.0})) == Request(4)
+    assert source.ask(Status(10, 100, 2, elapsed_s=20, step_s={2: 0.3})) == Request(1)
+    assert source.ask(Status(10, 100, 2, elapsed_s=20, step_s={2: 0.6})) is None
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Efficiency(0.8, 0.5), lambda: Efficiency(every=0), lambda: Deadline(0)]
+)
+def test_policies_that_make_no_sense(make: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        make()
+
+
+def test_the_default_method_goes_by_network_and_by_what_was_measured(tmp_path: Path) -> None:
+    plain = Chooser(Config())
+    assert str(plain.choose(2, 4, 1, True)) == "merge-p2p-sync"
+    assert str(plain.choose(2, 4, 2, True)) == "merge-p2p-nonblocking"
+    assert str(plain.choose(2, 4, 2, False)) == "merge-p2p-sync"
+    cells = [
+        {"before": 2, "after": 10, "method": "merge-collective-thread"},
+        {"before": 10, "after": 2, "method": "baseline-p2p-sync"},
+        {"before": 80, "after": 160, "method": "merge-onesided-sync"},
+    ]
+    path = tmp_path / "preferred.json"
+    path.write_text(json.dumps({"preferred": {"network": cells}}))
+    measured = Chooser(Config(measurements=path))
+    assert str(measured.choose(4, 8, 2, True)) == "merge-collective-thread"
+    assert str(measured.choose(8, 4, 2, True)) == "baseline-p2p-sync"
+    assert str(measured.choose(60, 100, 2, True)) == "merge-onesided-sync"
+    assert str(measured.choose(4, 8, 1, True)) == "merge-p2p-sync"
+    path.write_text("[]")
+    with pytest.raises(ConfigurationError, match="is no table of preferred methods"):
+        Chooser(Config(measurements=path))

@@ -1,0 +1,141 @@
+"""Jobs of real processes that grow and shrink; few runs, each with many resizes."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from freestone.malleable import METHODS
+from tests.malleable.jobs import run
+
+pytest.importorskip("mpi4py")
+
+
+def walk(methods: list[str], seed: int, most: int) -> list[tuple[int, str]]:
+    """Return a walk that grows and shrinks by each method, through sizes up to `most`."""
+    choose = random.Random(seed)
+    found, size = [], 2
+    for method in methods:
+        grown = choose.randint(size + 1, most)
+        size = choose.randint(1, min(3, grown - 1))
+        found += [(grown, method), (size, method)]
+    return found
+
+
+@pytest.mark.parametrize("processes", ["merge", "baseline"])
+def test_data_is_the_same_bit_for_bit_after_any_sequence(processes: str) -> None:
+    methods = [str(method) for method in METHODS if method.processes == processes]
+    resizes = walk(methods, seed=7, most=6)
+    words = {"resizes": resizes, "rows": 131, "seed": 3, "share": False}
+    outcome = run("program.py", json.dumps(words))
+    assert outcome.status == 0, outcome.err
+    records = outcome.data["resizes"]
+    assert [(r["after"], r["method"], r["error"]) for r in records] == [
+        (size, method, "") for size, method in resizes
+    ]
+    assert outcome.data["sizes"] == [size for size, _ in resizes]
+    whole = max(record["moved_nbytes"] for record in records)
+    if processes == "baseline":
+        assert {record["moved_nbytes"] for record in records} == {whole}
+    else:
+        assert all(record["moved_nbytes"] > 0 for record in records)
+
+
+def test_what_all_can_map_does_not_move() -> None:
+    resizes = [(3, "merge-p2p-sync"), (2, "baseline-collective-thread"), (4, "merge-onesided-sync")]
+    words = {"resizes": resizes, "rows": 57, "seed": 5, "balance": "nonzeros"}
+    outcome = run("program.py", json.dumps(words))
+    assert outcome.status == 0, outcome.err
+    # Only the variable moves: 8 bytes a row.
+    moved = [record["moved_nbytes"] for record in outcome.data["resizes"]]
+    assert all(0 < nbytes <= 57 * 8 for nbytes in moved)
+    assert moved[1] == 57 * 8
+
+
+def test_fewer_rows_than_processes() -> None:
+    resizes = [(5, "merge-p2p-nonblocking"), (4, "merge-collective-sync"), (1, "merge-p2p-thread")]
+    words = {"resizes": resizes, "rows": 3, "seed": 2, "share": False}
+    outcome = run("program.py", json.dumps(words))
+    assert outcome.status == 0, outcome.err
+    assert outcome.data["told"][-1:] == [""]
+
+
+@pytest.mark.parametrize(
+    ("which", "problem"),
+    [
+        ("refused", "no licence"),
+        ("absent", "ended without a malleable.World"),
+        ("gone", "/no/such/python can't be run"),
+    ],
+)
+def test_newcomers_that_can_not_join_leave_the_job_as_it_was(
+    which: str, problem: str, tmp_path: Path
+) -> None:
+    outcome = run("faults.py", which, str(tmp_path))
+    assert outcome.status == 0, outcome.err
+    # The shrink at step 8 comes all the same.
+    assert outcome.out.startswith("1 [")
+    assert problem in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("which", "says"),
+    [
+        ("file", "4 ['']"),
+        ("signal", "1 ['', '']"),
+        ("slots", "2 ['4 processes were asked for, and there are 2 slots']"),
+        ("late", "2 []"),
+    ],
+)
+def test_who_asks_for_a_target(which: str, says: str, tmp_path: Path) -> None:
+    outcome = run("faults.py", which, str(tmp_path))
+    assert (outcome.status, outcome.out.strip()) == (0, says), outcome.err
+
+
+@pytest.mark.parametrize(
+    ("which", "says"),
+    [
+        ("skip", "checkpoint-skipped: ranks are at steps"),
+        ("shape", "registration: 'x' is variable, dense, 10 rows of () (<f8) on rank 0 and"),
+        ("short", "registration: rank 1: 'x' has shape (4,) where rows 5 to 10 were asked for"),
+        ("objects", "registration: rank 0: 'x' holds Python objects"),
+        ("twice", "registration: 'x' is registered as variable of 11 rows"),
+        ("threads", "no-threads: merge-p2p-nonblocking needs MPI_THREAD_MULTIPLE"),
+    ],
+)
+def test_all_ranks_are_told_what_is_wrong(which: str, says: str, tmp_path: Path) -> None:
+    outcome = run("faults.py", which, str(tmp_path))
+    assert outcome.err.count(says) == 2, outcome.err
+    assert outcome.status == 0
+
+
+def test_a_rank_that_raises_ends_the_job(tmp_path: Path) -> None:
+    outcome = run("faults.py", "raise", str(tmp_path))
+    assert outcome.status != 0
+    assert "KeyError: 'only here'" in outcome.err
+
+
+def test_a_spawn_that_is_never_answered_ends_the_job() -> None:
+    program = """
+import threading
+from freestone.malleable import spawning
+
+with spawning._watched(0.2):
+    threading.Event().wait(100)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 1
+    assert "MPI_Comm_spawn was not answered in 0.2 s" in ended.stderr
+
+
+def test_without_a_launcher_nothing_can_be_spawned(tmp_path: Path) -> None:
+    outcome = run("faults.py", "single", str(tmp_path), ranks=0)
+    assert outcome.status == 0, outcome.err
+    assert "NoSpawnError: the program was not started by a launcher" in outcome.out
