@@ -58,7 +58,7 @@ fn one_that_takes_more_is_tried_again_with_all_there_is() {
     let run = play.runs(0).remove(0);
     play.fails(0, &run, TaskFailure::MemoryExceeded { limit: 128 * MB });
     let again = play.runs(0).remove(0);
-    assert_eq!((again.attempt, memory(&[again.clone()])), (2, vec![GB]));
+    assert_eq!((again.attempt, memory(std::slice::from_ref(&again))), (2, vec![GB]));
     took(&mut play, &again, 700 * MB);
     assert_eq!(play.settled().len(), 1);
     submit(&mut play, 10..11);
