@@ -97,6 +97,7 @@ class Options:
         pure: bool = True,
         outputs: int = 1,
         replicas: int = 1,
+        category: int = 0,
     ) -> Options: ...
 
 @final

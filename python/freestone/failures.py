@@ -16,6 +16,7 @@ from freestone.errors import (
     FunctionLoadError,
     InputLostError,
     InputUnknownError,
+    MemoryExceededError,
     NotSerializableError,
     StorageFullError,
     TaskCancelledError,
@@ -57,6 +58,8 @@ def error_of(failure: dict[str, Any]) -> BaseException:
                 attempts=max(1, failure["attempts"]),
                 worker=worker,
             )
+        case "memory_exceeded":
+            return MemoryExceededError(label=label, limit=failure["limit"], worker=worker)
         case "cancelled":
             return TaskCancelledError(label=label, worker=worker)
         case "unschedulable":

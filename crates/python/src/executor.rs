@@ -8,6 +8,7 @@ use crate::blocks::{self, Mapped, Stored};
 use crate::codec::{self, Encoded};
 use crate::groups::{Group, Groups, Held, Parts};
 use crate::memory;
+use crate::meter::Meter;
 use freestone_base::{FunctionId, Name};
 use freestone_core::net::monotonic_ns;
 use freestone_core::store::Folder;
@@ -55,6 +56,27 @@ struct Executor {
     results: Vec<CallResult>,
     unmapped: Unmapped,
     told: Instant,
+    meter: Meter,
+}
+
+/// What a call took.
+#[derive(Clone, Copy, Default)]
+struct Spent {
+    start_ns: u64,
+    duration_ns: u64,
+    memory: u64,
+}
+
+impl Spent {
+    fn of(report: &CallResult) -> Self {
+        let CallResult { start_ns, duration_ns, memory, .. } = *report;
+        Self { start_ns, duration_ns, memory }
+    }
+
+    fn told(self, sequence: u32, result: Result<Outputs, TaskFailure>) -> CallResult {
+        let Self { start_ns, duration_ns, memory } = self;
+        CallResult { sequence, start_ns, duration_ns, memory, result }
+    }
 }
 
 /// What the shared page holds before an executor's first call.
@@ -110,6 +132,7 @@ pub fn run_executor(
         results: Vec::new(),
         unmapped: Arc::default(),
         told: Instant::now(),
+        meter: Meter::default(),
     };
     executor.send(py, &FromExecutor::Ready { pid: std::process::id() })?;
     executor.serve(py)
@@ -195,25 +218,25 @@ impl Executor {
 
     fn run(&mut self, py: Python<'_>, call: Call) -> CallResult {
         let sequence = call.sequence;
-        let mut times = (monotonic_ns(), 0);
+        let mut spent = Spent { start_ns: monotonic_ns(), ..Spent::default() };
         let result = match call.isolation {
-            Isolation::Shared => self.run_here(py, &call, &mut times),
-            Isolation::Fork => self.run_forked(py, &call, &mut times),
-            Isolation::Process => self.run_apart(py, call, &mut times),
+            Isolation::Shared => self.run_here(py, &call, &mut spent),
+            Isolation::Fork => self.run_forked(py, &call, &mut spent),
+            Isolation::Process => self.run_apart(py, call, &mut spent),
         };
         let result = result.unwrap_or_else(|error| Err(describe(py, &self.hooks, &error, true)));
-        CallResult { sequence, start_ns: times.0, duration_ns: times.1, result }
+        spent.told(sequence, result)
     }
 
-    /// Runs a call in this process. `times` becomes when the function began and how long it ran.
+    /// Runs a call in this process. `spent` becomes what it took.
     fn run_here(
         &mut self,
         py: Python<'_>,
         call: &Call,
-        times: &mut (u64, u64),
+        spent: &mut Spent,
     ) -> PyResult<Result<Outputs, TaskFailure>> {
         match self.values(py, &call.inputs)? {
-            Ok(inputs) => self.run_with(py, call, inputs, times),
+            Ok(inputs) => self.run_with(py, call, inputs, spent),
             Err(failure) => Ok(Err(failure)),
         }
     }
@@ -223,13 +246,17 @@ impl Executor {
         py: Python<'_>,
         call: &Call,
         inputs: Vec<Py<PyAny>>,
-        times: &mut (u64, u64),
+        spent: &mut Spent,
     ) -> PyResult<Result<Outputs, TaskFailure>> {
         let function = self.load(py, call.function)?;
         let (arguments, keywords) = codec::decode_arguments(py, call.arguments.as_slice(), inputs)?;
-        times.0 = monotonic_ns();
+        if let Some(limit) = call.memory {
+            self.meter.begin(limit);
+        }
+        spent.start_ns = monotonic_ns();
         let value = function.bind(py).call(arguments, keywords.as_ref());
-        times.1 = monotonic_ns() - times.0;
+        spent.duration_ns = monotonic_ns() - spent.start_ns;
+        spent.memory = self.meter.end();
         match value {
             Ok(value) => self.outputs(&value, call).map_err(|error| {
                 let label = self.functions.get(&call.function).map_or("", |known| &known.label);
@@ -406,7 +433,7 @@ impl Executor {
         &mut self,
         py: Python<'_>,
         call: &Call,
-        times: &mut (u64, u64),
+        spent: &mut Spent,
     ) -> PyResult<Result<Outputs, TaskFailure>> {
         // Imports are hoisted here, where they stay, and so are inputs: only this process speaks
         // with the worker.
@@ -420,15 +447,11 @@ impl Executor {
         let child: i32 = py.import("os")?.getattr("fork")?.call0()?.extract()?;
         if child == 0 {
             drop(reader);
-            let result = self.run_with(py, call, inputs, times);
+            self.meter = Meter::default();
+            let result = self.run_with(py, call, inputs, spent);
             let result =
                 result.unwrap_or_else(|error| Err(describe(py, &self.hooks, &error, true)));
-            let report = CallResult {
-                sequence: call.sequence,
-                start_ns: times.0,
-                duration_ns: times.1,
-                result,
-            };
+            let report = spent.told(call.sequence, result);
             let mut bytes = Vec::new();
             let told =
                 frame::encode(&report, &mut bytes).is_ok() && writer.write_all(&bytes).is_ok();
@@ -440,7 +463,7 @@ impl Executor {
         let mut bytes = Vec::new();
         py.detach(|| reader.read_to_end(&mut bytes)).map_err(PyOSError::new_err)?;
         let status = py.detach(|| wait_for(child));
-        answer_of_child(&bytes, status, times)
+        answer_of_child(&bytes, status, spent)
     }
 
     /// Runs a call in a new interpreter: an executor of this executor's.
@@ -448,7 +471,7 @@ impl Executor {
         &mut self,
         py: Python<'_>,
         mut call: Call,
-        times: &mut (u64, u64),
+        spent: &mut Spent,
     ) -> PyResult<Result<Outputs, TaskFailure>> {
         let function = self
             .functions
@@ -485,7 +508,7 @@ impl Executor {
             if let FromExecutor::Results { results, .. } = message
                 && let Some(report) = results.into_iter().next()
             {
-                *times = (report.start_ns, report.duration_ns);
+                *spent = Spent::of(&report);
                 return Ok(report.result);
             }
         }
@@ -506,13 +529,13 @@ impl Executor {
 fn answer_of_child(
     bytes: &[u8],
     status: TaskFailure,
-    times: &mut (u64, u64),
+    spent: &mut Spent,
 ) -> PyResult<Result<Outputs, TaskFailure>> {
     let mut frames = Frames::default();
     frames.extend(bytes);
     match frames.next::<CallResult>() {
         Ok(Some(report)) => {
-            *times = (report.start_ns, report.duration_ns);
+            *spent = Spent::of(&report);
             Ok(report.result)
         }
         Ok(None) => Ok(Err(status)),

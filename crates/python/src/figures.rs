@@ -74,6 +74,9 @@ fn attempt_failure(dict: &Bound<'_, PyDict>, failure: &TaskFailure) -> PyResult<
         TaskFailure::TimedOut { timeout_ns } => {
             dict!(py, { "kind": "timed_out", "timeout_s": *timeout_ns as f64 / 1e9 })
         }
+        TaskFailure::MemoryExceeded { limit } => {
+            dict!(py, { "kind": "memory_exceeded", "limit": limit })
+        }
         TaskFailure::Cancelled => dict!(py, { "kind": "cancelled" }),
         TaskFailure::InputLost { name } => {
             dict!(py, { "kind": "input_lost", "input": name.to_string() })

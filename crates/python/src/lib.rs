@@ -17,6 +17,7 @@ mod layout;
 mod link;
 mod manager;
 mod memory;
+mod meter;
 mod options;
 mod vector;
 mod view;

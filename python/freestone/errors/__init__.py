@@ -21,6 +21,7 @@
     │   ├── TaskRaisedError (RuntimeError)      it raised what can't be raised again here
     │   ├── TaskKilledError                     it killed its executors
     │   ├── TaskTimeoutError (TimeoutError)     it ran for longer than it may
+    │   ├── MemoryExceededError (MemoryError)   it took more memory than it may
     │   ├── TaskCancelledError (CancelledError) it was cancelled
     │   ├── UnschedulableError                  no worker can ever give what it asks for
     │   ├── WorkerAbsentError (LookupError)     the only worker it may run on is not there
@@ -136,6 +137,7 @@ from freestone.errors.task import (
     FunctionLoadError,
     InputLostError,
     InputUnknownError,
+    MemoryExceededError,
     TaskCancelledError,
     TaskError,
     TaskKilledError,
@@ -191,6 +193,7 @@ __all__ = [
     "JoinError",
     "LockNotHeldError",
     "MalleableError",
+    "MemoryExceededError",
     "MissingKeyError",
     "NoSpawnError",
     "NoThreadsError",

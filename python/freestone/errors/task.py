@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import CancelledError
+from typing import Any, Self
 
 from freestone.errors.base import FreestoneError, on_worker
 from freestone.units import format_nbytes, format_seconds
@@ -115,6 +116,33 @@ class TaskTimeoutError(TaskError, TimeoutError):
             label=label,
             timeout_s=timeout_s,
             attempts=attempts,
+            worker=worker,
+        )
+
+
+class MemoryExceededError(TaskError, MemoryError):
+    """A task took more memory than it may, and was ended.
+
+    Attributes
+    ----------
+    limit : int
+        What it may take besides what its executor had, in bytes.
+    """
+
+    slug = "memory-exceeded"
+    limit: int
+
+    def __new__(cls, *args: Any, **fields: Any) -> Self:
+        """Make it as `Exception` does: `MemoryError` refuses to where another base comes first."""
+        return Exception.__new__(cls, *args, **fields)
+
+    def __init__(self, *, label: str, limit: int, worker: str | None = None) -> None:
+        super().__init__(
+            f"task {label!r} took more than the {format_nbytes(limit)} of memory that it may; "
+            "give it more by resources={'memory': ...}, have category=... find out how much it "
+            "takes, or cut its data into smaller parts",
+            label=label,
+            limit=limit,
             worker=worker,
         )
 

@@ -7,6 +7,7 @@ pub mod simulate;
 
 mod blocks;
 mod brought;
+mod categories;
 mod check;
 mod clocks;
 mod comeback;
@@ -65,6 +66,8 @@ pub struct Manager {
     out: Vec<Action>,
     functions: Functions,
     recent: recent::Recent,
+    /// What was seen of the memory that calls take, by category.
+    categories: BTreeMap<u32, categories::Category>,
     /// Files of the user's, by the names of their blocks.
     origins: hash::ByName<origins::Origin>,
     tasks: Tasks,
@@ -141,6 +144,7 @@ impl Manager {
             out: Vec::new(),
             functions: Functions::default(),
             recent: recent::Recent::default(),
+            categories: BTreeMap::new(),
             origins: hash::ByName::default(),
             tasks: Tasks::new(),
             blocks: Blocks::new(),

@@ -33,7 +33,8 @@ fn returned(play: &Play, worker: u32) -> bool {
 fn done_late(play: &mut Play, worker: u32, run: &Assignment, output: Output) {
     let Assignment { task, attempt, .. } = *run;
     let result = Ok(smallvec![output]);
-    let report = Report { task, attempt, start_ns: 0, duration_ns: 1_000_000_000, result };
+    let report =
+        Report { task, attempt, start_ns: 0, duration_ns: 1_000_000_000, memory: 0, result };
     play.says(worker, FromWorker::Done(vec![report]));
 }
 

@@ -177,6 +177,7 @@ impl Worker {
             isolation: assignment.options.isolation,
             keep: assignment.options.keep,
             cores: assignment.options.resources.cores,
+            memory: assignment.options.memory_limit(),
         }
     }
 

@@ -240,6 +240,7 @@ impl Worker {
                 attempt: call.assignment.attempt,
                 start_ns: now,
                 duration_ns: 0,
+                memory: 0,
                 result: Err(why),
             }));
         }

@@ -5,7 +5,7 @@ use super::cache::Place;
 use super::executors::{Executor, Health, InFlight};
 use super::{Stage, Worker};
 use crate::store::Tier;
-use crate::wire::{CallResult, Output, Report, TaskFailure, ToExecutor};
+use crate::wire::{CallResult, MEMORY_EXCEEDED, Output, Report, TaskFailure, ToExecutor};
 use freestone_base::{Name, TaskId};
 
 /// Executors that die before they are ready are started again after ever longer waits,
@@ -66,13 +66,22 @@ impl Worker {
         self.note_groups(executor, &result, out);
         let Some(call) = call else { return };
         self.learn(call.assignment.function, result.duration_ns, stored);
-        let ended = if call.cancelled { Err(TaskFailure::Cancelled) } else { result.result };
+        let ended = match result.result {
+            _ if call.cancelled => Err(TaskFailure::Cancelled),
+            // A child of the executor's ended so.
+            Err(TaskFailure::Killed { status: Some(MEMORY_EXCEEDED), .. }) => {
+                let limit = call.assignment.options.resources.memory;
+                Err(TaskFailure::MemoryExceeded { limit })
+            }
+            ended => ended,
+        };
         let start_ns = if result.start_ns == 0 { now } else { result.start_ns };
         out.push(Action::Report(Report {
             task: sent.task,
             attempt: sent.attempt,
             start_ns,
             duration_ns: result.duration_ns,
+            memory: result.memory,
             result: ended,
         }));
     }
@@ -168,6 +177,10 @@ impl Worker {
             (true, ..) => self.fail(task, TaskFailure::Cancelled, now, out),
             (_, Some(_), Some(timeout_ns)) => {
                 self.fail(task, TaskFailure::TimedOut { timeout_ns }, now, out);
+            }
+            (_, Some(TaskFailure::Killed { status: Some(MEMORY_EXCEEDED), .. }), None) => {
+                let limit = call.assignment.options.resources.memory;
+                self.fail(task, TaskFailure::MemoryExceeded { limit }, now, out);
             }
             (_, Some(why), None) => self.fail(task, why.clone(), now, out),
             (_, None, _) => self.calls.enqueue(task),

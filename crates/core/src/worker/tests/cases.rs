@@ -70,6 +70,7 @@ impl Bench {
             sequence: call.sequence,
             start_ns: 1,
             duration_ns: self.duration_ns,
+            memory: 0,
             result: Ok(smallvec![Output::Inline(Vec::new().into())]),
         };
         let results = calls.iter().map(end).collect();
@@ -304,7 +305,7 @@ fn an_output_that_lies_on_disk_counts_there() {
     bench.run(vec![call(0)]);
     let sequence = bench.sent()[0].1[0].sequence;
     let result = Ok(smallvec![Output::Stored(block(1))]);
-    let results = vec![CallResult { sequence, start_ns: 1, duration_ns: 1, result }];
+    let results = vec![CallResult { sequence, start_ns: 1, duration_ns: 1, memory: 0, result }];
     let (unmapped, on_disk) = (Vec::new(), vec![block(1).name]);
     bench.event(Event::Results { executor: 0, results, unmapped, on_disk });
     assert_eq!((bench.worker.cache.memory_nbytes(), bench.worker.cache.disk_nbytes()), (0, 10));
@@ -364,7 +365,7 @@ fn figures_are_told_while_they_change_and_as_a_sign_of_life() {
 fn stored(call: &Call) -> CallResult {
     let block = BlockDesc { name: call.outputs[0], ..block(0) };
     let result = Ok(smallvec![Output::Stored(block)]);
-    CallResult { sequence: call.sequence, start_ns: 1, duration_ns: 1000, result }
+    CallResult { sequence: call.sequence, start_ns: 1, duration_ns: 1000, memory: 0, result }
 }
 
 fn removed(bench: &Bench) -> Vec<Name> {

@@ -1,0 +1,111 @@
+//! The memory that a call takes, besides what its process had before; and an end to calls that
+//! take more than they may.
+
+use freestone_core::wire::MEMORY_EXCEEDED;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often a call that runs is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+#[derive(Clone, Copy)]
+struct Watched {
+    /// What the process had when the call began.
+    base: u64,
+    /// What the call may take.
+    limit: u64,
+    /// The most that it was seen to take.
+    most: u64,
+}
+
+#[derive(Default)]
+struct Shared {
+    watched: Mutex<Option<Watched>>,
+    begun: Condvar,
+}
+
+/// Looks at the memory of this process while calls run that are to be measured.
+///
+/// A process that was forked has none of its parent's threads, and needs a meter of its own.
+#[derive(Default)]
+pub struct Meter {
+    shared: Option<Arc<Shared>>,
+}
+
+impl Meter {
+    /// A call begins that may take `limit` bytes.
+    pub fn begin(&mut self, limit: u64) {
+        let shared = self.shared.get_or_insert_with(|| {
+            let shared = Arc::<Shared>::default();
+            let watching = Arc::clone(&shared);
+            // Without a thread, what the call took is known only when it ends.
+            let _ = std::thread::Builder::new().spawn(move || watch(&watching));
+            shared
+        });
+        // Has the system count the peak anew.
+        let _ = std::fs::write("/proc/self/clear_refs", "5");
+        let base = Usage::now().anonymous;
+        *lock(&shared.watched) = Some(Watched { base, limit, most: 0 });
+        shared.begun.notify_one();
+    }
+
+    /// The call has ended; the bytes that it took at its peak.
+    pub fn end(&mut self) -> u64 {
+        let Some(shared) = &self.shared else { return 0 };
+        let Some(watched) = lock(&shared.watched).take() else { return 0 };
+        let usage = Usage::now();
+        let peak = usage.peak.saturating_sub(usage.shared).saturating_sub(watched.base);
+        peak.max(watched.most)
+    }
+}
+
+fn lock(watched: &Mutex<Option<Watched>>) -> MutexGuard<'_, Option<Watched>> {
+    watched.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn watch(shared: &Shared) {
+    let mut watched = lock(&shared.watched);
+    loop {
+        let Some(call) = watched.as_mut() else {
+            watched = shared.begun.wait(watched).unwrap_or_else(PoisonError::into_inner);
+            continue;
+        };
+        call.most = call.most.max(Usage::now().anonymous.saturating_sub(call.base));
+        if call.most > call.limit {
+            // SAFETY: ends the process at once, as being killed would; the worker reads why.
+            unsafe { libc::_exit(MEMORY_EXCEEDED) };
+        }
+        let waited = shared.begun.wait_timeout(watched, LOOK);
+        watched = waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+/// The memory of this process, in bytes.
+#[derive(Default)]
+struct Usage {
+    /// Its own.
+    anonymous: u64,
+    /// That of files and segments, such as the blocks of the node's cache.
+    shared: u64,
+    /// The most of all since it was last reset.
+    peak: u64,
+}
+
+impl Usage {
+    fn now() -> Self {
+        let mut usage = Self::default();
+        let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            let (Some(key), Some(amount)) = (words.next(), words.next()) else { continue };
+            let nbytes = || amount.parse::<u64>().unwrap_or(0) * 1024;
+            match key {
+                "RssAnon:" => usage.anonymous = nbytes(),
+                "RssFile:" | "RssShmem:" => usage.shared += nbytes(),
+                "VmHWM:" => usage.peak = nbytes(),
+                _ => {}
+            }
+        }
+        usage
+    }
+}
