@@ -22,7 +22,7 @@ pub(super) struct Spare {
 }
 
 /// How many looks in a row before the processor is offered to others.
-const LOOKS: u32 = 16;
+const LOOKS: u32 = 32;
 
 /// What a thread with a place goes on with.
 pub(super) enum Next {
