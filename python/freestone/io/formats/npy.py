@@ -100,6 +100,10 @@ class NpyWriter(Writer):
         np.lib.format.write_array_header_1_0(file, said)
         return file.getvalue()
 
+    def sizes(self, rows: int) -> list[int]:
+        """Return the bytes of so many rows."""
+        return [rows * int(np.prod(self.shape.columns)) * np.dtype(self.shape.dtype).itemsize]
+
     def encode(self, block: Any, start: int) -> list[Any]:
         """Return the values of a block."""
         return [np.ascontiguousarray(block).reshape(-1).view(np.uint8)]
