@@ -156,7 +156,7 @@ def test_analyses(survives: Callable[..., Any], example: str, tmp_path: Path) ->
     name = {"dv3": "pfnano.root", "triphoton": "nano_tree.root"}[example]
     if not (DATA / name).is_file():
         pytest.skip(f"{DATA / name} is not there: name its folder in FREESTONE_TEST_DATA")
-    samples = make(DATA / name, tmp_path, files=12, events=6)
+    samples = make(DATA / name, tmp_path, files=40, events=6)
     expected = main.by_dask(samples, "synchronous")
     found = survives(lambda: main.by_dask(samples, fs.current().get))
     assert _same(found, expected)
