@@ -30,6 +30,7 @@ EXAMPLES: list[FreestoneError] = [
     errors.TaskKilledError(label="mass", attempts=3, signal=9, worker="worker-1"),
     errors.TaskTimeoutError(label="mass", timeout_s=0.25, attempts=2, worker="worker-0"),
     errors.MemoryExceededError(label="mass", limit=2**30, worker="worker-0"),
+    errors.DiskExceededError(label="mass", limit=2**30, worker="worker-0"),
     errors.TaskCancelledError(label="mass"),
     errors.UnschedulableError(
         label="mass", needs={"cores": 4, "memory": 2**33}, largest={"cores": 2, "memory": 2**34}

@@ -13,6 +13,7 @@ from freestone.errors import (
     ForeignFutureError,
     FormatError,
     FreestoneError,
+    DiskExceededError,
     FunctionLoadError,
     InputLostError,
     InputUnknownError,
@@ -60,6 +61,8 @@ def error_of(failure: dict[str, Any]) -> BaseException:
             )
         case "memory_exceeded":
             return MemoryExceededError(label=label, limit=failure["limit"], worker=worker)
+        case "disk_exceeded":
+            return DiskExceededError(label=label, limit=failure["limit"], worker=worker)
         case "cancelled":
             return TaskCancelledError(label=label, worker=worker)
         case "unschedulable":

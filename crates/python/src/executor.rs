@@ -8,12 +8,12 @@ use crate::blocks::{self, Mapped, Stored};
 use crate::codec::{self, Encoded};
 use crate::groups::{Group, Groups, Held, Parts};
 use crate::memory;
-use crate::meter::Meter;
+use crate::meter::{self, Meter};
 use freestone_base::{FunctionId, Name};
 use freestone_core::net::monotonic_ns;
 use freestone_core::store::Folder;
 use freestone_core::wire::{
-    BlockDesc, Call, CallResult, Form, Frames, FromExecutor, Isolation, Output, PlacedInput,
+    BlockDesc, Call, CallResult, DISK_EXCEEDED, Form, Frames, FromExecutor, Isolation, Output, PlacedInput,
     RaisedException, TaskFailure, ToExecutor, frame,
 };
 use freestone_core::worker::claim::{Claims, INITIAL};
@@ -250,9 +250,7 @@ impl Executor {
     ) -> PyResult<Result<Outputs, TaskFailure>> {
         let function = self.load(py, call.function)?;
         let (arguments, keywords) = codec::decode_arguments(py, call.arguments.as_slice(), inputs)?;
-        if let Some(limit) = call.memory {
-            self.meter.begin(limit);
-        }
+        self.meter.begin(call);
         spent.start_ns = monotonic_ns();
         let value = function.bind(py).call(arguments, keywords.as_ref());
         spent.duration_ns = monotonic_ns() - spent.start_ns;
@@ -463,6 +461,7 @@ impl Executor {
         let mut bytes = Vec::new();
         py.detach(|| reader.read_to_end(&mut bytes)).map_err(PyOSError::new_err)?;
         let status = py.detach(|| wait_for(child));
+        leave_with(&status);
         answer_of_child(&bytes, status, spent)
     }
 
@@ -512,7 +511,9 @@ impl Executor {
                 return Ok(report.result);
             }
         }
-        Ok(Err(TaskFailure::Killed { signal, status }))
+        let why = TaskFailure::Killed { signal, status };
+        leave_with(&why);
+        Ok(Err(why))
     }
 
     /// Tells the blocks of a call as unmapped that another process mapped.
@@ -522,6 +523,13 @@ impl Executor {
             PlacedInput::Mapped { name, .. } => Some(*name),
             PlacedInput::Inline(_) => None,
         }));
+    }
+}
+
+/// The files of a child that made too many are in this executor's folder, which is removed with it.
+fn leave_with(child: &TaskFailure) {
+    if let TaskFailure::Killed { status: Some(DISK_EXCEEDED), .. } = child {
+        meter::exit(DISK_EXCEEDED);
     }
 }
 
