@@ -7,13 +7,13 @@ from typing import Any
 
 from freestone.errors import (
     ClosedError,
+    DiskExceededError,
     FileChangedError,
     FileMissingError,
     FileUnreadableError,
     ForeignFutureError,
     FormatError,
     FreestoneError,
-    DiskExceededError,
     FunctionLoadError,
     InputLostError,
     InputUnknownError,

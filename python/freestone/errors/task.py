@@ -163,8 +163,8 @@ class DiskExceededError(TaskError, OSError):
     def __init__(self, *, label: str, limit: int, worker: str | None = None) -> None:
         super().__init__(
             f"the temporary files of task {label!r} took more than the {format_nbytes(limit)} of "
-            "disk that they may; give it more by resources={'disk': ...}, or have it remove what it "
-            "no longer needs",
+            "disk that they may; give it more by resources={'disk': ...}, or have it remove what "
+            "it no longer needs",
             label=label,
             limit=limit,
             worker=worker,
