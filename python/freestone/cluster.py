@@ -171,7 +171,8 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
         resources
             What it takes while it runs: ``cores`` (1 by default), ``gpus``, ``memory``, ``disk``
             (bytes, or a text such as ``"1GiB"``). One that takes more memory than it says, besides
-            what its executor had before, is ended: `MemoryExceededError`.
+            what its executor had before, is ended: `MemoryExceededError`. So is one whose temporary
+            files take more of the disk: `DiskExceededError`.
         retries
             How often it may raise or time out before it fails for good.
         timeout_s

@@ -7,6 +7,7 @@ from typing import Any
 
 from freestone.errors import (
     ClosedError,
+    DiskExceededError,
     FileChangedError,
     FileMissingError,
     FileUnreadableError,
@@ -60,6 +61,8 @@ def error_of(failure: dict[str, Any]) -> BaseException:
             )
         case "memory_exceeded":
             return MemoryExceededError(label=label, limit=failure["limit"], worker=worker)
+        case "disk_exceeded":
+            return DiskExceededError(label=label, limit=failure["limit"], worker=worker)
         case "cancelled":
             return TaskCancelledError(label=label, worker=worker)
         case "unschedulable":

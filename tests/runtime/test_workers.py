@@ -140,3 +140,18 @@ def test_an_executor_computes_with_one_thread(cluster: fs.Cluster) -> None:
 
     expected = os.environ.get("OMP_NUM_THREADS", "1")
     assert cluster.submit(lambda: os.environ["OMP_NUM_THREADS"]).result() == expected
+
+
+def test_modules_are_imported_before_the_first_call(capfd: pytest.CaptureFixture[str]) -> None:
+    def has(module: str) -> bool:
+        import sys
+
+        return module in sys.modules
+
+    options = {"executors": 1, "memory": "64MiB", "disk": "64MiB"}
+    with fs.Cluster(preload=["xml.dom.pulldom", "no_such_module_anywhere"], **options) as cluster:
+        assert cluster.submit(has, "xml.dom.pulldom").result(60) is True
+        assert cluster.submit(has, "xml.dom.pulldom", isolation="process", pure=False).result(60) is False
+    assert "preload='no_such_module_anywhere' can't be imported" in capfd.readouterr().err
+    with fs.Cluster(**options) as cluster:
+        assert cluster.submit(has, "xml.dom.pulldom").result(60) is False

@@ -77,6 +77,9 @@ fn attempt_failure(dict: &Bound<'_, PyDict>, failure: &TaskFailure) -> PyResult<
         TaskFailure::MemoryExceeded { limit } => {
             dict!(py, { "kind": "memory_exceeded", "limit": limit })
         }
+        TaskFailure::DiskExceeded { limit } => {
+            dict!(py, { "kind": "disk_exceeded", "limit": limit })
+        }
         TaskFailure::Cancelled => dict!(py, { "kind": "cancelled" }),
         TaskFailure::InputLost { name } => {
             dict!(py, { "kind": "input_lost", "input": name.to_string() })

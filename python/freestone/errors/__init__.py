@@ -22,6 +22,7 @@
     │   ├── TaskKilledError                     it killed its executors
     │   ├── TaskTimeoutError (TimeoutError)     it ran for longer than it may
     │   ├── MemoryExceededError (MemoryError)   it took more memory than it may
+    │   ├── DiskExceededError (OSError)         its files took more of the disk than they may
     │   ├── TaskCancelledError (CancelledError) it was cancelled
     │   ├── UnschedulableError                  no worker can ever give what it asks for
     │   ├── WorkerAbsentError (LookupError)     the only worker it may run on is not there
@@ -134,6 +135,7 @@ from freestone.errors.malleable import (
     SpawnFailedError,
 )
 from freestone.errors.task import (
+    DiskExceededError,
     FunctionLoadError,
     InputLostError,
     InputUnknownError,
@@ -172,6 +174,7 @@ __all__ = [
     "ConfigurationError",
     "CycleError",
     "DemoError",
+    "DiskExceededError",
     "DroppedError",
     "EmptyCollectionError",
     "EngineMissingError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Mapping
 from concurrent.futures import CancelledError
 from typing import Any, Self
@@ -144,6 +145,30 @@ class MemoryExceededError(TaskError, MemoryError):
             label=label,
             limit=limit,
             worker=worker,
+        )
+
+
+class DiskExceededError(TaskError, OSError):
+    """The files that a task made took more of the disk than they may, and it was ended.
+
+    Attributes
+    ----------
+    limit : int
+        What they may take, in bytes.
+    """
+
+    slug = "disk-exceeded"
+    limit: int
+
+    def __init__(self, *, label: str, limit: int, worker: str | None = None) -> None:
+        super().__init__(
+            f"the temporary files of task {label!r} took more than the {format_nbytes(limit)} of "
+            "disk that they may; give it more by resources={'disk': ...}, or have it remove what "
+            "it no longer needs",
+            label=label,
+            limit=limit,
+            worker=worker,
+            errno=errno.EDQUOT,
         )
 
 

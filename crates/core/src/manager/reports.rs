@@ -141,6 +141,7 @@ pub(super) fn ended(failure: &TaskFailure) -> &'static str {
         TaskFailure::Killed { .. } => "killed",
         TaskFailure::TimedOut { .. } => "timed out",
         TaskFailure::MemoryExceeded { .. } => "out of memory",
+        TaskFailure::DiskExceeded { .. } => "out of disk",
         TaskFailure::Cancelled => "cancelled",
         TaskFailure::InputLost { .. } => "input lost",
         TaskFailure::StorageFull { .. } => "storage full",

@@ -176,10 +176,17 @@ impl CallOptions {
             (memory, _) => Some(memory),
         }
     }
+
+    /// Bytes of files that the call may make, if they are to be measured.
+    pub fn disk_limit(&self) -> Option<u64> {
+        Some(self.resources.disk).filter(|nbytes| *nbytes > 0)
+    }
 }
 
 /// With this status an executor ends whose call takes more memory than it may.
 pub const MEMORY_EXCEEDED: i32 = 86;
+/// With this one, whose call leaves more in its folder for temporary files than it may.
+pub const DISK_EXCEEDED: i32 = 87;
 
 /// A call, given to a worker.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -402,6 +409,11 @@ pub enum TaskFailure {
         /// What it may take, in bytes.
         limit: u64,
     },
+    /// Its files took more of the disk than they may.
+    DiskExceeded {
+        /// What they may take, in bytes.
+        limit: u64,
+    },
     /// It was cancelled.
     Cancelled,
     /// An input vanished from this worker before the call began; it is not the call's fault.
@@ -493,6 +505,8 @@ pub struct Call {
     pub cores: u32,
     /// Bytes that it may take besides what its process has, if they are to be measured.
     pub memory: Option<u64>,
+    /// Bytes of temporary files that it may add to those that are there, if there is a limit.
+    pub disk: Option<u64>,
 }
 
 /// An input that is in place.

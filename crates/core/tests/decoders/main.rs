@@ -119,7 +119,7 @@ fn there_is_a_sample_of_every_kind() {
     every!(samples::to_executor(), ToExecutor: Define, Calls, Resume, Opened, Forget, Shutdown);
     every!(samples::from_executor(), FromExecutor: Ready, Results, Stored, Open);
     every!(samples::answers(), BlockAnswer: Follows, Linked, Missing, Refused);
-    every!(samples::failures(), TaskFailure: Raised, Killed, TimedOut, MemoryExceeded,
+    every!(samples::failures(), TaskFailure: Raised, Killed, TimedOut, MemoryExceeded, DiskExceeded,
         Cancelled, InputLost, StorageFull, FileChanged);
     every!(samples::outputs(), Output: Inline, Stored);
     every!(samples::forms(), Form: Value, File, Group);

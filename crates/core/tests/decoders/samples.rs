@@ -90,6 +90,7 @@ pub fn failures() -> Vec<TaskFailure> {
         TaskFailure::Killed { signal: Some(9), status: None },
         TaskFailure::TimedOut { timeout_ns: 1 },
         TaskFailure::MemoryExceeded { limit: 7 },
+        TaskFailure::DiskExceeded { limit: 8 },
         TaskFailure::Cancelled,
         TaskFailure::InputLost { name: name(7) },
         TaskFailure::StorageFull { needed: 2, free: 1, folder: "/full".to_owned() },
@@ -163,6 +164,7 @@ pub fn to_executor() -> Vec<ToExecutor> {
         keep: Keep::Worker,
         cores: 3,
         memory: Some(5),
+        disk: Some(6),
     };
     vec![
         ToExecutor::Define {

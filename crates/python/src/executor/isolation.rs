@@ -1,10 +1,10 @@
 //! Calls that run in a process of their own: a forked child, or a new interpreter.
 
 use super::{Executor, Outputs, Spent, describe};
-use crate::meter::Meter;
+use crate::meter::{self, Meter};
 use freestone_core::wire::{
-    Call, CallResult, Form, Frames, FromExecutor, Isolation, PlacedInput, TaskFailure, ToExecutor,
-    frame,
+    Call, CallResult, DISK_EXCEEDED, Form, Frames, FromExecutor, Isolation, PlacedInput,
+    TaskFailure, ToExecutor, frame,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -48,6 +48,7 @@ impl Executor {
         let mut bytes = Vec::new();
         py.detach(|| reader.read_to_end(&mut bytes)).map_err(PyOSError::new_err)?;
         let status = py.detach(|| wait_for(child));
+        leave_with(&status);
         answer_of_child(&bytes, status, spent)
     }
 
@@ -97,7 +98,9 @@ impl Executor {
                 return Ok(report.result);
             }
         }
-        Ok(Err(TaskFailure::Killed { signal, status }))
+        let why = TaskFailure::Killed { signal, status };
+        leave_with(&why);
+        Ok(Err(why))
     }
 
     /// Tells the blocks of a call as unmapped that another process mapped.
@@ -107,6 +110,13 @@ impl Executor {
             PlacedInput::Mapped { name, .. } => Some(*name),
             PlacedInput::Inline(_) => None,
         }));
+    }
+}
+
+/// The files of a child that made too many are in this executor's folder, which is removed with it.
+fn leave_with(child: &TaskFailure) {
+    if let TaskFailure::Killed { status: Some(DISK_EXCEEDED), .. } = child {
+        meter::exit(DISK_EXCEEDED);
     }
 }
 

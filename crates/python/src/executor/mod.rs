@@ -252,9 +252,7 @@ impl Executor {
     ) -> PyResult<Result<Outputs, TaskFailure>> {
         let function = self.load(py, call.function)?;
         let (arguments, keywords) = codec::decode_arguments(py, call.arguments.as_slice(), inputs)?;
-        if let Some(limit) = call.memory {
-            self.meter.begin(limit);
-        }
+        self.meter.begin(call);
         spent.start_ns = monotonic_ns();
         let value = function.bind(py).call(arguments, keywords.as_ref());
         spent.duration_ns = monotonic_ns() - spent.start_ns;
