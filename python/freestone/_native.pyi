@@ -338,7 +338,7 @@ class EventWorld:
     @property
     def ranks(self) -> int: ...
     def start(
-        self, *, arena: int, workers: int, thread: bool, spin_us: int, stuck_s: float | None
+        self, *, workers: int, thread: bool, spin_us: int, stuck_s: float | None
     ) -> EventRank: ...
     def exchange(self, own: bytes) -> list[bytes]: ...
     def end(self) -> None: ...
@@ -352,6 +352,26 @@ class EventMeeting:
     def address(self) -> str: ...
     def hold(self, ranks: int, patience_s: float) -> None: ...
 
+@final
+class EventInvitation:
+    """What this process's environment says of a run that is to be joined."""
+
+    @staticmethod
+    def from_environment() -> EventInvitation | None: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
+    def accept(
+        self,
+        patience_s: float,
+        *,
+        workers: int,
+        thread: bool,
+        spin_us: int,
+        stuck_s: float | None,
+    ) -> EventRank: ...
+
 def meet_ranks(
     address: str,
     identity: tuple[str, str],
@@ -359,7 +379,6 @@ def meet_ranks(
     ranks: int,
     patience_s: float,
     *,
-    arena: int,
     workers: int,
     thread: bool,
     spin_us: int,

@@ -34,8 +34,8 @@ mod _native {
     use crate::codec::{encoding_owner, encoding_place, load_input};
     #[pymodule_export]
     use crate::events::{
-        Event, EventBuffer, EventMeeting, EventMemory, EventRank, EventWorld, current_rank,
-        meet_ranks, set_current_rank,
+        Event, EventBuffer, EventInvitation, EventMeeting, EventMemory, EventRank, EventWorld,
+        current_rank, meet_ranks, set_current_rank,
     };
     #[pymodule_export]
     use crate::executor::{fresh_claims, run_executor};
