@@ -46,6 +46,7 @@ pub struct Manager {
     /// Names of calls that are not pure: no two alike, in this run or another.
     salt: Name,
     impure: AtomicU64,
+    collections: AtomicU64,
     address: Address,
 }
 
@@ -248,6 +249,7 @@ impl Manager {
             functions: Mutex::default(),
             salt: random_name()?,
             impure: AtomicU64::new(0),
+            collections: AtomicU64::new(0),
             address,
         })
     }
@@ -499,9 +501,28 @@ impl Manager {
         }
     }
 
-    /// Lets a worker go.
-    fn retire(&self, worker: u32) {
-        self.link.client.request(Request::Retire(WorkerId(worker)));
+    /// Lets workers go.
+    fn retire(&self, workers: Vec<u32>) {
+        let workers = workers.into_iter().map(WorkerId).collect();
+        self.link.client.request(Request::Retire(workers));
+    }
+
+    /// Says which blocks are a collection's; it is known by its number from then on.
+    fn collect(&self, futures: &Bound<'_, PyList>) -> PyResult<u64> {
+        let blocks = names_of(futures)?;
+        let collection = self.collections.fetch_add(1, Ordering::Relaxed);
+        self.link.client.request(Request::Collect { collection, blocks });
+        Ok(collection)
+    }
+
+    /// A collection is no more.
+    fn disperse(&self, collection: u64) {
+        self.link.client.request(Request::Disperse { collection });
+    }
+
+    /// Evens out the blocks of collections.
+    fn balance(&self) {
+        self.link.client.request(Request::Balance);
     }
 
     /// Records of the trace since the last call, as dicts.
