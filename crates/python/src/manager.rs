@@ -5,7 +5,7 @@ use crate::blocks::{self, Home};
 use crate::codec::{self, Arguments, Encoded};
 use crate::columns;
 use crate::figures;
-use crate::future::{Call, FutureBase, Reference, wait};
+use crate::future::{Call, FutureBase, Reference, names_of, wait};
 use crate::link::Link;
 use crate::options::{Options, keep_of};
 use freestone_base::{FunctionId, Name, WorkerId};
@@ -201,17 +201,6 @@ fn call_of(submission: &Submission) -> Call {
     }
 }
 
-fn names_of(futures: &Bound<'_, PyList>) -> PyResult<Vec<Name>> {
-    futures.iter().map(|future| Ok(future.cast::<FutureBase>()?.get().reference()?.name)).collect()
-}
-
-fn random_name() -> PyResult<Name> {
-    let mut bytes = [0; 16];
-    let mut file = std::fs::File::open("/dev/urandom").map_err(PyOSError::new_err)?;
-    std::io::Read::read_exact(&mut file, &mut bytes).map_err(PyOSError::new_err)?;
-    Ok(Name(bytes))
-}
-
 #[pymethods]
 impl Manager {
     #[new]
@@ -247,7 +236,7 @@ impl Manager {
             future,
             thread: Mutex::new(Some(thread)),
             functions: Mutex::default(),
-            salt: random_name()?,
+            salt: blocks::random_name()?,
             impure: AtomicU64::new(0),
             collections: AtomicU64::new(0),
             address,
