@@ -277,6 +277,14 @@ pub fn name_of_inline(bytes: &[u8]) -> Name {
     NameHasher::new("inline").part(bytes).finish()
 }
 
+/// A name that nothing else has.
+pub fn random_name() -> PyResult<Name> {
+    let mut bytes = [0; 16];
+    let mut file = std::fs::File::open("/dev/urandom").map_err(PyOSError::new_err)?;
+    std::io::Read::read_exact(&mut file, &mut bytes).map_err(PyOSError::new_err)?;
+    Ok(Name(bytes))
+}
+
 /// The name of a reduction's result.
 pub fn name_of_reduction(function: Name, inputs: &[Name], commutes: bool) -> Name {
     let mut hasher = NameHasher::new("reduction");

@@ -151,6 +151,7 @@ pub fn statistics(py: Python<'_>, figures: &Statistics) -> PyResult<Py<PyAny>> {
         "stolen": figures.stolen,
         "transfers": figures.transfers,
         "transferred_nbytes": figures.transferred_nbytes,
+        "moving": figures.moving,
         "inline_nbytes": figures.inline_nbytes,
         "tasks": figures.tasks,
         "blocks": figures.blocks,

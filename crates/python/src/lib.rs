@@ -51,8 +51,8 @@ mod _native {
     };
     #[pymodule_export]
     use crate::layout::{
-        Rows, layout_block_transfers, layout_crossing, layout_moved, layout_reassign,
-        layout_relabel, layout_relabel_nodes, layout_transfers,
+        Rows, layout_block_transfers, layout_crossing, layout_even_out, layout_moved,
+        layout_reassign, layout_relabel, layout_relabel_nodes, layout_transfers,
     };
     #[pymodule_export]
     use crate::manager::Manager;

@@ -216,7 +216,7 @@ impl Manager {
         for index in 0..self.tasks[task].inputs.len() {
             let slot = self.tasks[task].inputs[index];
             if self.blocks[slot].extra.is_some() {
-                self.unwant(slot, id, task);
+                self.unwant(slot, id, Some(task));
             }
         }
     }

@@ -5,6 +5,7 @@
 pub mod api;
 pub mod simulate;
 
+mod balance;
 mod blocks;
 mod brought;
 mod categories;
@@ -99,6 +100,8 @@ pub struct Manager {
     /// Blocks that should have more than one replica, and which of them was looked at last.
     hot: BTreeMap<BlockSlot, replication::Hot>,
     replicated_last: Option<BlockSlot>,
+    /// Blocks of collections that move when workers come and go.
+    balance: balance::Balance,
     /// Workers that were lost, since when.
     lost_workers: u32,
     began_ns: Now,
@@ -164,6 +167,7 @@ impl Manager {
             firsts: BTreeMap::new(),
             hot: BTreeMap::new(),
             replicated_last: None,
+            balance: balance::Balance::default(),
             lost_workers: 0,
             began_ns: 0,
             closed: false,
@@ -194,6 +198,7 @@ impl Manager {
     /// Lets go of what is no longer needed, gives work to workers, and sends what is to be sent.
     fn finish_event(&mut self) {
         self.let_go();
+        self.advance_balance();
         if self.workers.retiring > 0 {
             self.advance_retirements();
         }

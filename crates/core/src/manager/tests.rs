@@ -461,14 +461,14 @@ fn a_worker_that_retires_hands_over_what_only_it_has() {
     let runs = play.runs(0);
     play.done(0, &runs[0], stored(1, 10));
     play.join(1, 1);
-    play.request(Request::Retire(WorkerId(0)));
+    play.request(Request::Retire(vec![WorkerId(0)]));
     assert!(play.runs(0).is_empty());
     play.done(0, &runs[1], inline(b"x"));
     assert!(matches!(play.sent(1)[..], [ToWorker::Fetch { source: WorkerId(0), .. }]));
     play.says(1, FromWorker::Have { block: desc(1, 10), fetched: Some((WorkerId(0), 3)) });
     assert_eq!(play.sent(0), [&ToWorker::Shutdown]);
     play.handle(Event::Left(WorkerId(0)));
-    play.request(Request::Retire(WorkerId(1)));
+    play.request(Request::Retire(vec![WorkerId(1)]));
     assert_eq!(play.sent(1), [&ToWorker::Shutdown]);
 }
 
