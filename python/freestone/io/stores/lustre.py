@@ -183,8 +183,33 @@ class LustrePlace(PosixPlace):
 
     layout: Layout = Layout()
 
-    def create(self, nbytes: int | None) -> LustreDraft:
+    @functools.cached_property
+    def found(self) -> Layout:
+        """The layout of the file that is there; the default one if nobody tells."""
+        try:
+            return layout_of(self.path)
+        except FileError:
+            return Layout()
+
+    @property
+    def unit(self) -> int:
+        """Bytes of a stripe."""
+        return self.found.stripe_size or 1
+
+    def hosts(self, start: int, stop: int) -> list[str]:
+        """Return the storage targets of some bytes, if they are few of the file's."""
+        size, targets = self.found.stripe_size, self.found.targets
+        if not size or start >= stop:
+            return []
+        first, last = start // size, (stop - 1) // size
+        if last - first + 1 >= len(targets):
+            return []
+        return [f"ost-{targets[stripe % len(targets)]}" for stripe in range(first, last + 1)]
+
+    def create(self, nbytes: int | None) -> PosixDraft:
         """Begin to write the file, with its layout."""
+        if self.layout == Layout():
+            return super().create(nbytes)
         target = os.path.realpath(self.url)
         if os.path.isdir(target):
             raise IsADirectoryError(target)

@@ -101,6 +101,18 @@ class Place(ABC):
         """Write the file from one of this machine, all of it or nothing."""
         raise NotImplementedError
 
+    def hosts(self, start: int, stop: int) -> list[str]:
+        """Return what holds bytes ``start:stop``, best first; empty if all reach them alike.
+
+        Names of hosts, or of storage targets, of which each is best read by one worker.
+        """
+        return []
+
+    @property
+    def unit(self) -> int:
+        """Bytes that one call should not cross, such as a stripe; 1 if that makes no difference."""
+        return 1
+
     @abstractmethod
     def remove(self) -> None:
         """Remove the file if it is there."""
@@ -120,6 +132,7 @@ def locate(url: str | os.PathLike[str]) -> Place:
         from freestone.io.stores.remote import RemotePlace
 
         return RemotePlace(text)
+    from freestone.io.stores.lustre import LustrePlace, is_lustre
     from freestone.io.stores.posix import PosixPlace
 
-    return PosixPlace(text)
+    return LustrePlace(text) if is_lustre(text) else PosixPlace(text)
