@@ -5,8 +5,9 @@ import org.apache.hadoop.hdfs.MiniDFSCluster.DataNodeProperties;
 
 /**
  * A NameNode and DataNodes on loopback, in this process: Server FOLDER DATANODES REPLICATION.
+ * DataNode 0 says that its host is called node0, and so on.
  *
- * Says "ready PORT" when they are; then takes a word a line from standard input, "stop" or "start"
+ * Says "ready PORT HTTP_PORT" when they are; then takes a word a line from standard input, "stop" or "start"
  * for the first DataNode, and answers it. When standard input ends, so does everything.
  */
 public class Server {
@@ -20,10 +21,16 @@ public class Server {
         // So that a DataNode that is gone is missed within seconds.
         settings.setInt("dfs.heartbeat.interval", 1);
         settings.setInt("dfs.namenode.heartbeat.recheck-interval", 1000);
-        MiniDFSCluster cluster = new MiniDFSCluster.Builder(settings)
-                .numDataNodes(Integer.parseInt(words[1])).build();
+        int nodes = Integer.parseInt(words[1]);
+        String[] hosts = new String[nodes];
+        for (int node = 0; node < nodes; node++) {
+            hosts[node] = "node" + node;
+        }
+        MiniDFSCluster cluster =
+                new MiniDFSCluster.Builder(settings).numDataNodes(nodes).hosts(hosts).build();
         cluster.waitActive();
-        System.out.println("ready " + cluster.getNameNodePort());
+        int http = cluster.getNameNode().getHttpAddress().getPort();
+        System.out.println("ready " + cluster.getNameNodePort() + " " + http);
         DataNodeProperties stopped = null;
         Scanner input = new Scanner(System.in);
         while (input.hasNextLine()) {

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from freestone.errors import FileError, UsageError
+from freestone.io.stores.place import best_of
 from freestone.io.stores.posix import PosixDraft, PosixPlace
 
 __all__ = ["Layout", "LustreDraft", "LustrePlace", "is_lustre", "layout_of"]
@@ -197,14 +198,16 @@ class LustrePlace(PosixPlace):
         return self.found.stripe_size or 1
 
     def hosts(self, start: int, stop: int) -> list[str]:
-        """Return the storage targets of some bytes, if they are few of the file's."""
+        """Return the storage targets of some bytes, unless all have about as many of them."""
         size, targets = self.found.stripe_size, self.found.targets
-        if not size or start >= stop:
+        if not size or stop - start >= 2 * size * len(targets):
             return []
-        first, last = start // size, (stop - 1) // size
-        if last - first + 1 >= len(targets):
-            return []
-        return [f"ost-{targets[stripe % len(targets)]}" for stripe in range(first, last + 1)]
+        held = dict.fromkeys(targets, 0)
+        for stripe in range(start // size, -(-stop // size)):
+            inside = min(stop, (stripe + 1) * size) - max(start, stripe * size)
+            held[targets[stripe % len(targets)]] += inside
+        best = best_of({f"ost-{target}": nbytes for target, nbytes in held.items()})
+        return best if len(best) < len(targets) else []
 
     def create(self, nbytes: int | None) -> PosixDraft:
         """Begin to write the file, with its layout."""

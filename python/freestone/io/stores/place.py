@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-__all__ = ["Draft", "Place", "locate"]
+__all__ = ["Draft", "Place", "best_of", "locate"]
 
 
 class Draft(ABC):
@@ -116,6 +117,13 @@ class Place(ABC):
     @abstractmethod
     def remove(self) -> None:
         """Remove the file if it is there."""
+
+
+def best_of(held: Mapping[str, int]) -> list[str]:
+    """Return those that hold at least three quarters of what the best one holds, best first."""
+    most = max(held.values(), default=0)
+    good = [name for name, nbytes in held.items() if nbytes and nbytes >= 0.75 * most]
+    return sorted(good, key=lambda name: -held[name])
 
 
 def locate(url: str | os.PathLike[str]) -> Place:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from freestone.io.stores.place import best_of
+
 __all__ = ["BlockLocation", "block_locations", "http_address", "parse_locations", "ranked"]
 
 ADDRESS = "HDFS_HTTP_ADDRESS"
@@ -99,10 +101,10 @@ def parse_locations(answer: bytes) -> tuple[BlockLocation, ...]:
 
 
 def ranked(blocks: Sequence[BlockLocation], start: int, stop: int) -> list[str]:
-    """Return the hosts that hold most of bytes ``start:stop``, best first."""
+    """Return the hosts that hold most of bytes ``start:stop``."""
     held: Counter[str] = Counter()
     for block in blocks:
         inside = min(stop, block.offset + block.nbytes) - max(start, block.offset)
         if inside > 0:
             held.update(dict.fromkeys(block.hosts, inside))
-    return [host for host, _ in held.most_common()]
+    return best_of(held)
