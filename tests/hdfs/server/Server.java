@@ -4,7 +4,8 @@ import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.hdfs.MiniDFSCluster.DataNodeProperties;
 
 /**
- * A NameNode and DataNodes on loopback, in this process: Server FOLDER DATANODES REPLICATION.
+ * A NameNode and DataNodes on loopback, in this process:
+ * Server FOLDER DATANODES REPLICATION [BLOCK_NBYTES].
  * DataNode 0 says that its host is called node0, and so on.
  *
  * Says "ready PORT HTTP_PORT" when they are; then takes a word a line from standard input, "stop" or "start"
@@ -16,7 +17,7 @@ public class Server {
         settings.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, words[0]);
         settings.setInt("dfs.replication", Integer.parseInt(words[2]));
         settings.setBoolean("dfs.permissions.enabled", false);
-        settings.setLong("dfs.blocksize", 1 << 20);
+        settings.setLong("dfs.blocksize", words.length > 3 ? Long.parseLong(words[3]) : 1 << 20);
         settings.setLong("dfs.namenode.fs-limits.min-block-size", 1 << 16);
         // So that a DataNode that is gone is missed within seconds.
         settings.setInt("dfs.heartbeat.interval", 1);
