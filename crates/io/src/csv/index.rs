@@ -71,7 +71,8 @@ impl Index {
         }
         let chunk = self.chunks.partition_point(|entry| entry & !INSIDE < line) - 1;
         let entry = self.chunks[chunk];
-        let (mut offset, stop) = (chunk as u64 * CHUNK, self.nbytes.min((chunk as u64 + 1) * CHUNK));
+        let (mut offset, stop) =
+            (chunk as u64 * CHUNK, self.nbytes.min((chunk as u64 + 1) * CHUNK));
         let mut is_inside = entry & INSIDE != 0;
         let mut ends = entry & !INSIDE;
         let mut buffer = vec![0; STEP];
