@@ -36,6 +36,8 @@ __all__ = [
     "encoding_owner",
     "encoding_place",
     "fresh_claims",
+    "io_count",
+    "io_moved",
     "layout_block_transfers",
     "layout_crossing",
     "layout_even_out",
@@ -548,6 +550,8 @@ def csv_write_columns(
     threads: int,
     decimals: int | None = None,
 ) -> int: ...
+def io_count(*, read: int = 0, written: int = 0) -> None: ...
+def io_moved() -> tuple[int, int]: ...
 def mtx_read(
     source: Any,
     start: int,

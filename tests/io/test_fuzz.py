@@ -136,6 +136,23 @@ def mutated(dice: random.Random, sample: bytes) -> bytes:
     return bytes(content)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        b'"numNonZeros": [1]',
+        b'"numNonZeros": 1.5',
+        b'"valueType": ["f64"]',
+        b'"schema": 3',
+        b'"hdfs": [1]',
+        b'"schema": [{"label": "a", "valueType": [1]}]',
+        b'"a": ' + b"[" * 100_000,
+    ],
+)
+def test_a_meta_of_other_types_is_refused(said: bytes) -> None:
+    with pytest.raises(FormatError):
+        parse_meta("x", b'{"numRows": 3, "numCols": 1, ' + said + b"}")
+
+
 def check(
     samples: list[bytes], reader: Callable[[bytes], object], refused: Any, rounds: int
 ) -> None:

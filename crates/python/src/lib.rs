@@ -47,7 +47,7 @@ mod _native {
     use crate::io::{
         CsvIndex, OwnedBuffer, csv_cells, csv_format_columns, csv_format_dense, csv_infer,
         csv_read_columns, csv_read_dense, csv_read_triples, csv_write_columns, csv_write_dense,
-        mtx_read,
+        io_count, io_moved, mtx_read,
     };
     #[pymodule_export]
     use crate::layout::{

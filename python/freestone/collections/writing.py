@@ -17,9 +17,11 @@ from freestone.collections.rows import is_sparse, is_table
 from freestone.collections.spreading import write_there
 from freestone.errors import EmptyCollectionError, UsageError
 from freestone.io import Shape, StreamWriter, Writer, open_writer
+from freestone.io.formats import format_of
+from freestone.io.formats.root import histograms_of
 from freestone.io.formats.zarr import FolderWriter
 from freestone.io.segments import SegmentWriter
-from freestone.io.stores import Draft
+from freestone.io.stores import Draft, locate
 from freestone.io.telling import telling
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def write(
     ----------
     x
         An `Array` or a `Frame`; or an array, a sparse matrix, a table or a pandas frame that is
-        here.
+        here. Into ROOT also a histogram of boost-histogram or hist, or a dict of them by name.
     url
         A path, or a URL such as ``hdfs://host:port/path``. A path has to lead to the same file
         on every worker.
@@ -61,6 +63,10 @@ def write(
     worker that has it. No byte of the rows goes through this program, unless a library of Python
     writes the format (Parquet, Arrow, TDMS, ROOT): then this program writes, block after block.
     """
+    histograms = histograms_of(x)
+    if histograms is not None:
+        _write_histograms(histograms, url, format, options)
+        return
     collection = _collection(x)
     writer = open_writer(url, _shape(collection), format=format, **options)
     with telling(writer.place.url):
@@ -77,6 +83,22 @@ def write(
             _write_here(writer, collection)
         else:
             write_there(writer, collection, cluster)
+
+
+def _write_histograms(
+    histograms: dict[str, Any],
+    url: str | os.PathLike[str],
+    format: str | None,
+    options: dict[str, Any],
+) -> None:
+    place = locate(url)
+    module = format_of(place.name, format)
+    if not hasattr(module, "write_histograms"):
+        raise UsageError(f"{place.url} can't have histograms; give it a name that ends in .root")
+    if options:
+        raise UsageError(f"histograms are written without options; leave {next(iter(options))} out")
+    with telling(place.url), drafted(place) as draft:
+        module.write_histograms(draft.path, histograms)
 
 
 def _collection(x: Any) -> Collection:

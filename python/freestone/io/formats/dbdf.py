@@ -47,7 +47,8 @@ class Dense(Dataset):
     def _read(self, start: int, stop: int, threads: int) -> Any:
         offset = VALUES + start * int(self.row_nbytes)
         shape = (stop - start, *self.columns)
-        return read_values(self.place.source(), offset, shape, str(self.dtype), threads)
+        source, unit = self.place.source(), self.place.unit
+        return read_values(source, offset, shape, str(self.dtype), threads, unit=unit)
 
 
 @dataclass(frozen=True, kw_only=True)
