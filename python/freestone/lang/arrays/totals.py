@@ -59,7 +59,7 @@ def _accumulated(name: str, arg: Node, dtype: Any) -> np.dtype[Any]:
         return np.dtype(dtype)
     sample = np.ones((1,) * arg.ndim, arg.dtype)
     trial: NDArray[Any] = np.asarray(_whole(name, None, None, False, sample))
-    return trial.dtype
+    return np.dtype(trial.dtype)
 
 
 def _whole(name: str, axis: Any, dtype: Any, keepdims: bool, array: Any) -> Any:
