@@ -83,7 +83,7 @@ _HOMES = {
 
 _MODULES = ("graph",)
 # Surfaces that give a class of the runtime a method.
-_ABOVE = {"cluster": ("graph", "events.gang")}
+_ABOVE = {"cluster": ("graph", "events.gang"), "collections": ("lang.arrays",)}
 
 
 def __getattr__(name: str) -> Any:

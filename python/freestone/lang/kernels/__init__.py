@@ -27,6 +27,7 @@ for _module, _kinds in {
     "files": "read write read_csv_file open_file close",
     "other": "now quantize one_hot recode bin create_list length append remove",
     "pipeline": "pipeline",
+    "applied": "apply",
 }.items():
     HOMES.update(dict.fromkeys(_kinds.split(), _module))
 

@@ -49,6 +49,7 @@ class Assembly:
     held: list[Any] = field(default_factory=list)
     keys: dict[Any, int] = field(default_factory=dict)
     instructions: list[tuple[Any, ...]] = field(default_factory=list)
+    forms: list[str] = field(default_factory=list)
     registers: dict[Value, Any] = field(default_factory=dict)
     structure: Csr | None = None
 
@@ -211,6 +212,7 @@ def _instruction(made: Assembly, op: Op, values: dict[Value, Any]) -> None:
 
 
 def _append(made: Assembly, kind: str, name: str, cell: str, one: Any, two: Any) -> Any:
+    made.forms.append(_form_made(made, kind, one, two))
     made.instructions.append((kind, name, _code(cell), one, two))
     return ("made", len(made.instructions) - 1)
 
@@ -343,9 +345,13 @@ def _target(made: Assembly, value: Value, op: Op, dtype: str) -> Any:
 
 
 def _class_of(made: Assembly, register: Any) -> str:
+    """Return the form of an input, or of what an instruction makes."""
     if not isinstance(register, tuple):
         return str(made.inputs[register][1])
-    kind, _, _, one, two = made.instructions[register[1]]
+    return made.forms[register[1]]
+
+
+def _form_made(made: Assembly, kind: str, one: Any, two: Any) -> str:
     if kind in ("row_reduce", "row_product"):
         return "column"
     if kind in ("unary", "cast"):

@@ -62,7 +62,7 @@ def _fits(op: Op) -> bool:
         return types[1].columns == 1 and types[0].columns != 1
     if op.kind == "binary":
         return _binary(op, types)
-    return op.kind == "unary" and not types[0].csr
+    return op.kind in ("unary", "cast") and not types[0].csr
 
 
 def _binary(op: Op, types: list[Type]) -> bool:

@@ -27,6 +27,8 @@ def lines(program: Program) -> Iterator[str]:
     for function in program.functions:
         yield f"def {function.name}({_named(function.block.args, names)})"
         yield from _block(function.block, names, "  ")
+    if program.main.args:
+        yield f"given {_named(program.main.args, names)}"
     yield from _block(program.main, names, "")
 
 
