@@ -169,3 +169,26 @@ def test_values_that_died_are_freed_while_the_script_runs(two_workers: Cluster) 
     # X, and at most what it was made of.
     assert len(left) == 5
     assert nbytes <= min(left) <= max(left) <= 2 * nbytes
+
+
+def test_explain_tells_where(capsys: pytest.CaptureFixture[str]) -> None:
+    script = (
+        "X = rand(90, 4, 0.0, 1.0, 1.0, 1); p = fill(1.0, 4, 1);"
+        "for (i in 1:3) { p = t(X) @ (X @ p); }"
+        "print(sum(X * 2.0 + 1.0)); print(cumSum(X)); print(p);"
+    )
+    options = Settings(vec=True, distributed=True, distributed_bytes=1000, explain=("placement",))
+    compile_source(Source(script, "script"), {}, options)
+    shown = capsys.readouterr().err.splitlines()
+    wanted = {
+        "rand": "on blocks",
+        "matmul": "on blocks",
+        "gemv": "parts of blocks",
+        "pipeline": "parts of blocks",
+        "agg_all sum": "parts of blocks",
+        "cumulate": "here, from fetched rows",
+        "print": None,
+    }
+    for name, where in wanted.items():
+        (line, *_) = [line for line in shown if f"= {name} " in line or line.startswith(name)]
+        assert line.endswith(f"({where})") if where else "(" not in line

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SUFFIXES", "configure", "run_script"]
 
 SUFFIXES = (".daph", ".daphne")
-STAGES = ("built", "algebra", "reuse", "motion", "sparsity", "unused", "fusion")
+STAGES = ("built", "algebra", "reuse", "motion", "sparsity", "unused", "fusion", "placement")
 
 _FLAGS = {
     "vec": "fuse operations into pipelines for the vector engine",

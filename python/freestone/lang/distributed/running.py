@@ -12,6 +12,7 @@ from freestone.errors.lang import ScriptError, ScriptRunError
 from freestone.future import Future
 from freestone.lang.distributed.combining import added, combined
 from freestone.lang.distributed.fragment import Fragment, fragment_of, join_rows, run_fragment
+from freestone.lang.distributed.placing import SOURCES
 from freestone.lang.distributed.roles import ROWS
 from freestone.lang.distributed.sending import Sent
 from freestone.lang.distributed.special import SPECIAL
@@ -23,10 +24,7 @@ from freestone.lang.running import Run
 from freestone.lang.settings import Settings
 from freestone.lang.types.types import Type
 
-__all__ = ["SOURCES", "DistributedRun"]
-
-SOURCES = frozenset({"given", "fill", "seq", "rand", "sample", "read", "literal"})
-"""Operations that make matrices of nothing: large ones are cut into blocks at once."""
+__all__ = ["DistributedRun"]
 
 _CONTROL = frozenset({"if", "while", "for", "call"})
 

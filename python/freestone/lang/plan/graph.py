@@ -64,7 +64,7 @@ class Block:
 
 @dataclass(eq=False, slots=True)
 class Op:
-    """An operation."""
+    """An operation; `where` tells people in which place it runs."""
 
     kind: str
     operands: list[Value]
@@ -73,6 +73,7 @@ class Op:
     place: Place | None = None
     regions: list[Block] = field(default_factory=list)
     kernel: str | None = None
+    where: str = ""
 
     @property
     def pure(self) -> bool:
