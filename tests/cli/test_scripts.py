@@ -79,7 +79,7 @@ def test_a_file_has_defaults_of_the_options(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize(
     "option",
-    ["--cuda", "--distributed", "--partitioning=FAST", "--num-threads=-1", "--explain=all"],
+    ["--cuda", "--partitioning=FAST", "--num-threads=-1", "--explain=all"],
 )
 def test_what_is_not_there_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("print(1);", options=(option,)) == 2

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SUFFIXES", "configure", "run_script"]
 
 SUFFIXES = (".daph", ".daphne")
-STAGES = ("built", "algebra", "reuse", "motion", "sparsity", "unused", "fusion")
+STAGES = ("built", "algebra", "reuse", "motion", "sparsity", "unused", "fusion", "placement")
 
 _FLAGS = {
     "vec": "fuse operations into pipelines for the vector engine",
@@ -31,6 +31,7 @@ _FLAGS = {
     "pin-workers": "keep each worker on one core",
     "pre-partition": "first share the rows out evenly over the queues",
     "select-matrix-repr": "hold matrices with few non-zeros as compressed rows",
+    "distributed": "cut large matrices into blocks of a cluster; a local one, if none is named",
     "statistics": "at the end, tell how long each operation took",
     "timing": "at the end, tell how long each stage took, as JSON on standard error",
 }
@@ -41,6 +42,17 @@ _VALUES = {
     "num-threads": ("N", "how many workers; by default one for each core"),
     "grain-size": ("N", "the least rows of a task"),
     "phy-batch-size": ("B", "the bytes that a task works on at once"),
+    "cluster": (
+        "ADDRESS",
+        "a cluster that runs: its address, folder or id; or Dask's",
+    ),
+    "host": ("HOST", "who starts the workers: mpi, dask or slurm"),
+    "dist_backend": (
+        "BACKEND",
+        "MPI: the ranks of mpiexec; sync-gRPC, async-gRPC: local workers",
+    ),
+    "max-distr-chunk-size": ("B", "the bytes of the largest block"),
+    "min-distr-size": ("B", "smaller matrices stay in the script's process"),
     "args": ("a=1,b=2", "arguments of the script"),
     "config": ("FILE", "defaults of these options, as JSON"),
     "explain": ("STAGES", f"show the graph after these stages: {', '.join(STAGES)}"),
@@ -49,9 +61,6 @@ _ABSENT = {
     "cuda": "there is no CUDA device that freestone can use",
     "fpgaopencl": "there is no FPGA that freestone can use",
     "vec-restricted": "use --vec",
-    "distributed": "scripts run on one machine; freestone.Cluster runs Python on many",
-    "dist_backend": "scripts run on one machine",
-    "max-distr-chunk-size": "scripts run on one machine",
     "enable-hdfs": "scripts read local files",
     "hdfs-ip": "scripts read local files",
     "hdfs-username": "scripts read local files",
@@ -69,9 +78,7 @@ _ABSENT = {
     "debug-mt": "use --explain=fusion",
 }
 
-_ABSENT_VALUES = frozenset(
-    {"dist_backend", "max-distr-chunk-size", "hdfs-ip", "hdfs-username", "kernel-ext", "libdir"}
-)
+_ABSENT_VALUES = frozenset({"hdfs-ip", "hdfs-username", "kernel-ext", "libdir"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -90,17 +97,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run_script(arguments: argparse.Namespace) -> int:
     """Run a script, tell its errors, and return the exit status."""
+    settings = settings_of(arguments)
+    if not settings.distributed:
+        from freestone.lang.running import Run
+
+        if arguments.settings:
+            problem = "--set is for clusters, which scripts open with --distributed"
+            raise ConfigurationError(problem, key="set", origin="the options")
+        return run_with(Run(settings), arguments)
+    from freestone.cli import distributed
+
+    return distributed.run_script(arguments, settings)
+
+
+def run_with(run: Run, arguments: argparse.Namespace) -> int:
+    """Run a script, tell its errors, and return the exit status."""
     begin = time.perf_counter()
     from freestone.errors.lang import ScriptError
-    from freestone.lang.running import Run
 
-    if arguments.settings:
-        problem = "--set is for clusters, which scripts in DaphneDSL do not open"
-        raise ConfigurationError(problem, key="set", origin="the options")
-    settings = settings_of(arguments)
-    run = Run(settings)
+    settings = run.settings
     try:
-        program, times = _compiled(arguments, settings)
+        program, times = compiled(arguments, settings)
         run.program(program)
     except ScriptError as error:
         sys.stdout.flush()
@@ -115,14 +132,14 @@ def run_script(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _compiled(
+def compiled(
     arguments: argparse.Namespace, settings: Settings
 ) -> tuple[Program, tuple[float, float, float]]:
     from freestone.lang.parse.parser import parse
     from freestone.lang.parse.source import Source
     from freestone.lang.script import compile_source, read_arguments
 
-    words = [*_listed(arguments.args_option), *arguments.args]
+    words = [*listed(arguments.args_option), *arguments.args]
     given = read_arguments(words)
     source = Source(Path(arguments.script).read_text(), arguments.script)
     begin = parsed = time.perf_counter()
@@ -134,7 +151,7 @@ def _compiled(
     return program, (begin, parsed, time.perf_counter())
 
 
-def _listed(text: str | None) -> list[str]:
+def listed(text: str | None) -> list[str]:
     return [word for word in (text or "").split(",") if word]
 
 
@@ -183,8 +200,13 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         if value is not None:
             data[name.replace("-", "_")] = value
     paths = data.get("daphnedsl_import_paths", {})
+    distributed = bool(data.get("distributed", data.get("use_distributed", False)))
     return Settings(
-        vec=bool(data.get("vec", data.get("use_vectorized_exec", False))),
+        # Blocks are worked on by pipelines.
+        vec=distributed or bool(data.get("vec", data.get("use_vectorized_exec", False))),
+        distributed=distributed,
+        distributed_bytes=_number(data, "min_distr_size", 1 << 20),
+        block_bytes=max(1, _number(data, "max_distr_chunk_size", 1 << 31)),
         partitioning=_chosen(data, "partitioning", SCHEMES),
         queue_layout=_chosen(data, "queue_layout", LAYOUTS),
         victim_selection=_chosen(data, "victim_selection", VICTIMS),
@@ -239,7 +261,7 @@ def _number(data: dict[str, Any], key: str, default: int) -> int:
 
 
 def _stages(text: str | None) -> tuple[str, ...]:
-    stages = tuple(_listed(text))
+    stages = tuple(listed(text))
     for stage in stages:
         if stage not in STAGES:
             known = did_you_mean(stage, STAGES)

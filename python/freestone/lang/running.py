@@ -10,7 +10,15 @@ from typing import Any, TextIO
 from freestone.errors.lang import ScriptError, ScriptRunError
 from freestone.lang.kernels import kernel_of
 from freestone.lang.parse.source import failure
-from freestone.lang.plan.graph import Block, Function, Op, Program, Value, outer_operands
+from freestone.lang.plan.graph import (
+    Block,
+    Function,
+    Op,
+    Program,
+    Value,
+    free_values,
+    outer_operands,
+)
 from freestone.lang.settings import Settings
 from freestone.lang.types.scalars import DivisionError
 
@@ -124,6 +132,15 @@ class Run:
         """Return what operands hold."""
         return [v.const if v.const is not None else values[v] for v in operands]
 
+    def taken(self, op: Op, values: Environment) -> list[Any]:
+        """Return what a loop carries; what it alone needs is no longer held here."""
+        found = self.operands(op.operands, values)
+        inner = {value for region in op.regions for value in free_values(region)}
+        for value in self._dying[op]:
+            if value not in inner:
+                values.pop(value, None)
+        return found
+
     def call(self, function: Function, arguments: Iterable[Any], op: Op) -> list[Any]:
         """Call a function of the script."""
         self._depth += 1
@@ -169,7 +186,7 @@ def _run_if(run: Run, op: Op, values: Environment) -> list[Any]:
 
 def _run_while(run: Run, op: Op, values: Environment) -> list[Any]:
     body, test = op.regions
-    carried = run.operands(op.operands, values)
+    carried = run.taken(op, values)
     go_on = not op.attrs["test_first"]
     while True:
         if not go_on:
@@ -178,19 +195,23 @@ def _run_while(run: Run, op: Op, values: Environment) -> list[Any]:
                 return carried
         go_on = False
         values.update(zip(body.args, carried, strict=True))
+        # What the round before made is held by the block alone, and goes when it was read.
+        del carried
         carried = run.block(body, values)
 
 
 def _run_for(run: Run, op: Op, values: Environment) -> list[Any]:
     (body,) = op.regions
-    operands = run.operands(op.operands, values)
+    operands = run.taken(op, values)
     ends, carried = operands[: op.attrs["ends"]], operands[op.attrs["ends"] :]
+    del operands
     begin, end = ends[:2]
     step = ends[2] if len(ends) == 3 else (1 if begin <= end else -1)
     if step == 0:
         raise failure(ScriptRunError, "the step of a loop can't be 0", op.place)
     for counter in range(begin, end + (1 if step > 0 else -1), step):
         values.update(zip(body.args, [counter, *carried], strict=True))
+        del carried
         carried = run.block(body, values)
     return carried
 

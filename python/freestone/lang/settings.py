@@ -55,6 +55,12 @@ class Settings:
         Whether matrices with few cells that are not zero are held as compressed rows.
     sparsity_threshold : float
         Below which share of cells they are.
+    distributed : bool
+        Whether large matrices lie in the blocks of a cluster.
+    distributed_bytes : int
+        The bytes of the least matrix that is cut into blocks.
+    block_bytes : int
+        The bytes of the largest block.
     statistics, timing : bool
         Whether to tell, at the end, how long the operations, and the stages, took.
     explain : tuple of str
@@ -75,6 +81,9 @@ class Settings:
     pre_partition: bool = False
     select_matrix_repr: bool = False
     sparsity_threshold: float = 0.25
+    distributed: bool = False
+    distributed_bytes: int = 1 << 20
+    block_bytes: int = 1 << 31
     statistics: bool = False
     timing: bool = False
     explain: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ for _module, _kinds in {
     "generation": "given fill literal seq rand sample diag_matrix create_frame",
     "shapes": "shape type_of reshape transpose cbind rbind reverse order index insert "
     "filter_rows filter_columns",
-    "algebra": "matmul eigen solve syrk gemv diag_vector triangle replace ctable sum_product",
+    "algebra": "matmul eigen solve syrk gemv diag_vector triangle replace ctable sum_product cross",
     "neural": "softmax bias_add conv2d conv2d_backward pool2d pool2d_backward batch_norm2d "
     "batch_norm2d_backward",
     "relational": "cartesian inner_join semi_join group_join group_sum relabel set_operation "

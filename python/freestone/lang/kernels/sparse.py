@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,3 +64,23 @@ class Csr:
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
         out[rows, self.indices] = self.cells
         return out
+
+    def rows(self, start: int, stop: int) -> Csr:
+        """Return rows ``start:stop``; only their offsets are copied."""
+        first, last = int(self.indptr[start]), int(self.indptr[stop])
+        offsets = self.indptr[start : stop + 1] - first
+        shape = stop - start, self.shape[1]
+        return Csr(shape, offsets, self.indices[first:last], self.cells[first:last])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Csr]) -> Csr:
+        """Put the rows of matrices below each other."""
+        ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
+        offsets = [part.indptr[:-1] + end for part, end in zip(parts, ends, strict=False)]
+        rows = sum(part.shape[0] for part in parts)
+        return cls(
+            (rows, parts[0].shape[1]),
+            np.concatenate([*offsets, ends[-1:]]),
+            np.concatenate([part.indices for part in parts]),
+            np.concatenate([part.cells for part in parts]),
+        )

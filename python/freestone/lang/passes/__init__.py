@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from freestone.lang.distributed import placing
 from freestone.lang.passes import algebra, fusion, motion, reuse, sparsity, unused
 from freestone.lang.plan.graph import Program
 from freestone.lang.settings import Settings
@@ -17,5 +18,6 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("sparsity", sparsity.choose),
     ("unused", unused.drop),
     ("fusion", fusion.fuse),
+    ("placement", placing.place),
 )
 """All passes in order, with the stages that ``--explain`` names."""
