@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from freestone._native import run_pipeline
+from freestone.lang.kernels.memory import empty
 from freestone.lang.kernels.sparse import Csr
 from freestone.lang.plan.graph import Op, Value
 from freestone.lang.types.scalars import DivisionError
@@ -114,7 +115,7 @@ def _assembled(
     for inner in body.ops:
         if inner.kind not in ("agg_all", "agg_col"):
             _instruction(made, inner, values)
-    outputs, takers = _outputs(made, body.ops, body.outs)
+    outputs, takers = _outputs(run, made, body.ops, body.outs)
     count = len(made.inputs)
     numbers = run_pipeline(
         (rows, columns),
@@ -298,7 +299,7 @@ def _vector(made: Assembly, operand: Value, values: dict[Value, Any], cell: str)
 
 
 def _outputs(
-    made: Assembly, ops: list[Op], outs: list[Value]
+    run: Any, made: Assembly, ops: list[Op], outs: list[Value]
 ) -> tuple[list[tuple[Any, ...]], list[Any]]:
     makers = {op.results[0]: op for op in ops}
     outputs: list[tuple[Any, ...]] = []
@@ -325,7 +326,7 @@ def _outputs(
         if not isinstance(register, tuple):
             raise UnsuitableError
         if register not in stored:
-            stored[register] = _target(made, value, op, dtype)
+            stored[register] = _target(run, made, value, dtype)
             target = stored[register]
             cells = target.cells if isinstance(target, Csr) else target
             outputs.append(("store", "", register, cells.ctypes.data))
@@ -333,13 +334,13 @@ def _outputs(
     return outputs, takers
 
 
-def _target(made: Assembly, value: Value, op: Op, dtype: str) -> Any:
+def _target(run: Any, made: Assembly, value: Value, dtype: str) -> Any:
     form = _class_of(made, made.registers[value])
     if form == "sparse":
         assert made.structure is not None
-        return made.structure.with_cells(np.empty(len(made.structure.cells), dtype))
+        return made.structure.with_cells(empty(run, made.structure.cells.shape, dtype))
     width = made.columns if form == "full" else 1
-    return np.empty((made.rows, width), dtype)
+    return empty(run, (made.rows, width), dtype)
 
 
 def _class_of(made: Assembly, register: Any) -> str:
