@@ -46,7 +46,8 @@ def stored_kernel(run: Any, op: Any, operands: list[Any]) -> Any:
     from freestone.lang.kernels import coordinates, products
 
     coo = any(isinstance(value, coordinates.Coo) for value in operands)
-    kernel = (coordinates.KERNELS if coo else products.KERNELS).get(op.kind)
+    kernels: dict[str, Kernel] = coordinates.KERNELS if coo else products.KERNELS
+    kernel = kernels.get(op.kind)
     if kernel is not None and op.kernel is None:
         try:
             return kernel(run, op, *operands)

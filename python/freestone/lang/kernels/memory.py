@@ -22,4 +22,5 @@ def empty(run: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
     settings = run.settings
     memory = VectorMemory(count * dtype.itemsize, settings.numa, settings.numa_node)
-    return np.frombuffer(memory, dtype, count).reshape(shape)
+    cells: Array = np.frombuffer(memoryview(memory), dtype, count)
+    return cells.reshape(shape)
