@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -218,7 +219,7 @@ def draw(shape: tuple[int, int], cell: str, ends: tuple[Any, Any], share: float,
     return out.with_cells(out.cells.astype(DTYPES[cell], copy=False))
 
 
-KERNELS = {
+KERNELS: dict[str, Callable[..., Any]] = {
     "binary": binary,
     "unary": unary,
     "cast": cast,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -60,5 +61,5 @@ def workers(run: Any) -> int:
     return run.settings.num_threads or len(os.sched_getaffinity(0))
 
 
-KERNELS = {"matmul": matmul, "transpose": transpose}
+KERNELS: dict[str, Callable[..., Any]] = {"matmul": matmul, "transpose": transpose}
 """What is done with compressed rows outside of pipelines; all else takes the dense matrix."""
