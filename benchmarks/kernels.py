@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ Case = tuple[str, Chain, Chain]
 CONTEXT = DaphneContext()
 SETTINGS = Settings(vec=True, partitioning="GSS", select_matrix_repr=True)
 
-UNARY = {
+UNARY: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
     "sign": np.sign,
     "exp": np.exp,
@@ -55,7 +56,7 @@ UNARY = {
     "atan": np.arctan,
     "isNan": np.isnan,
 }
-BINARY = {
+BINARY: dict[str, Callable[..., Any]] = {
     "__add__": np.add,
     "__sub__": np.subtract,
     "__mul__": np.multiply,
@@ -71,7 +72,7 @@ BINARY = {
     "__gt__": np.greater,
     "__ge__": np.greater_equal,
 }
-AGGREGATES = {
+AGGREGATES: dict[str, Callable[..., Any]] = {
     "sum": np.sum,
     "aggMin": np.min,
     "aggMax": np.max,
@@ -79,7 +80,7 @@ AGGREGATES = {
     "var": np.var,
     "stddev": np.std,
 }
-CUMULATIVE = {
+CUMULATIVE: dict[str, Callable[..., Any]] = {
     "cumSum": np.cumsum,
     "cumProd": np.cumprod,
     "cumMin": np.minimum.accumulate,
@@ -95,10 +96,10 @@ def elementwise(x: Array, y: Array) -> Iterator[Case]:
     """Operations of cells, of one side and of two."""
     one, two = CONTEXT.from_numpy(x), CONTEXT.from_numpy(y)
     for name, function in UNARY.items():
-        yield f"{name}(X)", _lazily(getattr(one, name)()), lambda f=function: f(x)
+        yield f"{name}(X)", _lazily(getattr(one, name)()), partial(function, x)
     for name, peer in BINARY.items():
         own = _lazily(getattr(one, name)(two))
-        yield f"{name.strip('_')}(X, Y)", own, lambda f=peer: f(x, y)
+        yield f"{name.strip('_')}(X, Y)", own, partial(peer, x, y)
     row, column = x[:1].copy(), x[:, :1].copy()
     yield "X + scalar", _lazily(one + 2.0), lambda: x + 2.0
     yield "X + row", _lazily(one + CONTEXT.from_numpy(row)), lambda: x + row
@@ -120,16 +121,16 @@ def typed(x: Array) -> Iterator[Case]:
     for dtype in ("f4", "i8", "i4", "i1", "u8", "u4", "u1"):
         a = (x * 100).astype(dtype)
         lazy = CONTEXT.from_numpy(a)
-        yield f"X + X, {a.dtype}", _lazily(lazy + lazy), lambda a=a: a + a
+        yield f"X + X, {a.dtype}", _lazily(lazy + lazy), partial(np.add, a, a)
         yield (
             f"aggMax(X), {a.dtype}",
             _lazily(lazy.aggMax()),
-            lambda a=a: a.max(),
+            partial(np.max, a),
         )
         yield (
             f"sum(X), {a.dtype}",
             _lazily(lazy.sum()),
-            lambda a=a: a.sum(dtype=a.dtype),
+            partial(np.sum, a, dtype=a.dtype),
         )
 
 
@@ -137,22 +138,22 @@ def aggregation(x: Array) -> Iterator[Case]:
     """All cells, rows, columns, groups, and from the first row on."""
     one = CONTEXT.from_numpy(x)
     for name, function in AGGREGATES.items():
-        yield f"{name}(X)", _lazily(getattr(one, name)()), lambda f=function: f(x)
+        yield f"{name}(X)", _lazily(getattr(one, name)()), partial(function, x)
         for axis, word in ((0, "rows"), (1, "columns")):
             yield (
                 f"{name}(X), {word}",
                 _lazily(getattr(one, name)(axis)),
-                lambda f=function, a=axis: f(x, axis=1 - a),
+                partial(function, x, axis=1 - axis),
             )
     for name, find in (("idxMin", np.argmin), ("idxMax", np.argmax)):
         for axis, word in ((0, "rows"), (1, "columns")):
             yield (
                 f"{name}(X), {word}",
                 _lazily(getattr(one, name)(axis)),
-                lambda f=find, a=axis: f(x, axis=1 - a),
+                partial(find, x, axis=1 - axis),
             )
     for name, accumulate in CUMULATIVE.items():
-        yield f"{name}(X)", _lazily(getattr(one, name)()), lambda f=accumulate: f(x, axis=0)
+        yield f"{name}(X)", _lazily(getattr(one, name)()), partial(accumulate, x, axis=0)
     values = x.ravel()
     groups = np.random.default_rng(3).integers(0, 1000, values.size)
     lazy = CONTEXT.from_numpy(values)
@@ -162,8 +163,12 @@ def aggregation(x: Array) -> Iterator[Case]:
         yield (
             f"{name}(x), groups",
             _lazily(getattr(lazy, name)(ids, 1000)),
-            lambda w=word: getattr(series.groupby(groups), w)(),
+            partial(_grouped, series, groups, word),
         )
+
+
+def _grouped(series: Any, groups: Array, name: str) -> Any:
+    return getattr(series.groupby(groups), name)()
 
 
 def algebra(x: Array) -> Iterator[Case]:

@@ -14,7 +14,7 @@ import numpy as np
 from freestone._native import run_pipeline
 from freestone.lang.kernels.memory import empty
 from freestone.lang.kernels.sparse import Csr
-from freestone.lang.plan.graph import Op, Value
+from freestone.lang.plan.graph import Block, Op, Value
 from freestone.lang.types.scalars import DivisionError
 from freestone.lang.types.types import DTYPES
 
@@ -115,7 +115,7 @@ def _assembled(
     for inner in body.ops:
         if inner.kind not in ("agg_all", "agg_col"):
             _instruction(made, inner, values)
-    outputs, takers = _outputs(run, made, body.ops, body.outs)
+    outputs, takers = _outputs(run, made, body, values)
     count = len(made.inputs)
     numbers = run_pipeline(
         (rows, columns),
@@ -299,18 +299,16 @@ def _vector(made: Assembly, operand: Value, values: dict[Value, Any], cell: str)
 
 
 def _outputs(
-    run: Any, made: Assembly, ops: list[Op], outs: list[Value]
+    run: Any, made: Assembly, body: Block, values: dict[Value, Any]
 ) -> tuple[list[tuple[Any, ...]], list[Any]]:
-    makers = {op.results[0]: op for op in ops}
+    makers = {op.results[0]: op for op in body.ops}
     outputs: list[tuple[Any, ...]] = []
     takers: list[Any] = []
     stored: dict[Any, Array] = {}
-    for value in outs:
+    for value in body.outs:
         op, dtype = makers[value], DTYPES[value.type.cell]
         if op.kind in ("agg_all", "agg_col"):
-            register = made.registers.get(op.operands[0])
-            if register is None:
-                raise UnsuitableError
+            register = _side(made, op.operands[0], values, op.operands[0].type.cell)
             name = op.attrs["name"]
             if op.kind == "agg_all":
                 outputs.append(("reduce", name, register, 0))

@@ -4,7 +4,7 @@
 //! are within two units of the last digit of the true value, as the tests check against the
 //! system's functions. Infinities, NaN and subnormal numbers give what they should.
 
-use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, LOG2_E, SQRT_2};
+use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, LOG2_E, SQRT_2};
 
 /// Added to a number below 2^51, this leaves its nearest whole number in the low bits.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
@@ -60,7 +60,7 @@ const LOGARITHM: [f64; 11] = odd_parts(3, false);
 const SINES: [f64; 8] = factorials(3, 2, true);
 const COSINES: [f64; 8] = factorials(4, 2, true);
 const HYPERBOLIC: [f64; 9] = factorials(3, 2, false);
-const ANGLE: [f64; 12] = odd_parts(1, true);
+const ANGLE: [f64; 21] = odd_parts(3, true);
 
 /// 2 to the power that `MAGIC` has in its low bits.
 #[inline(always)]
@@ -181,22 +181,27 @@ pub fn cosh(x: f64) -> f64 {
 #[inline(always)]
 pub fn tanh(x: f64) -> f64 {
     let size = x.abs();
-    let far = 1.0 - 2.0 / (exp(2.0 * size) + 1.0);
-    let near = near_sinh(x) / cosh(x);
-    if size < 1.0 { near } else { far.copysign(x) }
+    let far = (1.0 - 2.0 / (exp(2.0 * size) + 1.0)).copysign(x);
+    let sine = near_sinh(x);
+    let near = sine / (1.0 + sine * sine).sqrt();
+    if size < 1.0 { near } else { far }
 }
 
 /// The angle whose tangent is x.
 #[inline(always)]
 pub fn atan(x: f64) -> f64 {
     let size = x.abs();
-    let steep = size > 1.0;
-    let flat = if steep { 1.0 / size } else { size };
-    // Half of the angle, and half of that: at most pi / 16 is left.
-    let once = flat / (1.0 + (1.0 + flat * flat).sqrt());
-    let twice = once / (1.0 + (1.0 + once * once).sqrt());
-    let angle = 4.0 * twice * series(twice * twice, ANGLE);
-    (if steep { FRAC_PI_2 - angle } else { angle }).copysign(x)
+    let (flat, steep) = (size < SQRT_2 - 1.0, size > SQRT_2 + 1.0);
+    // From half of a right angle, or from a whole one: at most an eighth of pi is left.
+    let over = if flat { size } else { size - 1.0 };
+    let under = if flat { 1.0 } else { size + 1.0 };
+    let over = if steep { -1.0 } else { over };
+    let under = if steep { size } else { under };
+    let start = if flat { 0.0 } else { FRAC_PI_4 };
+    let start = if steep { FRAC_PI_2 } else { start };
+    let left = over / under;
+    let z = left * left;
+    (start + (left - left * z * series(z, ANGLE))).copysign(x)
 }
 
 /// The angle whose sine is x.
