@@ -22,7 +22,16 @@ __all__ = [
     "OwnedBuffer",
     "RowBlocks",
     "Stored",
+    "VectorMemory",
     "Watch",
+    "coo_draw",
+    "coo_merge",
+    "coo_offsets",
+    "coo_reduce",
+    "coo_transpose",
+    "csr_panel",
+    "csr_product",
+    "csr_product_sizes",
     "csv_cells",
     "csv_format_columns",
     "csv_format_dense",
@@ -49,6 +58,7 @@ __all__ = [
     "load_input",
     "make_identity",
     "meet_ranks",
+    "memory_nodes",
     "mtx_read",
     "name_file",
     "rand_dense",
@@ -445,6 +455,30 @@ def run_pipeline(
     outputs: list[tuple[Any, ...]],
     options: Any,
 ) -> list[Any]: ...
+def memory_nodes() -> list[int]: ...
+def coo_merge(name: str, code: int, left: Any, right: Any, out: Any) -> int: ...
+def coo_transpose(code: int, width: int, source: Any, out: Any) -> None: ...
+def coo_reduce(name: str, code: int, across: int, at: Any, cells: Any, out: Any) -> None: ...
+def coo_offsets(rows: Any, out: Any) -> None: ...
+def coo_draw(
+    code: int, shape: tuple[int, int], range: tuple[float, float], seed: int, out: Any
+) -> None: ...
+def csr_panel(
+    code: int, left: Any, right: tuple[int, int], width: int, workers: int, out: tuple[int, int]
+) -> None: ...
+def csr_product_sizes(
+    code: int, left: Any, right: Any, width: int, workers: int, out: tuple[int, int]
+) -> None: ...
+def csr_product(code: int, left: Any, right: Any, width: int, workers: int, out: Any) -> None: ...
+
+@final
+class VectorMemory:
+    """Memory for a large result, kept for another one when it is let go."""
+
+    def __new__(cls, nbytes: int, policy: str, node: int) -> VectorMemory: ...
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
 def rand_dense(out: Any, low: Any, high: Any, sparsity: float, seed: int) -> None: ...
 def sample(out: Any, range: float, again: bool, seed: int) -> None: ...
 

@@ -7,7 +7,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ _FLAGS = {
     "pre-partition": "first share the rows out evenly over the queues",
     "select-matrix-repr": "hold matrices with few non-zeros as compressed rows",
     "distributed": "cut large matrices into blocks of a cluster; a local one, if none is named",
+    "enable-profiling": "at the end, tell what the script took as the system counts it",
     "statistics": "at the end, tell how long each operation took",
     "timing": "at the end, tell how long each stage took, as JSON on standard error",
 }
@@ -40,6 +42,7 @@ _VALUES = {
     "queue_layout": ("LAYOUT", "CENTRALIZED, PERGROUP or PERCPU"),
     "victim_selection": ("ORDER", "SEQ, SEQPRI, RANDOM or RANDOMPRI"),
     "num-threads": ("N", "how many workers; by default one for each core"),
+    "numa": ("POLICY", "where large results lie: default, interleave, preferred=NODE or local"),
     "grain-size": ("N", "the least rows of a task"),
     "phy-batch-size": ("B", "the bytes that a task works on at once"),
     "cluster": (
@@ -74,7 +77,6 @@ _ABSENT = {
     "no-phy-op-selection": "operations are always chosen by type",
     "enable-property-recording": "properties are not recorded",
     "enable-property-insert": "properties are not recorded",
-    "enable-profiling": "use --statistics",
     "debug-mt": "use --explain=fusion",
 }
 
@@ -118,7 +120,8 @@ def run_with(run: Run, arguments: argparse.Namespace) -> int:
     settings = run.settings
     try:
         program, times = compiled(arguments, settings)
-        run.program(program)
+        with _profiled(run, settings):
+            run.program(program)
     except ScriptError as error:
         sys.stdout.flush()
         print(message(error))
@@ -130,6 +133,21 @@ def run_with(run: Run, arguments: argparse.Namespace) -> int:
     if settings.timing:
         _tell_times(begin, *times)
     return 0
+
+
+@contextmanager
+def _profiled(run: Run, settings: Settings) -> Iterator[None]:
+    """Measure all that a script does, as one region."""
+    if not settings.profiling:
+        yield
+        return
+    from freestone.lang.kernels.profiling import sample, tell
+
+    begin = sample()
+    try:
+        yield
+    finally:
+        tell(run, "script", begin)
 
 
 def compiled(
@@ -201,6 +219,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
             data[name.replace("-", "_")] = value
     paths = data.get("daphnedsl_import_paths", {})
     distributed = bool(data.get("distributed", data.get("use_distributed", False)))
+    policy, node = _placed(data)
     return Settings(
         # Blocks are worked on by pipelines.
         vec=distributed or bool(data.get("vec", data.get("use_vectorized_exec", False))),
@@ -213,11 +232,14 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         num_threads=_number(data, "num_threads", 0),
         pin_workers=bool(data.get("pin_workers", False)),
         hyperthreading=bool(data.get("hyperthreading", False)),
+        numa=policy,
+        numa_node=node,
         grain_size=_number(data, "grain_size", 1),
         batch_bytes=_number(data, "phy_batch_size", 0),
         pre_partition=bool(data.get("pre_partition", False)),
         select_matrix_repr=bool(data.get("select_matrix_repr", False)),
         sparsity_threshold=float(data.get("sparsity_threshold", 0.25)),
+        profiling=bool(data.get("enable_profiling", False)),
         statistics=bool(data.get("statistics", False)),
         timing=bool(data.get("timing", False)),
         explain=_stages(data.get("explain")),
@@ -250,6 +272,24 @@ def _chosen(data: dict[str, Any], key: str, known: Iterable[str]) -> str:
         problem = f"--{key}={value}: there are {', '.join(names)}{did_you_mean(value, names)}"
         raise ConfigurationError(problem, key=key, origin="the options")
     return value
+
+
+def _placed(data: dict[str, Any]) -> tuple[str, int]:
+    """Read ``--numa``: a policy, and the node that ``preferred`` names."""
+    from freestone.lang.settings import NUMA
+
+    text = str(data.get("numa", "default"))
+    name, sign, number = text.partition("=")
+    policy = _chosen({"numa": name}, "numa", NUMA)
+    if policy != "preferred" and not sign:
+        return policy, 0
+    from freestone._native import memory_nodes
+
+    nodes = memory_nodes()
+    if policy == "preferred" and number.isdigit() and int(number) in (nodes or [0]):
+        return policy, int(number)
+    problem = f"--numa={text}: write preferred=NODE with one of the nodes {nodes or [0]}"
+    raise ConfigurationError(problem, key="numa", origin="the options")
 
 
 def _number(data: dict[str, Any], key: str, default: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, TextIO
 
 from freestone.errors.lang import ScriptError, ScriptRunError
-from freestone.lang.kernels import kernel_of
+from freestone.lang.kernels import kernel_of, stored_kernel
 from freestone.lang.parse.source import failure
 from freestone.lang.plan.graph import (
     Block,
@@ -21,6 +21,7 @@ from freestone.lang.plan.graph import (
 )
 from freestone.lang.settings import Settings
 from freestone.lang.types.scalars import DivisionError
+from freestone.lang.types.types import Type
 
 DEEPEST = 5000
 """How many calls of functions may be inside each other."""
@@ -48,6 +49,8 @@ class Run:
         The frames that SQL knows.
     times : dict
         Seconds and counts of operations, if statistics are wanted.
+    regions : list
+        What the system had counted when each region that is open began.
     """
 
     # What refers to an operand that only this operation holds any more: the list of operands and
@@ -59,6 +62,7 @@ class Run:
         self.out = out or sys.stdout
         self.views: dict[str, Any] = {}
         self.times: dict[Op, list[float]] = {}
+        self.regions: list[dict[str, float]] = []
         self._depth = 0
         self._dying: dict[Op, list[Value]] = {}
         self._known: set[Block] = set()
@@ -119,13 +123,14 @@ class Run:
 
     def kernel(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
         """Run an operation; matrices come in, and go out, in the form that the plan says."""
-        if op.kind not in COMPRESSED:
-            operands[:] = [_dense(value) for value in operands]
-        made = kernel_of(op.kind)(self, op, *_emptied(operands))
+        if op.kind not in COMPRESSED and any(hasattr(value, "toarray") for value in operands):
+            made = stored_kernel(self, op, operands)
+        else:
+            made = kernel_of(op.kind)(self, op, *_emptied(operands))
         results = made if len(op.results) > 1 else (made,)
-        if any(result.type.csr for result in op.results):
+        if any(result.type.form for result in op.results):
             pairs = zip(op.results, results, strict=True)
-            return tuple(_csr(value) if result.type.csr else value for result, value in pairs)
+            return tuple(_held(value, result.type) for result, value in pairs)
         return tuple(results)
 
     def operands(self, operands: Iterable[Value], values: Environment) -> list[Any]:
@@ -154,16 +159,16 @@ class Run:
             self._depth -= 1
 
 
-def _dense(value: Any) -> Any:
-    return value.toarray() if hasattr(value, "indptr") else value
-
-
-def _csr(value: Any) -> Any:
-    if hasattr(value, "indptr"):
-        return value
+def _held(value: Any, type: Type) -> Any:
+    """Return a matrix in the form that its type says."""
+    from freestone.lang.kernels.coordinates import Coo
     from freestone.lang.kernels.sparse import Csr
 
-    return Csr.of(value)
+    if type.csr and not isinstance(value, Csr):
+        return value.tocsr() if isinstance(value, Coo) else Csr.of(value)
+    if type.coo and not isinstance(value, Coo):
+        return Coo.of_csr(value) if isinstance(value, Csr) else Coo.of(value)
+    return value
 
 
 def _emptied(operands: list[Any]) -> Iterable[Any]:
