@@ -4,7 +4,7 @@
 //! revoked it), runs it, and tells results in batches too: at the end of what it was given, or
 //! when some time has passed since it last told.
 
-use crate::blocks::{self, Mapped, Stored};
+use crate::blocks::{self, Mapped, Stored, Use};
 use crate::codec::{self, Encoded};
 use crate::groups::{Group, Groups, Held, Parts};
 use crate::memory;
@@ -30,6 +30,9 @@ use std::time::{Duration, Instant};
 
 /// Results are told at the latest when this has passed since they were last told.
 const TELL_EVERY: Duration = Duration::from_micros(200);
+
+/// A call with more inputs may hold them for longer than it runs.
+const FEW_INPUTS: usize = 16;
 
 type Outputs = SmallVec<[Output; 1]>;
 
@@ -76,6 +79,12 @@ fn map_claims(page: RawFd) -> std::io::Result<Claims<'static>> {
     // SAFETY: page-aligned, at least eight bytes, never unmapped, and only used as an atomic, on
     // both sides.
     Ok(Claims::new(unsafe { &*address.cast::<AtomicU64>() }))
+}
+
+/// How a call uses its inputs. One with many may put them together to a group, which is held: its
+/// members should be there once, not once more in this process.
+fn usage_of(call: &Call) -> Use {
+    if call.inputs.len() <= FEW_INPUTS { Use::Brief } else { Use::Long }
 }
 
 /// Runs calls until the worker ends the connection.
@@ -212,7 +221,7 @@ impl Executor {
         call: &Call,
         times: &mut (u64, u64),
     ) -> PyResult<Result<Outputs, TaskFailure>> {
-        match self.values(py, &call.inputs)? {
+        match self.values(py, &call.inputs, usage_of(call))? {
             Ok(inputs) => self.run_with(py, call, inputs, times),
             Err(failure) => Ok(Err(failure)),
         }
@@ -261,6 +270,7 @@ impl Executor {
         &mut self,
         py: Python<'_>,
         inputs: &[PlacedInput],
+        usage: Use,
     ) -> PyResult<Result<Vec<Py<PyAny>>, TaskFailure>> {
         let mapped: Vec<Option<Arc<Mapped>>> =
             inputs.iter().map(|input| self.mapped(input)).collect();
@@ -273,7 +283,7 @@ impl Executor {
                     };
                     value
                 }
-                (_, Some(mapped)) => blocks::load(py, &mapped)?,
+                (_, Some(mapped)) => blocks::load(py, &mapped, usage)?,
                 (PlacedInput::Inline(bytes), _) => {
                     codec::decode_inline(py, bytes.as_slice())?.unbind()
                 }
@@ -299,7 +309,7 @@ impl Executor {
         let parts = Parts::read(path)?;
         let Some(paths) = self.open(py, name, parts.names())? else { return Ok(None) };
         let members = parts.placed(paths);
-        let Ok(values) = self.values(py, &members)? else { return Ok(None) };
+        let Ok(values) = self.values(py, &members, Use::Long)? else { return Ok(None) };
         let value = parts.make(py, values)?.unbind();
         self.groups.held.insert(name, Held { value: value.clone_ref(py), members });
         Ok(Some(value))
@@ -411,7 +421,7 @@ impl Executor {
         // Imports are hoisted here, where they stay, and so are inputs: only this process speaks
         // with the worker.
         self.load(py, call.function)?;
-        let inputs = match self.values(py, &call.inputs)? {
+        let inputs = match self.values(py, &call.inputs, usage_of(call))? {
             Ok(inputs) => inputs,
             Err(failure) => return Ok(Err(failure)),
         };
