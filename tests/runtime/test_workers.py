@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,7 @@ import pytest
 
 import freestone as fs
 from freestone.errors import ConfigurationError, WorkerAbsentError
-
-DEADLINE_S = 60
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -37,15 +35,6 @@ def size_of(file: fs.File, plus: int = 0) -> int:
 def home_of(cluster: fs.Cluster) -> list[int]:
     """Return the process of the program's own worker, if it is there."""
     return [worker.pid for worker in cluster.statistics().workers if worker.folder[-2:] == "/0"]
-
-
-def until(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        os.sched_yield()
-    return True
 
 
 def kill_home(cluster: fs.Cluster) -> int:

@@ -1,6 +1,6 @@
 //! Calls that run in a process of their own: a forked child, or a new interpreter.
 
-use super::{Executor, Outputs, Spent, describe};
+use super::{Executor, Outputs, Spent, describe, usage_of};
 use crate::meter::{self, Meter};
 use freestone_core::wire::{
     Call, CallResult, DISK_EXCEEDED, Form, Frames, FromExecutor, Isolation, PlacedInput,
@@ -23,7 +23,7 @@ impl Executor {
         // Imports are hoisted here, where they stay, and so are inputs: only this process speaks
         // with the worker.
         self.load(py, call.function)?;
-        let inputs = match self.values(py, &call.inputs)? {
+        let inputs = match self.values(py, &call.inputs, usage_of(call))? {
             Ok(inputs) => inputs,
             Err(failure) => return Ok(Err(failure)),
         };

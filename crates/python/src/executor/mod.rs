@@ -6,7 +6,7 @@
 
 mod isolation;
 
-use crate::blocks::{self, Mapped, Stored};
+use crate::blocks::{self, Mapped, Stored, Use};
 use crate::codec::{self, Encoded};
 use crate::groups::{Group, Groups, Held, Parts};
 use crate::memory;
@@ -33,6 +33,9 @@ use std::time::{Duration, Instant};
 
 /// Results are told at the latest when this has passed since they were last told.
 const TELL_EVERY: Duration = Duration::from_micros(200);
+
+/// A call with more inputs may hold them for longer than it runs.
+const FEW_INPUTS: usize = 16;
 
 type Outputs = SmallVec<[Output; 1]>;
 
@@ -100,6 +103,12 @@ fn map_claims(page: RawFd) -> std::io::Result<Claims<'static>> {
     // SAFETY: page-aligned, at least eight bytes, never unmapped, and only used as an atomic, on
     // both sides.
     Ok(Claims::new(unsafe { &*address.cast::<AtomicU64>() }))
+}
+
+/// How a call uses its inputs. One with many may put them together to a group, which is held: its
+/// members should be there once, not once more in this process.
+fn usage_of(call: &Call) -> Use {
+    if call.inputs.len() <= FEW_INPUTS { Use::Brief } else { Use::Long }
 }
 
 /// Runs calls until the worker ends the connection.
@@ -237,7 +246,7 @@ impl Executor {
         call: &Call,
         spent: &mut Spent,
     ) -> PyResult<Result<Outputs, TaskFailure>> {
-        match self.values(py, &call.inputs)? {
+        match self.values(py, &call.inputs, usage_of(call))? {
             Ok(inputs) => self.run_with(py, call, inputs, spent),
             Err(failure) => Ok(Err(failure)),
         }
@@ -288,6 +297,7 @@ impl Executor {
         &mut self,
         py: Python<'_>,
         inputs: &[PlacedInput],
+        usage: Use,
     ) -> PyResult<Result<Vec<Py<PyAny>>, TaskFailure>> {
         let mapped: Vec<Option<Arc<Mapped>>> =
             inputs.iter().map(|input| self.mapped(input)).collect();
@@ -300,7 +310,7 @@ impl Executor {
                     };
                     value
                 }
-                (_, Some(mapped)) => blocks::load(py, &mapped)?,
+                (_, Some(mapped)) => blocks::load(py, &mapped, usage)?,
                 (PlacedInput::Inline(bytes), _) => {
                     codec::decode_inline(py, bytes.as_slice())?.unbind()
                 }
@@ -326,7 +336,7 @@ impl Executor {
         let parts = Parts::read(path)?;
         let Some(paths) = self.open(py, name, parts.names())? else { return Ok(None) };
         let members = parts.placed(paths);
-        let Ok(values) = self.values(py, &members)? else { return Ok(None) };
+        let Ok(values) = self.values(py, &members, Use::Long)? else { return Ok(None) };
         let value = parts.make(py, values)?.unbind();
         self.groups.held.insert(name, Held { value: value.clone_ref(py), members });
         Ok(Some(value))
