@@ -105,8 +105,7 @@ def test_every_leaf_has_an_example() -> None:
 
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
-    known = (
-    )
+    known = ()
     assert " ".join(slugs) == known
 
 

@@ -18,7 +18,7 @@ BINS = cases.GRID.bins[0]
 FIRST = np.linspace(0, 1, cases.CLUSTERS * 20).reshape(cases.CLUSTERS, 20)
 
 
-@njit
+@njit  # type: ignore[untyped-decorator, unused-ignore]
 def count(points: Any, bins: int, counts: Any) -> None:
     """Add the points of each cell of a grid over 0 to 1, the last bins with their upper edge."""
     for row in range(points.shape[0]):
@@ -32,7 +32,7 @@ def count(points: Any, bins: int, counts: Any) -> None:
             counts[cell] += 1
 
 
-@njit(fastmath=True)
+@njit(fastmath=True)  # type: ignore[untyped-decorator, unused-ignore]
 def add(points: Any, centres: Any, sums: Any, counts: Any) -> None:
     """Add each point to the sum of the nearest centre."""
     for row in range(points.shape[0]):

@@ -21,6 +21,6 @@ def empty(run: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     from freestone._native import VectorMemory
 
     settings = run.settings
-    memory = VectorMemory(count * dtype.itemsize, settings.numa, settings.numa_node)
+    memory: Any = VectorMemory(count * dtype.itemsize, settings.numa, settings.numa_node)
     cells: Array = np.frombuffer(memoryview(memory), dtype, count)
     return cells.reshape(shape)
