@@ -9,11 +9,16 @@ from typing import Any
 from freestone.collections.pieces import future_of
 from freestone.future import Future
 
-__all__ = ["collect"]
+__all__ = ["collect", "disperse"]
 
 
-def collect(owner: object, pieces: Sequence[Any]) -> None:
+def collect(owner: object, pieces: Sequence[Any]) -> int | None:
     """Have the blocks moved to where workers have room, for as long as `owner` is there.
+
+    Returns
+    -------
+    int or None
+        The number by which the manager knows them, if they are in a cluster.
 
     Notes
     -----
@@ -22,6 +27,15 @@ def collect(owner: object, pieces: Sequence[Any]) -> None:
     futures = [future for future in map(future_of, pieces) if isinstance(future, Future)]
     cluster = futures[0]._owner()() if futures else None
     if cluster is None or cluster.closed or len(futures) != len(pieces):
-        return
+        return None
     manager = cluster._manager
-    weakref.finalize(owner, manager.disperse, manager.collect(futures)).atexit = False
+    number: int = manager.collect(futures)
+    weakref.finalize(owner, manager.disperse, number).atexit = False
+    return number
+
+
+def disperse(pieces: Sequence[Any], number: int | None) -> None:
+    """Have the blocks moved no more."""
+    cluster = future_of(pieces[0])._owner()() if pieces and number is not None else None
+    if cluster is not None and not cluster.closed:
+        cluster._manager.disperse(number)

@@ -91,7 +91,7 @@ class Resize:
         if crew.rank == 0 and self.blueprint.newcomers:
             told = [array.description for array in arrays.values()]
             self._spawned = Spawned(
-                self.blueprint.newcomers, config.spawn_timeout_s, (self.blueprint, told)
+                self.blueprint.newcomers, config.spawn_timeout_s, crew.size, (self.blueprint, told)
             )
 
     @property

@@ -49,12 +49,15 @@ class Spawned:
 
     Attributes
     ----------
+    sources : int
+        How many processes there are.
     told : object
         What newcomers are told at once, with their numbers among all newcomers.
     """
 
     groups: list[Group]
     timeout_s: float
+    sources: int = 1
     told: Any = None
     peers: list[Any] = field(default_factory=list)
     error: str = ""
@@ -64,6 +67,7 @@ class Spawned:
         """Start all groups and wait until each is ready; `error` says why not. Never raises."""
         try:
             _require_launcher()
+            _require_library(self.sources)
             _require_program()
             first = 0
             for group in self.groups:
@@ -106,6 +110,24 @@ def _require_launcher() -> None:
     if not any(name in os.environ for name in _LAUNCHED):
         problem = "the program was not started by a launcher; start it by mpiexec -n 2 python ..."
         raise NoSpawnError(problem)
+
+
+def _require_library(sources: int) -> None:
+    # Open MPI 5 hangs when sources that did not spawn are to be connected.
+    if sources > 1 and library().startswith("Open MPI"):
+        problem = (
+            f"{library()} can't join new processes with {sources} old ones, of which one spawned "
+            "them: MPI_Intercomm_create does not come back; use MPICH (pip install mpich mpi4py), "
+            "or begin with one process"
+        )
+        raise NoSpawnError(problem)
+
+
+def library() -> str:
+    """Return the name and version of the MPI library."""
+    from mpi4py import MPI
+
+    return str(MPI.Get_library_version()).split(",")[0].split("\n")[0].strip()
 
 
 def _require_program() -> None:
