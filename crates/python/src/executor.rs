@@ -13,8 +13,8 @@ use freestone_base::{FunctionId, Name};
 use freestone_core::net::monotonic_ns;
 use freestone_core::store::Folder;
 use freestone_core::wire::{
-    BlockDesc, Call, CallResult, DISK_EXCEEDED, Form, Frames, FromExecutor, Isolation, Output, PlacedInput,
-    RaisedException, TaskFailure, ToExecutor, frame,
+    BlockDesc, Call, CallResult, DISK_EXCEEDED, Form, Frames, FromExecutor, Isolation, Output,
+    PlacedInput, RaisedException, TaskFailure, ToExecutor, frame,
 };
 use freestone_core::worker::claim::{Claims, INITIAL};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};

@@ -5,7 +5,10 @@ use super::cache::Place;
 use super::executors::{Executor, Health, InFlight};
 use super::{Stage, Worker};
 use crate::store::Tier;
-use crate::wire::{CallOptions, CallResult, DISK_EXCEEDED, MEMORY_EXCEEDED, Output, Report, TaskFailure, ToExecutor};
+use crate::wire::{
+    CallOptions, CallResult, DISK_EXCEEDED, MEMORY_EXCEEDED, Output, Report, TaskFailure,
+    ToExecutor,
+};
 use freestone_base::{Name, Resources, TaskId};
 
 /// Executors that die before they are ready are started again after ever longer waits,
