@@ -151,7 +151,8 @@ def test_modules_are_imported_before_the_first_call(capfd: pytest.CaptureFixture
     options = {"executors": 1, "memory": "64MiB", "disk": "64MiB"}
     with fs.Cluster(preload=["xml.dom.pulldom", "no_such_module_anywhere"], **options) as cluster:
         assert cluster.submit(has, "xml.dom.pulldom").result(60) is True
-        assert cluster.submit(has, "xml.dom.pulldom", isolation="process", pure=False).result(60) is False
+        apart = cluster.submit(has, "xml.dom.pulldom", isolation="process", pure=False)
+        assert apart.result(60) is False
     assert "preload='no_such_module_anywhere' can't be imported" in capfd.readouterr().err
     with fs.Cluster(**options) as cluster:
         assert cluster.submit(has, "xml.dom.pulldom").result(60) is False
