@@ -5,16 +5,17 @@
 //! when some time has passed since it last told.
 
 use crate::blocks::{self, Mapped, Stored};
+use crate::children::{answer_of_child, leave_with, wait_for};
 use crate::codec::{self, Encoded};
 use crate::groups::{Group, Groups, Held, Parts};
 use crate::memory;
-use crate::meter::{self, Meter};
+use crate::meter::Meter;
 use freestone_base::{FunctionId, Name};
 use freestone_core::net::monotonic_ns;
 use freestone_core::store::Folder;
 use freestone_core::wire::{
-    BlockDesc, Call, CallResult, DISK_EXCEEDED, Form, Frames, FromExecutor, Isolation, Output,
-    PlacedInput, RaisedException, TaskFailure, ToExecutor, frame,
+    BlockDesc, Call, CallResult, Form, Frames, FromExecutor, Isolation, Output, PlacedInput,
+    RaisedException, TaskFailure, ToExecutor, frame,
 };
 use freestone_core::worker::claim::{Claims, INITIAL};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -32,7 +33,7 @@ use std::time::{Duration, Instant};
 /// Results are told at the latest when this has passed since they were last told.
 const TELL_EVERY: Duration = Duration::from_micros(200);
 
-type Outputs = SmallVec<[Output; 1]>;
+pub type Outputs = SmallVec<[Output; 1]>;
 
 struct Function {
     label: String,
@@ -61,14 +62,14 @@ struct Executor {
 
 /// What a call took.
 #[derive(Clone, Copy, Default)]
-struct Spent {
+pub struct Spent {
     start_ns: u64,
     duration_ns: u64,
     memory: u64,
 }
 
 impl Spent {
-    fn of(report: &CallResult) -> Self {
+    pub fn of(report: &CallResult) -> Self {
         let CallResult { start_ns, duration_ns, memory, .. } = *report;
         Self { start_ns, duration_ns, memory }
     }
@@ -523,44 +524,6 @@ impl Executor {
             PlacedInput::Mapped { name, .. } => Some(*name),
             PlacedInput::Inline(_) => None,
         }));
-    }
-}
-
-/// The files of a child that made too many are in this executor's folder, which is removed with it.
-fn leave_with(child: &TaskFailure) {
-    if let TaskFailure::Killed { status: Some(DISK_EXCEEDED), .. } = child {
-        meter::exit(DISK_EXCEEDED);
-    }
-}
-
-/// What a child wrote before it ended; how it ended, if it wrote nothing.
-fn answer_of_child(
-    bytes: &[u8],
-    status: TaskFailure,
-    spent: &mut Spent,
-) -> PyResult<Result<Outputs, TaskFailure>> {
-    let mut frames = Frames::default();
-    frames.extend(bytes);
-    match frames.next::<CallResult>() {
-        Ok(Some(report)) => {
-            *spent = Spent::of(&report);
-            Ok(report.result)
-        }
-        Ok(None) => Ok(Err(status)),
-        Err(error) => Err(PyRuntimeError::new_err(error.to_string())),
-    }
-}
-
-fn wait_for(child: i32) -> TaskFailure {
-    let mut status = 0;
-    // SAFETY: `status` is valid for writes; `child` is ours and was not waited for before.
-    while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0
-        && std::io::Error::last_os_error().kind() == ErrorKind::Interrupted
-    {}
-    if libc::WIFSIGNALED(status) {
-        TaskFailure::Killed { signal: Some(libc::WTERMSIG(status)), status: None }
-    } else {
-        TaskFailure::Killed { signal: None, status: Some(libc::WEXITSTATUS(status)) }
     }
 }
 

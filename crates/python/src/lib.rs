@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod access;
 mod arrays;
 mod blocks;
+mod children;
 mod codec;
 mod columns;
 mod events;
