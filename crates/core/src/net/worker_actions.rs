@@ -216,8 +216,13 @@ impl Shell {
             return self.handle(Event::Served { name, nbytes: 0, changed: None });
         };
         let (done, waker, stop) = (self.done.clone(), self.waker.clone(), Arc::clone(&self.stop));
+        let answered = self.answered.clone();
         self.outgoing.run(move || {
             let sent = transfer::send(stream, &path, stamp, stop);
+            if let Some(stream) = sent.stream {
+                // If the worker has ended, the stream ends as well.
+                let _ = answered.send(stream);
+            }
             // If the worker has ended, nobody waits for this.
             let _ = done.send(Event::Served { name, nbytes: sent.nbytes, changed: sent.changed });
             let _ = waker.wake();

@@ -66,14 +66,14 @@ struct Executor {
 
 /// What a call took.
 #[derive(Clone, Copy, Default)]
-struct Spent {
+pub struct Spent {
     start_ns: u64,
     duration_ns: u64,
     memory: u64,
 }
 
 impl Spent {
-    fn of(report: &CallResult) -> Self {
+    pub fn of(report: &CallResult) -> Self {
         let CallResult { start_ns, duration_ns, memory, .. } = *report;
         Self { start_ns, duration_ns, memory }
     }

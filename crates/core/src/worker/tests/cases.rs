@@ -13,16 +13,16 @@ use std::sync::Arc;
 
 const MS: Now = 1_000_000;
 
-struct Bench {
-    worker: Worker,
+pub(super) struct Bench {
+    pub worker: Worker,
     now: Now,
     /// How long its calls take.
     duration_ns: u64,
-    done: Vec<Action>,
+    pub done: Vec<Action>,
 }
 
 impl Bench {
-    fn new(slots: u32) -> Self {
+    pub fn new(slots: u32) -> Self {
         let worker = Worker::new(config(slots), Vec::new());
         let mut bench = Self { worker, now: 1, duration_ns: 1000, done: Vec::new() };
         bench.advance();
@@ -35,25 +35,25 @@ impl Bench {
         bench
     }
 
-    fn event(&mut self, event: Event) {
+    pub fn event(&mut self, event: Event) {
         self.worker.handle(event, self.now, &mut self.done);
     }
 
-    fn say(&mut self, message: ToWorker) {
+    pub fn say(&mut self, message: ToWorker) {
         self.event(Event::Manager(message));
     }
 
-    fn advance(&mut self) {
+    pub fn advance(&mut self) {
         self.worker.advance(self.now, &mut self.done);
     }
 
-    fn run(&mut self, calls: Vec<Assignment>) {
+    pub fn run(&mut self, calls: Vec<Assignment>) {
         self.say(ToWorker::Run(calls));
         self.advance();
     }
 
     /// Calls that were sent since the last question, with their executors.
-    fn sent(&mut self) -> Vec<(u32, Vec<Call>)> {
+    pub fn sent(&mut self) -> Vec<(u32, Vec<Call>)> {
         let mut sent = Vec::new();
         self.done.retain(|action| match action {
             Action::Send(executor, ToExecutor::Calls(calls)) => {
@@ -65,7 +65,7 @@ impl Bench {
         sent
     }
 
-    fn end(&mut self, executor: u32, calls: &[Call]) {
+    pub fn end(&mut self, executor: u32, calls: &[Call]) {
         let end = |call: &Call| CallResult {
             sequence: call.sequence,
             start_ns: 1,
@@ -79,7 +79,7 @@ impl Bench {
         self.advance();
     }
 
-    fn reports(&mut self) -> Vec<Report> {
+    pub fn reports(&mut self) -> Vec<Report> {
         let mut reports = Vec::new();
         self.done.retain(|action| match action {
             Action::Report(report) => {
@@ -92,7 +92,7 @@ impl Bench {
     }
 }
 
-fn call(number: u64) -> Assignment {
+pub(super) fn call(number: u64) -> Assignment {
     Assignment {
         task: TaskId(number),
         attempt: 1,
@@ -112,7 +112,7 @@ fn with_cores(number: u64, cores: u32) -> Assignment {
     call
 }
 
-fn block(number: u8) -> BlockDesc {
+pub(super) fn block(number: u8) -> BlockDesc {
     BlockDesc { name: Name([number; 16]), nbytes: 10, checksum: 1, form: Form::Value }
 }
 
@@ -541,73 +541,4 @@ fn groups_are_let_go_when_memory_runs_out() {
     bench.say(ToWorker::Pin(group));
     bench.advance();
     assert_eq!(told(&bench, 0), [ToExecutor::Forget(vec![group])]);
-}
-
-fn wants_disk(task: u64, nbytes: u64) -> Assignment {
-    let resources = Resources { disk: nbytes, ..Resources::ONE_CORE };
-    let options = Arc::new(CallOptions { resources, ..CallOptions::default() });
-    Assignment { options, ..call(task) }
-}
-
-/// A block of more than the 1000 bytes of memory is wanted from another worker.
-fn want(bench: &mut Bench, nbytes: u64) {
-    let address = crate::wire::Address::Unix(String::new());
-    let (source, keep) = (freestone_base::WorkerId(1), crate::wire::Keep::Session);
-    let block = BlockDesc { nbytes, ..block(1) };
-    bench.say(ToWorker::Fetch { block, source, address, keep });
-    bench.advance();
-}
-
-fn transfers(bench: &Bench) -> usize {
-    bench.done.iter().filter(|action| matches!(action, Action::Transfer { .. })).count()
-}
-
-#[test]
-fn what_blocks_have_of_the_disk_no_call_is_given() {
-    let mut bench = Bench::new(2);
-    want(&mut bench, 1500);
-    let (name, result) = (block(1).name, Ok(Tier::Disk));
-    bench.event(Event::Arrived { name, result, duration_ns: 1 });
-    bench.run(vec![wants_disk(0, 400)]);
-    assert_eq!(bench.sent()[0].1[0].disk, Some(400));
-    // There will be room for this one when the first has ended,
-    bench.run(vec![wants_disk(1, 500)]);
-    assert_eq!((bench.sent().len(), bench.reports().len()), (0, 0));
-    // and never for this one.
-    bench.run(vec![wants_disk(2, 501)]);
-    let folder = "/disk".to_owned();
-    let full = TaskFailure::StorageFull { needed: 501, free: 100, folder };
-    assert_eq!(bench.reports()[0].result, Err(full));
-}
-
-#[test]
-fn what_calls_may_take_of_the_disk_no_block_is_given() {
-    let mut bench = Bench::new(2);
-    bench.run(vec![wants_disk(0, 1500)]);
-    let sent = bench.sent().remove(0);
-    want(&mut bench, 1100);
-    assert_eq!(transfers(&bench), 0);
-    bench.end(sent.0, &sent.1);
-    bench.advance();
-    assert_eq!(transfers(&bench), 1);
-}
-
-#[test]
-fn what_calls_were_seen_to_take_of_the_disk_no_block_is_given() {
-    let mut bench = Bench::new(1);
-    bench.event(Event::Measured { nbytes: 1500 });
-    want(&mut bench, 1100);
-    let refused = |action: &Action| matches!(action, Action::Tell(FromWorker::FetchFailed { .. }));
-    assert!(bench.done.iter().any(refused), "{:?}", bench.done);
-}
-
-#[test]
-fn a_call_whose_files_are_too_large_ends_with_its_limit() {
-    let mut bench = Bench::new(1);
-    bench.run(vec![wants_disk(0, 400)]);
-    let claimed = bench.sent()[0].1[0].sequence;
-    let status = Some(crate::wire::DISK_EXCEEDED);
-    bench.event(Event::Died { executor: 0, claimed, signal: None, status });
-    assert_eq!(bench.reports()[0].result, Err(TaskFailure::DiskExceeded { limit: 400 }));
-    assert_eq!(bench.worker.cache.disk_given(), 0);
 }
