@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import tempfile
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,7 @@ from coffea.processor import accumulate
 import freestone as fs
 from examples.dv3.analysis import lazy_results, results_of_file
 from examples.dv3.samples import Sample, make_samples
+from examples.resampled import run
 
 fs.graph.associative(accumulate, commutes=True)
 
@@ -52,34 +50,23 @@ def mistakes(samples: list[Sample], results: dict[str, dict[str, Any]]) -> list[
     return found
 
 
+def analyse(samples: list[Sample], cluster: fs.Cluster, calls: bool, _: Path) -> Any:
+    """Run the analysis one way or the other."""
+    return by_calls(samples, cluster) if calls else by_dask(samples, cluster.get)
+
+
+def tell(samples: list[Sample], results: dict[str, dict[str, Any]]) -> list[str]:
+    """Print each dataset's sums; what is wrong with them."""
+    for dataset, result in sorted(results.items()):
+        total = result["d2"].sum(flow=True).value
+        print(f"{dataset}: {result['entries']} jets, weight {total:g}")
+    return mistakes(samples, results)
+
+
 def main() -> None:
     """Make samples, analyse them, and compare with what is known."""
-    parser = argparse.ArgumentParser(prog="python -m examples.dv3", description=main.__doc__)
-    parser.add_argument("--source", type=Path, required=True, help="a PFNano file to resample")
-    parser.add_argument("--files", type=int, default=30)
-    parser.add_argument("--events", type=int, default=20, help="in each file")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--calls", action="store_true", help="as plain calls, without Dask")
-    options = parser.parse_args()
     warnings.simplefilter("ignore", FutureWarning)
-    with tempfile.TemporaryDirectory() as folder, fs.Cluster(workers=options.workers) as cluster:
-        samples = make_samples(
-            options.source,
-            Path(folder),
-            files=options.files,
-            events=options.events,
-            seed=options.seed,
-        )
-        start = time.perf_counter()
-        run = by_calls(samples, cluster) if options.calls else by_dask(samples, cluster.get)
-        seconds = time.perf_counter() - start
-        for dataset, result in sorted(run.items()):
-            total = result["d2"].sum(flow=True).value
-            print(f"{dataset}: {result['entries']} jets, weight {total:g}")
-        print(f"{options.files} files in {seconds:.2f} s")
-        for problem in mistakes(samples, run):
-            raise SystemExit(problem)
+    run(str(main.__doc__), "a PFNano file to resample", 20, make_samples, analyse, tell)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +9,7 @@ import awkward as ak
 import dask
 
 import freestone as fs
+from examples.resampled import run
 from examples.triphoton.analysis import lazy_results, masses, skim
 from examples.triphoton.samples import Sample, make_samples
 
@@ -35,34 +33,24 @@ def join(one: ak.Array, other: ak.Array) -> ak.Array:
     return ak.concatenate([one, other])
 
 
+def analyse(samples: list[Sample], cluster: fs.Cluster, calls: bool, folder: Path) -> Any:
+    """Run the analysis one way or the other."""
+    if calls:
+        return by_calls(samples, cluster)
+    return by_dask(samples, cluster.get, str(folder / "skim.parquet"))
+
+
+def tell(samples: list[Sample], results: dict[str, Any]) -> list[str]:
+    """Print how much was found; what is wrong with it."""
+    pairs, triples = (results[name].sum() for name in ("pairs", "triples"))
+    print(f"{results['events']} events, {pairs:g} pairs, {triples:g} triples")
+    known = sum(sample.events for sample in samples)
+    return [] if results["events"] == known else [f"{results['events']} events passed, not {known}"]
+
+
 def main() -> None:
     """Make samples, skim and merge them, and compare with what is known."""
-    parser = argparse.ArgumentParser(prog="python -m examples.triphoton", description=main.__doc__)
-    parser.add_argument("--source", type=Path, required=True, help="a NanoAOD file to resample")
-    parser.add_argument("--files", type=int, default=30)
-    parser.add_argument("--events", type=int, default=500, help="in each file")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--calls", action="store_true", help="as plain calls, without Dask")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, fs.Cluster(workers=options.workers) as cluster:
-        samples = make_samples(
-            options.source,
-            Path(folder),
-            files=options.files,
-            events=options.events,
-            seed=options.seed,
-        )
-        start = time.perf_counter()
-        merged = str(Path(folder) / "skim.parquet")
-        run = by_calls(samples, cluster) if options.calls else by_dask(samples, cluster.get, merged)
-        seconds = time.perf_counter() - start
-        pairs, triples = (run[name].sum() for name in ("pairs", "triples"))
-        print(f"{run['events']} events, {pairs:g} pairs, {triples:g} triples")
-        print(f"{options.files} files in {seconds:.2f} s")
-        known = sum(sample.events for sample in samples)
-        if run["events"] != known:
-            raise SystemExit(f"{run['events']} events passed, not {known}")
+    run(str(main.__doc__), "a NanoAOD file to resample", 500, make_samples, analyse, tell)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """One runtime for data-intensive Python, from a laptop to a cluster.
 
-Data lives in the cluster as immutable named blocks; work moves to where the blocks are. ::
+Data lives in the cluster as immutable named blocks; work moves to where the blocks are.
 
     import freestone as fs
 

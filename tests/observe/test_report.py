@@ -67,13 +67,14 @@ def test_how_long_tasks_waited_is_told() -> None:
     assert "waited 1.5 s for a worker on average, and 500 ms there" in " ".join(report.summary(run))
 
 
-def test_waiting_for_data_is_told_from_waiting_for_the_manager() -> None:
+def test_waiting_is_told_apart_by_what_it_was_for() -> None:
     begin = 100 * S
     with_data = task(0, 4, 6, ready_ns=begin, sent_ns=begin)
     without = task(1, 4, 6, ready_ns=begin, sent_ns=begin)
     run = load([joined(0), joined(1), with_data, without, moved(1, 0, 4, 4, 99)])
     assert run.share.data == pytest.approx(4, abs=0.1)
-    assert run.share.manager == pytest.approx(4, abs=0.1)
+    assert run.share.executor == pytest.approx(4, abs=0.1)
+    assert run.share.manager == 0
     late = task(0, 4, 6, ready_ns=begin, sent_ns=begin + 4 * S)
     assert load([joined(0), late]).share.manager == pytest.approx(4, abs=0.1)
 

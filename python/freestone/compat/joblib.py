@@ -1,7 +1,5 @@
 """A cluster as a backend of joblib, and so of all of scikit-learn's ``n_jobs``.
 
-::
-
     with fs.Cluster(), joblib.parallel_config("freestone"):
         GridSearchCV(SVC(), grid).fit(x, y)
 

@@ -1,7 +1,5 @@
 """What can go wrong, from broad to narrow.
 
-::
-
     FreestoneError
     ├── UsageError                          what was asked for can't be done
     │   ├── ConfigurationError (ValueError)     a setting is unknown or has a wrong value

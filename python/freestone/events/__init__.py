@@ -1,7 +1,7 @@
 """SPMD programs as tasks driven by events.
 
 A program runs as several *ranks*. Each submits tasks that depend on events, and fires events at
-ranks; a task runs once all its events are there. ::
+ranks; a task runs once all its events are there.
 
     from freestone import events as ev
 
@@ -25,8 +25,8 @@ from __future__ import annotations
 
 from freestone._native import Event
 from freestone.events.rank import ALL, ANY, RANK_LOST, SELF, Rank, current
-from freestone.events.run import run
-from freestone.events.task import Task, task
+from freestone.events.running import run
+from freestone.events.tasks import Task, task
 
 __all__ = [
     "ALL",

@@ -15,7 +15,7 @@ from freestone.errors import ConfigurationError
 from freestone.errors.events import RankLostError
 from freestone.events.outcome import Outcome, carry_out, pickled
 from freestone.events.rank import Rank
-from freestone.events.run import results
+from freestone.events.running import results
 from freestone.events.settings import resolve
 from freestone.hosts.engine import listen_towards
 from freestone.ranks import offer_spmd

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from freestone import _native
 from freestone._native import Event
-from freestone.events.task import Function, label_of
+from freestone.events.tasks import Function, label_of
 from freestone.units import parse_nbytes
 
 SELF: Final = -1

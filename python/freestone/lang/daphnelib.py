@@ -1,7 +1,7 @@
 """Lazy arrays in Python, in the vocabulary of DaphneLib.
 
 Every operation only adds to a typed graph, the one that scripts are compiled to; types and
-shapes are checked at once. ``compute()`` runs it, fused. ::
+shapes are checked at once. ``compute()`` runs it, fused.
 
     from freestone.lang.daphnelib import DaphneContext
 

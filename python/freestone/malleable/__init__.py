@@ -1,7 +1,5 @@
 """Jobs that change their number of processes while they run, and take their data along.
 
-::
-
     from freestone import malleable
 
     with malleable.World(rows=1_000_000, targets={500: 8}) as world:

@@ -1,7 +1,7 @@
 """A resize in progress, on the sources.
 
 It goes through stages, and changes from one to the next at the head of a step, on all sources at
-the same one (see README.md beside this file)::
+the same one (see README.md beside this file):
 
     SPAWNING -> MOVING -> done
 """

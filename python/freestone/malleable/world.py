@@ -46,7 +46,7 @@ class World:
     """The ranks of a job, how many there may be at present, and their data.
 
     Every rank makes one, as a context; a process that is spawned later runs the same program and
-    finds itself in the middle of the loop. ::
+    finds itself in the middle of the loop.
 
         with malleable.World(config) as world:
             A = world.constant("A", load_rows)

@@ -16,14 +16,15 @@ from freestone.collections.blocking import offsets_of
 from freestone.collections.rows import count_rows, nbytes_of
 from freestone.collections.tiles import TILE_NBYTES
 from freestone.errors import BlockingError, BlockShapeError, EmptyCollectionError
-from freestone.partitions.partition import Partition, Positions, arrived
+from freestone.partitions.partition import Partition, arrived
 from freestone.partitions.planning import Holders, plan
+from freestone.partitions.positions import Positioned, Positions
 from freestone.partitions.splitting import place
 
 __all__ = ["DaskPartition", "split_dask"]
 
 
-class DaskPartition(Future):  # type: ignore[misc]
+class DaskPartition(Positioned, Future):  # type: ignore[misc]
     """Blocks of a Dask collection that are on one worker: a future of a `Partition`.
 
     Passed to a call of the client's, it is a `Partition` there, whose blocks are those of the
@@ -46,33 +47,6 @@ class DaskPartition(Future):  # type: ignore[misc]
         self._positions = positions
         # The blocks are wanted for as long as the partition is.
         self._blocks = blocks
-
-    @property
-    def indexes(self) -> list[int]:
-        """The places of its blocks in the collection, in order."""
-        return [index for run in self._positions.indexes for index in run]
-
-    @property
-    def item_indexes(self) -> tuple[range, ...]:
-        """The places of its rows in the collection, in the order of its blocks, as ranges."""
-        return self._positions.items
-
-    def get_indexes(self) -> list[int]:
-        """Return `indexes`, under the paper's name."""
-        return self.indexes
-
-    def get_item_indexes(self) -> NDArray[np.int64]:
-        """Return the place of every row as one array, under the paper's name."""
-        return self._positions.flat(self.item_indexes)
-
-    @property
-    def rows(self) -> int:
-        """How many rows it has."""
-        return int(self._positions.block_rows.sum())
-
-    def __len__(self) -> int:
-        """How many blocks it has."""
-        return len(self._positions.block_rows)
 
     def __bool__(self) -> bool:
         return True

@@ -3,72 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from freestone import _native
 from freestone.collections.pieces import value_of
 from freestone.collections.rows import concatenate, take_rows
 from freestone.collections.tiles import TILE_NBYTES, joined
 from freestone.future import Future
+from freestone.partitions.positions import Positioned, Positions
 
 if TYPE_CHECKING:
     from freestone.cluster import Cluster
     from freestone.collections.base import Collection
 
-__all__ = ["Partition", "Positions"]
+__all__ = ["Partition"]
 
 
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Positions:
-    """Where the blocks of a partition stand in the collection.
-
-    Attributes
-    ----------
-    index_runs : ndarray of shape (runs, 2)
-        The blocks' places, in order, as runs: the first, and the one behind the last.
-    item_runs : ndarray of shape (runs, 2)
-        The rows' places, in the order of the partition, likewise.
-    block_rows : ndarray of shape (blocks,)
-        How many rows each block has.
-    """
-
-    index_runs: Ints
-    item_runs: Ints
-    block_rows: Ints
-
-    @classmethod
-    def of(cls, indexes: Ints, offsets: Ints) -> Positions:
-        """Make it from block numbers in rising order and the collection's offsets."""
-        breaks = np.flatnonzero(indexes[1:] - indexes[:-1] != 1) + 1
-        runs = np.empty((len(breaks) + 1, 2), np.int64)
-        runs[0, 0], runs[1:, 0] = indexes[0], indexes[breaks]
-        runs[:-1, 1], runs[-1, 1] = indexes[breaks - 1], indexes[-1]
-        runs[:, 1] += 1
-        return cls(runs, offsets[runs], offsets[indexes + 1] - offsets[indexes])
-
-    @property
-    def indexes(self) -> tuple[range, ...]:
-        """The blocks' places as ranges."""
-        return tuple(range(start, stop) for start, stop in self.index_runs.tolist())
-
-    @property
-    def items(self) -> tuple[range, ...]:
-        """The rows' places as ranges."""
-        return tuple(range(start, stop) for start, stop in self.item_runs.tolist())
-
-    def flat(self, runs: Sequence[range]) -> NDArray[np.int64]:
-        """Return some runs as one array."""
-        return np.concatenate([np.arange(run.start, run.stop) for run in runs])
-
-
-class Partition:
+class Partition(Positioned):
     """Some blocks of a collection that are on one worker, and where they stand in it.
 
     Made by `freestone.split`. Passed to a call it takes the call to its blocks; there it is an
@@ -101,38 +54,6 @@ class Partition:
         self._held: Future | None = None
         # What `materialize` made, by collection: futures in the program, arrays elsewhere.
         self._whole: tuple[Any, ...] | None = None
-
-    @property
-    def indexes(self) -> list[int]:
-        """The places of its blocks in the collection, in order."""
-        return [index for run in self._positions.indexes for index in run]
-
-    @property
-    def item_indexes(self) -> tuple[range, ...]:
-        """The places of its rows in the collection, in the order of its blocks, as ranges."""
-        return self._positions.items
-
-    def get_indexes(self) -> list[int]:
-        """Return `indexes`, under the paper's name."""
-        return self.indexes
-
-    def get_item_indexes(self) -> NDArray[np.int64]:
-        """Return the place of every row as one array, under the paper's name.
-
-        Notes
-        -----
-        8 bytes per row; `item_indexes` says the same in a few.
-        """
-        return self._positions.flat(self.item_indexes)
-
-    @property
-    def rows(self) -> int:
-        """How many rows it has."""
-        return int(self._positions.block_rows.sum())
-
-    def __len__(self) -> int:
-        """How many blocks it has."""
-        return len(self._positions.block_rows)
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the blocks' values in order; tuples if several collections were split.

@@ -10,7 +10,8 @@ from freestone.cluster import Cluster
 from freestone.collections.pieces import value_of
 from freestone.collections.rows import concatenate
 from freestone.future import Future
-from freestone.partitions.partition import Partition, Positions, arrived
+from freestone.partitions.partition import Partition, arrived
+from freestone.partitions.positions import Positions
 
 __all__ = ["hold", "materialize"]
 

@@ -16,8 +16,9 @@ from freestone.collections.pieces import future_of
 from freestone.collections.rows import describe_type
 from freestone.errors import EmptyCollectionError
 from freestone.future import Future
-from freestone.partitions.partition import Partition, Positions
+from freestone.partitions.partition import Partition
 from freestone.partitions.planning import Holders, Plan, assign, even_out, plan
+from freestone.partitions.positions import Positions
 from freestone.units import format_nbytes
 
 __all__ = ["gathered", "place", "split"]

@@ -88,6 +88,7 @@ def _share(run: Run) -> str:
     parts = {
         "computing": run.share.computing,
         "waiting for data": run.share.data,
+        "waiting for an executor": run.share.executor,
         "waiting for the manager": run.share.manager,
         "nothing to do": run.share.nothing,
     }

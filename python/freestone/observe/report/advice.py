@@ -24,6 +24,7 @@ def summary(run: Run) -> list[str]:
         lines.append(
             f"The slots spent {_percent(run.share.computing, run)} of their time computing, "
             f"{_percent(run.share.data, run)} waiting for data, "
+            f"{_percent(run.share.executor, run)} waiting for an executor, "
             f"{_percent(run.share.manager, run)} waiting for the manager, and "
             f"{_percent(run.share.nothing, run)} with nothing to do."
         )
@@ -52,6 +53,7 @@ def advice(run: Run) -> list[str]:
     if share.total <= 0:
         return ["No worker was there: nothing can be said."]
     found += [(share.data / share.total, text) for text in _on_data(run)]
+    found += [(share.executor / share.total, text) for text in _on_executors()]
     found += [(share.manager / share.total, text) for text in _on_dispatch(run)]
     found += [(share.nothing / share.total, text) for text in _on_idleness(run)]
     told = [text for weight, text in sorted(found, reverse=True) if weight >= _WORTH]
@@ -64,6 +66,14 @@ def _on_data(run: Run) -> list[str]:
         "Slots waited for blocks to arrive. Let calls go where their inputs are (reduce by place "
         "with fs.reduce, make fewer and larger blocks), raise transfers_in and transfers_out, or "
         "give hot inputs replicas=2."
+    ]
+
+
+def _on_executors() -> list[str]:
+    return [
+        "Calls lay at workers that had all they need, and no executor had begun them: executors "
+        "start, and import what functions need, before their first call. Keep one cluster open "
+        "for several runs, and import less."
     ]
 
 

@@ -26,21 +26,25 @@ class Share:
         Calls ran.
     data : float
         Calls were at the worker, and blocks on their way to it.
+    executor : float
+        Calls were at the worker with all they need, and no executor had begun them: it was being
+        started, or imported what a function needs.
     manager : float
-        Calls were ready, or at the worker with all they need, and a slot was free: dispatch.
+        Calls were ready, and a slot was free: dispatch.
     nothing : float
         There was nothing to run.
     """
 
     computing: float
     data: float
+    executor: float
     manager: float
     nothing: float
 
     @property
     def total(self) -> float:
         """All slots' time."""
-        return self.computing + self.data + self.manager + self.nothing
+        return self.computing + self.data + self.executor + self.manager + self.nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,12 +257,12 @@ def _share(
     free = np.clip(slots - busy, 0, None)
     stuck = np.minimum(free, held)
     data = np.where(receives, stuck, 0.0)
-    dispatch = stuck - data
     left = (free - stuck).sum(axis=0)
     late = np.minimum(left, queued)
     return Share(
         computing=float((np.minimum(busy, slots) * span).sum()),
         data=float((data * span).sum()),
-        manager=float((dispatch * span).sum() + (late * span).sum()),
+        executor=float(((stuck - data) * span).sum()),
+        manager=float((late * span).sum()),
         nothing=float(((left - late) * span).sum()),
     )
