@@ -69,7 +69,7 @@ def cascade_alone(rows: int) -> tuple[float, float]:
     from threadpoolctl import threadpool_limits
 
     points, labels = blobs(rows, cases.block_rows(rows, MANY), cases.BLOBS)
-    settings = {"max_iter": cases.ROUNDS, "arity": cases.ARITY, "gamma": 0.01}
+    settings: dict[str, Any] = {"max_iter": cases.ROUNDS, "arity": cases.ARITY, "gamma": 0.01}
     model = CascadeSVC(kernel="svc", variant="sequential", **settings)
     with threadpool_limits(1):
         seconds, figure = cases.seconds_of(lambda: model.fit(points, labels).support_)
