@@ -18,7 +18,6 @@ BINS = cases.GRID.bins[0]
 FIRST = np.linspace(0, 1, cases.CLUSTERS * 20).reshape(cases.CLUSTERS, 20)
 
 
-@njit  # type: ignore[untyped-decorator, unused-ignore]
 def count(points: Any, bins: int, counts: Any) -> None:
     """Add the points of each cell of a grid over 0 to 1, the last bins with their upper edge."""
     for row in range(points.shape[0]):
@@ -32,7 +31,6 @@ def count(points: Any, bins: int, counts: Any) -> None:
             counts[cell] += 1
 
 
-@njit(fastmath=True)  # type: ignore[untyped-decorator, unused-ignore]
 def add(points: Any, centres: Any, sums: Any, counts: Any) -> None:
     """Add each point to the sum of the nearest centre."""
     for row in range(points.shape[0]):
@@ -49,10 +47,14 @@ def add(points: Any, centres: Any, sums: Any, counts: Any) -> None:
             sums[best, column] += points[row, column]
 
 
+count_all: Any = njit(count)
+add_all: Any = njit(add, fastmath=True)
+
+
 def histogram(points: Any) -> Any:
     """Count in 1,024 cells."""
     counts = np.zeros(cases.GRID.size, np.int64)
-    count(points, BINS, counts)
+    count_all(points, BINS, counts)
     return counts
 
 
@@ -61,7 +63,7 @@ def kmeans(points: Any) -> Any:
     centres = points[: cases.CLUSTERS].copy()
     for _ in range(cases.PASSES):
         sums, counts = np.zeros_like(centres), np.zeros(len(centres), np.int64)
-        add(points, centres, sums, counts)
+        add_all(points, centres, sums, counts)
         centres = sums / counts[:, None]
     return centres
 

@@ -17,7 +17,7 @@ from examples.histogram.histogram import histogram
 from examples.kmeans.kmeans import KMeans
 from examples.knn.neighbours import NearestNeighbors
 
-CLUSTERS: dict[str, dict[str, Any]] = {"knn": {"workers": cases.CORES, "executors": 1}}
+CLUSTERS: dict[str, Any] = {"knn": {"workers": cases.CORES, "executors": 1}}
 """A tree is built for each worker: there are as many as on Dask. Elsewhere one worker is enough."""
 VARIANTS = ("blocks", "split", "materialize", "rechunk")
 BEST = ("blocks", "split")
