@@ -52,8 +52,10 @@ def test_bytes_are_counted_here(bars: list[Bar], tmp_path: Path, kind: str) -> N
     assert [bar.label for bar in bars] == [f"write m.{kind}", f"read m.{kind}"]
     for bar in bars:
         done, failed, total, _ = bar.shown[-1]
-        assert done >= path.stat().st_size
-        assert (failed, total) == (0, done)
+        # A read has seen the head before.
+        assert done >= X.nbytes
+        assert (failed, total) == (0, max(done, total))
+        assert total <= 2 * path.stat().st_size
         assert bar.is_closed
 
 
