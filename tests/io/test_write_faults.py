@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,15 @@ import pytest
 
 import freestone as fs
 from freestone.collections import spreading
-from freestone.errors import FormatError, StorageFullError
+from freestone.errors import (
+    FileChangedError,
+    FileUnreadableError,
+    FormatError,
+    StorageFullError,
+)
+from freestone.io import open_dataset
 
+KINDS = ["csv", "dbdf", "npy", "parquet"]
 X = np.random.default_rng(3).normal(size=(600, 4))
 
 
@@ -160,9 +168,67 @@ def test_a_disk_that_is_really_full(tmp_path: Path, kind: str) -> None:
     assert said == ["StorageFullError"] * 2 + [f"m.{kind}", *beside]
 
 
-def test_no_permission_is_told(tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("everything is permitted here")
-    tmp_path.chmod(0o555)
-    with pytest.raises(PermissionError):
-        fs.write(X, tmp_path / "m.csv")
+@pytest.fixture
+def somebody() -> Iterator[Path]:
+    """A folder of somebody who may not do everything."""
+    with tempfile.TemporaryDirectory(prefix="freestone-") as folder:
+        is_root = os.geteuid() == 0
+        path = Path(folder) / "theirs"
+        path.mkdir()
+        for kind in KINDS:
+            # Imports what it needs, while that may be read.
+            fs.write(X, Path(folder) / f"first.{kind}")
+            fs.read(Path(folder) / f"first.{kind}").compute()
+        if is_root:
+            os.chmod(folder, 0o755)
+            os.chown(path, 65534, 65534)
+            os.seteuid(65534)
+        try:
+            yield path
+        finally:
+            if is_root:
+                os.seteuid(0)
+            path.chmod(0o755)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_permission_is_told(somebody: Path, kind: str) -> None:
+    path = somebody / f"m.{kind}"
+    fs.write(X, path)
+    names = sorted(somebody.iterdir())
+    somebody.chmod(0o555)
+    with pytest.raises(FileUnreadableError, match="permissions"):
+        fs.write(X * 2, path)
+    assert sorted(somebody.iterdir()) == names
+    path.chmod(0)
+    with pytest.raises(FileUnreadableError, match="permissions"):
+        fs.read(path).compute()
+    path.chmod(0o644)
+    assert (fs.read(path).compute() == X).all()
+
+
+@pytest.mark.parametrize("kind", ["csv", "dbdf", "npy", "mtx", "parquet"])
+@pytest.mark.parametrize("change", ["grown", "truncated", "replaced"])
+def test_a_file_that_changes_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, change: str
+) -> None:
+    path = tmp_path / f"m.{kind}"
+    fs.write(X, path)
+    dataset = open_dataset(path)
+    kind_of, read = type(dataset), type(dataset)._read
+
+    def changing(self: Any, start: int, stop: int, threads: int) -> Any:
+        """Change the file between the look at its version and the read."""
+        if change == "grown":
+            with open(path, "ab") as file:
+                file.write(b"1\n")
+        elif change == "truncated":
+            os.truncate(path, path.stat().st_size // 2)
+        else:
+            (tmp_path / "new").write_bytes(path.read_bytes()[::-1])
+            os.replace(tmp_path / "new", path)
+        return read(self, start, stop, threads)
+
+    monkeypatch.setattr(kind_of, "_read", changing)
+    with pytest.raises((FileChangedError, FormatError), match=f"m.{kind}"):
+        dataset.read(0, dataset.rows, threads=2)
