@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ import freestone as fs
 from freestone.collections import spreading
 from freestone.errors import (
     FileChangedError,
-    FileUnreadableError,
     FormatError,
     StorageFullError,
 )
@@ -166,45 +164,6 @@ def test_a_disk_that_is_really_full(tmp_path: Path, kind: str) -> None:
     said = out_of_room(tmp_path / f"m.{kind}", 0, *mount, small, "sh")
     beside = [f"m.{kind}.meta"] if kind in ("csv", "dbdf") else []
     assert said == ["StorageFullError"] * 2 + [f"m.{kind}", *beside]
-
-
-@pytest.fixture
-def somebody() -> Iterator[Path]:
-    """A folder of somebody who may not do everything."""
-    with tempfile.TemporaryDirectory(prefix="freestone-") as folder:
-        is_root = os.geteuid() == 0
-        path = Path(folder) / "theirs"
-        path.mkdir()
-        for kind in KINDS:
-            # Imports what it needs, while that may be read.
-            fs.write(X, Path(folder) / f"first.{kind}")
-            fs.read(Path(folder) / f"first.{kind}").compute()
-        if is_root:
-            os.chmod(folder, 0o755)
-            os.chown(path, 65534, 65534)
-            os.seteuid(65534)
-        try:
-            yield path
-        finally:
-            if is_root:
-                os.seteuid(0)
-            path.chmod(0o755)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_permission_is_told(somebody: Path, kind: str) -> None:
-    path = somebody / f"m.{kind}"
-    fs.write(X, path)
-    names = sorted(somebody.iterdir())
-    somebody.chmod(0o555)
-    with pytest.raises(FileUnreadableError, match="permissions"):
-        fs.write(X * 2, path)
-    assert sorted(somebody.iterdir()) == names
-    path.chmod(0)
-    with pytest.raises(FileUnreadableError, match="permissions"):
-        fs.read(path).compute()
-    path.chmod(0o644)
-    assert (fs.read(path).compute() == X).all()
 
 
 @pytest.mark.parametrize("kind", ["csv", "dbdf", "npy", "mtx", "parquet"])
