@@ -146,12 +146,11 @@ class HdfsPlace(Place):
             raise IsADirectoryError(self.url)
         return found.length, found.modification_time
 
-    def hosts(self, start: int, stop: int) -> list[str]:
+    def hosts(self, start: int, stop: int, stamp: tuple[Any, ...] = ()) -> list[str]:
         """Return the DataNodes that hold most of some bytes."""
         address = http_address(urlsplit(self.url).netloc)
-        return ranked(
-            block_locations(address, self.hdfs_path, self.user, self.stamp()), start, stop
-        )
+        blocks = block_locations(address, self.hdfs_path, self.user, stamp or self.stamp())
+        return ranked(blocks, start, stop)
 
     def source(self) -> Any:
         """Return an object that reads at an offset."""
