@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from freestone.io.stores import hdfs
+from freestone.io.stores import hdfs, webhdfs
 from freestone.io.stores.hdfs import HdfsPlace, Source
 from freestone.io.stores.webhdfs import (
     BlockLocation,
@@ -114,6 +114,9 @@ def test_a_server_that_does_not_answer_is_asked_once(monkeypatch: pytest.MonkeyP
         assert block_locations("nobody:9870", path, "me", (1, 2)) == ()
     wanted = "http://nobody:9870/webhdfs/v1/a%20b?op=GETFILEBLOCKLOCATIONS&user.name=me"
     assert asked == [wanted]
+    monkeypatch.setattr(webhdfs, "_silent_until", {"nobody:9870": 0.0})
+    assert block_locations("nobody:9870", "/a b", "me", (1, 2)) == ()
+    assert asked == [wanted] * 2
 
 
 def test_the_address_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
