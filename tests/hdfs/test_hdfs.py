@@ -16,6 +16,7 @@ import freestone as fs
 from freestone.cli.main import main
 from freestone.errors import FileError, FileMissingError, FormatError
 from freestone.io import open_dataset
+from freestone.io.stores import webhdfs
 from freestone.io.stores.hdfs import HdfsPlace
 from freestone.io.stores.webhdfs import block_locations
 from tests.hdfs.conftest import Hdfs
@@ -77,6 +78,8 @@ def test_blocks_are_read_by_workers_that_hold_them(
     large = np.random.default_rng(3).normal(size=(60_000, 20))
     url = f"{hdfs.url}/placed.npy"
     fs.write(large, url)
+    # Its http server starts with the first question, which may take longer than anyone waits.
+    monkeypatch.setattr(webhdfs, "ASKED_S", 60)
     blocks = block_locations(hdfs.http, "/placed.npy", "anyone", ())
     assert sum(block.nbytes for block in blocks) == HdfsPlace(url).stamp()[0]
     assert all(len(block.hosts) == 2 for block in blocks)

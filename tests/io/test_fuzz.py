@@ -211,6 +211,15 @@ FOREIGN: dict[str, tuple[Callable[[], bytes], Any]] = {
 }
 
 
+def test_names_that_are_no_text_are_refused() -> None:
+    file = io.BytesIO()
+    table = pa.table({"qwertz": [1, 2]})
+    with pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(FormatError, match="utf-8"):
+        read(arrow)(file.getvalue().replace(b"qwertz", b"\xc1wertz"))
+
+
 @pytest.mark.parametrize("case", FOREIGN)
 @pytest.mark.filterwarnings("ignore")
 def test_what_a_library_says_of_any_bytes_is_a_format_error(case: str) -> None:

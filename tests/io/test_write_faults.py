@@ -16,8 +16,14 @@ import pytest
 
 import freestone as fs
 from freestone.collections import spreading
-from freestone.errors import FormatError, StorageFullError
+from freestone.errors import (
+    FileChangedError,
+    FormatError,
+    StorageFullError,
+)
+from freestone.io import open_dataset
 
+KINDS = ["csv", "dbdf", "npy", "parquet"]
 X = np.random.default_rng(3).normal(size=(600, 4))
 
 
@@ -160,9 +166,28 @@ def test_a_disk_that_is_really_full(tmp_path: Path, kind: str) -> None:
     assert said == ["StorageFullError"] * 2 + [f"m.{kind}", *beside]
 
 
-def test_no_permission_is_told(tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("everything is permitted here")
-    tmp_path.chmod(0o555)
-    with pytest.raises(PermissionError):
-        fs.write(X, tmp_path / "m.csv")
+@pytest.mark.parametrize("kind", ["csv", "dbdf", "npy", "mtx", "parquet"])
+@pytest.mark.parametrize("change", ["grown", "truncated", "replaced"])
+def test_a_file_that_changes_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, change: str
+) -> None:
+    path = tmp_path / f"m.{kind}"
+    fs.write(X, path)
+    dataset = open_dataset(path)
+    kind_of, read = type(dataset), type(dataset)._read
+
+    def changing(self: Any, start: int, stop: int, threads: int) -> Any:
+        """Change the file between the look at its version and the read."""
+        if change == "grown":
+            with open(path, "ab") as file:
+                file.write(b"1\n")
+        elif change == "truncated":
+            os.truncate(path, path.stat().st_size // 2)
+        else:
+            (tmp_path / "new").write_bytes(path.read_bytes()[::-1])
+            os.replace(tmp_path / "new", path)
+        return read(self, start, stop, threads)
+
+    monkeypatch.setattr(kind_of, "_read", changing)
+    with pytest.raises((FileChangedError, FormatError), match=f"m.{kind}"):
+        dataset.read(0, dataset.rows, threads=2)

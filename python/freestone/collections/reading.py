@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 from typing import Any
@@ -14,6 +13,7 @@ from freestone.collections.array import Array
 from freestone.collections.blocking import Offsets, cuts_of
 from freestone.collections.frame import Frame
 from freestone.collections.making import Spec
+from freestone.collections.meters import Meter, metered
 from freestone.collections.sources import made
 from freestone.io import Dataset, open_dataset
 from freestone.io.telling import telling
@@ -28,6 +28,7 @@ def read(
     *,
     format: str | None = None,
     block_rows: int | None = None,
+    progress: bool | None = None,
     **options: Any,
 ) -> Array | Frame:
     """Read a file into an array or a frame, each block by a worker.
@@ -42,6 +43,10 @@ def read(
     block_rows
         Rows per block; by default so many that a block has about 32 MiB, and that each executor
         gets one. Without a cluster all rows are one block.
+    progress
+        Whether to show a bar with bytes a second when it takes longer than a second; by default if
+        standard error is a terminal. With a cluster the call does not wait: `freestone.progress`
+        shows how far blocks are.
     **options
         Those of the format; see `freestone.io.formats`.
 
@@ -68,7 +73,7 @@ def read(
     dataset = open_dataset(url, format=format, **options)
     cluster = current()
     if cluster is None:
-        return _here(dataset)
+        return _here(dataset, progress)
     rows = block_rows or _block_rows(dataset, max(cluster.slots, 1))
     return _there(dataset, cuts_of(dataset.rows, rows))
 
@@ -91,9 +96,10 @@ def _there(dataset: Dataset, offsets: Offsets) -> Array | Frame:
     return Array(pieces, offsets, name=name, columns=columns, dtype=dtype)
 
 
-def _here(dataset: Dataset) -> Array | Frame:
-    read_all = functools.partial(dataset.read, threads=len(os.sched_getaffinity(0)))
-    block = read_all(0, dataset.rows)
+def _here(dataset: Dataset, progress: bool | None) -> Array | Frame:
+    nbytes = int(dataset.stamp[0]) if dataset.stamp else 0
+    with metered(f"read {dataset.place.name}", Meter.of_reads(nbytes), progress):
+        block = dataset.read(0, dataset.rows, threads=len(os.sched_getaffinity(0)))
     kind = Frame if dataset.kind == "frame" else Array
     return kind.from_blocks([block], name=dataset.place.name)
 

@@ -10,6 +10,7 @@ import numpy as np
 from freestone.cluster import Cluster
 from freestone.collections.base import Collection
 from freestone.collections.drafting import Layout, drafted, place_pieces, write_beside
+from freestone.collections.meters import Meter
 from freestone.io import Writer
 from freestone.io.stores import Draft
 from freestone.io.telling import telling
@@ -17,13 +18,14 @@ from freestone.io.telling import telling
 __all__ = ["write_there"]
 
 
-def write_there(writer: Writer, x: Collection, cluster: Cluster) -> None:
+def write_there(writer: Writer, x: Collection, cluster: Cluster, meter: Meter) -> None:
     """Write from the workers, each block by the one that has it.
 
     Where a block begins follows from the sizes of those before it. Of values that all take as many
     bytes they are known beforehand, and a block is encoded and written in one call. Else blocks are
     encoded first; behind each whose predecessors' sizes are known a call writes it, while others
-    are still being encoded: a file system lets one writer at a time into a file.
+    are still being encoded: a file system lets one writer at a time into a file. `meter` is told
+    what is written.
     """
     options: dict[str, Any] = {"near": "input", "name": f"write {writer.place.name}"}
     counts, starts = np.diff(x.offsets).tolist(), x.offsets[:-1].tolist()
@@ -32,11 +34,11 @@ def write_there(writer: Writer, x: Collection, cluster: Cluster) -> None:
     if not writer.place.random:
         _write_gathered(writer, pairs, cluster, options)
     elif all(each is not None for each in sizes):
-        _write_known(writer, pairs, sizes, cluster, options)
+        _write_known(writer, pairs, sizes, cluster, options, meter)
     elif writer.sections == 1:
-        _write_in_turn(writer, pairs, cluster, options)
+        _write_in_turn(writer, pairs, cluster, options, meter)
     else:
-        _write_in_two_steps(writer, pairs, cluster, options)
+        _write_in_two_steps(writer, pairs, cluster, options, meter)
 
 
 # Written again where it was, after a worker is lost: the same bytes at the same place.
@@ -56,7 +58,9 @@ def _write_gathered(writer: Writer, pairs: Pairs, cluster: Cluster, options: Any
         write_beside(writer, layout.totals)
 
 
-def _write_known(writer: Writer, pairs: Pairs, sizes: Any, cluster: Cluster, options: Any) -> None:
+def _write_known(
+    writer: Writer, pairs: Pairs, sizes: Any, cluster: Cluster, options: Any, meter: Meter
+) -> None:
     layout, again = Layout(writer, sizes), options | _AGAIN
     with drafted(writer.place, layout.nbytes) as draft:
         draft.write_at(layout.head, 0)
@@ -66,11 +70,14 @@ def _write_known(writer: Writer, pairs: Pairs, sizes: Any, cluster: Cluster, opt
             )
             for number, pair in enumerate(pairs)
         ]
+        _count(meter, written, sizes)
         cluster.gather(written)
         write_beside(writer, layout.totals)
 
 
-def _write_in_turn(writer: Writer, pairs: Pairs, cluster: Cluster, options: Any) -> None:
+def _write_in_turn(
+    writer: Writer, pairs: Pairs, cluster: Cluster, options: Any, meter: Meter
+) -> None:
     encoded = _encoded(writer, pairs, cluster, options)
     # So that a block is written before those are encoded that still wait.
     soon = options | _AGAIN | {"priority": 1}
@@ -85,6 +92,9 @@ def _write_in_turn(writer: Writer, pairs: Pairs, cluster: Cluster, options: Any)
             written.append(cluster._submit(_place_there, given, {}, soon))
             del pieces, given
             end += nbytes
+            meter.add(written[-1], nbytes)
+            # If the blocks that follow are like those so far.
+            meter.total = (end - head) * len(pairs) // len(written)
         totals = [end - head]
         draft.write_at(writer.head(totals), 0)
         cluster.gather(written)
@@ -98,10 +108,13 @@ def _encoded(writer: Writer, pairs: Pairs, cluster: Cluster, options: Any) -> de
     )
 
 
-def _write_in_two_steps(writer: Writer, pairs: Pairs, cluster: Cluster, options: Any) -> None:
+def _write_in_two_steps(
+    writer: Writer, pairs: Pairs, cluster: Cluster, options: Any, meter: Meter
+) -> None:
     """Encode all blocks, learn the sizes of all sections, and write."""
     encoded = _encoded(writer, pairs, cluster, options)
-    layout = Layout(writer, cluster.gather([sizes for _, sizes in encoded]))
+    sizes = cluster.gather([each for _, each in encoded])
+    layout = Layout(writer, sizes)
     again = options | _AGAIN
     with drafted(writer.place, layout.nbytes) as draft:
         draft.write_at(layout.head, 0)
@@ -109,8 +122,16 @@ def _write_in_two_steps(writer: Writer, pairs: Pairs, cluster: Cluster, options:
             cluster._submit(_place_there, (writer, draft, *layout.row(number), pieces), {}, again)
             for number, (pieces, _) in enumerate(encoded)
         ]
+        _count(meter, written, sizes)
         cluster.gather(written)
         write_beside(writer, layout.totals)
+
+
+def _count(meter: Meter, written: list[Any], sizes: list[list[int]]) -> None:
+    """Count the bytes of blocks as they are written."""
+    meter.total = sum(map(sum, sizes))
+    for future, each in zip(written, sizes, strict=True):
+        meter.add(future, sum(each))
 
 
 def _all_sizes(blocks: list[list[Any]]) -> list[list[int]]:

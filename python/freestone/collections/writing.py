@@ -13,6 +13,7 @@ from freestone.collections.array import Array
 from freestone.collections.base import Collection
 from freestone.collections.drafting import Layout, drafted, place_pieces, write_beside
 from freestone.collections.frame import Frame
+from freestone.collections.meters import Meter, metered
 from freestone.collections.rows import is_sparse, is_table
 from freestone.collections.spreading import write_there
 from freestone.errors import EmptyCollectionError, UsageError
@@ -31,7 +32,12 @@ __all__ = ["write"]
 
 
 def write(
-    x: Any, url: str | os.PathLike[str], *, format: str | None = None, **options: Any
+    x: Any,
+    url: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    progress: bool | None = None,
+    **options: Any,
 ) -> None:
     """Write an array or a frame into one file, each block by the worker that has it.
 
@@ -45,6 +51,9 @@ def write(
         on every worker.
     format
         One of ``freestone.io.formats.FORMATS``; by default what the name says.
+    progress
+        Whether to show a bar with bytes a second when it takes longer than a second; by default if
+        standard error is a terminal.
     **options
         Those of the format; see `freestone.io.formats`.
 
@@ -69,8 +78,10 @@ def write(
         return
     collection = _collection(x)
     writer = open_writer(url, _shape(collection), format=format, **options)
-    with telling(writer.place.url):
-        cluster = collection.cluster
+    cluster = collection.cluster
+    meter = Meter.of_writes() if cluster is None else Meter()
+    label = f"write {writer.place.name}"
+    with telling(writer.place.url), metered(label, meter, progress):
         if isinstance(writer, SegmentWriter):
             _write_segments(writer, collection, cluster)
         elif isinstance(writer, FolderWriter):
@@ -82,7 +93,7 @@ def write(
         elif cluster is None:
             _write_here(writer, collection)
         else:
-            write_there(writer, collection, cluster)
+            write_there(writer, collection, cluster, meter)
 
 
 def _write_histograms(

@@ -77,4 +77,5 @@ class Dataset:
         """
         nbytes = self.stamp[0] if self.stamp else 0
         each = nbytes / max(self.rows, 1)
-        return self.place.hosts(int(start * each), min(int(stop * each) + 1, nbytes))
+        last = min(int(stop * each) + 1, nbytes)
+        return self.place.hosts(int(start * each), last, self.stamp)

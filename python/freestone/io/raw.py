@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from freestone import _native
 from freestone.errors import FormatError
 
 __all__ = ["joined", "read_values"]
@@ -85,6 +86,7 @@ def _fill(descriptor: int, view: memoryview, offset: int) -> None:
             raise FormatError(
                 "", f"it ends at byte {offset:,}, {len(view):,} too early (truncated)"
             )
+        _native.io_count(read=count)
         view, offset = view[count:], offset + count
 
 

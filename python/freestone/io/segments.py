@@ -12,6 +12,7 @@ import contextlib
 import functools
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -146,6 +147,11 @@ def open_segments(place: HdfsPlace, module: ModuleType, options: dict[str, Any])
     )
 
 
+def _put(file: tuple[HdfsPlace, list[Any]]) -> None:
+    place, content = file
+    place.put(functools.partial(_write_all, content=content))
+
+
 def _write_all(file: Any, content: list[Any]) -> None:
     for piece in content:
         file.write(memoryview(piece))
@@ -204,9 +210,10 @@ class SegmentWriter:
         pieces = writer.encode(block, 0)
         sizes = [memoryview(piece).nbytes for piece in pieces]
         content = [writer.head(sizes), *writer.shift(pieces, [0] * len(pieces))]
-        place.put(lambda file: _write_all(file, content))
-        for suffix, small in writer.beside(sizes).items():
-            place.beside(suffix).put(functools.partial(_write_all, content=[small]))
+        small = [(place.beside(suffix), [text]) for suffix, text in writer.beside(sizes).items()]
+        # Each waits until the NameNode knows that it is complete, so both are written at once.
+        with ThreadPoolExecutor(1 + len(small)) as pool:
+            list(pool.map(_put, [(place, content), *small]))
 
     def commit(self, part: HdfsPlace) -> None:
         """Give the folder its name; the one that had it goes."""

@@ -38,6 +38,7 @@ COUNT = struct.Struct("<Q")
 VALUES = HEAD.size + BLOCK.size
 TYPES = ("si8", "si32", "si64", "ui8", "ui32", "ui64", "f32", "f64")
 LARGEST_BLOCK = 2**32 - 1
+FIRST = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +121,9 @@ def open_dataset(place: Place) -> Dataset:
 class _Header:
     def __init__(self, place: Place, stamp: tuple[Any, ...], nbytes: int) -> None:
         self.place, self.stamp, self.nbytes = place, stamp, nbytes
+        self._source = place.source()
+        # All that most files have before their values, in one read.
+        self._first = bytes(read_values(self._source, 0, (min(nbytes, FIRST),), np.uint8))
         version, self.kind, self.rows, self.columns = HEAD.unpack(self._bytes(0, HEAD.size))
         if version != VERSION:
             raise self._wrong(0, f"version {version}, and only {VERSION} is known (foreign file?)")
@@ -131,7 +135,9 @@ class _Header:
     def _bytes(self, offset: int, count: int) -> bytes:
         if offset + count > self.nbytes:
             raise self._wrong(self.nbytes, f"it ends in its header, {offset + count:,} bytes long")
-        return bytes(read_values(self.place.source(), offset, (count,), np.uint8))
+        if offset + count <= len(self._first):
+            return self._first[offset : offset + count]
+        return bytes(read_values(self._source, offset, (count,), np.uint8))
 
     def _wrong(self, offset: int, reason: str) -> FormatError:
         return FormatError(self.place.url, f"byte {offset}: {reason}")

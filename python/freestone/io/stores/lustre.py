@@ -197,7 +197,7 @@ class LustrePlace(PosixPlace):
         """Bytes of a stripe."""
         return self.found.stripe_size or 1
 
-    def hosts(self, start: int, stop: int) -> list[str]:
+    def hosts(self, start: int, stop: int, stamp: tuple[Any, ...] = ()) -> list[str]:
         """Return the storage targets of some bytes, unless all have about as many of them."""
         size, targets = self.found.stripe_size, self.found.targets
         if not size or stop - start >= 2 * size * len(targets):

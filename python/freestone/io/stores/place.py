@@ -102,10 +102,11 @@ class Place(ABC):
         """Write the file from one of this machine, all of it or nothing."""
         raise NotImplementedError
 
-    def hosts(self, start: int, stop: int) -> list[str]:
+    def hosts(self, start: int, stop: int, stamp: tuple[Any, ...] = ()) -> list[str]:
         """Return what holds bytes ``start:stop``, best first; empty if all reach them alike.
 
-        Names of hosts, or of storage targets, of which each is best read by one worker.
+        Names of hosts, or of storage targets, of which each is best read by one worker. `stamp` is
+        the version of the file that is meant, so that a store is asked once for all its bytes.
         """
         return []
 

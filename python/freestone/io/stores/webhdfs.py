@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-import urllib.error
+import time
 import urllib.request
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ __all__ = ["BlockLocation", "block_locations", "http_address", "parse_locations"
 
 ADDRESS = "HDFS_HTTP_ADDRESS"
 PORT = 9870
-ASKED_S = 3.0
+ASKED_S, SILENT_S = 5.0, 60.0
 LARGEST_ANSWER = 64 << 20
 
 
@@ -45,7 +45,6 @@ def http_address(server: str) -> str:
     return os.environ.get(ADDRESS) or f"{server.rpartition(':')[0] or server}:{PORT}"
 
 
-@functools.lru_cache(maxsize=1024)
 def block_locations(
     address: str, path: str, user: str | None, stamp: tuple[Any, ...]
 ) -> tuple[BlockLocation, ...]:
@@ -61,26 +60,32 @@ def block_locations(
         Who asks.
     stamp
         The file's version: the answer is kept for it.
+
+    Notes
+    -----
+    A server that does not answer, is older or wants Kerberos here is not asked again for a minute,
+    so that not every block waits for it.
     """
-    if address in _silent():
+    if time.monotonic() < _silent_until.get(address, 0.0):
         return ()
+    try:
+        return _asked(address, path, user, stamp)
+    except OSError:
+        _silent_until[address] = time.monotonic() + SILENT_S
+        return ()
+
+
+_silent_until: dict[str, float] = {}
+
+
+@functools.lru_cache(maxsize=1024)
+def _asked(
+    address: str, path: str, user: str | None, stamp: tuple[Any, ...]
+) -> tuple[BlockLocation, ...]:
     words = {"op": "GETFILEBLOCKLOCATIONS", **({"user.name": user} if user else {})}
     url = f"http://{address}/webhdfs/v1{quote(path)}?{urlencode(words)}"
-    try:
-        with urllib.request.urlopen(url, timeout=ASKED_S) as answer:
-            return parse_locations(answer.read(LARGEST_ANSWER))
-    except urllib.error.HTTPError:
-        # An older Hadoop, or one that wants Kerberos here.
-        return ()
-    except OSError:
-        _silent().add(address)
-        return ()
-
-
-@functools.cache
-def _silent() -> set[str]:
-    """Return the servers that did not answer, so that no file waits for them again."""
-    return set()
+    with urllib.request.urlopen(url, timeout=ASKED_S) as answer:
+        return parse_locations(answer.read(LARGEST_ANSWER))
 
 
 def parse_locations(answer: bytes) -> tuple[BlockLocation, ...]:
