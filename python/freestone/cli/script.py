@@ -23,14 +23,29 @@ if TYPE_CHECKING:
 __all__ = ["SUFFIXES", "configure", "run_script"]
 
 SUFFIXES = (".daph", ".daphne")
-STAGES = ("built", "algebra", "reuse", "motion", "sparsity", "unused", "fusion")
+STAGES = (
+    "built",
+    "algebra",
+    "reuse",
+    "motion",
+    "properties",
+    "sparsity",
+    "unused",
+    "fusion",
+    "buffers",
+)
 
 _FLAGS = {
     "vec": "fuse operations into pipelines for the vector engine",
     "hyperthreading": "count the second threads of a core as cores",
     "pin-workers": "keep each worker on one core",
+    "vec-restricted": "the same, but only for operations of cells and their full aggregations",
     "pre-partition": "first share the rows out evenly over the queues",
     "select-matrix-repr": "hold matrices with few non-zeros as compressed rows",
+    "columnar": "SQL works on columns, as it always does here",
+    "no-obj-ref-mgnt": "keep every value until the end",
+    "no-ipa-const-propa": "keep constants out of the functions that are called with them",
+    "no-phy-op-selection": "keep operations as they are written, without syrk, gemv and the like",
     "statistics": "at the end, tell how long each operation took",
     "timing": "at the end, tell how long each stage took, as JSON on standard error",
 }
@@ -41,6 +56,9 @@ _VALUES = {
     "num-threads": ("N", "how many workers; by default one for each core"),
     "grain-size": ("N", "the least rows of a task"),
     "phy-batch-size": ("B", "the bytes that a task works on at once"),
+    "kernel-ext": ("FILE[:PRIORITY]", "Python files, with commas, of kernels that scripts name"),
+    "enable-property-recording": ("FILE", "write the shares of non-zeros that the run finds"),
+    "enable-property-insert": ("FILE", "read the shares of non-zeros that another run found"),
     "args": ("a=1,b=2", "arguments of the script"),
     "config": ("FILE", "defaults of these options, as JSON"),
     "explain": ("STAGES", f"show the graph after these stages: {', '.join(STAGES)}"),
@@ -48,29 +66,21 @@ _VALUES = {
 _ABSENT = {
     "cuda": "there is no CUDA device that freestone can use",
     "fpgaopencl": "there is no FPGA that freestone can use",
-    "vec-restricted": "use --vec",
     "distributed": "scripts run on one machine; freestone.Cluster runs Python on many",
     "dist_backend": "scripts run on one machine",
     "max-distr-chunk-size": "scripts run on one machine",
-    "enable-hdfs": "scripts read local files",
-    "hdfs-ip": "scripts read local files",
-    "hdfs-username": "scripts read local files",
-    "columnar": "SQL always works on columns",
+    "enable-hdfs": "write hdfs://HOST:PORT/PATH for a file in HDFS",
+    "hdfs-ip": "write hdfs://HOST:PORT/PATH for a file in HDFS",
+    "hdfs-username": "write hdfs://HOST:PORT/PATH for a file in HDFS",
     "optimistic-splitting": "use --pre-partition",
     "codegen": "use --vec",
-    "kernel-ext": "kernels can't be added yet",
-    "libdir": "kernels can't be added yet",
-    "no-obj-ref-mgnt": "memory is always given back",
-    "no-ipa-const-propa": "constants always reach the functions that are called",
-    "no-phy-op-selection": "operations are always chosen by type",
-    "enable-property-recording": "properties are not recorded",
-    "enable-property-insert": "properties are not recorded",
+    "libdir": "there are no libraries of compiled kernels; --kernel-ext takes Python files",
     "enable-profiling": "use --statistics",
     "debug-mt": "use --explain=fusion",
 }
 
 _ABSENT_VALUES = frozenset(
-    {"dist_backend", "max-distr-chunk-size", "hdfs-ip", "hdfs-username", "kernel-ext", "libdir"}
+    {"dist_backend", "max-distr-chunk-size", "hdfs-ip", "hdfs-username", "libdir"}
 )
 
 
@@ -102,6 +112,10 @@ def run_script(arguments: argparse.Namespace) -> int:
     try:
         program, times = _compiled(arguments, settings)
         run.program(program)
+        if settings.record:
+            from freestone.lang.properties import save
+
+            save(run.properties, settings.record)
     except ScriptError as error:
         sys.stdout.flush()
         print(message(error))
@@ -183,8 +197,16 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         if value is not None:
             data[name.replace("-", "_")] = value
     paths = data.get("daphnedsl_import_paths", {})
+    restricted = bool(data.get("vec_restricted", False))
     return Settings(
-        vec=bool(data.get("vec", data.get("use_vectorized_exec", False))),
+        vec=bool(data.get("vec", data.get("use_vectorized_exec", False)) or restricted),
+        restricted=restricted,
+        physical=not data.get("no_phy_op_selection", False),
+        propagate=not data.get("no_ipa_const_propa", False),
+        forget=not data.get("no_obj_ref_mgnt", False),
+        record=str(data.get("enable_property_recording", "")),
+        insert=str(data.get("enable_property_insert", "")),
+        kernels=tuple(_kernel_file(word) for word in _listed(data.get("kernel_ext"))),
         partitioning=_chosen(data, "partitioning", SCHEMES),
         queue_layout=_chosen(data, "queue_layout", LAYOUTS),
         victim_selection=_chosen(data, "victim_selection", VICTIMS),
@@ -228,6 +250,16 @@ def _chosen(data: dict[str, Any], key: str, known: Iterable[str]) -> str:
         problem = f"--{key}={value}: there are {', '.join(names)}{did_you_mean(value, names)}"
         raise ConfigurationError(problem, key=key, origin="the options")
     return value
+
+
+def _kernel_file(text: str) -> tuple[str, int]:
+    path, sign, priority = text.rpartition(":")
+    if not sign or not priority.isdigit():
+        path, priority = text, "0"
+    if not os.path.isfile(path):
+        problem = f"--kernel-ext={text}: there is no file {path!r}"
+        raise ConfigurationError(problem, key="kernel-ext", origin="the options")
+    return path, int(priority)
 
 
 def _number(data: dict[str, Any], key: str, default: int) -> int:
