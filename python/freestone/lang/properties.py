@@ -21,12 +21,12 @@ def share_of(value: Any) -> float | None:
     """Return the share of a matrix's cells that are not 0; None for anything else."""
     if hasattr(value, "indptr"):
         rows, columns = value.shape
-        return len(value.cells) / max(rows * columns, 1)
+        return float(len(value.cells) / max(rows * columns, 1))
     if getattr(value, "ndim", 0) != 2 or value.dtype == object or not value.size:
         return None
     import numpy as np
 
-    return float(np.count_nonzero(value)) / value.size
+    return float(np.count_nonzero(value) / value.size)
 
 
 def save(properties: dict[str, float], path: str) -> None:
