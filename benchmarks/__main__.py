@@ -9,6 +9,7 @@ NAMES = (
     "blocks",
     "imports",
     "io",
+    "io_hdfs",
     "split",
     "planning",
     "graphs",

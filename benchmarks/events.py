@@ -30,6 +30,7 @@ SUBJECTS = (
     "freestone, Python",
     "freestone, tasks",
     "MPI in C",
+    "MPI in C, one thread",
     "mpi4py",
     "unix socket",
     "bare ring",
@@ -80,6 +81,7 @@ class Programs:
             "freestone, Python": [*python, "events"],
             "freestone, tasks": [events, scale],
             "MPI in C": [*both, str(program / "mpi"), scale],
+            "MPI in C, one thread": [*both, str(program / "mpi"), scale, "single"],
             "mpi4py": [*both, *python, "mpi4py"],
             "unix socket": [str(program / "plain"), scale, "socket"],
             "bare ring": [str(program / "plain"), scale, "ring"],
@@ -160,6 +162,7 @@ def main() -> None:
     report.notes += [
         "events: 8 B each, and a task for each; events_greedy: a task takes all that are there",
         "MPI in C, mpi4py: no task is run; a receive is waiting for each message",
+        "MPI in C: with MPI_THREAD_MULTIPLE, which events need; one thread: MPI_THREAD_SINGLE",
         "freestone, TLS: two ranks in one process, which talk over the loopback interface",
     ]
     report.claims = claims(report)

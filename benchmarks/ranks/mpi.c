@@ -1,4 +1,5 @@
-/* Messages of MPI between two ranks: one way, and how many small ones a second. */
+/* Messages of MPI between two ranks: one way, and how many small ones a second. With the thread level
+ * that events need, or without threads: mpi SCALE [single] */
 #include "timing.h"
 #include <mpi.h>
 
@@ -37,7 +38,8 @@ static void flood(int rank, int count) {
 
 int main(int argc, char **argv) {
   int rank = 0, scale = scale_of(argc, argv), level = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  int single = argc > 2 && strcmp(argv[2], "single") == 0;
+  MPI_Init_thread(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   memset(payload, 1, sizeof payload);
   for (int index = 0; index < SIZES; index++) {

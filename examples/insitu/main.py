@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from examples.insitu import analytics, bespoke, sequential
-from examples.insitu.settings import FIELDS, Outcome, Settings
+from examples.insitu.settings import FIELDS, FORMATS, Outcome, Settings
 
 WAYS = ("events", "monc", "tuned")
 
@@ -30,7 +30,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=200, help="time steps, 200")
     parser.add_argument("--points", type=int, default=64, help="values of an item, 64")
     parser.add_argument("--interval", type=int, default=50, help="steps in a file, 50")
-    parser.add_argument("--folder", type=Path, help="where NetCDF files go; none without")
+    parser.add_argument("--folder", type=Path, help="where files go; none without")
+    parser.add_argument("--format", choices=FORMATS, default="netcdf", help="of files, netcdf")
     options = vars(parser.parse_args())
     way = options.pop("way")
     settings = Settings(**options)

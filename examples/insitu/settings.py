@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["FIELDS", "Outcome", "Results", "Settings"]
+__all__ = ["FIELDS", "FORMATS", "Outcome", "Results", "Settings"]
 
 FIELDS = ("u", "v", "w", "theta", "qv", "ql", "p", "tke")
 """The model's fields, each carried by another wind."""
+
+FORMATS = ("netcdf", "zarr")
+"""What files are written as."""
 
 Results = dict[tuple[int, int], tuple[float, float, float, float]]
 """Mean, variance, least and greatest value by step and field."""
@@ -28,6 +31,8 @@ class Settings:
         Steps in one file.
     folder
         Where files go; none are written without.
+    format
+        ``"netcdf"`` or ``"zarr"``.
     period_s
         The time between two items of a rank; as fast as it goes, if 0.
     first, last
@@ -41,6 +46,7 @@ class Settings:
     points: int = 64
     interval: int = 10
     folder: Path | None = None
+    format: str = "netcdf"
     period_s: float = 0.0
     first: dict[int, int] = field(default_factory=dict)
     last: dict[int, int] = field(default_factory=dict)
@@ -49,6 +55,8 @@ class Settings:
         for name in ("analytics", "models", "steps", "points", "interval"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)}: must be at least 1")
+        if self.format not in FORMATS:
+            raise ValueError(f"format={self.format!r}: must be one of {', '.join(FORMATS)}")
         for member in range(self.members):
             if not 0 <= self.steps_of(member).start <= self.steps_of(member).stop <= self.steps:
                 raise ValueError(f"rank {member} sends {self.steps_of(member)} of {self.steps}")

@@ -1,10 +1,10 @@
-"""Files of a rank: what it has of some steps, as NetCDF."""
+"""Files of a rank: what it has of some steps, as NetCDF or Zarr."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from examples.insitu.settings import FIELDS, Settings
 
 __all__ = ["DIAGNOSTICS", "Writer"]
 
+AXES = ("step", "field", "member", "point")
 DIAGNOSTICS = ("mean", "variance", "minimum", "maximum")
 
 
@@ -90,31 +91,60 @@ class Writer:
         self._write("diagnostics", interval, dict(zip(DIAGNOSTICS, found, strict=True)))
 
     def _write(self, what: str, interval: int, variables: dict[str, Any]) -> None:
-        from scipy.io import netcdf_file
-
         assert self.settings.folder is not None
         start = interval * self.settings.interval
-        path = self.settings.folder / f"{what}-{self.analytics:04}-{start:06}.nc"
-        with netcdf_file(path, "w", version=2) as file:
-            file.fields = " ".join(FIELDS)
-            file.createDimension("step", self._steps(interval))
-            file.createDimension("field", len(FIELDS))
-            file.createVariable("step", "i4", ("step",))[:] = start + np.arange(
-                self._steps(interval)
-            )
-            if what == "raw":
-                file.createDimension("member", len(self.own))
-                file.createDimension("point", self.settings.points)
-                file.createVariable("member", "i4", ("member",))[:] = self.own
-            for name, values in variables.items():
-                axes = ("step", "field", "member", "point")[: values.ndim]
-                file.createVariable(name, "f8", axes)[:] = values
+        steps = start + np.arange(self._steps(interval), dtype=np.int32)
+        found = {"step": Variable(("step",), steps)}
+        if what == "raw":
+            found["member"] = Variable(("member",), np.array(self.own, np.int32))
+        for name, values in variables.items():
+            found[name] = Variable(AXES[: values.ndim], values)
+        path = self.settings.folder / f"{what}-{self.analytics:04}-{start:06}"
+        (write_zarr if self.settings.format == "zarr" else write_netcdf)(path, found)
+
+
+class Variable(NamedTuple):
+    """Values and what their axes are called."""
+
+    axes: tuple[str, ...]
+    values: NDArray[Any]
+
+
+def write_netcdf(path: Path, variables: dict[str, Variable]) -> None:
+    """Write a NetCDF file, with ``.nc`` at its name's end."""
+    from scipy.io import netcdf_file
+
+    with netcdf_file(path.with_suffix(".nc"), "w", version=2) as file:
+        file.fields = " ".join(FIELDS)
+        for variable in variables.values():
+            for axis, size in zip(variable.axes, variable.values.shape, strict=True):
+                if axis not in file.dimensions:
+                    file.createDimension(axis, size)
+        for name, (axes, values) in variables.items():
+            file.createVariable(name, values.dtype.str[1:], axes)[:] = values
+
+
+def write_zarr(path: Path, variables: dict[str, Variable]) -> None:
+    """Write a Zarr group, a folder with ``.zarr`` at its name's end; whole, once it is there."""
+    import zarr
+
+    partial = path.with_suffix(".partial")
+    group = zarr.create_group(partial, attributes={"fields": " ".join(FIELDS)})
+    for name, (axes, values) in variables.items():
+        group.create_array(name, data=values, dimension_names=axes)
+    partial.rename(path.with_suffix(".zarr"))
 
 
 def read(folder: Path, what: str) -> Iterable[dict[str, NDArray[Any]]]:
     """Yield the variables of each file, `what` being ``"raw"`` or ``"diagnostics"``."""
-    from scipy.io import netcdf_file
+    for path in sorted(folder.glob(f"{what}-*")):
+        if path.suffix == ".zarr":
+            import zarr
 
-    for path in sorted(folder.glob(f"{what}-*.nc")):
+            group = zarr.open_group(path, mode="r")
+            yield {name: np.asarray(array[...]) for name, array in group.arrays()}
+            continue
+        from scipy.io import netcdf_file
+
         with netcdf_file(path, "r", mmap=False) as file:
             yield {name: np.array(value[:]) for name, value in file.variables.items()}

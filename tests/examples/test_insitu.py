@@ -63,9 +63,13 @@ def test_other_results_do_not_agree():
     assert not sequential.agree(found, settings)
 
 
-@pytest.mark.parametrize("way", ["events", "monc"])
-def test_files_hold_all_fields_and_diagnostics(tmp_path, way):
-    settings = Settings(analytics=2, models=2, steps=7, interval=3, folder=tmp_path)
+@pytest.mark.parametrize(
+    ("way", "kind"), [("events", "netcdf"), ("monc", "netcdf"), ("events", "zarr")]
+)
+def test_files_hold_all_fields_and_diagnostics(tmp_path, way, kind):
+    if kind == "zarr":
+        pytest.importorskip("zarr")
+    settings = Settings(analytics=2, models=2, steps=7, interval=3, folder=tmp_path, format=kind)
     if way == "events":
         outcome = analytics.run(settings, threads=True)
     else:
@@ -114,7 +118,11 @@ def test_the_terrain_is_real_and_moves():
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"steps": 0}, "steps=0: must be at least 1"), ({"last": {1: 21}}, "rank 1 sends")],
+    [
+        ({"format": "hdf5"}, "format='hdf5': must be one of netcdf, zarr"),
+        ({"steps": 0}, "steps=0: must be at least 1"),
+        ({"last": {1: 21}}, "rank 1 sends"),
+    ],
 )
 def test_impossible_settings_are_refused(wrong, message):
     with pytest.raises(ValueError, match=message):

@@ -14,8 +14,9 @@ import pytest
 import freestone as fs
 from freestone.errors import ConfigurationError, FreestoneError
 from freestone.hosts.access import Access
+from tests.waiting import until
 
-from .conftest import Joined, count, until
+from .conftest import Joined, count
 
 
 def total(*values: np.ndarray) -> float:

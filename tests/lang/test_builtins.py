@@ -1,5 +1,6 @@
 """Every built-in function in a script of its own."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -292,3 +293,12 @@ def test_every_function_has_a_case() -> None:
 def test_a_script_can_stop() -> None:
     with pytest.raises(ScriptStoppedError, match="system stopped"):
         said("stop();")
+
+
+def test_regions_are_told_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    text = 'startProfiling(); startProfiling(); stopProfiling("in"); stopProfiling("out");'
+    assert both(text) == ""
+    regions = [json.loads(line)["region"] for line in capsys.readouterr().err.splitlines()]
+    assert regions == ["in", "out", "in", "out"]
+    with pytest.raises(ScriptRunError, match="without startProfiling"):
+        said('stopProfiling("x");')

@@ -38,6 +38,7 @@ impl From<EventsError> for Refused {
             EventsError::Over | EventsError::Interrupted => OVER,
             EventsError::NoSuchRank { .. }
             | EventsError::LongId { .. }
+            | EventsError::TooLarge { .. }
             | EventsError::NoDescriptor { .. } => BAD_CALL,
             EventsError::InTask { .. } => -6,
             EventsError::Timeout { .. } | EventsError::NoRoom { .. } => -7,

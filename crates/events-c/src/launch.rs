@@ -3,11 +3,16 @@
 use crate::config::Settings;
 use crate::error::Refused;
 use freestone_events::transport::mpi::{Mpi, World};
+use freestone_events::transport::tcp::Invitation;
 use freestone_events::transport::{Layout, Node, Region, Transport, TransportError};
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long ranks wait for those that a batch system starts later.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -16,6 +21,10 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// # Errors
 /// If there is no memory or no process for them.
 pub fn ranks(settings: &Settings) -> Result<Box<dyn Transport>, Refused> {
+    let refused = |error: TransportError| Refused::no_start(error.to_string());
+    if let Some(invitation) = Invitation::from_environment().map_err(refused)? {
+        return Ok(Box::new(invitation.accept(PATIENCE).map_err(refused)?));
+    }
     if World::is_here() {
         return world();
     }

@@ -31,9 +31,9 @@ unsafe impl Sync for Body {}
 impl Body {
     #[allow(clippy::unnecessary_wraps)] // as tasks are
     fn call(self, events: Events) -> Done {
-        let views = Views::new(events);
-        let (events, count) = views.array();
-        // SAFETY: the views live as long as the call.
+        let mut views = Views::new(events);
+        let (events, count) = views.look();
+        // SAFETY: the views live as long as the call, and stay where they are.
         unsafe { (self.task)(events, count, self.context) };
         Ok(())
     }

@@ -4,6 +4,7 @@ use crate::error::counted;
 use crate::words::size_of_type;
 use freestone_events::payload::Data;
 use freestone_events::rank::Events;
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
@@ -30,40 +31,39 @@ unsafe impl Sync for Address {}
 
 /// Events, and C's view of them.
 pub struct Views {
-    array: Vec<View>,
+    array: SmallVec<[View; 2]>,
     /// The identifiers, each with a zero at its end; pointed to by `array`.
-    _ids: Vec<u8>,
+    ids: SmallVec<[u8; 64]>,
     /// What they carry; pointed to by `array`.
-    _events: Events,
+    events: Events,
 }
 
 // SAFETY: the pointers are into what lies beside them, which does not change.
 unsafe impl Send for Views {}
 
 impl Views {
-    /// C's view of some events.
+    /// These events, not viewed yet.
     pub fn new(events: Events) -> Self {
-        let mut ids =
-            Vec::with_capacity(events.iter().map(|event| event.id.as_bytes().len() + 1).sum());
-        // One at least, so that its address tells it from others.
-        let mut views = Vec::with_capacity(events.len().max(1));
-        for event in &events {
-            let start = ids.len();
-            ids.extend_from_slice(event.id.as_bytes());
-            ids.push(0);
-            let (data, count) =
-                content(&event.payload.data, event.payload.bytes(), event.payload.kind);
-            // Enough was reserved above, so that the bytes do not move.
-            let id = ids[start..].as_ptr().cast();
-            let (kind, source) = (event.payload.kind.cast_signed(), event.source.cast_signed());
-            views.push(View { data, count, kind, source, id });
-        }
-        Self { array: views, _ids: ids, _events: events }
+        Self { array: SmallVec::new(), ids: SmallVec::new(), events }
     }
 
-    /// Where they are, and how many.
-    pub fn array(&self) -> (*const View, c_int) {
-        (self.array.as_ptr(), counted(self.array.len()))
+    /// Where C finds them, and how many: until `self` is moved.
+    pub fn look(&mut self) -> (*const View, c_int) {
+        let Self { array, ids, events } = self;
+        for event in events.iter() {
+            ids.extend_from_slice(event.id.as_bytes());
+            ids.push(0);
+        }
+        let mut start = 0;
+        for event in events.iter() {
+            let payload = &event.payload;
+            let (data, count) = content(&payload.data, payload.bytes(), payload.kind);
+            let id = ids[start..].as_ptr().cast();
+            let (kind, source) = (payload.kind.cast_signed(), event.source.cast_signed());
+            array.push(View { data, count, kind, source, id });
+            start += event.id.as_bytes().len() + 1;
+        }
+        (array.as_ptr(), counted(array.len()))
     }
 }
 
@@ -80,12 +80,12 @@ fn content(data: &Data, bytes: &[u8], kind: u32) -> (*const c_void, usize) {
 }
 
 /// What was given to C and not yet freed, by address.
-static GIVEN: Mutex<Option<HashMap<usize, Views>>> = Mutex::new(None);
+static GIVEN: Mutex<Option<HashMap<usize, Box<Views>>>> = Mutex::new(None);
 
 /// Gives events to C, which frees them.
 pub fn give(events: Events, found: *mut c_int) -> *const View {
-    let views = Views::new(events);
-    let (start, count) = views.array();
+    let mut views = Box::new(Views::new(events));
+    let (start, count) = views.look();
     if !found.is_null() {
         // SAFETY: C gives null or a place for a number.
         unsafe { found.write(count) };

@@ -82,6 +82,19 @@ pub enum EventsError {
         /// What is possible.
         limit: usize,
     },
+    /// An event is larger than any memory that could take it.
+    #[error(
+        "the event '{id}' has {nbytes} bytes, and this machine {memory} bytes of memory; fire it in \
+         parts, or a file's name"
+    )]
+    TooLarge {
+        /// Its identifier.
+        id: String,
+        /// Its size in bytes.
+        nbytes: usize,
+        /// The machine's memory in bytes.
+        memory: usize,
+    },
     /// Something is not possible inside of a task.
     #[error(
         "{call} was called inside of a task; only the program itself can wait for the end of all tasks"

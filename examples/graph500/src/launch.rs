@@ -1,15 +1,20 @@
-//! Ranks as processes of this machine.
+//! Ranks as processes of this machine, or where somebody else has placed them.
 
 use crate::options::Options;
+use freestone_events::transport::mpi::{Mpi, World};
+use freestone_events::transport::tcp::Invitation;
 use freestone_events::transport::{Layout, Node, Region, TransportError};
 use freestone_events::{Config, EventsError, Rank};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::process::{Child, Command};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Large events of a rank that are on their way; more waits.
 const ARENA: usize = 1 << 30;
+/// How long ranks on several machines wait for each other.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Why ranks did not run.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +90,42 @@ pub fn join(options: &Options, rank: u32, fd: i32) -> Result<Rank, EventsError> 
     let layout = Layout::new(options.ranks, ARENA);
     let region = Region::open(fd, layout.nbytes())?;
     Rank::start(Box::new(Node::new(&region, layout, rank)), config(options.ranks))
+}
+
+/// A rank that somebody else has started.
+pub struct Placed {
+    /// It.
+    pub rank: Rank,
+    world: Option<Arc<World>>,
+}
+
+impl Placed {
+    /// The rank that this process is by its environment: of those that meet by TCP, or those of
+    /// `mpiexec`; none, if it was started alone.
+    ///
+    /// # Errors
+    ///
+    /// If the others, or MPI, are not there.
+    pub fn find() -> Result<Option<Self>, EventsError> {
+        if let Some(invitation) = Invitation::from_environment()? {
+            let transport = Box::new(invitation.accept(PATIENCE)?);
+            let rank = Rank::start(transport, config(invitation.ranks()))?;
+            return Ok(Some(Self { rank, world: None }));
+        }
+        if !World::is_here() {
+            return Ok(None);
+        }
+        let world = Arc::new(World::begin(&[])?);
+        let rank = Rank::start(Box::new(Mpi::new(Arc::clone(&world))?), config(world.ranks()))?;
+        Ok(Some(Self { rank, world: Some(world) }))
+    }
+
+    /// Ends MPI, if it was begun here. The run has to be over.
+    pub fn leave(self) {
+        if let Some(world) = self.world {
+            world.end();
+        }
+    }
 }
 
 /// One worker, as in the paper: then no vertex needs a lock. Who waits looks for a while only if

@@ -1,9 +1,10 @@
-//! `graph500`: the benchmark on ranks that are processes of this machine.
+//! `graph500`: the benchmark on ranks that are processes of this machine, those that `mpiexec` started,
+//! or those that meet by TCP.
 
 use freestone_events::{Failure, Rank};
 use graph500::benchmark::{Measured, RunError, run};
 use graph500::kronecker::Kronecker;
-use graph500::launch::{join, launch};
+use graph500::launch::{Placed, join, launch};
 use graph500::options::{Options, OptionsError};
 use graph500::output;
 use std::error::Error;
@@ -36,18 +37,29 @@ fn work(options: &Options, words: &[String]) -> Result<bool, Box<dyn Error>> {
         write_edges(options, path)?;
         return Ok(true);
     }
-    let Some((number, fd)) = options.child else {
+    if let Some((number, fd)) = options.child {
+        measure_and_say(&join(options, number, fd)?, options)?;
+    } else if let Some(placed) = Placed::find()? {
+        let options = Options { ranks: placed.rank.ranks(), ..options.clone() };
+        let said = measure_and_say(&placed.rank, &options);
+        placed.leave();
+        said?;
+    } else {
         return Ok(launch(options, words)?);
-    };
-    let rank = join(options, number, fd)?;
-    let measured = measure(&rank, options)?;
-    if number == 0 {
+    }
+    Ok(true)
+}
+
+/// Runs the benchmark; rank 0 says what it found.
+fn measure_and_say(rank: &Rank, options: &Options) -> Result<(), Box<dyn Error>> {
+    let measured = measure(rank, options)?;
+    if rank.rank() == 0 {
         print!("{}", output::text(options, &measured));
         if let Some(path) = &options.json {
             std::fs::write(path, output::json(options, &measured))?;
         }
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Runs the benchmark, and ends the run for all if it fails here.

@@ -55,7 +55,8 @@ graph500 [--scale N] [--ranks N] [--kernel levels|directions] ...
 
   --scale N          2^N vertices, 1 to 30 (16)
   --edge-factor N    edges for each vertex (16)
-  --ranks N          processes, 1 to 64 (2)
+  --ranks N          processes, 1 to 64 (2); under mpiexec, and where FREESTONE_EVENTS_MEETING
+                     is set, the ranks are those that were started
   --kernel NAME      levels: from the frontier to its neighbours, as in the paper;
                      directions: from below where that is less work (directions)
   --roots N          searches (64)

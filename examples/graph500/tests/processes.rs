@@ -32,6 +32,54 @@ fn every_tree_of_every_kernel_is_valid_on_any_number_of_ranks() {
     assert_eq!(edges.len(), 1, "{edges:?}");
 }
 
+fn is_valid(output: &Output) -> bool {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    printed.lines().any(|line| line.starts_with("validation") && line.ends_with("are valid"))
+}
+
+#[test]
+fn every_tree_is_valid_where_ranks_meet_by_tcp() {
+    let folder = std::env::temp_dir().join(format!("graph500-tcp-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for (kernel, ranks) in [("levels", 1), ("directions", 3)] {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let start = |rank: u32| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_graph500"));
+            command.args(["--scale", "8", "--kernel", kernel]);
+            command.env("FREESTONE_EVENTS_MEETING", free.to_string());
+            command.env("FREESTONE_EVENTS_IDENTITY", folder.join("run.pem"));
+            command.env("FREESTONE_EVENTS_RANKS", ranks.to_string());
+            command.env("FREESTONE_EVENTS_RANK", rank.to_string());
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let started: Vec<_> = (0..ranks).map(start).collect();
+        let ended: Vec<_> =
+            started.into_iter().map(|one| one.wait_with_output().unwrap()).collect();
+        assert!(is_valid(&ended[0]));
+        assert!(ended[1..].iter().all(|one| one.status.success() && one.stdout.is_empty()));
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn every_tree_is_valid_under_mpiexec() {
+    // Beside the library that tests are given, if there is one.
+    let library = std::env::var("FREESTONE_EVENTS_MPI").unwrap_or_default();
+    let Some(prefix) = std::path::Path::new(&library).ancestors().nth(2) else { return };
+    let mpiexec = prefix.join("bin").join("mpiexec");
+    if !mpiexec.exists() {
+        println!("there is no mpiexec");
+        return;
+    }
+    for (kernel, ranks) in [("levels", "1"), ("directions", "2"), ("levels", "4")] {
+        let mut command = Command::new(&mpiexec);
+        command.args(["-n", ranks, env!("CARGO_BIN_EXE_graph500")]);
+        command.args(["--scale", "7", "--roots", "8", "--kernel", kernel]);
+        assert!(is_valid(&command.output().unwrap()));
+    }
+}
+
 #[test]
 fn what_is_wrong_is_said_and_nothing_hangs() {
     for (line, wanted) in [

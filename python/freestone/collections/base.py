@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from freestone.cluster import Cluster
 from freestone.collections.blocking import Offsets, cuts_of, offsets_of
+from freestone.collections.collecting import collect
 from freestone.collections.making import Meta, Spec, describe, map_block
 from freestone.collections.pieces import cut, future_of, value_of
 from freestone.collections.rows import concatenate
@@ -40,6 +41,7 @@ class Collection(Sources):
         self._offsets = offsets
         self._metas = None if metas is None else list(metas)
         self.name = name
+        collect(self, self._pieces)
 
     # -- what it knows ------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from typing import Any
 
@@ -10,8 +11,12 @@ import numpy as np
 
 from freestone.cluster import current
 from freestone.collections.array import Array
+from freestone.collections.blocking import Offsets, cuts_of
 from freestone.collections.frame import Frame
+from freestone.collections.making import Spec
+from freestone.collections.sources import made
 from freestone.io import Dataset, open_dataset
+from freestone.io.telling import telling
 
 __all__ = ["read"]
 
@@ -65,11 +70,25 @@ def read(
     if cluster is None:
         return _here(dataset)
     rows = block_rows or _block_rows(dataset, max(cluster.slots, 1))
-    name = dataset.place.name
-    if dataset.kind == "frame":
-        return Frame.from_function(dataset.rows, rows, dataset.read, name=name)
-    shape = (dataset.rows, *dataset.columns)
-    return Array.from_function(shape, rows, dataset.read, dtype=dataset.dtype, name=name)
+    return _there(dataset, cuts_of(dataset.rows, rows))
+
+
+def _there(dataset: Dataset, offsets: Offsets) -> Array | Frame:
+    """Have each block read by a worker, if that matters by one where its bytes are."""
+    name, columns, dtype = dataset.place.name, dataset.columns, dataset.dtype
+    is_frame = dataset.kind == "frame"
+    spec = Spec(
+        collection=name,
+        kind=dataset.kind,
+        columns=None if is_frame else columns,
+        dtype=None if is_frame else dtype,
+    )
+    with telling(dataset.place.url):
+        hosts = [dataset.where(*cut) for cut in itertools.pairwise(offsets.tolist())]
+    pieces = made(spec, dataset.read, offsets, {}, hosts)
+    if is_frame:
+        return Frame(pieces, offsets, name=name)
+    return Array(pieces, offsets, name=name, columns=columns, dtype=dtype)
 
 
 def _here(dataset: Dataset) -> Array | Frame:

@@ -59,7 +59,7 @@ class RunOverError(EventsError, RuntimeError):
 
 
 class BadEventError(EventsError, ValueError):
-    """There is no such rank, or the identifier is too long."""
+    """There is no such rank, the identifier is too long, or the payload larger than memory."""
 
     slug = "bad-event"
 

@@ -35,6 +35,7 @@ class Place:
 
     ranks: int
     settings: dict[str, Any]
+    arena: int
     memory: str | None = None
     meeting: str | None = None
     identity: tuple[str, str] | None = None
@@ -44,7 +45,9 @@ class Place:
         if self.memory is not None:
             descriptor = os.open(self.memory, os.O_RDWR | os.O_CLOEXEC)
             try:
-                return _native.EventRank.open(descriptor, rank, self.ranks, **self.settings)
+                return _native.EventRank.open(
+                    descriptor, rank, self.ranks, arena=self.arena, **self.settings
+                )
             finally:
                 os.close(descriptor)
         assert self.meeting is not None
@@ -67,16 +70,17 @@ def spmd(
     seats = [worker for worker in workers for _ in range(worker["slots"])]
     ranks = _checked(ranks, seats, each)
     here = all(worker["host"] == socket.gethostname() for worker in workers)
-    native = resolve(settings, ranks).native()
-    memory = _native.EventMemory(ranks, arena=native["arena"]) if here else None
+    resolved = resolve(settings, ranks)
+    native, arena = resolved.native(), resolved.arena
+    memory = _native.EventMemory(ranks, arena=arena) if here else None
     if memory is not None:
-        place = Place(ranks, native, memory=f"/proc/{os.getpid()}/fd/{memory.fd}")
+        place = Place(ranks, native, arena, memory=f"/proc/{os.getpid()}/fd/{memory.fd}")
     else:
         identity = _native.make_identity(1)
         elsewhere = next(one["host"] for one in workers if one["host"] != socket.gethostname())
         address = listen_towards(elsewhere).removeprefix("tcp://")
         meeting = _native.EventMeeting(address, identity)
-        place = Place(ranks, native, meeting=meeting.address, identity=identity)
+        place = Place(ranks, native, arena, meeting=meeting.address, identity=identity)
         threading.Thread(target=_hold, args=(meeting, ranks), daemon=True).start()
     own = each or [()] * ranks
     futures = [

@@ -10,7 +10,7 @@ from typing import Any
 from freestone import _native
 from freestone.errors import ConfigurationError
 from freestone.errors.events import EventsLeftWarning, RunStuckError
-from freestone.events import world
+from freestone.events import joined, world
 from freestone.events.outcome import Outcome, carry_out
 from freestone.events.processes import Processes
 from freestone.events.rank import Rank
@@ -82,6 +82,10 @@ def run(
 
     Notes
     -----
+    With ``FREESTONE_EVENTS_MEETING`` in the environment each process that calls this is one rank of
+    a run that meets there, over TCP; see the how-to guide on several machines. The list has what
+    `main` returned on this rank, and None for the others.
+
     What is not given is taken from the environment: ``FREESTONE_EVENTS_WORKERS``, ``..._PROGRESS``,
     ``..._SPIN_US``, ``..._ARENA`` and ``..._STUCK_S``.
 
@@ -105,14 +109,17 @@ def run(
         "arena": arena,
         "stuck_s": stuck_s,
     }
+    if not threads and (invitation := joined.invitation()) is not None:
+        native = resolve(given, invitation.ranks).native()
+        return results(joined.run(invitation, main, tuple(args), native))
     if not threads and world.is_here():
         outcomes = world.run(main, tuple(args), lambda size: resolve(given, size).native())
         return results(outcomes)
     settings = resolve(given, ranks)
     if threads:
-        outcomes = _run_threads(main, tuple(args), ranks, settings.native())
+        outcomes = _run_threads(main, tuple(args), ranks, settings.shared())
     else:
-        outcomes = Processes(ranks, settings.native()).run(main, tuple(args))
+        outcomes = Processes(ranks, settings.shared()).run(main, tuple(args))
     return results(outcomes)
 
 

@@ -24,10 +24,13 @@ class Settings:
     arena: int = 1 << 30
     stuck_s: float | None = None
 
+    def shared(self) -> dict[str, Any]:
+        """Return them as the native half wants them, for ranks that share memory."""
+        return {"arena": self.arena, **self.native()}
+
     def native(self) -> dict[str, Any]:
         """Return them as the native half wants them."""
         return {
-            "arena": self.arena,
             "workers": self.workers,
             "thread": self.progress == "thread",
             "spin_us": self.spin_us,

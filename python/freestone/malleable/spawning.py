@@ -21,7 +21,7 @@ from freestone.malleable.waiting import wait_until
 
 __all__ = ["CANCEL", "GO", "Group", "Spawned", "bridge_newcomers", "bridge_sources", "listen"]
 
-_TAG_READY, _TAG_WORD, _TAG_BRIDGE = 71, 72, 73
+_TAG_READY, _TAG_WORD, _TAG_BRIDGE, _TAG_TOLD = 71, 72, 73, 74
 GO, CANCEL = "go", "cancel"
 # What a launcher sets for the processes that it starts.
 _LAUNCHED = ("PMI_RANK", "PMI_FD", "PMIX_RANK", "PMI_PORT", "OMPI_COMM_WORLD_RANK")
@@ -45,21 +45,36 @@ class Group:
 
 @dataclass
 class Spawned:
-    """The groups that one resize starts, as the root of the sources sees them."""
+    """The groups that one resize starts, as the root of the sources sees them.
+
+    Attributes
+    ----------
+    told : object
+        What newcomers are told at once, with their numbers among all newcomers.
+    """
 
     groups: list[Group]
     timeout_s: float
+    told: Any = None
     peers: list[Any] = field(default_factory=list)
     error: str = ""
+    _sent: list[Any] = field(default_factory=list)
 
     def start(self) -> None:
         """Start all groups and wait until each is ready; `error` says why not. Never raises."""
         try:
             _require_launcher()
             _require_program()
+            first = 0
             for group in self.groups:
                 with _watched(self.timeout_s):
                     self.peers.append(_spawn(group))
+                # They take it when they can; nobody waits for them here.
+                self._sent += [
+                    self.peers[-1].isend((self.told, first + rank), rank + 1, _TAG_TOLD)
+                    for rank in range(group.count)
+                ]
+                first += group.count
             for peer in list(self.peers):
                 self._await(peer)
         except Exception as error:
@@ -83,7 +98,7 @@ class Spawned:
         """Let go of what only served to start them."""
         for peer in self.peers:
             peer.Free()
-        self.peers = []
+        self.peers, self._sent = [], []
 
 
 def _require_launcher() -> None:
@@ -199,6 +214,13 @@ def listen(peer: Any, timeout_s: float) -> str:
     wait_until(lambda: bool(peer.iprobe(source=0, tag=_TAG_WORD)), timeout_s, "joining the job")
     word: str = peer.recv(source=0, tag=_TAG_WORD)
     return word
+
+
+def told(peer: Any, timeout_s: float) -> tuple[Any, int]:
+    """Return what the root tells a newcomer at once, and its number among all newcomers."""
+    wait_until(lambda: bool(peer.iprobe(source=0, tag=_TAG_TOLD)), timeout_s, "being told the plan")
+    found: tuple[Any, int] = peer.recv(source=0, tag=_TAG_TOLD)
+    return found
 
 
 def report(peer: Any, problem: str) -> None:

@@ -235,9 +235,10 @@ class World:
     def _join(self, newcomer: Newcomer) -> Crew:
         """Take part in the resize that this process was spawned for."""
         timeout_s = self._config.timeout_s
+        mine = newcomer.prepare()
         bridge = newcomer.join(timeout_s)
         blueprint, told, (groups, hosts) = bridge.bcast(None, root=0)
-        self._arrays = make_arrays(bridge, told, {})
+        self._arrays = make_arrays(bridge, told, mine)
         passage = Passage(bridge, self._arrays, blueprint, timeout_s)
         passage.start()
         passage.wait()

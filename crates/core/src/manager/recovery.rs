@@ -32,6 +32,7 @@ impl Manager {
         self.remove_replicas(worker.blocks.iter().copied().collect(), id);
         self.give_up_vanished(Some(id));
         self.unbind_all(id);
+        self.balance.on_left(id);
         for task in tasks {
             let Some(task) = self.tasks.find(task) else { continue };
             if matches!(self.tasks[task].stage, Stage::Waiting { .. }) {
@@ -206,6 +207,7 @@ impl Manager {
         self.restart_delayed();
         self.steal_again();
         self.replicate_again();
+        self.balance_again();
         self.speculate();
     }
 }

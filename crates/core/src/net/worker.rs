@@ -7,6 +7,7 @@ use super::executors::{ExecutorOptions, Process};
 use super::listener::Listener;
 use super::poller::{Poller, WAKER, Waker};
 use super::pool::Pool;
+use super::scratch;
 use super::signals::Signals;
 use super::stream::Stream;
 use super::transfer::Receiving;
@@ -312,6 +313,7 @@ fn executor_options(options: &WorkerOptions) -> ExecutorOptions {
         environment: options.environment.clone(),
         memory_dir: options.memory_dir.clone(),
         disk_dir: options.disk_dir.clone(),
+        scratch_dir: scratch::folder(&options.disk_dir),
     }
 }
 

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// Opaque bytes that are cheap to clone.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -149,6 +149,8 @@ pub struct CallOptions {
     pub replicas: u32,
     /// Whether it may run in two places at once.
     pub twice: bool,
+    /// Calls of one category take about as much memory; 0 for none.
+    pub category: u32,
 }
 
 impl Default for CallOptions {
@@ -160,9 +162,31 @@ impl Default for CallOptions {
             timeout_ns: None,
             replicas: 1,
             twice: true,
+            category: 0,
         }
     }
 }
+
+impl CallOptions {
+    /// What the call may take, if its memory is to be measured.
+    pub fn memory_limit(&self) -> Option<u64> {
+        match (self.resources.memory, self.category) {
+            (0, 0) => None,
+            (0, _) => Some(u64::MAX),
+            (memory, _) => Some(memory),
+        }
+    }
+
+    /// Bytes of files that the call may make, if they are to be measured.
+    pub fn disk_limit(&self) -> Option<u64> {
+        Some(self.resources.disk).filter(|nbytes| *nbytes > 0)
+    }
+}
+
+/// With this status an executor ends whose call takes more memory than it may.
+pub const MEMORY_EXCEEDED: i32 = 86;
+/// With this one, whose call leaves more in its folder for temporary files than it may.
+pub const DISK_EXCEEDED: i32 = 87;
 
 /// A call, given to a worker.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -357,6 +381,8 @@ pub struct Report {
     pub start_ns: u64,
     /// How long the function ran, in nanoseconds.
     pub duration_ns: u64,
+    /// Bytes that it took at its peak, if they were measured.
+    pub memory: u64,
     /// Its outputs, one per name, or why there are none.
     pub result: Result<SmallVec<[Output; 1]>, TaskFailure>,
 }
@@ -377,6 +403,16 @@ pub enum TaskFailure {
     TimedOut {
         /// The limit, in nanoseconds.
         timeout_ns: u64,
+    },
+    /// It took more memory than it may.
+    MemoryExceeded {
+        /// What it may take, in bytes.
+        limit: u64,
+    },
+    /// Its files took more of the disk than they may.
+    DiskExceeded {
+        /// What they may take, in bytes.
+        limit: u64,
     },
     /// It was cancelled.
     Cancelled,
@@ -467,6 +503,10 @@ pub struct Call {
     pub keep: Keep,
     /// Cores that it may use.
     pub cores: u32,
+    /// Bytes that it may take besides what its process has, if they are to be measured.
+    pub memory: Option<u64>,
+    /// Bytes of temporary files that it may add to those that are there, if there is a limit.
+    pub disk: Option<u64>,
 }
 
 /// An input that is in place.
@@ -520,6 +560,8 @@ pub struct CallResult {
     pub start_ns: u64,
     /// How long the function ran, in nanoseconds.
     pub duration_ns: u64,
+    /// Bytes that it took at its peak, if they were measured.
+    pub memory: u64,
     /// Its outputs, or why there are none.
     pub result: Result<SmallVec<[Output; 1]>, TaskFailure>,
 }

@@ -78,14 +78,12 @@ impl<T, P: Clone> Request<T, P> {
 
     /// One event of each slot, in the order of the dependencies.
     pub fn take_one_each(&mut self) -> Vec<Event<P>> {
-        let mut missing = 0;
-        let take = |slot: &mut Slot<P>| {
-            let first = slot.held.pop_front();
-            missing += usize::from(slot.held.is_empty());
-            first.map(|arrived| arrived.event)
-        };
-        let events = self.slots.iter_mut().filter_map(take).collect();
-        self.missing = missing;
+        let mut events = Vec::with_capacity(self.slots.len());
+        self.missing = 0;
+        for slot in &mut self.slots {
+            events.extend(slot.held.pop_front().map(|arrived| arrived.event));
+            self.missing += usize::from(slot.held.is_empty());
+        }
         events
     }
 

@@ -159,11 +159,24 @@ impl Inner {
         if self.is_over() {
             return;
         }
+        self.tell_failure(&mut state, &failure);
+        self.end(&mut state, Ending::Failed(self.rank(), failure));
+    }
+
+    /// Ends the run for all ranks, because this one can't go on.
+    pub(super) fn break_off(&self, state: &mut State, what: String) {
+        if self.is_over() {
+            return;
+        }
+        self.tell_failure(state, &Failure::text(&format!("the rank cannot go on: {what}")));
+        self.end(state, Ending::Broken(what));
+    }
+
+    fn tell_failure(&self, state: &mut State, failure: &Failure) {
         let bytes = super::control::Control::Failed(failure.clone()).encode();
         for target in 0..self.transport.ranks() {
-            self.send_control(&mut state, target, bytes.clone());
+            self.send_control(state, target, bytes.clone());
         }
-        self.end(&mut state, Ending::Failed(self.rank(), failure));
     }
 
     fn check_ended(&self) -> Result<(), EventsError> {

@@ -7,8 +7,8 @@ use crate::event::{Event, EventId, Lasting, Rank as RankNumber};
 use crate::payload::{Data, Payload};
 use crate::sync::lock;
 use crate::transport::{Block, Outgoing, TransportError, gathered};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The longest identifier, in bytes.
@@ -46,6 +46,10 @@ impl Rank {
         let len = id.as_bytes().len();
         if len > LONGEST_ID {
             return Err(EventsError::LongId { len, limit: LONGEST_ID });
+        }
+        let (nbytes, memory) = (total(parts), memory());
+        if nbytes > memory {
+            return Err(EventsError::TooLarge { id: id.to_string(), nbytes, memory });
         }
         let ranks = self.ranks();
         let exists = |&rank: &RankNumber| rank < ranks;
@@ -132,6 +136,22 @@ impl Rank {
     }
 }
 
+fn total(parts: &[&[u8]]) -> usize {
+    parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()))
+}
+
+/// The machine's memory in bytes, found once.
+fn memory() -> usize {
+    static MEMORY: OnceLock<usize> = OnceLock::new();
+    *MEMORY.get_or_init(|| {
+        // SAFETY: plain calls; a negative answer is no limit.
+        let (pages, page) =
+            unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+        usize::try_from(pages)
+            .map_or(usize::MAX, |pages| pages.saturating_mul(page.max(1) as usize))
+    })
+}
+
 struct Shot<'a> {
     id: &'a EventId,
     lasting: Lasting,
@@ -193,7 +213,7 @@ impl Inner {
         if let Some(block) = block {
             return self.send_one(target, &Outgoing::Placed { id, lasting, kind, block });
         }
-        let nbytes = parts.iter().map(|part| part.len()).sum::<usize>();
+        let nbytes = total(parts);
         let longest = self.transport.longest();
         if nbytes <= longest {
             return self.send_one(target, &Outgoing::Event { id, lasting, kind, parts });

@@ -34,7 +34,7 @@ impl Inner {
         drop(state);
         match found {
             Ok(found) => count += found,
-            Err(error) => self.end(&mut self.state(), Ending::Broken(error.to_string())),
+            Err(error) => self.break_off(&mut self.state(), error.to_string()),
         }
         count
     }
@@ -59,7 +59,7 @@ impl Inner {
                 }
                 None => {
                     let what = format!("rank {source} sent {} bytes of no meaning", bytes.len());
-                    self.end(state, Ending::Broken(what));
+                    self.break_off(state, what);
                 }
             },
         }

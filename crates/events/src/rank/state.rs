@@ -105,8 +105,8 @@ impl Inner {
         if whole.payload.is_empty()
             && let Err(error) = whole.payload.try_reserve_exact(total as usize)
         {
-            let what = format!("there is no memory for an event '{id}' of {total} bytes: {error}");
-            self.end(state, super::Ending::Broken(what));
+            let what = format!("there is no memory for the event '{id}' of {total} bytes: {error}");
+            self.break_off(state, what);
             return;
         }
         whole.payload.extend_from_slice(payload.bytes());

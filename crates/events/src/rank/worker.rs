@@ -22,7 +22,7 @@ pub(super) struct Spare {
 }
 
 /// How many looks in a row before the processor is offered to others.
-const LOOKS: u32 = 16;
+const LOOKS: u32 = 32;
 
 /// What a thread with a place goes on with.
 pub(super) enum Next {
@@ -36,6 +36,7 @@ impl Inner {
     /// What a worker's thread does.
     pub(super) fn work(self: &Arc<Self>, first: Option<Job>) {
         WORKER_OF.set(Arc::as_ptr(self).addr());
+        let rank = Rank { inner: Arc::clone(self) };
         let mut job = first;
         loop {
             job = match job {
@@ -55,7 +56,7 @@ impl Inner {
                     }
                 }
                 Some(job) => {
-                    self.run(job);
+                    self.run(&rank, job);
                     None
                 }
             };
@@ -166,7 +167,7 @@ impl Inner {
             *lock(&spare.gift) = Some(job);
             spare.given.notify_one();
         } else if let Err(error) = Self::spawn(self, |inner| inner.work(Some(job))) {
-            self.end(&mut self.state(), super::Ending::Broken(error.to_string()));
+            self.break_off(&mut self.state(), error.to_string());
         }
         true
     }
@@ -196,18 +197,17 @@ impl Inner {
         }
     }
 
-    fn run(self: &Arc<Self>, job: Job) {
-        let rank = Rank { inner: Arc::clone(self) };
+    fn run(&self, rank: &Rank, job: Job) {
         let done = catch_unwind(AssertUnwindSafe(|| match job {
-            Job::Call(body) => body(&rank, Vec::new()),
-            Job::Run(task, Given::Events(events)) => task.run(&rank, events),
+            Job::Call(body) => body(rank, Vec::new()),
+            Job::Run(task, Given::Events(events)) => task.run(rank, events),
             Job::Run(task, Given::All(id)) => {
                 let mut state = self.state();
                 let mut ready = Vec::new();
                 let events = state.matcher.gather(id, &mut ready);
                 self.enqueue(&mut state, &mut ready);
                 drop(state);
-                task.run(&rank, events)
+                task.run(rank, events)
             }
             Job::Resume(_) => Ok(()),
         }));

@@ -124,6 +124,16 @@ pub enum TransportError {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// A variable of the environment makes no sense.
+    #[error("{name} is '{value}': it must be {must}")]
+    Setting {
+        /// Which.
+        name: &'static str,
+        /// What it says.
+        value: String,
+        /// What is possible.
+        must: String,
+    },
     /// A connection failed.
     #[error("{what}: {source}")]
     Io {

@@ -6,7 +6,7 @@ mod runs;
 
 use freestone_events::payload::{Data, Payload};
 use freestone_events::rank::RANK_LOST;
-use freestone_events::transport::Node;
+use freestone_events::transport::{Node, Region};
 use freestone_events::{Config, Dependency, EventId, EventsError, Failure, Lasting, Rank};
 use freestone_events::{Submit, Target};
 use runs::{Way, any, everywhere, from, outcomes, runs, start, ways};
@@ -261,6 +261,23 @@ fn an_event_larger_than_the_shared_memory_goes_in_pieces() {
         }
         let events = rank.wait(vec![from(0, "e"), from(0, "e")], None).unwrap();
         assert!(events[0].payload.bytes() == huge && events[1].payload.bytes() == [1]);
+    });
+}
+
+#[test]
+fn an_event_larger_than_memory_is_refused_and_the_run_goes_on() {
+    // Room for it is only promised, and never taken.
+    let region = Region::anonymous(1 << 44).unwrap();
+    // SAFETY: mapped, and nobody writes there.
+    let bytes = unsafe { std::slice::from_raw_parts(region.at(0, region.len()), region.len()) };
+    everywhere(2, |rank| {
+        for target in [0, 1] {
+            let error = rank.fire_bytes(target, "all", bytes).unwrap_err();
+            assert!(matches!(error, EventsError::TooLarge { nbytes, .. } if nbytes == 1 << 44));
+            assert!(error.to_string().contains("'all' has 17592186044416 bytes"), "{error}");
+        }
+        rank.fire_bytes(1 - rank.rank(), "e", &[1]).unwrap();
+        rank.wait(vec![any("e")], None).unwrap();
     });
 }
 

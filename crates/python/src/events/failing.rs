@@ -19,6 +19,7 @@ fn slug(error: &EventsError) -> &'static str {
         EventsError::Over | EventsError::Interrupted => "run-over",
         EventsError::NoSuchRank { .. }
         | EventsError::LongId { .. }
+        | EventsError::TooLarge { .. }
         | EventsError::NoDescriptor { .. } => "bad-event",
         EventsError::InTask { .. } => "in-task",
         EventsError::Timeout { .. } | EventsError::NoRoom { .. } => "event-timeout",

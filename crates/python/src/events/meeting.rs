@@ -3,7 +3,7 @@
 use super::rank::{EventRank, Settings};
 use crate::access;
 use freestone_events::transport::TransportError;
-use freestone_events::transport::tcp::{Meeting, Tcp};
+use freestone_events::transport::tcp::{Invitation, Meeting, Tcp};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl EventMeeting {
 
 /// Meets all other ranks, and is one of them.
 #[pyfunction]
-#[pyo3(signature = (address, identity, rank, ranks, patience_s, *, arena, workers, thread, spin_us, stuck_s))]
+#[pyo3(signature = (address, identity, rank, ranks, patience_s, *, workers, thread, spin_us, stuck_s))]
 #[allow(clippy::too_many_arguments)] // as Python gives them
 pub fn meet_ranks(
     py: Python<'_>,
@@ -56,15 +56,55 @@ pub fn meet_ranks(
     rank: u32,
     ranks: u32,
     patience_s: f64,
-    arena: usize,
     workers: usize,
     thread: bool,
     spin_us: u64,
     stuck_s: Option<f64>,
 ) -> PyResult<EventRank> {
-    // There is no memory that all ranks share.
-    let _ = arena;
     let (access, patience) = (access::read(identity)?, patience(patience_s)?);
     let tcp = py.detach(|| Tcp::meet(address, rank, ranks, &access, patience)).map_err(failed)?;
     EventRank::start(Box::new(tcp), &Settings { workers, thread, spin_us, stuck_s })
+}
+
+/// What this process's environment says of a run that is to be joined.
+#[pyclass(frozen, module = "freestone._native")]
+pub struct EventInvitation {
+    invitation: Invitation,
+}
+
+#[pymethods]
+impl EventInvitation {
+    /// None, if the environment names no meeting.
+    #[staticmethod]
+    fn from_environment() -> PyResult<Option<Self>> {
+        let invitation = Invitation::from_environment();
+        let invitation = invitation.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(invitation.map(|invitation| Self { invitation }))
+    }
+
+    #[getter]
+    fn rank(&self) -> u32 {
+        self.invitation.rank()
+    }
+
+    #[getter]
+    fn ranks(&self) -> u32 {
+        self.invitation.ranks()
+    }
+
+    /// Meets the other ranks.
+    #[pyo3(signature = (patience_s, *, workers, thread, spin_us, stuck_s))]
+    fn accept(
+        &self,
+        py: Python<'_>,
+        patience_s: f64,
+        workers: usize,
+        thread: bool,
+        spin_us: u64,
+        stuck_s: Option<f64>,
+    ) -> PyResult<EventRank> {
+        let patience = patience(patience_s)?;
+        let tcp = py.detach(|| self.invitation.accept(patience)).map_err(failed)?;
+        EventRank::start(Box::new(tcp), &Settings { workers, thread, spin_us, stuck_s })
+    }
 }

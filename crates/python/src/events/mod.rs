@@ -12,7 +12,7 @@ mod words;
 
 pub use buffer::EventBuffer;
 pub use event::Event;
-pub use meeting::{EventMeeting, meet_ranks};
+pub use meeting::{EventInvitation, EventMeeting, meet_ranks};
 pub use memory::EventMemory;
 pub use mpi::EventWorld;
 pub use rank::{EventRank, current_rank, set_current_rank};

@@ -47,17 +47,14 @@ impl EventWorld {
     }
 
     /// This process's rank, for one run.
-    #[pyo3(signature = (*, arena, workers, thread, spin_us, stuck_s))]
+    #[pyo3(signature = (*, workers, thread, spin_us, stuck_s))]
     fn start(
         &self,
-        arena: usize,
         workers: usize,
         thread: bool,
         spin_us: u64,
         stuck_s: Option<f64>,
     ) -> PyResult<EventRank> {
-        // There is no memory that all ranks share.
-        let _ = arena;
         let settings = Settings { workers, thread, spin_us, stuck_s };
         let transport = Mpi::new(Arc::clone(&self.world)).map_err(failed)?;
         EventRank::start(Box::new(transport), &settings)

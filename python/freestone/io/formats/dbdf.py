@@ -47,7 +47,8 @@ class Dense(Dataset):
     def _read(self, start: int, stop: int, threads: int) -> Any:
         offset = VALUES + start * int(self.row_nbytes)
         shape = (stop - start, *self.columns)
-        return read_values(self.place.source(), offset, shape, str(self.dtype), threads)
+        source, unit = self.place.source(), self.place.unit
+        return read_values(source, offset, shape, str(self.dtype), threads, unit=unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,6 +306,18 @@ class DbdfWriter(Writer):
             # The count of values, and the first row's beginning.
             head += COUNT.pack(nbytes[1] // 8 if nbytes else 0) + COUNT.pack(0)
         return head
+
+    @property
+    def sections(self) -> int:
+        """As said above."""
+        return 3 if self.shape.sparse else len(self.types)
+
+    def sizes(self, rows: int) -> list[int] | None:
+        """Return the bytes of so many rows; of CSR matrices only their values tell."""
+        if self.shape.sparse:
+            return None
+        width = self.shape.width if self.shape.kind == "array" else 1
+        return [rows * width * np.dtype(dtype).itemsize for dtype in self._dtypes]
 
     def encode(self, block: Any, start: int) -> list[Any]:
         """Return the values of a block, each section as bytes."""

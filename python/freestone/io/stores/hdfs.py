@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from freestone.errors import FileError, UsageError
 from freestone.io.stores.place import Place
+from freestone.io.stores.webhdfs import block_locations, http_address, ranked
 
 __all__ = ["HdfsPlace"]
 
@@ -141,6 +142,13 @@ class HdfsPlace(Place):
         if found.isdir:
             raise IsADirectoryError(self.url)
         return found.length, found.modification_time
+
+    def hosts(self, start: int, stop: int) -> list[str]:
+        """Return the DataNodes that hold most of some bytes."""
+        address = http_address(urlsplit(self.url).netloc)
+        return ranked(
+            block_locations(address, self.hdfs_path, self.user, self.stamp()), start, stop
+        )
 
     def source(self) -> Any:
         """Return an object that reads at an offset."""

@@ -99,7 +99,7 @@ def converted(value: Any, cell: str) -> Any:
         if cell == "bool" or not (value.dtype.kind == "f" and dtype[:3] in ("int", "uin")):
             return value.astype(dtype)
         # By way of the largest integers: a negative float to an unsigned type wraps around.
-        return value.astype("i8").astype(dtype)
+        return value.astype("i8").astype(dtype, copy=False)
 
 
 def binary(run: Any, op: Op, left: Any, right: Any) -> Any:

@@ -65,6 +65,10 @@ def rand(
         raise ValueError(f"rand: sparsity has to be between 0 and 1, not {sparsity}")
     if low == high == 0 and sparsity > 0:
         raise ValueError("rand: min and max are both 0; set sparsity to 0 instead")
+    if op.results[0].type.coo:
+        from freestone.lang.kernels.coordinates import draw
+
+        return draw(shape, cell, (low, high), float(sparsity), seed_of(seed))
     dtype = DTYPES[cell]
     work = dtype if dtype in ("float32", "float64") else "int64"
     out = np.zeros(shape, work)

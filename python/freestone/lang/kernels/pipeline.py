@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from freestone._native import run_pipeline
+from freestone.lang.kernels.memory import empty
 from freestone.lang.kernels.sparse import Csr
-from freestone.lang.plan.graph import Op, Value
+from freestone.lang.plan.graph import Block, Op, Value
 from freestone.lang.types.scalars import DivisionError
 from freestone.lang.types.types import DTYPES
 
@@ -115,7 +116,7 @@ def _assembled(
     for inner in body.ops:
         if inner.kind not in ("agg_all", "agg_col"):
             _instruction(made, inner, values)
-    outputs, takers = _outputs(made, body.ops, body.outs)
+    outputs, takers = _outputs(run, made, body, values)
     count = len(made.inputs)
     numbers = run_pipeline(
         (rows, columns),
@@ -300,18 +301,16 @@ def _vector(made: Assembly, operand: Value, values: dict[Value, Any], cell: str)
 
 
 def _outputs(
-    made: Assembly, ops: list[Op], outs: list[Value]
+    run: Any, made: Assembly, body: Block, values: dict[Value, Any]
 ) -> tuple[list[tuple[Any, ...]], list[Any]]:
-    makers = {op.results[0]: op for op in ops}
+    makers = {op.results[0]: op for op in body.ops}
     outputs: list[tuple[Any, ...]] = []
     takers: list[Any] = []
     stored: dict[Any, Array] = {}
-    for value in outs:
+    for value in body.outs:
         op, dtype = makers[value], DTYPES[value.type.cell]
         if op.kind in ("agg_all", "agg_col"):
-            register = made.registers.get(op.operands[0])
-            if register is None:
-                raise UnsuitableError
+            register = _side(made, op.operands[0], values, op.operands[0].type.cell)
             name = op.attrs["name"]
             if op.kind == "agg_all":
                 outputs.append(("reduce", name, register, 0))
@@ -327,7 +326,7 @@ def _outputs(
         if not isinstance(register, tuple):
             raise UnsuitableError
         if register not in stored:
-            stored[register] = _target(made, value, op, dtype)
+            stored[register] = _target(run, made, value, dtype)
             target = stored[register]
             cells = target.cells if isinstance(target, Csr) else target
             outputs.append(("store", "", register, cells.ctypes.data))
@@ -335,13 +334,13 @@ def _outputs(
     return outputs, takers
 
 
-def _target(made: Assembly, value: Value, op: Op, dtype: str) -> Any:
+def _target(run: Any, made: Assembly, value: Value, dtype: str) -> Any:
     form = _class_of(made, made.registers[value])
     if form == "sparse":
         assert made.structure is not None
-        return made.structure.with_cells(np.empty(len(made.structure.cells), dtype))
+        return made.structure.with_cells(empty(run, made.structure.cells.shape, dtype))
     width = made.columns if form == "full" else 1
-    return np.empty((made.rows, width), dtype)
+    return empty(run, (made.rows, width), dtype)
 
 
 def _class_of(made: Assembly, register: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from freestone.lang.distributed import placing
 from freestone.lang.passes import (
     algebra,
     buffers,
@@ -27,6 +28,7 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("sparsity", sparsity.choose),
     ("unused", unused.drop),
     ("fusion", fusion.fuse),
+    ("placement", placing.place),
     ("buffers", buffers.take_over),
 )
 """All passes in order, with the stages that ``--explain`` names."""

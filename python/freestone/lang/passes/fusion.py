@@ -16,6 +16,8 @@ CELLS = frozenset({"si8", "ui8", "si32", "ui32", "si64", "ui64", "index", "f32",
 MARKED = frozenset({"unary", "binary", "cast", "agg_all"})
 """What is fused by ``--vec-restricted``."""
 REDUCTIONS = frozenset({"sum", "min", "max"})
+MANY_CELLS = 1 << 17
+"""From how many cells on one operation alone is a pipeline: two threads are faster than one."""
 
 
 @dataclass(eq=False)
@@ -43,9 +45,18 @@ def _fuse(block: Block, restricted: bool) -> None:
         group = _joined(op, makers, groups, block)
         group.ops.append(op)
         groups[op] = group
-    chosen = {id(g): g for g in groups.values() if len(g.ops) > 1}
+    chosen = {id(g): g for g in groups.values() if len(g.ops) > 1 or _is_worth_it(g.ops[0])}
     for group in chosen.values():
         _replace(block, group)
+
+
+def _is_worth_it(op: Op) -> bool:
+    """Tell whether the engine is better than NumPy at one operation alone."""
+    types = [value.type for value in op.operands]
+    if any(t.csr for t in types):
+        return True
+    rows, columns = _shape(op)
+    return rows is not None and columns is not None and rows * columns >= MANY_CELLS
 
 
 def _fits(op: Op) -> bool:
@@ -53,6 +64,8 @@ def _fits(op: Op) -> bool:
     if op.kernel is not None or len(op.results) != 1:
         return False
     types = [value.type for value in (*op.operands, *op.results)]
+    if any(t.coo for t in types):
+        return False
     if any(t.cell not in CELLS for t in types) or types[0].data not in ("matrix", "scalar"):
         return False
     if op.kind in ("agg_all", "agg_row", "agg_col"):
@@ -61,7 +74,7 @@ def _fits(op: Op) -> bool:
     if op.results[0].type.data != "matrix":
         return False
     if op.kind == "matmul":
-        return types[1].columns == 1 and types[0].columns != 1
+        return types[1].columns == 1 and types[0].columns != 1 and not types[1].csr
     if op.kind == "binary":
         return _binary(op, types)
     return op.kind in ("unary", "cast") and not types[0].csr

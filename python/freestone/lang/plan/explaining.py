@@ -34,7 +34,7 @@ def lines(program: Program) -> Iterator[str]:
 
 def _block(block: Block, names: dict[Value, str], indent: str) -> Iterator[str]:
     for op in block.ops:
-        yield indent + _line(op, names)
+        yield indent + _line(op, names) + (f"   ({op.where})" if op.where else "")
         for word, region in zip(REGIONS.get(op.kind, ()), op.regions, strict=False):
             inside = f"({_named(region.args, names)})" if region.args else ""
             yield f"{indent}  {word}{inside}"

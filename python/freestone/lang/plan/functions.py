@@ -217,7 +217,7 @@ def _guessed(node: tree.Define, types: Sequence[Type]) -> list[Type]:
 
 
 def _shapeless(type: Type) -> Type:
-    return Type(type.data, type.cell, schema=type.schema, csr=type.csr)
+    return Type(type.data, type.cell, schema=type.schema, csr=type.csr, coo=type.coo)
 
 
 def _called(node: Any) -> set[str]:

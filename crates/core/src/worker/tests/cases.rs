@@ -70,6 +70,7 @@ impl Bench {
             sequence: call.sequence,
             start_ns: 1,
             duration_ns: self.duration_ns,
+            memory: 0,
             result: Ok(smallvec![Output::Inline(Vec::new().into())]),
         };
         let results = calls.iter().map(end).collect();
@@ -304,7 +305,7 @@ fn an_output_that_lies_on_disk_counts_there() {
     bench.run(vec![call(0)]);
     let sequence = bench.sent()[0].1[0].sequence;
     let result = Ok(smallvec![Output::Stored(block(1))]);
-    let results = vec![CallResult { sequence, start_ns: 1, duration_ns: 1, result }];
+    let results = vec![CallResult { sequence, start_ns: 1, duration_ns: 1, memory: 0, result }];
     let (unmapped, on_disk) = (Vec::new(), vec![block(1).name]);
     bench.event(Event::Results { executor: 0, results, unmapped, on_disk });
     assert_eq!((bench.worker.cache.memory_nbytes(), bench.worker.cache.disk_nbytes()), (0, 10));
@@ -364,7 +365,7 @@ fn figures_are_told_while_they_change_and_as_a_sign_of_life() {
 fn stored(call: &Call) -> CallResult {
     let block = BlockDesc { name: call.outputs[0], ..block(0) };
     let result = Ok(smallvec![Output::Stored(block)]);
-    CallResult { sequence: call.sequence, start_ns: 1, duration_ns: 1000, result }
+    CallResult { sequence: call.sequence, start_ns: 1, duration_ns: 1000, memory: 0, result }
 }
 
 fn removed(bench: &Bench) -> Vec<Name> {
@@ -540,4 +541,73 @@ fn groups_are_let_go_when_memory_runs_out() {
     bench.say(ToWorker::Pin(group));
     bench.advance();
     assert_eq!(told(&bench, 0), [ToExecutor::Forget(vec![group])]);
+}
+
+fn wants_disk(task: u64, nbytes: u64) -> Assignment {
+    let resources = Resources { disk: nbytes, ..Resources::ONE_CORE };
+    let options = Arc::new(CallOptions { resources, ..CallOptions::default() });
+    Assignment { options, ..call(task) }
+}
+
+/// A block of more than the 1000 bytes of memory is wanted from another worker.
+fn want(bench: &mut Bench, nbytes: u64) {
+    let address = crate::wire::Address::Unix(String::new());
+    let (source, keep) = (freestone_base::WorkerId(1), crate::wire::Keep::Session);
+    let block = BlockDesc { nbytes, ..block(1) };
+    bench.say(ToWorker::Fetch { block, source, address, keep });
+    bench.advance();
+}
+
+fn transfers(bench: &Bench) -> usize {
+    bench.done.iter().filter(|action| matches!(action, Action::Transfer { .. })).count()
+}
+
+#[test]
+fn what_blocks_have_of_the_disk_no_call_is_given() {
+    let mut bench = Bench::new(2);
+    want(&mut bench, 1500);
+    let (name, result) = (block(1).name, Ok(Tier::Disk));
+    bench.event(Event::Arrived { name, result, duration_ns: 1 });
+    bench.run(vec![wants_disk(0, 400)]);
+    assert_eq!(bench.sent()[0].1[0].disk, Some(400));
+    // There will be room for this one when the first has ended,
+    bench.run(vec![wants_disk(1, 500)]);
+    assert_eq!((bench.sent().len(), bench.reports().len()), (0, 0));
+    // and never for this one.
+    bench.run(vec![wants_disk(2, 501)]);
+    let folder = "/disk".to_owned();
+    let full = TaskFailure::StorageFull { needed: 501, free: 100, folder };
+    assert_eq!(bench.reports()[0].result, Err(full));
+}
+
+#[test]
+fn what_calls_may_take_of_the_disk_no_block_is_given() {
+    let mut bench = Bench::new(2);
+    bench.run(vec![wants_disk(0, 1500)]);
+    let sent = bench.sent().remove(0);
+    want(&mut bench, 1100);
+    assert_eq!(transfers(&bench), 0);
+    bench.end(sent.0, &sent.1);
+    bench.advance();
+    assert_eq!(transfers(&bench), 1);
+}
+
+#[test]
+fn what_calls_were_seen_to_take_of_the_disk_no_block_is_given() {
+    let mut bench = Bench::new(1);
+    bench.event(Event::Measured { nbytes: 1500 });
+    want(&mut bench, 1100);
+    let refused = |action: &Action| matches!(action, Action::Tell(FromWorker::FetchFailed { .. }));
+    assert!(bench.done.iter().any(refused), "{:?}", bench.done);
+}
+
+#[test]
+fn a_call_whose_files_are_too_large_ends_with_its_limit() {
+    let mut bench = Bench::new(1);
+    bench.run(vec![wants_disk(0, 400)]);
+    let claimed = bench.sent()[0].1[0].sequence;
+    let status = Some(crate::wire::DISK_EXCEEDED);
+    bench.event(Event::Died { executor: 0, claimed, signal: None, status });
+    assert_eq!(bench.reports()[0].result, Err(TaskFailure::DiskExceeded { limit: 400 }));
+    assert_eq!(bench.worker.cache.disk_given(), 0);
 }

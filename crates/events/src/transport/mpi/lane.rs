@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 const SOURCE: usize = 8;
 /// Messages of at least so many bytes do not wait for more.
 const BATCH: usize = 8 << 10;
-/// A message that follows another one so closely waits for more.
+/// A message that follows another one so closely waits for more, unless that was answered: who
+/// takes turns with the other has nothing more to send.
 const CLOSE: Duration = Duration::from_micros(2);
 /// How many buffers are kept to be used again.
 const SPARE: usize = 8;
@@ -27,14 +28,29 @@ pub struct Lane {
     spare: Vec<Vec<u8>>,
     /// Bytes of frames, ever.
     sent: u64,
+    /// When a message went, unless it answered one.
     shipped: Option<Instant>,
+    /// How many messages had come from there when the last frame was added.
+    heard: u64,
+    is_answer: bool,
 }
 
 impl Lane {
     /// The way from `source` to a seat.
     pub fn new(source: Rank, seat: Seat) -> Self {
         let (filling, spare) = (Vec::with_capacity(BUFFER), Vec::new());
-        Self { source, seat, filling, on_way: VecDeque::new(), spare, sent: 0, shipped: None }
+        let on_way = VecDeque::new();
+        Self {
+            source,
+            seat,
+            filling,
+            on_way,
+            spare,
+            sent: 0,
+            shipped: None,
+            heard: 0,
+            is_answer: false,
+        }
     }
 
     /// Bytes sent ever, with those of another frame.
@@ -60,8 +76,12 @@ impl Lane {
     }
 
     /// Whether the message may wait for more: one went a moment ago, and more are likely to come.
-    pub fn may_wait(&self) -> bool {
-        self.filling.len() < BATCH && self.shipped.is_some_and(|at| at.elapsed() < CLOSE)
+    /// `heard` is how many messages have come from there.
+    pub fn may_wait(&mut self, heard: u64) -> bool {
+        self.is_answer = std::mem::replace(&mut self.heard, heard) != heard;
+        !self.is_answer
+            && self.filling.len() < BATCH
+            && self.shipped.is_some_and(|at| at.elapsed() < CLOSE)
     }
 
     /// Sends the message that waits; whether there was one.
@@ -83,7 +103,7 @@ impl Lane {
         // SAFETY: the message is kept until the request is done.
         let request = unsafe { world.library.isend(world.comm, process, tag, &message)? };
         self.on_way.push_back((request, message));
-        self.shipped = Some(Instant::now());
+        self.shipped = (!self.is_answer).then(Instant::now);
         self.retire(world)?;
         Ok(true)
     }

@@ -341,7 +341,7 @@ impl Library {
         Ok(request)
     }
 
-    /// Begins to receive from any rank.
+    /// Begins to receive, from one process or any.
     ///
     /// # Safety
     ///
@@ -353,15 +353,15 @@ impl Library {
     pub unsafe fn irecv(
         &self,
         comm: Handle,
+        source: Option<u32>,
         tag: c_int,
         buffer: &mut [u8],
     ) -> Result<Handle, TransportError> {
         let mut request = 0;
         let (start, len, byte) = (buffer.as_mut_ptr(), count(buffer.len()), self.dialect.byte);
+        let source = source.map_or(self.dialect.any_source, u32::cast_signed);
         // SAFETY: as the caller says.
-        let code = unsafe {
-            (self.irecv)(start, len, byte, self.dialect.any_source, tag, comm, &raw mut request)
-        };
+        let code = unsafe { (self.irecv)(start, len, byte, source, tag, comm, &raw mut request) };
         self.check("MPI_Irecv", code)?;
         Ok(request)
     }

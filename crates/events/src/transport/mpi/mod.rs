@@ -30,8 +30,8 @@ const BUFFER: usize = LONGEST + (8 << 10);
 const WINDOW: u64 = 4 << 20;
 /// How many receives are posted at any time.
 const POSTED: usize = 16;
-/// How many messages are taken in one turn.
-const TURN: usize = 64;
+/// So many receives may be missing before they are posted while there is something else to do.
+const MISSING: usize = POSTED / 2;
 /// How long who has nothing to do sleeps before it looks again: MPI wakes nobody.
 const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
 /// How long the end waits for what has been sent.
@@ -133,6 +133,8 @@ struct Shared {
     waiting: AtomicU32,
     /// Bytes that each rank has taken of those sent to it.
     credited: Vec<AtomicU64>,
+    /// Messages that have come from each rank.
+    heard: Vec<AtomicU64>,
     receiving: Mutex<Receiving>,
     bell: Bell,
     /// In nanoseconds; grows while nothing comes.
@@ -143,7 +145,11 @@ struct Shared {
 #[derive(Debug)]
 struct Receiving {
     posted: VecDeque<(Handle, Box<[u8]>)>,
+    /// Buffers that are to be posted again.
+    empty: Vec<Box<[u8]>>,
     tag: i32,
+    /// The process that messages come from; any, if none.
+    source: Option<u32>,
     /// Bytes taken and not yet given back, by source.
     taken: Vec<u64>,
 }
@@ -175,13 +181,20 @@ impl Mpi {
 
     fn seated(world: Arc<World>, rank: Rank, seats: Vec<Seat>) -> Result<Self, TransportError> {
         let tag = seats[rank as usize].tag;
-        let mut receiving = Receiving { posted: VecDeque::new(), tag, taken: vec![0; seats.len()] };
-        for _ in 0..POSTED {
-            receiving.post(&world, vec![0; BUFFER].into())?;
-        }
+        // MPI takes longer to match a receive from any process.
+        let source = (seats.len() == 2).then(|| seats[1 - rank as usize].process);
+        let mut receiving = Receiving {
+            posted: VecDeque::new(),
+            empty: (0..POSTED).map(|_| vec![0; BUFFER].into()).collect(),
+            tag,
+            source,
+            taken: vec![0; seats.len()],
+        };
+        receiving.post(&world)?;
         let shared = Arc::new(Shared {
             rank,
             credited: seats.iter().map(|_| AtomicU64::new(0)).collect(),
+            heard: seats.iter().map(|_| AtomicU64::new(0)).collect(),
             lanes: seats.into_iter().map(|seat| Mutex::new(Lane::new(rank, seat))).collect(),
             waiting: AtomicU32::new(0),
             receiving: Mutex::new(receiving),
@@ -201,10 +214,14 @@ fn no_thread(source: std::io::Error) -> TransportError {
 }
 
 impl Receiving {
-    fn post(&mut self, world: &World, mut buffer: Box<[u8]>) -> Result<(), TransportError> {
-        // SAFETY: the buffer is kept beside its request, and looked at when that is done.
-        let request = unsafe { world.library.irecv(world.comm, self.tag, &mut buffer)? };
-        self.posted.push_back((request, buffer));
+    /// Posts receives into all buffers that are empty.
+    fn post(&mut self, world: &World) -> Result<(), TransportError> {
+        while let Some(mut buffer) = self.empty.pop() {
+            // SAFETY: the buffer is kept beside its request, and looked at when that is done.
+            let request =
+                unsafe { world.library.irecv(world.comm, self.source, self.tag, &mut buffer)? };
+            self.posted.push_back((request, buffer));
+        }
         Ok(())
     }
 
@@ -235,6 +252,7 @@ impl Shared {
     /// Puts a frame into a lane; whether it waits there.
     fn put(
         &self,
+        target: Rank,
         lane: &mut Lane,
         parts: &[&[u8]],
         credited: Option<u64>,
@@ -250,7 +268,8 @@ impl Shared {
         if lane.put(parts) {
             self.waiting.fetch_add(1, Ordering::AcqRel);
         }
-        if lane.may_wait() {
+        // Its partner is in `open`; who counts late has a message wait that need not.
+        if lane.may_wait(self.heard[target as usize].load(Ordering::Relaxed)) {
             return Ok(true);
         }
         self.ship(lane)?;
@@ -262,7 +281,7 @@ impl Shared {
         let word = taken.to_le_bytes();
         let message = Outgoing::Credit(&word);
         let mut lane = lock(&self.lanes[source as usize]);
-        let put = |parts: &[&[u8]]| self.put(&mut lane, parts, None);
+        let put = |parts: &[&[u8]]| self.put(source, &mut lane, parts, None);
         frame::encode(&message).with_parts(&message, put)?;
         self.ship(&mut lane)
     }
@@ -280,6 +299,8 @@ impl Shared {
         let len = u32::from_le_bytes(*len) as usize;
         let frames = rest.get(..len).ok_or(bad("it is cut off"))?;
         let credited = self.credited.get(source as usize).ok_or(bad("it is from no rank"))?;
+        // Its partner is in `put`.
+        self.heard[source as usize].fetch_add(1, Ordering::Relaxed);
         let mut count = 0;
         batch::split(frames, BUFFER, |frame| {
             match frame::decode(source, frame, None)? {
@@ -325,7 +346,7 @@ impl Transport for Mpi {
             _ => Some(shared.credited[target as usize].load(Ordering::Acquire)),
         };
         let mut lane = lock(&shared.lanes[target as usize]);
-        let put = |parts: &[&[u8]]| shared.put(&mut lane, parts, credited);
+        let put = |parts: &[&[u8]]| shared.put(target, &mut lane, parts, credited);
         let waits = frame::encode(message).with_parts(message, put)?;
         drop(lane);
         if waits {
@@ -345,21 +366,22 @@ impl Transport for Mpi {
             return Ok(0);
         }
         shared.flush_all()?;
-        let mut count = 0;
-        for _ in 0..TURN {
-            let Some(message) = receiving.next(&shared.world.library)? else { break };
-            let (source, nbytes, frames) = shared.open(&message, take)?;
-            receiving.post(&shared.world, message)?;
-            count += frames;
-            let taken = &mut receiving.taken[source as usize];
-            *taken += nbytes;
-            if *taken > WINDOW / 4 {
-                shared.give_credit(source, std::mem::take(taken))?;
-            }
+        // One message a turn: to look for another takes as long as many a task.
+        let Some(message) = receiving.next(&shared.world.library)? else {
+            receiving.post(&shared.world)?;
+            return Ok(0);
+        };
+        let (source, nbytes, count) = shared.open(&message, take)?;
+        receiving.empty.push(message);
+        if receiving.empty.len() > MISSING {
+            receiving.post(&shared.world)?;
         }
-        if count > 0 {
-            shared.nap.store(0, Ordering::Relaxed);
+        let taken = &mut receiving.taken[source as usize];
+        *taken += nbytes;
+        if *taken > WINDOW / 4 {
+            shared.give_credit(source, std::mem::take(taken))?;
         }
+        shared.nap.store(0, Ordering::Relaxed);
         Ok(count)
     }
 

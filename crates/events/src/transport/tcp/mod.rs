@@ -3,9 +3,11 @@
 //! Each pair of ranks has one connection. An empty frame says that a rank is done; an end without it
 //! is the loss of that rank.
 
+mod joining;
 mod meeting;
 mod peer;
 
+pub use joining::Invitation;
 pub use meeting::Meeting;
 
 use super::late::{Flush, Late};

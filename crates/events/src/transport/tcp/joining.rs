@@ -1,0 +1,224 @@
+//! Ranks that a batch system, or a person, starts on several machines: the environment of each says
+//! where all meet.
+
+use super::{Meeting, Tcp};
+use crate::event::Rank;
+use crate::transport::TransportError;
+use freestone_tls::{Access, Identity};
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const MEETING: &str = "FREESTONE_EVENTS_MEETING";
+const IDENTITY: &str = "FREESTONE_EVENTS_IDENTITY";
+/// What says which rank a process is: ours, then what launchers set.
+const RANK: [&str; 5] =
+    ["FREESTONE_EVENTS_RANK", "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"];
+const RANKS: [&str; 4] =
+    ["FREESTONE_EVENTS_RANKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"];
+/// For how many days the certificate of a run is good.
+const DAYS: u32 = 30;
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// What a process is told that is to be a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invitation {
+    meeting: String,
+    identity: PathBuf,
+    rank: Rank,
+    ranks: u32,
+}
+
+impl Invitation {
+    /// What the environment says; none, if it names no meeting.
+    ///
+    /// # Errors
+    ///
+    /// If it names one, and not who this is or how many there are.
+    pub fn from_environment() -> Result<Option<Self>, TransportError> {
+        Self::read(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
+    fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, TransportError> {
+        let Some(meeting) = variable(MEETING) else { return Ok(None) };
+        let ranks = number(&variable, &RANKS, "a number of ranks, at least 1")?;
+        let rank = number(&variable, &RANK, "a rank, from 0")?;
+        if rank >= ranks {
+            let must = format!("less than the number of ranks, {ranks}");
+            return Err(bad(RANK[0], &rank.to_string(), &must));
+        }
+        let identity = variable(IDENTITY).map(PathBuf::from);
+        let identity = identity.ok_or_else(|| {
+            bad(IDENTITY, "", "a file that all ranks can read; rank 0 makes it if it is not there")
+        })?;
+        Ok(Some(Self { meeting, identity, rank, ranks }))
+    }
+
+    /// Which rank this process is to be.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// How many there are.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Meets all other ranks. Rank 0 holds the meeting.
+    ///
+    /// # Errors
+    ///
+    /// If they have not come by `patience`, or the certificate is not to be read.
+    pub fn accept(&self, patience: Duration) -> Result<Tcp, TransportError> {
+        let end = Instant::now() + patience;
+        let access = self.access(end)?;
+        let meet = || Tcp::meet(&self.meeting, self.rank, self.ranks, &access, patience);
+        if self.rank > 0 {
+            return meet();
+        }
+        let meeting = Meeting::new(&self.meeting, &access)?;
+        std::thread::scope(|scope| {
+            let held = scope.spawn(|| {
+                let held = meeting.hold(self.ranks, patience);
+                // Who is still in the queue is not to wait for an answer.
+                drop(meeting);
+                held
+            });
+            let met = meet();
+            // It knows who has not come.
+            let held = held.join().unwrap_or(Ok(()));
+            held.and(met)
+        })
+    }
+
+    fn access(&self, end: Instant) -> Result<Access, TransportError> {
+        let failed = |source| TransportError::Io {
+            what: format!("the certificate of the run, {}", self.identity.display()),
+            source,
+        };
+        if self.rank == 0 && !self.identity.exists() {
+            make(&self.identity).map_err(failed)?;
+        }
+        let text = read_private(&self.identity, end).map_err(failed)?;
+        // The certificate first, then its key.
+        let cut = text.rfind("-----BEGIN").unwrap_or_default();
+        let (certificate, private_key) = text.split_at(cut);
+        let identity =
+            Identity { certificate: certificate.to_owned(), private_key: private_key.to_owned() };
+        Access::new(&identity).map_err(|error| failed(io::Error::other(error.to_string())))
+    }
+}
+
+fn number(
+    variable: &impl Fn(&str) -> Option<String>,
+    names: &[&'static str],
+    must: &str,
+) -> Result<u32, TransportError> {
+    let found = names.iter().find_map(|name| Some((*name, variable(name)?)));
+    let (name, value) = found.unwrap_or((names[0], String::new()));
+    value.trim().parse().map_err(|_| bad(name, &value, must))
+}
+
+fn bad(name: &'static str, value: &str, must: &str) -> TransportError {
+    TransportError::Setting { name, value: value.to_owned(), must: must.to_owned() }
+}
+
+/// Makes a certificate that only this user can read; whole, as soon as it is there.
+fn make(path: &Path) -> io::Result<()> {
+    let identity = Identity::make(DAYS).map_err(|error| io::Error::other(error.to_string()))?;
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+    file.write_all(identity.certificate.as_bytes())?;
+    file.write_all(b"\n")?;
+    file.write_all(identity.private_key.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&partial, path)
+}
+
+/// Reads a file that may not be there yet.
+fn read_private(path: &Path, end: Instant) -> io::Result<String> {
+    loop {
+        match File::open(path) {
+            Ok(file) if file.metadata()?.mode() & 0o077 != 0 => {
+                let what = "others can read it, and be a rank then; make it private: chmod 600";
+                return Err(io::Error::new(ErrorKind::PermissionDenied, what));
+            }
+            Ok(file) => return io::read_to_string(file),
+            Err(error) if error.kind() == ErrorKind::NotFound && Instant::now() < end => {
+                std::thread::sleep(AGAIN);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Option<Invitation>, String> {
+        let variable = |name: &str| {
+            pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
+        Invitation::read(variable).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn launchers_are_understood() {
+        assert_eq!(read(&[("SLURM_PROCID", "1")]), Ok(None));
+        let ours = [(MEETING, "node1:7777"), (IDENTITY, "run.pem")];
+        for (rank, ranks) in
+            [(RANK[0], RANKS[0]), ("SLURM_PROCID", "SLURM_NTASKS"), ("PMI_RANK", "PMI_SIZE")]
+        {
+            let found = read(&[ours[0], ours[1], (rank, "2"), (ranks, "3")]).unwrap().unwrap();
+            assert_eq!((found.rank(), found.ranks()), (2, 3));
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let ours = [(MEETING, "node1:7777"), (IDENTITY, "run.pem"), (RANKS[0], "3")];
+        for (pairs, wanted) in [
+            (&ours[..2], "FREESTONE_EVENTS_RANKS is '': it must be a number of ranks"),
+            (&ours, "FREESTONE_EVENTS_RANK is '': it must be a rank, from 0"),
+            (&[ours[0], ours[2], (RANK[0], "0")], "FREESTONE_EVENTS_IDENTITY is ''"),
+            (&[ours[0], ours[2], (RANK[0], "x")], "FREESTONE_EVENTS_RANK is 'x'"),
+            (&[ours[0], ours[2], (RANK[0], "3")], "it must be less than the number of ranks, 3"),
+        ] {
+            let error = read(pairs).unwrap_err();
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+
+    #[test]
+    fn ranks_meet_and_who_does_not_come_is_named() {
+        let folder = std::env::temp_dir().join(format!("joining-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let invited = |rank, ranks| Invitation {
+            meeting: free.to_string(),
+            identity: folder.join("run.pem"),
+            rank,
+            ranks,
+        };
+        std::thread::scope(|scope| {
+            let accept =
+                |rank| scope.spawn(move || invited(rank, 3).accept(Duration::from_secs(60)));
+            let met = [2, 1, 0].map(accept);
+            for one in met {
+                one.join().unwrap().unwrap();
+            }
+        });
+        let error = invited(0, 2).accept(Duration::from_millis(300)).unwrap_err().to_string();
+        assert!(error.contains("ranks 1 have not come"), "{error}");
+        let shared = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        std::fs::set_permissions(folder.join("run.pem"), shared).unwrap();
+        let error = invited(0, 1).accept(Duration::from_secs(1)).unwrap_err().to_string();
+        assert!(error.contains("others can read it"), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,7 @@
+//! Kernels of compressed rows.
+
+pub mod multiply;
+pub mod panel;
+pub mod product;
+pub mod reduce;
+pub mod take;

@@ -1,0 +1,9 @@
+//! Kernels of dense cells.
+
+pub mod binary;
+pub mod cast;
+pub mod product;
+pub mod real;
+pub mod reduce;
+pub mod stream;
+pub mod unary;

@@ -1,0 +1,36 @@
+"""Ranks that were started one by one, on any machines, and meet by TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from freestone import _native
+from freestone.errors import ConfigurationError
+from freestone.events.outcome import Outcome, carry_out
+from freestone.events.rank import Rank
+
+PATIENCE_S = 300.0
+"""How long ranks wait for those that a batch system starts later."""
+
+
+def invitation() -> _native.EventInvitation | None:
+    """Return what the environment says of a run that this process is to join, if it does."""
+    try:
+        return _native.EventInvitation.from_environment()
+    except ValueError as error:
+        name = str(error).split(" ", 1)[0]
+        raise ConfigurationError(str(error), key=name, origin=name) from None
+
+
+def run(
+    invited: _native.EventInvitation,
+    main: Callable[..., Any],
+    args: tuple[Any, ...],
+    settings: dict[str, Any],
+) -> list[Outcome]:
+    """Run `main` as the rank that this process is; how it ended, beside nothing of the others."""
+    outcomes = [Outcome() for _ in range(invited.ranks)]
+    native = invited.accept(PATIENCE_S, **settings)
+    outcomes[invited.rank] = carry_out(Rank(native), main, args)
+    return outcomes
