@@ -24,14 +24,30 @@ if TYPE_CHECKING:
 __all__ = ["SUFFIXES", "configure", "run_script"]
 
 SUFFIXES = (".daph", ".daphne")
-STAGES = ("built", "algebra", "reuse", "motion", "sparsity", "unused", "fusion", "placement")
+STAGES = (
+    "built",
+    "algebra",
+    "reuse",
+    "motion",
+    "properties",
+    "sparsity",
+    "unused",
+    "fusion",
+    "placement",
+    "buffers",
+)
 
 _FLAGS = {
     "vec": "fuse operations into pipelines for the vector engine",
     "hyperthreading": "count the second threads of a core as cores",
     "pin-workers": "keep each worker on one core",
+    "vec-restricted": "the same, but only for operations of cells and their full aggregations",
     "pre-partition": "first share the rows out evenly over the queues",
     "select-matrix-repr": "hold matrices with few non-zeros as compressed rows",
+    "columnar": "SQL works on columns, as it always does here",
+    "no-obj-ref-mgnt": "keep every value until the end",
+    "no-ipa-const-propa": "keep constants out of the functions that are called with them",
+    "no-phy-op-selection": "keep operations as they are written, without syrk, gemv and the like",
     "distributed": "cut large matrices into blocks of a cluster; a local one, if none is named",
     "enable-profiling": "at the end, tell what the script took as the system counts it",
     "statistics": "at the end, tell how long each operation took",
@@ -45,6 +61,9 @@ _VALUES = {
     "numa": ("POLICY", "where large results lie: default, interleave, preferred=NODE or local"),
     "grain-size": ("N", "the least rows of a task"),
     "phy-batch-size": ("B", "the bytes that a task works on at once"),
+    "kernel-ext": ("FILE[:PRIORITY]", "Python files, with commas, of kernels that scripts name"),
+    "enable-property-recording": ("FILE", "write the shares of non-zeros that the run finds"),
+    "enable-property-insert": ("FILE", "read the shares of non-zeros that another run found"),
     "cluster": (
         "ADDRESS",
         "a cluster that runs: its address, folder or id; or Dask's",
@@ -63,24 +82,16 @@ _VALUES = {
 _ABSENT = {
     "cuda": "there is no CUDA device that freestone can use",
     "fpgaopencl": "there is no FPGA that freestone can use",
-    "vec-restricted": "use --vec",
-    "enable-hdfs": "scripts read local files",
-    "hdfs-ip": "scripts read local files",
-    "hdfs-username": "scripts read local files",
-    "columnar": "SQL always works on columns",
+    "enable-hdfs": "write hdfs://HOST:PORT/PATH for a file in HDFS",
+    "hdfs-ip": "write hdfs://HOST:PORT/PATH for a file in HDFS",
+    "hdfs-username": "write hdfs://HOST:PORT/PATH for a file in HDFS",
     "optimistic-splitting": "use --pre-partition",
     "codegen": "use --vec",
-    "kernel-ext": "kernels can't be added yet",
-    "libdir": "kernels can't be added yet",
-    "no-obj-ref-mgnt": "memory is always given back",
-    "no-ipa-const-propa": "constants always reach the functions that are called",
-    "no-phy-op-selection": "operations are always chosen by type",
-    "enable-property-recording": "properties are not recorded",
-    "enable-property-insert": "properties are not recorded",
+    "libdir": "there are no libraries of compiled kernels; --kernel-ext takes Python files",
     "debug-mt": "use --explain=fusion",
 }
 
-_ABSENT_VALUES = frozenset({"hdfs-ip", "hdfs-username", "kernel-ext", "libdir"})
+_ABSENT_VALUES = frozenset({"hdfs-ip", "hdfs-username", "libdir"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -122,6 +133,10 @@ def run_with(run: Run, arguments: argparse.Namespace) -> int:
         program, times = compiled(arguments, settings)
         with _profiled(run, settings):
             run.program(program)
+        if settings.record:
+            from freestone.lang.properties import save
+
+            save(run.properties, settings.record)
     except ScriptError as error:
         sys.stdout.flush()
         print(message(error))
@@ -220,12 +235,22 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     paths = data.get("daphnedsl_import_paths", {})
     distributed = bool(data.get("distributed", data.get("use_distributed", False)))
     policy, node = _placed(data)
+    restricted = bool(data.get("vec_restricted", False))
     return Settings(
         # Blocks are worked on by pipelines.
-        vec=distributed or bool(data.get("vec", data.get("use_vectorized_exec", False))),
+        vec=distributed
+        or restricted
+        or bool(data.get("vec", data.get("use_vectorized_exec", False))),
         distributed=distributed,
         distributed_bytes=_number(data, "min_distr_size", 1 << 20),
         block_bytes=max(1, _number(data, "max_distr_chunk_size", 1 << 31)),
+        restricted=restricted,
+        physical=not data.get("no_phy_op_selection", False),
+        propagate=not data.get("no_ipa_const_propa", False),
+        forget=not data.get("no_obj_ref_mgnt", False),
+        record=str(data.get("enable_property_recording", "")),
+        insert=str(data.get("enable_property_insert", "")),
+        kernels=tuple(_kernel_file(word) for word in listed(data.get("kernel_ext"))),
         partitioning=_chosen(data, "partitioning", SCHEMES),
         queue_layout=_chosen(data, "queue_layout", LAYOUTS),
         victim_selection=_chosen(data, "victim_selection", VICTIMS),
@@ -272,6 +297,16 @@ def _chosen(data: dict[str, Any], key: str, known: Iterable[str]) -> str:
         problem = f"--{key}={value}: there are {', '.join(names)}{did_you_mean(value, names)}"
         raise ConfigurationError(problem, key=key, origin="the options")
     return value
+
+
+def _kernel_file(text: str) -> tuple[str, int]:
+    path, sign, priority = text.rpartition(":")
+    if not sign or not priority.isdigit():
+        path, priority = text, "0"
+    if not os.path.isfile(path):
+        problem = f"--kernel-ext={text}: there is no file {path!r}"
+        raise ConfigurationError(problem, key="kernel-ext", origin="the options")
+    return path, int(priority)
 
 
 def _placed(data: dict[str, Any]) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 from freestone.errors.lang import ScriptError, ScriptRunError
 from freestone.lang.kernels import kernel_of, stored_kernel
+from freestone.lang.kernels.extension import kernels_of
 from freestone.lang.parse.source import failure
 from freestone.lang.plan.graph import (
     Block,
@@ -62,6 +63,8 @@ class Run:
         self.out = out or sys.stdout
         self.views: dict[str, Any] = {}
         self.times: dict[Op, list[float]] = {}
+        self.properties: dict[str, float] = {}
+        self.kernels = kernels_of(settings)
         self.regions: list[dict[str, float]] = []
         self._depth = 0
         self._dying: dict[Op, list[Value]] = {}
@@ -91,7 +94,8 @@ class Run:
         seen = set(block.outs)
         for op in reversed(block.ops):
             read = dict.fromkeys([*op.results, *outer_operands(op)])
-            self._dying[op] = [value for value in read if value in inside and value not in seen]
+            dying = [value for value in read if value in inside and value not in seen]
+            self._dying[op] = dying if self.settings.forget else []
             seen.update(read)
 
     def _op(self, op: Op, values: Environment) -> None:
@@ -102,6 +106,8 @@ class Run:
             total = self.times.setdefault(op, [0.0, 0])
             total[0] += time.perf_counter() - begin
             total[1] += 1
+        if self.settings.record and control is None:
+            self._record(op, results)
         values.update(zip(op.results, results, strict=True))
         for value in self._dying[op]:
             values.pop(value, None)
@@ -123,6 +129,11 @@ class Run:
 
     def kernel(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
         """Run an operation; matrices come in, and go out, in the form that the plan says."""
+        if op.kernel in self.kernels:
+            operands[:] = [
+                value.toarray() if hasattr(value, "toarray") else value for value in operands
+            ]
+            return self._extended(op, operands)
         if op.kind not in COMPRESSED and any(hasattr(value, "toarray") for value in operands):
             made = stored_kernel(self, op, operands)
         else:
@@ -132,6 +143,20 @@ class Run:
             pairs = zip(op.results, results, strict=True)
             return tuple(_held(value, result.type) for result, value in pairs)
         return tuple(results)
+
+    def _extended(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
+        """Call a kernel of the user's, and check what it returns."""
+        from freestone.lang.kernels.extension import called
+
+        return called(self.kernels[str(op.kernel)], op, operands)
+
+    def _record(self, op: Op, results: Iterable[Any]) -> None:
+        from freestone.lang.properties import key_of, share_of
+
+        for number, value in enumerate(results):
+            share = share_of(value)
+            if share is not None:
+                self.properties[key_of(op, number)] = share
 
     def operands(self, operands: Iterable[Value], values: Environment) -> list[Any]:
         """Return what operands hold."""

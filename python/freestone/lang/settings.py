@@ -62,6 +62,20 @@ class Settings:
         Whether matrices with few cells that are not zero are held as compressed rows.
     sparsity_threshold : float
         Below which share of cells they are.
+    physical : bool
+        Whether operations are replaced by others that give the same for less work, such as
+        ``syrk``.
+    propagate : bool
+        Whether constants reach the functions that are called with them.
+    forget : bool
+        Whether values are given back after the last operation that reads them.
+    restricted : bool
+        Whether only operations of cells and their full aggregations are fused.
+    record, insert : str
+        Files of properties: written with the shares of non-zeros that a run found, or read for
+        what the compiler did not know; "" for none.
+    kernels : tuple of (str, int)
+        Python files with functions that scripts name as kernels, and their priorities.
     distributed : bool
         Whether large matrices lie in the blocks of a cluster.
     distributed_bytes : int
@@ -92,6 +106,13 @@ class Settings:
     pre_partition: bool = False
     select_matrix_repr: bool = False
     sparsity_threshold: float = 0.25
+    physical: bool = True
+    propagate: bool = True
+    forget: bool = True
+    restricted: bool = False
+    record: str = ""
+    insert: str = ""
+    kernels: tuple[tuple[str, int], ...] = ()
     distributed: bool = False
     distributed_bytes: int = 1 << 20
     block_bytes: int = 1 << 31

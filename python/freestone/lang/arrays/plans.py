@@ -125,12 +125,10 @@ def run_plan(
 
 def _matrix(block: Any) -> Any:
     if is_sparse(block):
-        rows = block if block.has_sorted_indices else block.sorted_indices()
-        offsets, places = rows.indptr.astype("i8"), rows.indices.astype("i8")
-        return Csr(rows.shape, offsets, places, rows.data)
+        return Csr.of_scipy(block)
     cells = block.reshape(-1, 1) if block.ndim == 1 else block
     return cells.view(np.uint8) if cells.dtype == bool else cells
 
 
 def _plain(out: Any) -> Any:
-    return out.toarray() if isinstance(out, Csr) else out
+    return out.toarray() if hasattr(out, "toarray") else out

@@ -58,8 +58,8 @@ def _accumulated(name: str, arg: Node, dtype: Any) -> np.dtype[Any]:
     if dtype is not None:
         return np.dtype(dtype)
     sample = np.ones((1,) * arg.ndim, arg.dtype)
-    trial: Any = _whole(name, None, None, False, sample)
-    return np.dtype(np.asarray(trial).dtype)
+    found: np.dtype[Any] = np.asarray(_whole(name, None, None, False, sample)).dtype
+    return found
 
 
 def _whole(name: str, axis: Any, dtype: Any, keepdims: bool, array: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -107,15 +108,31 @@ def binary(run: Any, op: Op, left: Any, right: Any) -> Any:
     if result.data == "scalar":
         return scalars.binary(op.attrs["name"], cell, left, right, result.cell)
     fit(op, left, right)
-    return computed(op.attrs["name"], cell, left, right, result.cell)
+    over = op.attrs.get("over")
+    target = None
+    if over is not None:
+        operand = right if over else left
+        # References: this frame's two, the argument tuple's, and getrefcount's own.
+        if sys.getrefcount(operand) <= run.own_references + 1 and _is_own(operand):
+            target = operand
+    return computed(op.attrs["name"], cell, left, right, result.cell, target)
 
 
-def computed(name: str, cell: str, left: Any, right: Any, result: str) -> Array:
-    """Compute a binary operation whose sides fit."""
+def _is_own(operand: Any) -> bool:
+    return isinstance(operand, np.ndarray) and operand.base is None and operand.flags.writeable
+
+
+def computed(
+    name: str, cell: str, left: Any, right: Any, result: str, target: Array | None = None
+) -> Array:
+    """Compute a binary operation whose sides fit; over `target` where NumPy can."""
     one, other = converted(left, cell), converted(right, cell)
     table = TRUTH if cell == "bool" else BINARY if is_float(cell) or cell == "str" else WHOLE
     compute = table.get(name, BINARY[name])
     with np.errstate(all="ignore"):
+        fits = target is not None and target.dtype == DTYPES[result] == DTYPES[cell]
+        if fits and isinstance(compute, np.ufunc) and name not in COMPARED:
+            return np.asarray(compute(one, other, out=target))
         out = compute(one, other)
     if cell == "str" and name in COMPARED:
         return out.astype("i8")
@@ -168,6 +185,12 @@ def unary(run: Any, op: Op, value: Any) -> Any:
     name, result = op.attrs["name"], op.results[0].type
     if result.data == "scalar":
         return scalars.unary(name, value, result.cell)
+    if "over" in op.attrs and is_float(result.cell) and value.dtype == DTYPES[result.cell]:
+        compute = UNARY[name]
+        alone = sys.getrefcount(value) <= run.own_references and _is_own(value)
+        if alone and isinstance(compute, np.ufunc) and name != "isNan":
+            with np.errstate(all="ignore"):
+                return compute(value, out=value)
     return mapped(name, value, result.cell)
 
 

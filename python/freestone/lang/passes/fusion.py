@@ -13,6 +13,8 @@ from freestone.lang.settings import Settings
 from freestone.lang.types.types import Type
 
 CELLS = frozenset({"si8", "ui8", "si32", "ui32", "si64", "ui64", "index", "f32", "f64"})
+MARKED = frozenset({"unary", "binary", "cast", "agg_all"})
+"""What is fused by ``--vec-restricted``."""
 REDUCTIONS = frozenset({"sum", "min", "max"})
 MANY_CELLS = 1 << 17
 """From how many cells on one operation alone is a pipeline: two threads are faster than one."""
@@ -31,14 +33,14 @@ def fuse(program: Program, settings: Settings) -> None:
     if not settings.vec:
         return
     for block in list(program.blocks()):
-        _fuse(block)
+        _fuse(block, settings.restricted)
 
 
-def _fuse(block: Block) -> None:
+def _fuse(block: Block, restricted: bool) -> None:
     groups: dict[Op, Group] = {}
     makers = {result: op for op in block.ops for result in op.results}
     for op in block.ops:
-        if not _fits(op):
+        if not _fits(op) or (restricted and op.kind not in MARKED):
             continue
         group = _joined(op, makers, groups, block)
         group.ops.append(op)

@@ -48,6 +48,8 @@ def _line(op: Op, names: dict[Value, str]) -> str:
     text = f"{op.name} {_read(op.operands, names)}".rstrip()
     if op.kind == "call":
         text = f"call {op.attrs['function'].name} {_read(op.operands, names)}".rstrip()
+    if "over" in op.attrs:
+        text += f" over {names[op.operands[op.attrs['over']]]}"
     made = [value for value in op.results if value.type.data != "nothing"]
     if op.kind == "pipeline":
         made = [value for value in made if value in fused]
