@@ -23,7 +23,17 @@ if TYPE_CHECKING:
 __all__ = ["SUFFIXES", "configure", "run_script"]
 
 SUFFIXES = (".daph", ".daphne")
-STAGES = ("built", "algebra", "reuse", "motion", "sparsity", "unused", "fusion", "placement")
+STAGES = (
+    "built",
+    "algebra",
+    "reuse",
+    "motion",
+    "sparsity",
+    "unused",
+    "fusion",
+    "placement",
+    "memory",
+)
 
 _FLAGS = {
     "vec": "fuse operations into pipelines for the vector engine",
@@ -205,6 +215,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         # Blocks are worked on by pipelines.
         vec=distributed or bool(data.get("vec", data.get("use_vectorized_exec", False))),
         distributed=distributed,
+        memory_bytes=_number(data, "memory", 0),
         distributed_bytes=_number(data, "min_distr_size", 1 << 20),
         block_bytes=max(1, _number(data, "max_distr_chunk_size", 1 << 31)),
         partitioning=_chosen(data, "partitioning", SCHEMES),

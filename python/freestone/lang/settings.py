@@ -55,6 +55,8 @@ class Settings:
         Whether matrices with few cells that are not zero are held as compressed rows.
     sparsity_threshold : float
         Below which share of cells they are.
+    memory_bytes : int
+        The memory that a plan may need; 0 means what the machine has.
     distributed : bool
         Whether large matrices lie in the blocks of a cluster.
     distributed_bytes : int
@@ -81,6 +83,7 @@ class Settings:
     pre_partition: bool = False
     select_matrix_repr: bool = False
     sparsity_threshold: float = 0.25
+    memory_bytes: int = 0
     distributed: bool = False
     distributed_bytes: int = 1 << 20
     block_bytes: int = 1 << 31

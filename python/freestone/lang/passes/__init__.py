@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from freestone.lang.distributed import placing
-from freestone.lang.passes import algebra, fusion, motion, reuse, sparsity, unused
+from freestone.lang.passes import algebra, fusion, memory, motion, reuse, sparsity, unused
 from freestone.lang.plan.graph import Program
 from freestone.lang.settings import Settings
 
@@ -19,5 +19,6 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("unused", unused.drop),
     ("fusion", fusion.fuse),
     ("placement", placing.place),
+    ("memory", memory.check),
 )
 """All passes in order, with the stages that ``--explain`` names."""
