@@ -1,6 +1,7 @@
 """How much memory a plan needs at most, before it runs; one that can't fit is refused.
 
-Sizes that are not known before the script runs count nothing. Results inside of pipelines are never
+Sizes that are not known before the script runs count nothing, nor do compressed rows of which
+nobody knows how many cells they store. Results inside of pipelines are never
 stored and count nothing either. What an operation converts on its way counts once more.
 """
 
@@ -106,7 +107,14 @@ def _dying(block: Block, roots: dict[Value, Value]) -> dict[Op, list[Value]]:
 
 
 def _total(values: Iterable[Value]) -> int:
-    return sum(value.type.nbytes or 0 for value in values if value.type.data in ("matrix", "frame"))
+    return sum(_nbytes(value) for value in values)
+
+
+def _nbytes(value: Value) -> int:
+    type = value.type
+    if type.data not in ("matrix", "frame") or (type.csr and type.sparsity is None):
+        return 0
+    return type.nbytes or 0
 
 
 def _converted(op: Op) -> int:
