@@ -10,6 +10,9 @@ from freestone.lang.daphnelib import DaphneContext
 from tests.lang.scripts import said, said_on
 
 RIGHT = {
+    "totals of the same pipeline": (
+        "X = rand(9, 9, 0.0, 1.0, 1.0, 1); p = X @ X[, 0] * 2.0 + 1.0; print(p / sum(p));"
+    ),
     "broadcast against split inputs": (
         "G = rand(9, 9, 0.0, 1.0, 1.0, 1); p = fill(0.5, 9, 1); print((G @ p) + p);"
     ),
