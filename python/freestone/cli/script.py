@@ -35,6 +35,7 @@ STAGES = (
     "fusion",
     "placement",
     "buffers",
+    "memory",
 )
 
 _FLAGS = {
@@ -242,6 +243,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         or restricted
         or bool(data.get("vec", data.get("use_vectorized_exec", False))),
         distributed=distributed,
+        memory_bytes=_number(data, "memory", 0),
         distributed_bytes=_number(data, "min_distr_size", 1 << 20),
         block_bytes=max(1, _number(data, "max_distr_chunk_size", 1 << 31)),
         restricted=restricted,

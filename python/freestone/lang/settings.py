@@ -76,6 +76,8 @@ class Settings:
         what the compiler did not know; "" for none.
     kernels : tuple of (str, int)
         Python files with functions that scripts name as kernels, and their priorities.
+    memory_bytes : int
+        The memory that a plan may need; 0 means what the machine has.
     distributed : bool
         Whether large matrices lie in the blocks of a cluster.
     distributed_bytes : int
@@ -113,6 +115,7 @@ class Settings:
     record: str = ""
     insert: str = ""
     kernels: tuple[tuple[str, int], ...] = ()
+    memory_bytes: int = 0
     distributed: bool = False
     distributed_bytes: int = 1 << 20
     block_bytes: int = 1 << 31

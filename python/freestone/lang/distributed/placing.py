@@ -107,15 +107,16 @@ class _Placing:
 
     def _by_rows(self, op: Op, rows: int | None, places: Places) -> bool:
         inside = op.regions[0].ops if op.kind == "pipeline" else [op]
-        found = [
-            (inner, roles_of(inner, list(map(_shape, inner.operands)), rows)) for inner in inside
-        ]
-        known = [(inner, roles) for inner, roles in found if roles is not None]
-        if len(known) < len(found):
-            return False
+        known: list[tuple[Op, Roles]] = []
+        for inner in inside:
+            roles = roles_of(inner, [_shape(value) for value in inner.operands], rows)
+            if roles is None:
+                return False
+            known.append((inner, roles))
         for inner, roles in known:
             self._mark(inner, roles, places)
-        op.where = BLOCKS if any(roles.result == ROWS for _, roles in known) else PARTS
+        outs = op.regions[0].outs if op.kind == "pipeline" else op.results
+        op.where = BLOCKS if any(value in places for value in outs) else PARTS
         return True
 
     def _mark(self, op: Op, roles: Roles, places: Places) -> None:

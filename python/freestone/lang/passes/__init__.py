@@ -9,6 +9,7 @@ from freestone.lang.passes import (
     algebra,
     buffers,
     fusion,
+    memory,
     motion,
     properties,
     reuse,
@@ -30,5 +31,6 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("fusion", fusion.fuse),
     ("placement", placing.place),
     ("buffers", buffers.take_over),
+    ("memory", memory.check),
 )
 """All passes in order, with the stages that ``--explain`` names."""

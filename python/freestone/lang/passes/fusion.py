@@ -107,6 +107,9 @@ def _joined(op: Op, makers: dict[Value, Op], groups: dict[Op, Group], block: Blo
         group = None if maker is None else groups.get(maker)
         if group is None or maker is None or not _streams(maker, op, operand):
             continue
+        if not all(_streams(makers[v], op, v) for v in op.operands if makers.get(v) in group.ops):
+            # It needs a total that the group itself makes: that is there only when the group ends.
+            continue
         if _same_rows(group, op) and not _between(group, op, block):
             return group
     rows, columns = _shape(op)

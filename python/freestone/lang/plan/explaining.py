@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from freestone.lang.plan.graph import Block, Op, Program, Value
 from freestone.lang.settings import Settings
 from freestone.lang.types.scalars import printed
+from freestone.units import format_nbytes
 
 REGIONS = {"if": ("then", "else"), "while": ("do", "test"), "for": ("do",), "pipeline": ("fused",)}
 
@@ -30,6 +31,10 @@ def lines(program: Program) -> Iterator[str]:
     if program.main.args:
         yield f"given {_named(program.main.args, names)}"
     yield from _block(program.main, names, "")
+    if program.peak is not None:
+        nbytes, op = program.peak
+        where = "" if op is None else f", at {op.name} {op.place or ''}".rstrip()
+        yield f"at most {format_nbytes(nbytes)} of memory{where}"
 
 
 def _block(block: Block, names: dict[Value, str], indent: str) -> Iterator[str]:

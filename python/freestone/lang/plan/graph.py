@@ -98,10 +98,11 @@ class Function:
 
 @dataclass(eq=False, slots=True)
 class Program:
-    """A whole script."""
+    """A whole script; `peak` are the most bytes that it needs at once, and where."""
 
     main: Block
     functions: list[Function] = field(default_factory=list)
+    peak: tuple[int, Op | None] | None = None
 
     def blocks(self) -> Iterator[Block]:
         """Yield all blocks, inner ones first."""
