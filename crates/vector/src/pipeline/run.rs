@@ -18,8 +18,9 @@ use crate::queues::{Layout, Queues, Task, Victims};
 use crate::with_cell;
 
 /// Cells of a register in a tile, unless said otherwise: with some registers, what the nearest
-/// caches hold, and enough for an instruction's start not to count.
-const TILE_CELLS: usize = 2048;
+/// caches hold, and enough for an instruction's start not to count; and of what is read ahead, not
+/// more between two instructions than the processor asks for at once.
+const TILE_CELLS: usize = 1024;
 
 /// Below this many cells the calling thread takes all tasks: to wake others would cost more.
 const CELLS_FOR_TWO: usize = 16_384;
@@ -262,11 +263,16 @@ fn run_task(
     let mut now = tile(task.start as usize);
     while !now.rows.is_empty() {
         let next = tile(now.rows.end);
-        if ahead {
-            bench.fetch(&next);
-        }
+        // A part before each instruction: memory is busy while the processor computes.
+        let parts = pipeline.instructions.len() + 1;
         for at in 0..pipeline.instructions.len() {
+            if ahead {
+                bench.fetch(&next, at, parts);
+            }
             bench.step(at, &now)?;
+        }
+        if ahead {
+            bench.fetch(&next, parts - 1, parts);
         }
         bench.store(&now);
         reduce_tile(bench, &now, &mut reduced, columns);

@@ -16,7 +16,7 @@ FROM = 4 << 20
 def empty(run: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Make an array of any content."""
     dtype, count = np.dtype(dtype), math.prod(shape)
-    if count * dtype.itemsize < FROM:
+    if count * dtype.itemsize < FROM or dtype.hasobject:
         return np.empty(shape, dtype)
     from freestone._native import VectorMemory
 

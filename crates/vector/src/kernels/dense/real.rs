@@ -4,7 +4,7 @@
 //! are within two units of the last digit of the true value, as the tests check against the
 //! system's functions. Infinities, NaN and subnormal numbers give what they should.
 
-use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, LOG2_E, SQRT_2};
+use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, LOG2_E, PI, SQRT_2};
 
 /// Added to a number below 2^51, this leaves its nearest whole number in the low bits.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
@@ -55,11 +55,25 @@ const fn odd_parts<const N: usize>(first: usize, alternating: bool) -> [f64; N] 
     terms
 }
 
+/// The parts of the inverse sine's series, from that of the third power on.
+const fn arc_parts<const N: usize>() -> [f64; N] {
+    let mut terms = [0.0; N];
+    let (mut at, mut share) = (0, 1.0);
+    while at < N {
+        let n = (at + 1) as f64;
+        share *= (2.0 * n - 1.0) / (2.0 * n);
+        terms[at] = share / (2.0 * n + 1.0);
+        at += 1;
+    }
+    terms
+}
+
 const POWERS: [f64; 12] = factorials(2, 1, false);
 const LOGARITHM: [f64; 11] = odd_parts(3, false);
 const SINES: [f64; 8] = factorials(3, 2, true);
 const COSINES: [f64; 8] = factorials(4, 2, true);
 const HYPERBOLIC: [f64; 9] = factorials(3, 2, false);
+const ARC: [f64; 26] = arc_parts();
 const ANGLE: [f64; 21] = odd_parts(3, true);
 
 /// 2 to the power that `MAGIC` has in its low bits.
@@ -160,10 +174,8 @@ fn near_sinh(x: f64) -> f64 {
 pub fn sinh(x: f64) -> f64 {
     let size = x.abs();
     let root = exp(0.5 * size);
-    let large = (0.5 * root) * root;
-    let middle = exp(size);
-    let middle = 0.5 * (middle - 1.0 / middle);
-    let value = if size > 20.0 { large } else { middle };
+    let all = root * root;
+    let value = if size > 20.0 { (0.5 * root) * root } else { 0.5 * (all - 1.0 / all) };
     if size < 1.0 { near_sinh(x) } else { value.copysign(x) }
 }
 
@@ -172,9 +184,8 @@ pub fn sinh(x: f64) -> f64 {
 pub fn cosh(x: f64) -> f64 {
     let size = x.abs();
     let root = exp(0.5 * size);
-    let large = (0.5 * root) * root;
-    let middle = exp(size);
-    if size > 20.0 { large } else { 0.5 * (middle + 1.0 / middle) }
+    let all = root * root;
+    if size > 20.0 { (0.5 * root) * root } else { 0.5 * (all + 1.0 / all) }
 }
 
 /// The hyperbolic tangent of x.
@@ -182,8 +193,8 @@ pub fn cosh(x: f64) -> f64 {
 pub fn tanh(x: f64) -> f64 {
     let size = x.abs();
     let far = (1.0 - 2.0 / (exp(2.0 * size) + 1.0)).copysign(x);
-    let sine = near_sinh(x);
-    let near = sine / (1.0 + sine * sine).sqrt();
+    let straight = near_sinh(x);
+    let near = straight / (1.0 + straight * straight).sqrt();
     if size < 1.0 { near } else { far }
 }
 
@@ -204,16 +215,31 @@ pub fn atan(x: f64) -> f64 {
     (start + (left - left * z * series(z, ANGLE))).copysign(x)
 }
 
+/// The angle whose sine is at most a half.
+#[inline(always)]
+fn near_asin(x: f64) -> f64 {
+    let z = x * x;
+    x + x * z * series(z, ARC)
+}
+
 /// The angle whose sine is x.
 #[inline(always)]
 pub fn asin(x: f64) -> f64 {
-    atan(x / ((1.0 - x) * (1.0 + x)).sqrt())
+    let size = x.abs();
+    let near = size < 0.5;
+    // Beyond a half: what is left to a right angle, by half of that angle.
+    let angle = near_asin(if near { size } else { (0.5 * (1.0 - size)).sqrt() });
+    (if near { angle } else { FRAC_PI_2 - 2.0 * angle }).copysign(x)
 }
 
 /// The angle whose cosine is x.
 #[inline(always)]
 pub fn acos(x: f64) -> f64 {
-    2.0 * atan(((1.0 - x) / (1.0 + x)).sqrt())
+    let size = x.abs();
+    let near = size < 0.5;
+    let angle = near_asin(if near { x } else { (0.5 * (1.0 - size)).sqrt() });
+    let far = if x < 0.0 { PI - 2.0 * angle } else { 2.0 * angle };
+    if near { FRAC_PI_2 - angle } else { far }
 }
 
 #[cfg(test)]
