@@ -17,10 +17,9 @@ use crate::pool::Pool;
 use crate::queues::{Layout, Queues, Task, Victims};
 use crate::with_cell;
 
-/// Cells of a register in a tile, unless said otherwise: with some registers, what the nearest
-/// caches hold, and enough for an instruction's start not to count; and of what is read ahead, not
-/// more between two instructions than the processor asks for at once.
-const TILE_CELLS: usize = 1024;
+/// Bytes of a register in a tile, unless said otherwise: with some registers, and with what is read
+/// ahead, what the nearest cache holds; and enough for an instruction's start not to count.
+const TILE_BYTES: usize = 4096;
 
 /// Below this many cells the calling thread takes all tasks: to wake others would cost more.
 const CELLS_FOR_TWO: usize = 16_384;
@@ -28,8 +27,11 @@ const CELLS_FOR_TWO: usize = 16_384;
 /// Inputs of fewer bytes are in a cache, likely as not.
 const FROM_MEMORY: usize = 1 << 20;
 
-/// The most bytes of a tile's inputs that are asked for while the tile before is computed.
-const AHEAD: usize = 256 << 10;
+/// The most bytes of a tile's inputs that are asked for ahead.
+const AHEAD: usize = 32 << 10;
+
+/// The least cells of a task of the automatic choice: some ten microseconds.
+const CELLS_OF_TASK: u64 = 32_768;
 
 /// How a pipeline is run.
 #[derive(Clone, Debug)]
@@ -91,7 +93,8 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
     let places = places(options);
     let packages: Vec<usize> = places.iter().map(|one| one.package).collect();
     let workers = packages.len() as u64;
-    let cut = |rows| TaskSizes::new(options.scheme, rows, workers, options.grain).collect();
+    let grain = grain(pipeline, options);
+    let cut = |rows| TaskSizes::new(options.scheme, rows, workers, grain).collect();
     let queues = Queues::deal(
         options.layout,
         options.victims,
@@ -128,6 +131,18 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
         Some(error) => Err(error),
         None => Ok(partials.finish(&kinds)),
     }
+}
+
+/// The least rows of a task. The automatic choice is a share of the rows alone; where that is little
+/// work, taking tasks would be much of it.
+fn grain(pipeline: &Pipeline, options: &Options) -> u64 {
+    if options.scheme != Scheme::Auto {
+        return options.grain;
+    }
+    let rows = pipeline.rows as u64;
+    let least = rows.saturating_mul(CELLS_OF_TASK) / (cells_of(pipeline) as u64).max(1);
+    // With few rows, still a task for each worker, as far as there are rows.
+    options.grain.max(least.min(rows / 16))
 }
 
 fn places(options: &Options) -> Vec<Processor> {
@@ -175,12 +190,14 @@ fn width(pipeline: &Pipeline, kinds: &[Kind]) -> usize {
 
 fn tile_rows(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize) -> usize {
     let registers = pipeline.inputs.len() + pipeline.instructions.len();
-    let cells = if batch_bytes == 0 { TILE_CELLS } else { (batch_bytes / (8 * registers)).max(1) };
+    let wide = |kind: &&Kind| !matches!(kind.class, Class::Scalar | Class::Row);
+    let size = kinds.iter().filter(wide).map(|kind| kind.cell.size()).max().unwrap_or(1);
+    let cells = if batch_bytes == 0 { TILE_BYTES / size } else { batch_bytes / (8 * registers) };
     (cells / width(pipeline, kinds).max(1)).max(1)
 }
 
-/// Whether the next tile's inputs are asked for while one is computed: they are worth it if they
-/// come from memory, and if two tiles fit the second cache.
+/// Whether inputs are asked for two tiles before they are computed with: they are worth it if they
+/// come from memory, and if a tile's are no more than the nearest cache takes.
 fn reads_ahead(pipeline: &Pipeline, step: usize) -> bool {
     let stored = stored(pipeline, 0..pipeline.rows).len();
     let size = |input: &super::Input| {
@@ -261,22 +278,23 @@ fn run_task(
         Tile { stored: stored(pipeline, rows.clone()), rows }
     };
     let mut now = tile(task.start as usize);
+    let mut next = tile(now.rows.end);
     while !now.rows.is_empty() {
-        let next = tile(now.rows.end);
+        let later = tile(next.rows.end);
         // A part before each instruction: memory is busy while the processor computes.
         let parts = pipeline.instructions.len() + 1;
         for at in 0..pipeline.instructions.len() {
             if ahead {
-                bench.fetch(&next, at, parts);
+                bench.fetch(&later, at, parts);
             }
             bench.step(at, &now)?;
         }
         if ahead {
-            bench.fetch(&next, parts - 1, parts);
+            bench.fetch(&later, parts - 1, parts);
         }
         bench.store(&now);
         reduce_tile(bench, &now, &mut reduced, columns);
-        now = next;
+        (now, next) = (next, later);
     }
     Ok(reduced)
 }

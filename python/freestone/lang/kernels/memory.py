@@ -21,6 +21,7 @@ def empty(run: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     from freestone._native import VectorMemory
 
     settings = run.settings
-    memory = VectorMemory(count * dtype.itemsize, settings.numa, settings.numa_node)
-    cells: Array = np.frombuffer(memoryview(memory), dtype, count)
+    # Any: that it is a buffer can be told to type checkers only from Python 3.12 on.
+    memory: Any = VectorMemory(count * dtype.itemsize, settings.numa, settings.numa_node)
+    cells: Array = np.frombuffer(memory, dtype, count)
     return cells.reshape(shape)
