@@ -23,6 +23,7 @@ NAMES = (
     "scale",
     "fusion",
     "graphs_la",
+    "kernels",
     "startup",
     "redistribution",
     "overlap",
