@@ -1,11 +1,11 @@
 //! Runs a pipeline: cuts tasks, lets workers take them, merges what they reduced.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use freestone_base::task_sizes::{Scheme, TaskSizes};
 
+use super::cutting::{Shares, cells_of, grain, reads_ahead, stored, tile_rows};
 use super::scratch::homes;
 use super::step::{Bench, Tile};
 use super::{Class, Kind, Output, Pipeline, Register};
@@ -17,21 +17,8 @@ use crate::pool::Pool;
 use crate::queues::{Layout, Queues, Task, Victims};
 use crate::with_cell;
 
-/// Bytes of a register in a tile, unless said otherwise: with some registers, and with what is read
-/// ahead, what the nearest cache holds; and enough for an instruction's start not to count.
-const TILE_BYTES: usize = 4096;
-
 /// Below this many cells the calling thread takes all tasks: to wake others would cost more.
 const CELLS_FOR_TWO: usize = 16_384;
-
-/// Inputs of fewer bytes are in a cache, likely as not.
-const FROM_MEMORY: usize = 1 << 20;
-
-/// The most bytes of a tile's inputs that are asked for ahead.
-const AHEAD: usize = 32 << 10;
-
-/// The least cells of a task of the automatic choice: some ten microseconds.
-const CELLS_OF_TASK: u64 = 32_768;
 
 /// How a pipeline is run.
 #[derive(Clone, Debug)]
@@ -133,129 +120,12 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
     }
 }
 
-/// The least rows of a task. The automatic choice is a share of the rows alone; where that is little
-/// work, taking tasks would be much of it.
-fn grain(pipeline: &Pipeline, options: &Options) -> u64 {
-    if options.scheme != Scheme::Auto {
-        return options.grain;
-    }
-    let rows = pipeline.rows as u64;
-    let least = rows.saturating_mul(CELLS_OF_TASK) / (cells_of(pipeline) as u64).max(1);
-    // With few rows, still a task for each worker, as far as there are rows.
-    options.grain.max(least.min(rows / 16))
-}
-
 fn places(options: &Options) -> Vec<Processor> {
     // Read once: a pipeline may take less time than these files.
     static HERE: OnceLock<Topology> = OnceLock::new();
     let places = HERE.get_or_init(Topology::here).places(options.hyperthreading);
     let wanted = if options.workers == 0 { places.len() } else { options.workers };
     places.iter().cycle().take(wanted.max(1)).copied().collect()
-}
-
-/// How many cells there are to work on: of compressed rows, those that are stored.
-fn cells_of(pipeline: &Pipeline) -> usize {
-    let dense = pipeline.rows * pipeline.columns;
-    pipeline.structure.map_or(dense, |_| stored(pipeline, 0..pipeline.rows).len() + pipeline.rows)
-}
-
-/// The stored cells of rows; none without compressed rows.
-fn stored(pipeline: &Pipeline, rows: Range<usize>) -> Range<usize> {
-    pipeline.structure.map_or(0..0, |structure| {
-        // SAFETY: there are offsets for all rows, and one more.
-        unsafe {
-            *structure.offsets.add(rows.start) as usize..*structure.offsets.add(rows.end) as usize
-        }
-    })
-}
-
-/// Cells that a row has of the widest register that is made.
-fn width(pipeline: &Pipeline, kinds: &[Kind]) -> usize {
-    let made = &kinds[pipeline.inputs.len()..];
-    let reads = pipeline.outputs.iter().map(|output| match output {
-        Output::Store(register, _)
-        | Output::Reduce(_, register)
-        | Output::ColumnReduce(_, register, _) => kinds[*register].class,
-    });
-    let classes: Vec<Class> = made.iter().map(|kind| kind.class).chain(reads).collect();
-    if classes.contains(&Class::Full) {
-        return pipeline.columns;
-    }
-    if classes.contains(&Class::Sparse) {
-        let all = stored(pipeline, 0..pipeline.rows).len();
-        return all.div_ceil(pipeline.rows.max(1));
-    }
-    1
-}
-
-fn tile_rows(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize) -> usize {
-    let registers = pipeline.inputs.len() + pipeline.instructions.len();
-    let wide = |kind: &&Kind| !matches!(kind.class, Class::Scalar | Class::Row);
-    let size = kinds.iter().filter(wide).map(|kind| kind.cell.size()).max().unwrap_or(1);
-    let cells = if batch_bytes == 0 { TILE_BYTES / size } else { batch_bytes / (8 * registers) };
-    (cells / width(pipeline, kinds).max(1)).max(1)
-}
-
-/// Whether inputs are asked for two tiles before they are computed with: they are worth it if they
-/// come from memory, and if a tile's are no more than the nearest cache takes.
-fn reads_ahead(pipeline: &Pipeline, step: usize) -> bool {
-    let stored = stored(pipeline, 0..pipeline.rows).len();
-    let size = |input: &super::Input| {
-        input.cell.size()
-            * match input.class {
-                Class::Scalar | Class::Row => 0,
-                Class::Column => pipeline.rows,
-                Class::Full => pipeline.rows * pipeline.columns,
-                Class::Sparse => stored,
-            }
-    };
-    let all: usize = pipeline.inputs.iter().map(size).sum();
-    let of_tile = all / pipeline.rows.div_ceil(step).max(1);
-    all >= FROM_MEMORY && of_tile <= AHEAD
-}
-
-/// Where tasks begin, so that they have even shares of the work: with compressed rows, that is not
-/// of the rows but of what they store.
-struct Shares<'a> {
-    pipeline: &'a Pipeline,
-    work: u64,
-    row: u64,
-}
-
-impl<'a> Shares<'a> {
-    /// The row where a share ends; asked for from the first row on.
-    fn of(pipeline: &'a Pipeline) -> impl FnMut(u64) -> u64 + use<'a> {
-        let rows = pipeline.rows as u64;
-        let work = stored(pipeline, 0..pipeline.rows).len() as u64 + rows;
-        let mut shares = Self { pipeline, work, row: 0 };
-        move |share| if pipeline.structure.is_some() { shares.place(share) } else { share }
-    }
-
-    fn before(&self, row: u64) -> u64 {
-        stored(self.pipeline, 0..row as usize).len() as u64 + row
-    }
-
-    fn place(&mut self, share: u64) -> u64 {
-        let rows = self.pipeline.rows as u64;
-        let wanted = (u128::from(share) * u128::from(self.work) / u128::from(rows.max(1))) as u64;
-        // Steps that double, from where the last share ended: many small shares cost little.
-        let (mut low, mut step) = (self.row, 1);
-        while low + step <= rows && self.before(low + step) < wanted {
-            low += step;
-            step *= 2;
-        }
-        let mut high = (low + step).min(rows);
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.before(middle) < wanted {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        self.row = low;
-        low
-    }
 }
 
 fn run_task(
