@@ -24,6 +24,7 @@ NAMES = (
     "scale",
     "fusion",
     "graphs_la",
+    "kernels",
     "startup",
     "redistribution",
     "overlap",

@@ -33,6 +33,7 @@ __all__ = [
     "csr_panel",
     "csr_product",
     "csr_product_sizes",
+    "csr_transpose",
     "csv_cells",
     "csv_format_columns",
     "csv_format_dense",
@@ -467,6 +468,7 @@ def coo_draw(
 def csr_panel(
     code: int, left: Any, right: tuple[int, int], width: int, workers: int, out: tuple[int, int]
 ) -> None: ...
+def csr_transpose(code: int, source: Any, out: Any) -> None: ...
 def csr_product_sizes(
     code: int, left: Any, right: Any, width: int, workers: int, out: tuple[int, int]
 ) -> None: ...

@@ -302,3 +302,23 @@ def test_regions_are_told_on_standard_error(capsys: pytest.CaptureFixture[str]) 
     assert regions == ["in", "out", "in", "out"]
     with pytest.raises(ScriptRunError, match="without startProfiling"):
         said('stopProfiling("x");')
+
+
+def test_joins_of_whole_numbers_near_and_far_give_the_same() -> None:
+    import numpy as np
+    import pandas as pd
+
+    from freestone.lang.daphnelib import DaphneContext
+
+    context, rng = DaphneContext(), np.random.default_rng(5)
+    for step in (1, 10**9):
+        left = pd.DataFrame({"a": rng.integers(-9, 9, 50) * step, "b": np.arange(50.0)})
+        right = pd.DataFrame({"c": rng.integers(-9, 9, 40) * step, "d": np.arange(40.0)})
+        joined = context.from_pandas(left).innerJoin(context.from_pandas(right), "a", "c")
+        expected = left.merge(right, left_on="a", right_on="c").sort_values(["b", "d"])
+        found = joined.compute().sort_values(["b", "d"])
+        assert found.to_numpy().tolist() == expected.to_numpy().tolist()
+        sums = context.from_pandas(left).groupSum("a", "b").compute()
+        wanted = left.groupby("a")["b"].sum()
+        assert sums.iloc[:, 0].tolist() == wanted.index.tolist()
+        assert sums.iloc[:, 1].tolist() == wanted.tolist()

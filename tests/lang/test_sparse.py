@@ -137,6 +137,10 @@ def test_bad_compressed_rows_are_refused() -> None:
     bad.indices[1] = 7
     with pytest.raises(ValueError, match="columns"):
         Csr.of_scipy(bad)
+    bent = sparse.csr_array(np.eye(3))
+    bent.indptr[1] = 3
+    with pytest.raises(ValueError, match="indptr"):
+        Csr.of_scipy(bent)
     twice = sparse.csr_array(([1.0, 2.0], [1, 1], [0, 2]), shape=(1, 3))
     assert Csr.of_scipy(twice).cells.tolist() == [3.0]
     assert twice.nnz == 2

@@ -180,6 +180,20 @@ macro_rules! float {
 
 float!(f32 F32 f64 F64);
 
+/// The same cells, if they are floats of 64 bits.
+pub fn reals<T: Number>(cells: &[T]) -> Option<&[f64]> {
+    // SAFETY: the type is the same.
+    (T::CELL == Cell::F64)
+        .then(|| unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) })
+}
+
+/// The same cells, if they are floats of 64 bits.
+pub fn reals_mut<T: Number>(cells: &mut [T]) -> Option<&mut [f64]> {
+    // SAFETY: the type is the same.
+    (T::CELL == Cell::F64)
+        .then(|| unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast(), cells.len()) })
+}
+
 /// Runs code with the Rust type of a cell type.
 #[macro_export]
 macro_rules! with_cell {

@@ -4,7 +4,7 @@
 //! takes longer than to compute what goes there. So memory that a result no longer needs is kept for
 //! the next one. It is marked as free, and the system takes it back when it needs pages.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use crate::numa::{Nodes, Policy, bind};
 
@@ -14,7 +14,10 @@ const UNIT: usize = 2 << 20;
 /// The most that is kept: this, or an eighth of the machine's memory if that is less.
 const KEPT: usize = 2 << 30;
 
-static FREE: Mutex<Vec<Region>> = Mutex::new(Vec::new());
+/// Memory that nobody has, the oldest first.
+type Free = Mutex<Vec<Region>>;
+
+static FREE: Free = Free::new(Vec::new());
 
 /// Mapped pages, and how they were placed.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,7 +38,7 @@ impl Memory {
     /// Takes memory of some bytes, of any content; none if the system has no more.
     pub fn new(length: usize, policy: Policy) -> Option<Self> {
         let whole = length.max(1).checked_next_multiple_of(UNIT)?;
-        let region = taken(whole, policy).or_else(|| mapped(whole, policy))?;
+        let region = taken(&FREE, whole, policy).or_else(|| mapped(whole, policy))?;
         Some(Self { region: Some(region), length })
     }
 
@@ -59,16 +62,26 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Some(region) = self.region.take() {
-            for over in keep(region, limit()) {
+            for over in keep(&FREE, region, limit()) {
                 unmap(&over);
             }
         }
     }
 }
 
+/// What is kept, unless somebody else has it: in a forked child that may be a thread that is not
+/// there, so nobody waits.
+fn unlocked(free: &Free) -> Option<MutexGuard<'_, Vec<Region>>> {
+    match free.try_lock() {
+        Ok(free) => Some(free),
+        Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
 /// Takes kept memory that is large enough, and not much larger.
-fn taken(length: usize, policy: Policy) -> Option<Region> {
-    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+fn taken(free: &Free, length: usize, policy: Policy) -> Option<Region> {
+    let mut free = unlocked(free)?;
     let fits = |one: &Region| {
         one.policy == policy && one.length >= length && one.length - length <= length / 4
     };
@@ -99,11 +112,13 @@ fn mapped(length: usize, policy: Policy) -> Option<Region> {
 }
 
 /// Keeps memory for later; returns what is too much then, the oldest first.
-fn keep(region: Region, limit: usize) -> Vec<Region> {
+fn keep(free: &Free, region: Region, limit: usize) -> Vec<Region> {
     let address = std::ptr::with_exposed_provenance_mut(region.address);
     // SAFETY: nobody uses the region any more. A system without this advice keeps the pages.
     unsafe { libc::madvise(address, region.length, libc::MADV_FREE) };
-    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(mut free) = unlocked(free) else {
+        return vec![region];
+    };
     free.push(region);
     let mut all: usize = free.iter().map(|one| one.length).sum();
     let mut over = Vec::new();
@@ -135,25 +150,52 @@ mod tests {
 
     #[test]
     fn memory_is_used_again() {
-        let length = 37 * UNIT - 5;
-        let first = Memory::new(length, Policy::Default).expect("there is memory");
-        assert_eq!(first.len(), length);
-        let address = first.address();
-        // SAFETY: it is ours, and as long.
-        unsafe { address.write_bytes(7, length) };
-        drop(first);
-        let other = Memory::new(length - 100, Policy::Local).expect("there is memory");
-        assert_ne!(other.address(), address);
-        let again = Memory::new(length - 100, Policy::Default).expect("there is memory");
-        assert_eq!(again.address(), address);
+        let free = Free::default();
+        let region = mapped(37 * UNIT, Policy::Default).expect("there is memory");
+        let address = region.address;
+        assert!(keep(&free, region, 40 * UNIT).is_empty());
+        assert_eq!(taken(&free, 37 * UNIT, Policy::Local), None);
+        assert_eq!(taken(&free, 38 * UNIT, Policy::Default), None);
+        assert_eq!(taken(&free, 20 * UNIT, Policy::Default), None);
+        let again = taken(&free, 36 * UNIT, Policy::Default).expect("it was kept");
+        assert_eq!(again.address, address);
+        assert_eq!(taken(&free, 36 * UNIT, Policy::Default), None);
+        unmap(&again);
     }
 
     #[test]
-    fn too_much_is_not_kept() {
+    fn the_oldest_is_not_kept() {
+        let free = Free::default();
+        let regions = [3, 4].map(|size| mapped(size * UNIT, Policy::Default));
+        let [first, second] = regions.map(|region| region.expect("there is memory"));
+        assert!(keep(&free, first, 5 * UNIT).is_empty());
+        let over = keep(&free, second, 5 * UNIT);
+        assert_eq!(over.iter().map(|one| one.length).collect::<Vec<_>>(), [3 * UNIT]);
+        over.iter().for_each(unmap);
+        keep(&free, mapped(UNIT, Policy::Default).expect("there is memory"), 0)
+            .iter()
+            .for_each(unmap);
+    }
+
+    #[test]
+    fn a_result_can_be_written() {
+        let length = 3 * UNIT - 5;
+        let memory = Memory::new(length, Policy::Default).expect("there is memory");
+        assert_eq!(memory.len(), length);
+        // SAFETY: it is ours, and as long.
+        unsafe { memory.address().write_bytes(7, length) };
+    }
+
+    #[test]
+    fn nobody_waits_for_what_is_kept() {
+        let free = Free::default();
+        let held = free.lock().expect("nobody panicked");
+        assert_eq!(taken(&free, UNIT, Policy::Default), None);
         let region = mapped(UNIT, Policy::Default).expect("there is memory");
-        let found = keep(region, 0);
-        assert!(found.iter().any(|one| one.length == UNIT));
-        found.iter().for_each(unmap);
+        let back = keep(&free, region, UNIT);
+        assert_eq!(back.len(), 1);
+        back.iter().for_each(unmap);
+        drop(held);
     }
 
     #[test]

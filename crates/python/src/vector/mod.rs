@@ -10,5 +10,5 @@ pub use pipeline::run_pipeline;
 pub use random::{rand_dense, sample};
 pub use sparse::{
     coo_draw, coo_merge, coo_offsets, coo_reduce, coo_transpose, csr_panel, csr_product,
-    csr_product_sizes,
+    csr_product_sizes, csr_transpose,
 };

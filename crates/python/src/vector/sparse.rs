@@ -6,6 +6,7 @@
 use freestone_vector::cell::{Cell, Number};
 use freestone_vector::kernels::coo::{Places, Target, draw, merge, offsets, reduce, transpose};
 use freestone_vector::kernels::csr::multiply::{self, Rows};
+use freestone_vector::kernels::csr::transpose::transpose as csr_transposed;
 use freestone_vector::kernels::dense::binary::Binary;
 use freestone_vector::kernels::dense::reduce::Reduce;
 use freestone_vector::with_cell;
@@ -103,6 +104,19 @@ pub fn coo_reduce(
     with_cell!(cell_of(code)?, T => {
         // SAFETY: the module's arrays are as it says.
         unsafe { reduce::scatter::<T>(how, items(at), items(cells), across, items_mut(out)) };
+    });
+    Ok(())
+}
+
+/// Exchanges the rows and columns of compressed rows; `out` has offsets, columns and cells.
+#[pyfunction]
+pub fn csr_transpose(code: u8, from: Raws, out: Raws) -> PyResult<()> {
+    with_cell!(cell_of(code)?, T => {
+        // SAFETY: the module's arrays are as it says.
+        unsafe {
+            let (offsets, columns) = (items_mut(out.0), items_mut(out.1));
+            csr_transposed(rows::<T>(from), offsets, columns, items_mut(out.2));
+        }
     });
     Ok(())
 }

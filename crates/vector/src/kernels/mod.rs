@@ -34,19 +34,10 @@ pub fn has_wide_vectors() -> bool {
     }
 }
 
-/// Asks for memory to be brought into the second cache.
+/// Asks for memory that is read soon.
 #[inline]
 pub fn fetch(bytes: &[u8]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in bytes.chunks(64) {
-        // SAFETY: a prefetch reads nothing.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast());
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = bytes;
+    bytes.chunks(64).for_each(|line| prefetch(line.as_ptr()));
 }
 
 /// Whether the loops that were compiled for AVX-512 can run here.

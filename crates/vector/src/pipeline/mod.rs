@@ -1,5 +1,6 @@
 //! Pipelines: what is computed of each row, without storing what lies between.
 
+mod cutting;
 mod run;
 mod scratch;
 mod step;

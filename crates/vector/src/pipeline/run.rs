@@ -1,11 +1,11 @@
 //! Runs a pipeline: cuts tasks, lets workers take them, merges what they reduced.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use freestone_base::task_sizes::{Scheme, TaskSizes};
 
+use super::cutting::{Shares, cells_of, grain, reads_ahead, stored, tile_rows};
 use super::scratch::homes;
 use super::step::{Bench, Tile};
 use super::{Class, Kind, Output, Pipeline, Register};
@@ -17,18 +17,8 @@ use crate::pool::Pool;
 use crate::queues::{Layout, Queues, Task, Victims};
 use crate::with_cell;
 
-/// Cells of a register in a tile, unless said otherwise: with some registers, what the nearest
-/// caches hold, and enough for an instruction's start not to count.
-const TILE_CELLS: usize = 2048;
-
 /// Below this many cells the calling thread takes all tasks: to wake others would cost more.
 const CELLS_FOR_TWO: usize = 16_384;
-
-/// Inputs of fewer bytes are in a cache, likely as not.
-const FROM_MEMORY: usize = 1 << 20;
-
-/// The most bytes of a tile's inputs that are asked for while the tile before is computed.
-const AHEAD: usize = 256 << 10;
 
 /// How a pipeline is run.
 #[derive(Clone, Debug)]
@@ -90,7 +80,8 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
     let places = places(options);
     let packages: Vec<usize> = places.iter().map(|one| one.package).collect();
     let workers = packages.len() as u64;
-    let cut = |rows| TaskSizes::new(options.scheme, rows, workers, options.grain).collect();
+    let grain = grain(pipeline, options);
+    let cut = |rows| TaskSizes::new(options.scheme, rows, workers, grain).collect();
     let queues = Queues::deal(
         options.layout,
         options.victims,
@@ -137,109 +128,6 @@ fn places(options: &Options) -> Vec<Processor> {
     places.iter().cycle().take(wanted.max(1)).copied().collect()
 }
 
-/// How many cells there are to work on: of compressed rows, those that are stored.
-fn cells_of(pipeline: &Pipeline) -> usize {
-    let dense = pipeline.rows * pipeline.columns;
-    pipeline.structure.map_or(dense, |_| stored(pipeline, 0..pipeline.rows).len() + pipeline.rows)
-}
-
-/// The stored cells of rows; none without compressed rows.
-fn stored(pipeline: &Pipeline, rows: Range<usize>) -> Range<usize> {
-    pipeline.structure.map_or(0..0, |structure| {
-        // SAFETY: there are offsets for all rows, and one more.
-        unsafe {
-            *structure.offsets.add(rows.start) as usize..*structure.offsets.add(rows.end) as usize
-        }
-    })
-}
-
-/// Cells that a row has of the widest register that is made.
-fn width(pipeline: &Pipeline, kinds: &[Kind]) -> usize {
-    let made = &kinds[pipeline.inputs.len()..];
-    let reads = pipeline.outputs.iter().map(|output| match output {
-        Output::Store(register, _)
-        | Output::Reduce(_, register)
-        | Output::ColumnReduce(_, register, _) => kinds[*register].class,
-    });
-    let classes: Vec<Class> = made.iter().map(|kind| kind.class).chain(reads).collect();
-    if classes.contains(&Class::Full) {
-        return pipeline.columns;
-    }
-    if classes.contains(&Class::Sparse) {
-        let all = stored(pipeline, 0..pipeline.rows).len();
-        return all.div_ceil(pipeline.rows.max(1));
-    }
-    1
-}
-
-fn tile_rows(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize) -> usize {
-    let registers = pipeline.inputs.len() + pipeline.instructions.len();
-    let cells = if batch_bytes == 0 { TILE_CELLS } else { (batch_bytes / (8 * registers)).max(1) };
-    (cells / width(pipeline, kinds).max(1)).max(1)
-}
-
-/// Whether the next tile's inputs are asked for while one is computed: they are worth it if they
-/// come from memory, and if two tiles fit the second cache.
-fn reads_ahead(pipeline: &Pipeline, step: usize) -> bool {
-    let stored = stored(pipeline, 0..pipeline.rows).len();
-    let size = |input: &super::Input| {
-        input.cell.size()
-            * match input.class {
-                Class::Scalar | Class::Row => 0,
-                Class::Column => pipeline.rows,
-                Class::Full => pipeline.rows * pipeline.columns,
-                Class::Sparse => stored,
-            }
-    };
-    let all: usize = pipeline.inputs.iter().map(size).sum();
-    let of_tile = all / pipeline.rows.div_ceil(step).max(1);
-    all >= FROM_MEMORY && of_tile <= AHEAD
-}
-
-/// Where tasks begin, so that they have even shares of the work: with compressed rows, that is not
-/// of the rows but of what they store.
-struct Shares<'a> {
-    pipeline: &'a Pipeline,
-    work: u64,
-    row: u64,
-}
-
-impl<'a> Shares<'a> {
-    /// The row where a share ends; asked for from the first row on.
-    fn of(pipeline: &'a Pipeline) -> impl FnMut(u64) -> u64 + use<'a> {
-        let rows = pipeline.rows as u64;
-        let work = stored(pipeline, 0..pipeline.rows).len() as u64 + rows;
-        let mut shares = Self { pipeline, work, row: 0 };
-        move |share| if pipeline.structure.is_some() { shares.place(share) } else { share }
-    }
-
-    fn before(&self, row: u64) -> u64 {
-        stored(self.pipeline, 0..row as usize).len() as u64 + row
-    }
-
-    fn place(&mut self, share: u64) -> u64 {
-        let rows = self.pipeline.rows as u64;
-        let wanted = (u128::from(share) * u128::from(self.work) / u128::from(rows.max(1))) as u64;
-        // Steps that double, from where the last share ended: many small shares cost little.
-        let (mut low, mut step) = (self.row, 1);
-        while low + step <= rows && self.before(low + step) < wanted {
-            low += step;
-            step *= 2;
-        }
-        let mut high = (low + step).min(rows);
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.before(middle) < wanted {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        self.row = low;
-        low
-    }
-}
-
 fn run_task(
     bench: &mut Bench<'_>,
     task: &Task,
@@ -260,17 +148,23 @@ fn run_task(
         Tile { stored: stored(pipeline, rows.clone()), rows }
     };
     let mut now = tile(task.start as usize);
+    let mut next = tile(now.rows.end);
     while !now.rows.is_empty() {
-        let next = tile(now.rows.end);
-        if ahead {
-            bench.fetch(&next);
-        }
+        let later = tile(next.rows.end);
+        // A part before each instruction: memory is busy while the processor computes.
+        let parts = pipeline.instructions.len() + 1;
         for at in 0..pipeline.instructions.len() {
+            if ahead {
+                bench.fetch(&later, at, parts);
+            }
             bench.step(at, &now)?;
+        }
+        if ahead {
+            bench.fetch(&later, parts - 1, parts);
         }
         bench.store(&now);
         reduce_tile(bench, &now, &mut reduced, columns);
-        now = next;
+        (now, next) = (next, later);
     }
     Ok(reduced)
 }

@@ -310,15 +310,19 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Asks for the inputs of a tile that comes soon.
-    pub fn fetch(&self, tile: &Tile) {
+    /// Asks for the inputs of a tile that comes soon: part `at` of so many.
+    pub fn fetch(&self, tile: &Tile, at: usize, parts: usize) {
+        let part = |bytes: &[u8]| {
+            let (begin, end) = (bytes.len() * at / parts, bytes.len() * (at + 1) / parts);
+            fetch(&bytes[begin..end]);
+        };
         for (register, input) in self.pipeline.inputs.iter().enumerate() {
             if matches!(input.class, Class::Column | Class::Full | Class::Sparse) {
-                with_cell!(input.cell, T => fetch(bytes(self.cells::<T>(register, tile))));
+                with_cell!(input.cell, T => part(bytes(self.cells::<T>(register, tile))));
             }
         }
         if self.pipeline.structure.is_some() {
-            fetch(bytes(self.columns(tile)));
+            part(bytes(self.columns(tile)));
         }
     }
 

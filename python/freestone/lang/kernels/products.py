@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from freestone._native import csr_panel, csr_product, csr_product_sizes
-from freestone.lang.kernels.coordinates import Coo, DenseError
-from freestone.lang.kernels.coordinates import transpose as transpose_coo
+from freestone._native import csr_panel, csr_product, csr_product_sizes, csr_transpose
+from freestone.lang.kernels.coordinates import DenseError
 from freestone.lang.kernels.elementwise import converted
 from freestone.lang.kernels.memory import empty
 from freestone.lang.kernels.pipeline import CODES
-from freestone.lang.kernels.sparse import Csr, raw
+from freestone.lang.kernels.sparse import MOST_COLUMNS, Csr, raw
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import DTYPES
 
@@ -51,7 +50,14 @@ def _sparse(run: Any, cell: str, left: Csr, right: Csr) -> Csr:
 
 def transpose(run: Any, op: Op, value: Csr) -> Csr:
     """Swap rows and columns."""
-    return transpose_coo(run, op, Coo.of_csr(value)).tocsr()
+    code = next((c for cell, c in CODES.items() if DTYPES[cell] == value.dtype), None)
+    if code is None or value.shape[0] > MOST_COLUMNS:
+        raise DenseError
+    count = len(value.cells)
+    offsets, columns = np.empty(value.shape[1] + 1, "i8"), np.empty(count, "i4")
+    out = Csr((value.shape[1], value.shape[0]), offsets, columns, np.empty(count, value.dtype))
+    csr_transpose(code, value.arrays, out.arrays)
+    return out
 
 
 def workers(run: Any) -> int:

@@ -114,6 +114,12 @@ def group_sum(run: Any, op: Op, frame: Frame) -> Frame:
     *groups, summed = op.attrs["places"]
     keys = [frame.columns[at] for at in groups]
     cells = frame.columns[summed]
+    low, span = _span(keys[0], keys[0])
+    if len(keys) == 1 and span and cells.dtype == np.float64:
+        places = keys[0] - low
+        found = np.flatnonzero(np.bincount(places, minlength=span))
+        sums = np.bincount(places, cells, span)[found]
+        return _made(op, [(found + low).astype(keys[0].dtype), sums])
     order = np.lexsort([_codes(key) for key in reversed(keys)])
     ordered = [key[order] for key in keys]
     changes = np.zeros(len(order), bool)

@@ -58,6 +58,10 @@ class Csr:
             If there are more columns than `MOST_COLUMNS`, or a column that is none.
         """
         rows = array.tocsr()
+        # First of all: SciPy's own functions do not look, and write where nothing is theirs.
+        steps = np.diff(rows.indptr)
+        if rows.indptr[0] != 0 or np.any(steps < 0) or rows.indptr[-1] > len(rows.indices):
+            raise ValueError("indptr has to ascend from 0 to the number of stored cells at most")
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()

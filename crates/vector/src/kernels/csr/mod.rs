@@ -5,3 +5,4 @@ pub mod panel;
 pub mod product;
 pub mod reduce;
 pub mod take;
+pub mod transpose;

@@ -58,16 +58,20 @@ impl<T: Number> Row<T> {
         }
     }
 
-    /// Adds up a row whose columns were found.
+    /// Finds the columns of a row of the product, and their sums.
     fn add(&mut self, row: usize, left: Rows<'_, T>, right: Rows<'_, T>) {
-        for column in &self.touched {
-            self.sums[*column as usize] = T::ZERO;
-        }
+        self.touched.clear();
         for at in left.range(row) {
             let (factor, range) = (left.cells[at], right.range(left.columns[at] as usize));
             for (column, cell) in right.columns[range.clone()].iter().zip(&right.cells[range]) {
-                let sum = &mut self.sums[*column as usize];
-                *sum = sum.plus(factor.times(*cell));
+                let (place, product) = (*column as usize, factor.times(*cell));
+                if self.of[place] == row {
+                    self.sums[place] = self.sums[place].plus(product);
+                } else {
+                    self.of[place] = row;
+                    self.touched.push(*column);
+                    self.sums[place] = product;
+                }
             }
         }
     }
@@ -174,9 +178,8 @@ pub fn multiply<T: Number>(
     let room = columns.len().min(cells.len());
     let (to_columns, to_cells) = (Shared(columns.as_mut_ptr()), Shared(cells.as_mut_ptr()));
     each(offsets.len() - 1, width, workers, |own: &mut Row<T>, row| {
-        own.find(row, left, right);
-        own.touched.sort_unstable();
         own.add(row, left, right);
+        own.touched.sort_unstable();
         let range = offsets[row] as usize..offsets[row + 1] as usize;
         assert!(range.len() == own.touched.len() && range.end <= room, "offsets of a product");
         // SAFETY: each row is taken once, and its places were checked just now.

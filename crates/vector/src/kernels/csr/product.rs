@@ -44,36 +44,16 @@ widened! {
 /// If a column is not one of the vector's.
 pub fn rows<T: Number>(cells: &[T], offsets: &[i64], columns: &[u32], vector: &[T], out: &mut [T]) {
     #[cfg(target_arch = "x86_64")]
-    if T::CELL == crate::cell::Cell::F64
-        && crate::kernels::has_widest_vectors()
-        && i32::try_from(vector.len()).is_ok()
-    {
-        // SAFETY: T is f64; the processor has what the function was compiled for.
-        return unsafe {
-            wide::rows(real(cells), offsets, columns, real(vector), real_mut(out));
-        };
+    if crate::kernels::has_widest_vectors() && i32::try_from(vector.len()).is_ok() {
+        use crate::cell::{reals, reals_mut};
+        if let (Some(cells), Some(vector)) = (reals(cells), reals(vector))
+            && let Some(out) = reals_mut(out)
+        {
+            // SAFETY: the processor has what the function was compiled for.
+            return unsafe { wide::rows(cells, offsets, columns, vector, out) };
+        }
     }
     plainly(cells, offsets, columns, vector, out);
-}
-
-/// The same cells, as what they are.
-///
-/// # Safety
-///
-/// `T` has to be f64.
-unsafe fn real<T>(cells: &[T]) -> &[f64] {
-    // SAFETY: the caller knows.
-    unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) }
-}
-
-/// The same cells, as what they are.
-///
-/// # Safety
-///
-/// `T` has to be f64.
-unsafe fn real_mut<T>(cells: &mut [T]) -> &mut [f64] {
-    // SAFETY: the caller knows.
-    unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast(), cells.len()) }
 }
 
 #[cfg(target_arch = "x86_64")]

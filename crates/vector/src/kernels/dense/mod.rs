@@ -2,6 +2,7 @@
 
 pub mod binary;
 pub mod cast;
+pub mod divide;
 pub mod product;
 pub mod real;
 pub mod reduce;

@@ -1,10 +1,12 @@
 //! Functions of real numbers without branches or calls, so that loops of them become vectors.
 //!
 //! Series of Taylor's after a reduction of the argument, with as many terms as 53 bits need; all
-//! are within two units of the last digit of the true value, as the tests check against the
-//! system's functions. Infinities, NaN and subnormal numbers give what they should.
+//! are within four units of the last digit of what the system gives, as the tests check against its
+//! functions. Infinities, NaN and subnormal numbers give what they should.
 
-use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, LOG2_E, SQRT_2};
+use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, LOG2_E, PI, SQRT_2};
+// Both sides are computed: a branch would keep a loop from becoming vectors.
+use std::hint::select_unpredictable as choose;
 
 /// Added to a number below 2^51, this leaves its nearest whole number in the low bits.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
@@ -55,11 +57,25 @@ const fn odd_parts<const N: usize>(first: usize, alternating: bool) -> [f64; N] 
     terms
 }
 
+/// The parts of the inverse sine's series, from that of the third power on.
+const fn arc_parts<const N: usize>() -> [f64; N] {
+    let mut terms = [0.0; N];
+    let (mut at, mut share) = (0, 1.0);
+    while at < N {
+        let n = (at + 1) as f64;
+        share *= (2.0 * n - 1.0) / (2.0 * n);
+        terms[at] = share / (2.0 * n + 1.0);
+        at += 1;
+    }
+    terms
+}
+
 const POWERS: [f64; 12] = factorials(2, 1, false);
 const LOGARITHM: [f64; 11] = odd_parts(3, false);
 const SINES: [f64; 8] = factorials(3, 2, true);
 const COSINES: [f64; 8] = factorials(4, 2, true);
 const HYPERBOLIC: [f64; 9] = factorials(3, 2, false);
+const ARC: [f64; 26] = arc_parts();
 const ANGLE: [f64; 21] = odd_parts(3, true);
 
 /// 2 to the power that `MAGIC` has in its low bits.
@@ -160,11 +176,9 @@ fn near_sinh(x: f64) -> f64 {
 pub fn sinh(x: f64) -> f64 {
     let size = x.abs();
     let root = exp(0.5 * size);
-    let large = (0.5 * root) * root;
-    let middle = exp(size);
-    let middle = 0.5 * (middle - 1.0 / middle);
-    let value = if size > 20.0 { large } else { middle };
-    if size < 1.0 { near_sinh(x) } else { value.copysign(x) }
+    let all = root * root;
+    let value = choose(size > 20.0, (0.5 * root) * root, 0.5 * (all - 1.0 / all));
+    choose(size < 1.0, near_sinh(x), value.copysign(x))
 }
 
 /// The hyperbolic cosine of x.
@@ -172,9 +186,8 @@ pub fn sinh(x: f64) -> f64 {
 pub fn cosh(x: f64) -> f64 {
     let size = x.abs();
     let root = exp(0.5 * size);
-    let large = (0.5 * root) * root;
-    let middle = exp(size);
-    if size > 20.0 { large } else { 0.5 * (middle + 1.0 / middle) }
+    let all = root * root;
+    choose(size > 20.0, (0.5 * root) * root, 0.5 * (all + 1.0 / all))
 }
 
 /// The hyperbolic tangent of x.
@@ -182,9 +195,9 @@ pub fn cosh(x: f64) -> f64 {
 pub fn tanh(x: f64) -> f64 {
     let size = x.abs();
     let far = (1.0 - 2.0 / (exp(2.0 * size) + 1.0)).copysign(x);
-    let sine = near_sinh(x);
-    let near = sine / (1.0 + sine * sine).sqrt();
-    if size < 1.0 { near } else { far }
+    let straight = near_sinh(x);
+    let near = straight / (1.0 + straight * straight).sqrt();
+    choose(size < 1.0, near, far)
 }
 
 /// The angle whose tangent is x.
@@ -193,27 +206,42 @@ pub fn atan(x: f64) -> f64 {
     let size = x.abs();
     let (flat, steep) = (size < SQRT_2 - 1.0, size > SQRT_2 + 1.0);
     // From half of a right angle, or from a whole one: at most an eighth of pi is left.
-    let over = if flat { size } else { size - 1.0 };
-    let under = if flat { 1.0 } else { size + 1.0 };
-    let over = if steep { -1.0 } else { over };
-    let under = if steep { size } else { under };
-    let start = if flat { 0.0 } else { FRAC_PI_4 };
-    let start = if steep { FRAC_PI_2 } else { start };
+    let over = choose(flat, size, size - 1.0);
+    let under = choose(flat, 1.0, size + 1.0);
+    let over = choose(steep, -1.0, over);
+    let under = choose(steep, size, under);
+    let start = choose(flat, 0.0, FRAC_PI_4);
+    let start = choose(steep, FRAC_PI_2, start);
     let left = over / under;
     let z = left * left;
     (start + (left - left * z * series(z, ANGLE))).copysign(x)
 }
 
+/// The angle whose sine is at most a half.
+#[inline(always)]
+fn near_asin(x: f64) -> f64 {
+    let z = x * x;
+    x + x * z * series(z, ARC)
+}
+
 /// The angle whose sine is x.
 #[inline(always)]
 pub fn asin(x: f64) -> f64 {
-    atan(x / ((1.0 - x) * (1.0 + x)).sqrt())
+    let size = x.abs();
+    let near = size < 0.5;
+    // Beyond a half: what is left to a right angle, by half of that angle.
+    let angle = near_asin(choose(near, size, (0.5 * (1.0 - size)).sqrt()));
+    choose(near, angle, FRAC_PI_2 - 2.0 * angle).copysign(x)
 }
 
 /// The angle whose cosine is x.
 #[inline(always)]
 pub fn acos(x: f64) -> f64 {
-    2.0 * atan(((1.0 - x) / (1.0 + x)).sqrt())
+    let size = x.abs();
+    let near = size < 0.5;
+    let angle = near_asin(choose(near, x, (0.5 * (1.0 - size)).sqrt()));
+    let far = choose(x < 0.0, PI - 2.0 * angle, 2.0 * angle);
+    choose(near, FRAC_PI_2 - angle, far)
 }
 
 #[cfg(test)]

@@ -58,11 +58,12 @@ impl Reduce {
 
 #[inline(always)]
 fn lanes<T: Number>(cells: &[T], start: T, both: impl Fn(T, T) -> T + Copy) -> T {
-    // Four vectors of 32 bytes, whatever the cells.
-    match size_of::<T>() {
-        1 => parts::<T, 128>(cells, start, both),
-        4 => parts::<T, 32>(cells, start, both),
-        _ => parts::<T, 16>(cells, start, both),
+    // As many parts as fill the registers; of few cells, their start and end would take longer.
+    match (size_of::<T>(), cells.len()) {
+        (_, ..32) => parts::<T, 4>(cells, start, both),
+        (1, _) => parts::<T, 256>(cells, start, both),
+        (4, _) => parts::<T, 64>(cells, start, both),
+        _ => parts::<T, 32>(cells, start, both),
     }
 }
 
