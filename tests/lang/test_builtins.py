@@ -250,8 +250,8 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("i.csv.meta").write_text("{")
     with pytest.raises(ScriptCompileError, match="makes no sense"):
         said('print(readMatrix("i.csv"));')
-    with pytest.raises(ScriptRunError, match=r"can't be written"):
-        said('write([1], "x.parquet");')
+    with pytest.raises(ScriptRunError, match="what"):
+        said('write([1], "x.what");')
 
 
 def test_sql() -> None:

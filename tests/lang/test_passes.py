@@ -237,3 +237,11 @@ def test_formats_that_nobody_knows(tmp_path: Path) -> None:
         said(f'x = readMatrix("{tmp_path}/a.what");')
     with pytest.raises(ScriptRunError, match="what"):
         said(f'write([1.0], "{tmp_path}/b.what");')
+
+
+def test_what_a_list_holds_is_not_written_over() -> None:
+    text = "A = [1.0, 2.0]; B = exp(A - A); L = createList(B, B); C = B + 1.0; D = sqrt(C); "
+    text += "L = append(L, C * 0.0); print(L); print(D * D);"
+    assert said(text).endswith("0\n0\nDenseMatrix(2x1, double)\n2\n2\n")
+    text = "X = [4.0, 9.0]; L = createList(X); Y = sqrt(X); print(L); print(Y);"
+    assert said(text).startswith("List(1, DenseMatrix, double)\nDenseMatrix(2x1, double)\n4\n9\n")

@@ -56,7 +56,8 @@ def _axis(axis: Any, ndim: int) -> int | None:
 
 def _accumulated(name: str, arg: Node, dtype: Any) -> np.dtype[Any]:
     if dtype is not None:
-        return np.dtype(dtype)
+        goal: np.dtype[Any] = np.dtype(dtype)
+        return goal
     sample = np.ones((1,) * arg.ndim, arg.dtype)
     found: np.dtype[Any] = np.asarray(_whole(name, None, None, False, sample)).dtype
     return found

@@ -13,6 +13,8 @@ from freestone.lang.types import scalars
 from freestone.lang.types.types import DTYPES, is_float
 
 Array = np.ndarray[Any, Any]
+ALONE = 3
+"""References to an operand that nobody else holds: a name, the arguments, getrefcount's own."""
 COMPARED = {"eq", "neq", "lt", "le", "gt", "ge"}
 
 
@@ -112,8 +114,8 @@ def binary(run: Any, op: Op, left: Any, right: Any) -> Any:
     target = None
     if over is not None:
         operand = right if over else left
-        # References: this frame's two, the argument tuple's, and getrefcount's own.
-        if sys.getrefcount(operand) <= run.own_references + 1 and _is_own(operand):
+        # It has one more name here.
+        if sys.getrefcount(operand) <= ALONE + 1 and _is_own(operand):
             target = operand
     return computed(op.attrs["name"], cell, left, right, result.cell, target)
 
@@ -187,7 +189,7 @@ def unary(run: Any, op: Op, value: Any) -> Any:
         return scalars.unary(name, value, result.cell)
     if "over" in op.attrs and is_float(result.cell) and value.dtype == DTYPES[result.cell]:
         compute = UNARY[name]
-        alone = sys.getrefcount(value) <= run.own_references and _is_own(value)
+        alone = sys.getrefcount(value) <= ALONE and _is_own(value)
         if alone and isinstance(compute, np.ufunc) and name != "isNan":
             with np.errstate(all="ignore"):
                 return compute(value, out=value)

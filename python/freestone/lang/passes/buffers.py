@@ -17,7 +17,8 @@ BORROWED = frozenset({"given", "call", "if", "for", "while", "to_frame", "read"}
 
 def take_over(program: Program, settings: Settings) -> None:
     """Mark the operand of each operation that its result may be written over."""
-    if not settings.forget:
+    # On a cluster the program that sent a matrix holds it as well.
+    if settings.distributed or not settings.forget:
         return
     for block in program.blocks():
         _mark(block)
