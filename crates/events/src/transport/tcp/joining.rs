@@ -86,10 +86,9 @@ impl Invitation {
                 drop(meeting);
                 held
             });
-            let met = meet();
+            let tcp = meet();
             // It knows who has not come.
-            let held = held.join().unwrap_or(Ok(()));
-            held.and(met)
+            held.join().unwrap_or(Ok(())).and(tcp)
         })
     }
 
