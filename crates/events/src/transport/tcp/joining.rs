@@ -86,10 +86,13 @@ impl Invitation {
                 drop(meeting);
                 held
             });
+<<<<<<< HEAD
             let met = connect();
+=======
+            let tcp = meet();
+>>>>>>> events-next
             // It knows who has not come.
-            let held = held.join().unwrap_or(Ok(()));
-            held.and(met)
+            held.join().unwrap_or(Ok(())).and(tcp)
         })
     }
 
