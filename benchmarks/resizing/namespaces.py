@@ -84,7 +84,8 @@ def _make(prefix: str, count: int, rate: str) -> None:
 def _mpiexec(prefix: str, count: int, script: Path) -> list[str]:
     beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
     names = [f"{SUBNET}.{index}" for index in range(1, count + 1)]
-    # Without the first UCX sees that all is one kernel, and takes shared memory; it warns on stdout.
+    # Without the first UCX sees that all is one kernel, and takes shared memory; it warns on
+    # standard output.
     settings = ("UCX_TLS=tcp,self", "UCX_LOG_LEVEL=error")
     return [
         *("ip", "netns", "exec", f"{prefix}1", "env", *settings, beside),

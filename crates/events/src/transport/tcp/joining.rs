@@ -86,11 +86,7 @@ impl Invitation {
                 drop(meeting);
                 held
             });
-<<<<<<< HEAD
-            let met = connect();
-=======
-            let tcp = meet();
->>>>>>> events-next
+            let tcp = connect();
             // It knows who has not come.
             held.join().unwrap_or(Ok(())).and(tcp)
         })
