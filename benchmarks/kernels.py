@@ -2,7 +2,7 @@
 
 A kernel is what one operation of the language does to its operands, with all that lies between a
 lazy value and its result. A ratio above 1 means that freestone is ahead. What is below 0.9 needs a
-reason in ``docs/performance.md``.
+reason in ``docs/performance/engine.md``.
 """
 
 from __future__ import annotations

@@ -41,8 +41,10 @@ class Reaper:
     def _run(self) -> None:
         due = self.cluster.statistics().done
         while not self._over.wait(0.002):
-            if self.cluster.statistics().done >= due:
-                due += self.every if self._kill_one() else 0
+            done = self.cluster.statistics().done
+            # From now on: whoever has just joined would be killed again and again otherwise.
+            if done >= due and self._kill_one():
+                due = done + self.every
 
     def _kill_one(self) -> bool:
         workers = self.cluster.statistics().workers

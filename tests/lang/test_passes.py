@@ -22,8 +22,9 @@ S = "S = rand(50, 40, 1.0, 2.0, 0.05, 7); "
 
 
 def plan(text: str, **settings: Any) -> str:
-    """Return the plan of a script after all passes."""
+    """Return the plan of a script after all passes, without its memory."""
     program = compile_source(Source(text, "script"), {}, Settings(**settings))
+    program.peak = None
     return "\n".join(lines(program))
 
 
