@@ -136,7 +136,7 @@ lock: $(STAMPS)/lock
 ## make clean   remove what the other targets made
 .PHONY: clean
 clean:
-	rm -rf $(VENV) $(NATIVE) target site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST_DASK) $(NATIVE) target site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(NATIVE): $(NATIVE_SOURCES) $(STAMPS)/build

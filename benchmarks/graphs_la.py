@@ -1,8 +1,18 @@
 """Measure an iteration of PageRank and of connected components, as linear algebra.
 
-On a dense matrix and on compressed rows (R-MAT, made symmetric): freestone's lazy arrays, fused,
-and NumPy or SciPy as a user writes them. Then freestone alone, by every scheme, queue layout and
-victim order: what the automatic choice loses to the best one.
+In parts, so that each fits a few minutes (``--part``, with ``--more`` into the same report):
+
+``peers``
+    On a dense matrix, on compressed rows of R-MAT, made symmetric, and on uniform ones of as many
+    bytes: freestone's lazy arrays, fused; NumPy or SciPy as a user writes them; python-graphblas.
+``whole``
+    Components to the end, beside ``scipy.sparse.csgraph``, which uses another algorithm.
+``schedules``
+    freestone alone, by every scheme, queue layout and victim order: what the automatic choice
+    loses to the best one.
+``policies``
+    By NUMA policy and queue layout: the paper's figures 4 to 9. On a machine with one memory node
+    they show that the policies cost nothing.
 """
 
 from __future__ import annotations
@@ -23,14 +33,17 @@ from scipy import sparse
 
 from benchmarks import common, plots
 from freestone.lang.daphnelib import DaphneContext
-from freestone.lang.settings import LAYOUTS, SCHEMES, VICTIMS, Settings
+from freestone.lang.kernels.memory import empty
+from freestone.lang.settings import LAYOUTS, NUMA, SCHEMES, VICTIMS, Settings
 
 QUESTION = "How long does an iteration of PageRank and of components take?"
 SCALES = {True: 16, False: 20}
 SIDES = {True: 4_000, False: 10_000}
 EDGE_FACTOR = 16
 STEPS = 3
-SYSTEMS = ("freestone", "numpy and scipy")
+SYSTEMS = ("freestone", "numpy and scipy", "graphblas")
+PARTS = ("peers", "whole", "schedules", "policies")
+ALGORITHMS = ("pagerank", "components")
 Array = np.ndarray[Any, Any]
 Step = Callable[[Array], Array]
 
@@ -54,6 +67,18 @@ def rmat(scale: int) -> Any:
 
 
 @cache
+def uniform(scale: int) -> Any:
+    """Make a symmetric graph of 2 ** scale vertices, with edges anywhere."""
+    rng = np.random.default_rng(3)
+    rows, columns = rng.integers(0, 1 << scale, (2, EDGE_FACTOR << scale))
+    places = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+    graph = sparse.csr_array((np.ones(len(places[0])), places), shape=(1 << scale, 1 << scale))
+    graph.sum_duplicates()
+    graph.data[:] = 1.0
+    return graph
+
+
+@cache
 def dense(side: int) -> Array:
     """Make a dense graph in which one of a hundred pairs has an edge."""
     rng = np.random.default_rng(2)
@@ -62,6 +87,8 @@ def dense(side: int) -> Array:
 
 def steps(system: str, graph: Any, settings: Settings) -> dict[str, Step]:
     """Make one step of each algorithm, for a graph."""
+    if system == "graphblas":
+        return _graphblas(graph)
     return _lazy(graph, settings) if system == "freestone" else _plain(graph)
 
 
@@ -96,16 +123,70 @@ def _plain(graph: Any) -> dict[str, Step]:
     }
 
 
+def _graphblas(graph: Any) -> dict[str, Step]:
+    """Make the steps as a user of python-graphblas does; it has no use for dense matrices."""
+    if isinstance(graph, np.ndarray):
+        return {}
+    import graphblas as gb
+
+    matrix, count = gb.io.from_scipy_sparse(graph), graph.shape[0]
+
+    def pagerank(p: Array) -> Array:
+        vector = gb.Vector.from_dense(p.ravel())
+        product = matrix.mxv(vector, gb.semiring.plus_times).new()
+        return np.asarray(product.to_dense(0.0) * 0.85 + 0.15 / count).reshape(-1, 1)
+
+    def components(c: Array) -> Array:
+        vector = gb.Vector.from_dense(c.ravel())
+        most = vector.dup()
+        most(gb.binary.max) << matrix.mxv(vector, gb.semiring.max_times)
+        return np.asarray(most.to_dense(0.0)).reshape(-1, 1)
+
+    return {"pagerank": pagerank, "components": components}
+
+
+def graphs_of(quick: bool) -> dict[str, Callable[[], Any]]:
+    """Return what makes each graph."""
+    scale = SCALES[quick]
+    return {
+        "csr": partial(rmat, scale),
+        "uniform csr": partial(uniform, scale),
+        "dense": partial(dense, SIDES[quick]),
+    }
+
+
 def measure(report: common.Report, kind: str, graph: Any, settings: Settings, system: str) -> None:
     """Take a sample of each algorithm: milliseconds of a step."""
-    start = np.arange(1.0, graph.shape[0] + 1).reshape(-1, 1)
-    for name, step in steps(system, graph, settings).items():
-        value = step(start)
-        begin = time.perf_counter()
-        for _ in range(STEPS):
-            value = step(value)
-        elapsed = (time.perf_counter() - begin) / STEPS * 1e3
-        report.add(system, f"{name} {kind}", elapsed, "ms")
+    try:
+        made = steps(system, graph, settings)
+    except ImportError as error:
+        report.absent[system] = str(error)
+        return
+    for name, step in made.items():
+        report.add(system, f"{name} {kind}", timed(step, graph.shape[0]), "ms")
+
+
+def timed(step: Step, count: int) -> float:
+    """Return the milliseconds of a step, after one that is not counted."""
+    value = step(np.arange(1.0, count + 1).reshape(-1, 1))
+    begin = time.perf_counter()
+    for _ in range(STEPS):
+        value = step(value)
+    return (time.perf_counter() - begin) / STEPS * 1e3
+
+
+def whole(report: common.Report, graph: Any, system: str) -> None:
+    """Find all components of a graph."""
+    begin = time.perf_counter()
+    if system == "scipy.sparse.csgraph":
+        count = int(sparse.csgraph.connected_components(graph, directed=False)[0])
+    else:
+        step = steps(system, graph, Settings(vec=True, partitioning="AUTO"))["components"]
+        before = np.arange(1.0, graph.shape[0] + 1).reshape(-1, 1)
+        while not np.array_equal(now := step(before), before):
+            before = now
+        count = len(np.unique(before))
+    report.add(system, "components csr, to the end", time.perf_counter() - begin, "s", count=count)
 
 
 def schedules() -> Iterator[tuple[str, Settings]]:
@@ -113,17 +194,54 @@ def schedules() -> Iterator[tuple[str, Settings]]:
     for scheme, layout, victims in product(SCHEMES, LAYOUTS, VICTIMS):
         if layout == "CENTRALIZED" and victims != "SEQ":
             continue
-        name = f"{scheme} {layout} {victims}"
-        yield (
-            name,
-            Settings(
-                vec=True,
-                partitioning=scheme,
-                queue_layout=layout,
-                victim_selection=victims,
-                grain_size=64,
-            ),
+        settings = Settings(
+            vec=True, partitioning=scheme, queue_layout=layout, victim_selection=victims
         )
+        yield f"{scheme} {layout} {victims}", settings
+
+
+def scheduled(report: common.Report, graph: Any, ways: dict[str, Settings], name: str) -> None:
+    """Take a step of each algorithm in one way."""
+    for algorithm, step in _lazy(graph, ways[name]).items():
+        report.add(name, f"{algorithm} csr, by schedule", timed(step, graph.shape[0]), "ms")
+
+
+def policies() -> dict[str, Settings]:
+    """Return the ways of figures 4 to 9: policies, by queue layout."""
+    return {
+        f"{policy} {layout}": Settings(
+            vec=True, partitioning="GSS", numa=policy, queue_layout=layout
+        )
+        for policy, layout in product(NUMA, LAYOUTS)
+    }
+
+
+class _Run:
+    """What memory needs to know of a run."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+
+def placed(graph: Any, settings: Settings) -> Any:
+    """Copy a graph to where a policy places it."""
+
+    def copied(array: Array) -> Array:
+        out = empty(_Run(settings), array.shape, array.dtype)
+        out[...] = array
+        return out
+
+    if isinstance(graph, np.ndarray):
+        return copied(graph)
+    parts = copied(graph.data), copied(graph.indices), graph.indptr
+    return sparse.csr_array(parts, shape=graph.shape)
+
+
+def by_policy(report: common.Report, kind: str, graph: Any, name: str) -> None:
+    """Take a step of each algorithm, of a graph that a policy placed."""
+    settings = policies()[name]
+    for algorithm, step in _lazy(placed(graph, settings), settings).items():
+        report.add(name, f"{algorithm} {kind}, by policy", timed(step, graph.shape[0]), "ms")
 
 
 def claims(report: common.Report) -> list[common.Claim]:
@@ -132,44 +250,97 @@ def claims(report: common.Report) -> list[common.Claim]:
     for case, wanted in (
         ("pagerank csr", 1.7),
         ("components csr", 1.7),
+        ("pagerank uniform csr", 1.7),
+        ("components uniform csr", 1.7),
         ("pagerank dense", 1.0),
         ("components dense", 1.0),
     ):
-        speedup = common.ratio(report.median(SYSTEMS[1], case), report.median("freestone", case))
-        found.append(common.at_least(f"{case}, over NumPy and SciPy", speedup, wanted, "x"))
-    medians = report.series("components csr, by schedule")
-    ours = min((v for name, v in medians.items() if name.startswith("AUTO")), default=None)
-    best = min(medians.values(), default=None)
-    found.append(common.at_most("AUTO, over the best", common.ratio(ours, best), 1.05, "x"))
+        own = report.median("freestone", case)
+        for system in SYSTEMS[1:]:
+            if system == "graphblas" and "dense" in case:
+                continue
+            speedup = common.ratio(report.median(system, case), own)
+            least = wanted if system == SYSTEMS[1] else 1.0
+            found.append(common.at_least(f"{case}, over {system}", speedup, least, "x"))
+    for algorithm in ALGORITHMS:
+        medians = report.series(f"{algorithm} csr, by schedule")
+        ours = min((v for name, v in medians.items() if name.startswith("AUTO")), default=None)
+        best = min(medians.values(), default=None)
+        value = common.ratio(ours, best)
+        found.append(common.at_most(f"AUTO over the best, {algorithm}", value, 1.05, "x"))
     return found
+
+
+def take(report: common.Report, part: str, options: common.Options) -> None:
+    """Measure one part."""
+    kinds = graphs_of(options.quick)
+    settings = Settings(vec=True, partitioning="AUTO")
+    if part == "peers":
+        for kind, make in kinds.items():
+            sample = partial(measure, report, kind, make(), settings)
+            common.interleave(options.rounds, options.only or SYSTEMS, sample)
+    elif part == "whole":
+        systems = ("freestone", "graphblas", "scipy.sparse.csgraph")
+        common.interleave(options.rounds, systems, partial(whole, report, kinds["csr"]()))
+    elif part == "schedules":
+        ways = dict(schedules())
+        common.interleave(options.rounds, ways, partial(scheduled, report, kinds["csr"](), ways))
+    else:
+        for kind in ("csr", "dense"):
+            sample = partial(by_policy, report, kind, kinds[kind]())
+            common.interleave(options.rounds, policies(), sample)
+
+
+def draw(report: common.Report, options: common.Options) -> None:
+    """Draw the peers; and, where they were measured, the schedules and the policies."""
+
+    def panels(cases: list[str]) -> list[plots.Panel]:
+        found = [plots.Panel(case, "ms a step", report.series(case)) for case in cases]
+        return [panel for panel in found if panel.values]
+
+    kinds = graphs_of(options.quick)
+    drawn = {
+        "": (panels([f"{a} {kind}" for kind in kinds for a in ALGORITHMS]), list(SYSTEMS)),
+        "-schedules": (
+            [_by_scheme(report, algorithm) for algorithm in ALGORITHMS],
+            list(SCHEMES),
+        ),
+        "-policies": (
+            panels([f"{a} {kind}, by policy" for kind in ("csr", "dense") for a in ALGORITHMS]),
+            list(policies()),
+        ),
+    }
+    for end, (found, order) in drawn.items():
+        if any(panel.values for panel in found):
+            path = options.json.with_name(f"{options.json.stem}{end}.png")
+            plots.dots(found, path, QUESTION, order)
+
+
+def _by_scheme(report: common.Report, algorithm: str) -> plots.Panel:
+    """Return each scheme with its best layout: all ways would be too many rows."""
+    best: dict[str, float] = {}
+    for name, value in report.series(f"{algorithm} csr, by schedule").items():
+        scheme = name.split()[0]
+        best[scheme] = min(value, best.get(scheme, value))
+    return plots.Panel(f"{algorithm} csr, each scheme's best layout", "ms a step", best)
 
 
 def main() -> None:
     """Measure, report and draw."""
-    options = common.parse("graphs_la", QUESTION, SYSTEMS)
+    parser = common.parser("graphs_la", QUESTION, SYSTEMS)
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
+    given = parser.parse_args()
+    options = common.options("graphs_la", given)
     before = common.machine()
-    graphs = {"csr": rmat(SCALES[options.quick]), "dense": dense(SIDES[options.quick])}
-    report = common.Report(QUESTION, {"stored": int(graphs["csr"].nnz), "steps": STEPS})
-    settings = Settings(vec=True, partitioning="GSS")
-    for kind, graph in graphs.items():
-        take = partial(measure, report, kind, graph, settings)
-        common.interleave(options.rounds, options.only or SYSTEMS, take)
-    ways = dict(schedules())
-
-    def scheduled(name: str) -> None:
-        graph = graphs["csr"]
-        step = _lazy(graph, ways[name])["components"]
-        start = np.arange(1.0, graph.shape[0] + 1).reshape(-1, 1)
-        begin = time.perf_counter()
-        step(start)
-        report.add(name, "components csr, by schedule", (time.perf_counter() - begin) * 1e3, "ms")
-
-    common.interleave(options.rounds, ways, scheduled)
-    report.claims = claims(report)
+    scale = SCALES[options.quick]
+    report = common.Report(QUESTION, {"scale": scale, "side": SIDES[options.quick]})
+    report.go_on(options)
+    for part in given.part:
+        take(report, part, options)
+        report.claims = claims(report)
+        common.save(report, options, before)
     common.write(report, options, before)
-    cases = [f"{name} {kind}" for kind in graphs for name in ("pagerank", "components")]
-    panels = [plots.Panel(case, "ms a step", report.series(case)) for case in cases]
-    plots.dots(panels, options.json.with_suffix(".png"), QUESTION, list(SYSTEMS))
+    draw(report, options)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,12 @@ PEERS = ("pandas", "polars", "pyarrow", "duckdb", "numpy")
 SUBJECTS = (OWN, *PEERS, RAW, ONE, TWO)
 # Would take minutes with more.
 SLOW = ("pandas", "duckdb", "numpy")
-SHAPES = {True: [(2_000, 1_000)], False: [(10_000, 1_000), (20_000, 1_000)]}
+SHAPES = {
+    True: [(2_000, 1_000)],
+    False: [(10_000, 1_000), (20_000, 1_000), (50_000, 1_000), (10_000, 10_000)],
+}
+# Of these characters each, in the paper; so many decimals of random numbers fit into them.
+FIXED: dict[str, Any] = {"width": 17, "decimals": 14}
 STEP = 1 << 20
 PEAK = """
 import re, sys, freestone as fs
@@ -165,10 +170,15 @@ def workers(count: int) -> Iterator[None]:
         yield
 
 
+def label_of(shape: tuple[int, int]) -> str:
+    """Return what a shape is called, such as 10Kx1K."""
+    return f"{shape[0] // 1000}Kx{shape[1] // 1000}K"
+
+
 def measure_shape(report: common.Report, rounds: int, shape: tuple[int, int], folder: Path) -> None:
     """Take all samples of a shape."""
     x = np.random.default_rng(1).random(shape)
-    label = f"{shape[0] // 1000}Kx{shape[1] // 1000}K"
+    label = label_of(shape)
     text, binary, out = str(folder / "m.csv"), str(folder / "m.dbdf"), str(folder / "out")
     fs.write(x, text)
     fs.write(x, binary)
@@ -192,7 +202,7 @@ def measure_shape(report: common.Report, rounds: int, shape: tuple[int, int], fo
             with workers(1 if subject == ONE else 2):
                 by_workers(report, subject, label, text, out)
 
-    is_first = not report.figures
+    is_first = shape in (SHAPES[True][0], SHAPES[False][0])
     subjects = [name for name in SUBJECTS if is_first or name not in SLOW]
     common.interleave(rounds, subjects, take)
     peak(report, label, text, binary, folder)
@@ -203,11 +213,18 @@ def binary_of(report: common.Report, label: str, x: Any, path: str, out: str) ->
     report.add(OWN, f"dbdf read {label}", seconds(lambda: fs.read(path).compute()), "s")
     report.add(OWN, f"dbdf write {label}", seconds(lambda: fs.write(x, out + ".dbdf")), "s")
     clear(out)
+    fixed = out + ".csv"
+    written = seconds(lambda: fs.write(x, fixed, meta=False, **FIXED))
+    report.add(OWN, f"fixed write {label}", written, "s")
+    read = seconds(lambda: fs.read(fixed, index=False).compute())
+    report.add(OWN, f"fixed read {label}", read, "s")
+    clear(out)
 
 
 def by_workers(report: common.Report, subject: str, label: str, text: str, out: str) -> None:
     """Read into blocks of the workers, and write them; nothing comes to this program."""
-    rows = 1_000
+    # Ten blocks, or two of the quick shape.
+    rows = max(os.path.getsize(text) // (190 << 20), 1) * 1_000
     begin = time.perf_counter()
     array = fs.read(text, block_rows=rows, index=False).persist()
     report.add(subject, f"csv read {label}", time.perf_counter() - begin, "s")
@@ -217,6 +234,16 @@ def by_workers(report: common.Report, subject: str, label: str, text: str, out: 
         seconds(lambda: fs.write(array, out + ".csv", meta=False)),
         "s",
     )
+    clear(out)
+    fixed, binary = out + ".csv", out + ".dbdf"
+    written = seconds(lambda: fs.write(array, fixed, meta=False, **FIXED))
+    report.add(subject, f"fixed write {label}", written, "s")
+    clear(out)
+    report.add(subject, f"dbdf write {label}", seconds(lambda: fs.write(array, binary)), "s")
+    begin = time.perf_counter()
+    read = fs.read(binary, block_rows=rows).persist()
+    report.add(subject, f"dbdf read {label}", time.perf_counter() - begin, "s")
+    del read
     clear(out)
 
 
@@ -256,6 +283,9 @@ def claims(report: common.Report, label: str) -> list[common.Claim]:
         ),
         common.at_least("DBDF read of raw reads", speedup("dbdf read", (RAW,)), 0.8, "x"),
         common.at_least("DBDF write of raw writes", speedup("dbdf write", (RAW,)), 0.8, "x"),
+        common.at_least(
+            "fixed-width write, 2 workers over 1", speedup("fixed write", (ONE,), TWO), 1.7, "x"
+        ),
         common.at_least("CSV read, 2 workers over 1", speedup("csv read", (ONE,), TWO), 1.7, "x"),
         common.at_least("CSV write, 2 workers over 1", speedup("csv write", (ONE,), TWO), 1.7, "x"),
         common.at_most(
@@ -269,18 +299,24 @@ def claims(report: common.Report, label: str) -> list[common.Claim]:
 
 def main() -> None:
     """Measure, report and draw."""
-    options = common.parse("io", QUESTION)
+    asked = common.parser("io", QUESTION)
+    known = {label_of(shape): shape for shape in SHAPES[False]}
+    asked.add_argument("--shape", nargs="+", choices=known, default=list(known)[:2], help="of them")
+    given = asked.parse_args()
+    options = common.options("io", given)
     before = common.machine()
-    shapes = SHAPES[options.quick]
-    report = common.Report(QUESTION, {"shapes": [list(shape) for shape in shapes]})
+    shapes = SHAPES[True] if options.quick else [known[name] for name in given.shape]
+    report = common.Report(QUESTION, {"quick": options.quick, **FIXED})
+    report.go_on(options)
     with tempfile.TemporaryDirectory(prefix="freestone-") as folder:
         for shape in shapes:
             measure_shape(report, options.rounds, shape, Path(folder))
-    label = f"{shapes[0][0] // 1000}Kx{shapes[0][1] // 1000}K"
+    label = label_of(SHAPES[options.quick][0])
     report.notes.append("freestone writes floats that read back as the same bits; so do its peers")
     report.claims = claims(report, label)
     common.write(report, options, before)
-    cases = [f"{kind} {label}" for kind in ("csv read", "csv write", "dbdf read", "dbdf write")]
+    kinds = ("csv read", "csv write", "dbdf read", "dbdf write", "fixed read", "fixed write")
+    cases = [f"{kind} {label}" for kind in kinds]
     panels = [plots.Panel(case, "seconds, lower is better", report.series(case)) for case in cases]
     plots.dots(panels, options.json.with_suffix(".png"), "Files of doubles", list(SUBJECTS))
 

@@ -56,6 +56,7 @@ def main() -> None:
     before = common.machine()
     settings = application(options.quick)
     report = common.Report(QUESTION, {"rate": RATE, "hosts": 4, "application": str(settings)})
+    report.go_on(options)
     asked = options.only or SUBJECTS
 
     def measure(subject: str) -> None:
@@ -71,6 +72,7 @@ def main() -> None:
         report.add(subject, "the resize", resize["total_s"], "s", error=resize["error"])
         report.add(subject, "iterations meanwhile", resize["steps"], "")
         report.add(subject, "moved", resize["moved_nbytes"] / 1e6, "MB")
+        common.save(report, options, before)
 
     common.interleave(options.rounds, asked, measure)
     times = report.series("the application")

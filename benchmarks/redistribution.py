@@ -1,10 +1,14 @@
 """Measure what it costs to resize a job with 1 GB of data, by all methods.
 
-Each run goes through all pairs of 1, 2, 4 and 8 processes in one chain, with dense or CSR data,
-constant (shared between the processes of the host, or sent as messages) or variable. Beside them:
-the machine's copy bandwidth, and a plain mpi4py `Alltoallv` of the same blocks between processes
-that are all there from the start. Reconfiguration, spawn and data times, bytes moved, alpha, the
-work that the sources get done while data moves, and peak memory.
+Each run goes through all pairs of 1, 2, 4 and 8 processes in one chain (`--short`: from 2 to 4 and
+back, twice), with dense or CSR data, in one of three forms: what a user gets on one host, which is
+memory that all map for constant data (`shared`) and copies out of mapped memory for variable data
+(`copied`), and messages of MPI, which is what goes between hosts. Beside them: the machine's copy
+bandwidth, and a plain mpi4py `Alltoallv` of the same blocks between processes that are all there
+from the start. Reconfiguration, spawn and data times, bytes moved, alpha, the work that the sources
+get done while data moves, and peak memory.
+
+By pieces: `--only SUBJECT --rounds 1 --more` adds a round of one subject to the report.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,21 +44,19 @@ SUBJECTS: dict[str, dict[str, Any]] = {
     f"{kind} {form} {method}": {
         "kind": kind,
         "method": str(method),
-        "share": form == "shared",
-        "constant": form != "variable",
+        "share": form != "messages",
+        "constant": form != "copied",
         "relabel": True,
     }
     for kind in ("dense", "csr")
-    for form in ("shared", "messages")
+    for form in ("shared", "copied", "messages")
     for method in METHODS
+    # Variable data moves at the switch, and only point to point is copied.
+    if form != "copied" or (method.redistribution, method.strategy) == ("p2p", "sync")
 }
 SUBJECTS["dense messages merge-p2p-sync, rank r stays rank r"] = {
     **SUBJECTS["dense messages merge-p2p-sync"],
     "relabel": False,
-}
-SUBJECTS["dense variable merge-p2p-sync"] = {
-    **SUBJECTS["dense messages merge-p2p-sync"],
-    "constant": False,
 }
 
 
@@ -91,21 +94,22 @@ def work_times() -> int:
     return max(1, times // 50)
 
 
-def measure(report: common.Report, subject: str, nbytes: int, quick: bool, times: int) -> None:
+def measure(
+    report: common.Report, subject: str, nbytes: int, sizes: Sequence[int], times: int
+) -> None:
     """Take one turn of a subject."""
     if subject == COPY:
         report.add(COPY, "bandwidth", copy_gbs(nbytes), "GB/s")
         return
     if subject == PLAIN:
         for before, after in ((2, 4), (4, 2)):
-            found = mpi(4, "plain.py", str(before), str(after), str(nbytes), "1" if quick else "3")
+            found = mpi(4, "plain.py", str(before), str(after), str(nbytes), "3")
             if "absent" in found:
                 report.absent[PLAIN] = found["absent"]
                 return
             for seconds in found:
                 report.add(PLAIN, f"{before} to {after}, data s", seconds, "s")
         return
-    sizes = SHORT if quick else CHAIN
     words = {**SUBJECTS[subject], "sizes": sizes, "nbytes": nbytes, "times": times}
     found = mpi(2, "job.py", json.dumps(words))
     if "absent" in found:
@@ -140,7 +144,7 @@ def claims(report: common.Report, nbytes: int) -> list[common.Claim]:
     plan = plans.plan(plans.even(nbytes // 64, 4), plans.even(nbytes // 64, 2))
     must = 64 * plan.moved()
     found = []
-    for form in ("shared", "messages"):
+    for form in ("shared", "copied"):
         seconds = report.median(f"dense {form} merge-p2p-sync", "4 to 2, data s")
         share = None if seconds is None or copy is None else 100 * must / seconds / 1e9 / copy
         name = f"of the copy bandwidth, 4 to 2 into warm pages, {form}"
@@ -149,8 +153,15 @@ def claims(report: common.Report, nbytes: int) -> list[common.Claim]:
         name = f"2 to 4 with 1 GB, relabelled, {form} (prototype 0.19)"
         found.append(common.at_most(name, first, 0.19 * nbytes / 1e9, "s"))
     plain = report.median("dense messages merge-p2p-sync, rank r stays rank r", "2 to 4, data s")
-    name = "2 to 4 with 1 GB, rank r stays rank r (prototype 0.39)"
+    name = "2 to 4 with 1 GB, messages, rank r stays rank r (prototype 0.39)"
     found.append(common.at_most(name, plain, 0.39 * nbytes / 1e9, "s"))
+    first = report.median("dense messages merge-p2p-sync", "2 to 4, data s")
+    name = "2 to 4 with 1 GB, messages, relabelled (prototype 0.19)"
+    found.append(common.at_most(name, first, 0.19 * nbytes / 1e9, "s"))
+    seconds = report.median("dense messages merge-p2p-sync", "4 to 2, data s")
+    if seconds is not None and copy is not None:
+        share = 100 * must / seconds / 1e9 / copy
+        report.notes.append(f"messages reach {share:.0f} % of the copy bandwidth, 4 to 2")
     moved = report.median("dense messages merge-p2p-sync", "4 to 2, moved")
     over = None if moved is None else moved * 1e6 / must
     found.append(common.at_most("bytes moved over the plan's minimum, 4 to 2", over, 1, "x"))
@@ -179,22 +190,29 @@ def alphas(report: common.Report) -> None:
                 base = report.median(counterpart, case)
                 value = common.ratio(float(cases[case]["median"]), base)
                 if value is not None:
-                    report.add(subject, case.replace("total s", "alpha"), value, "x")
+                    alpha = case.replace("total s", "alpha")
+                    cases.pop(alpha, None)
+                    report.add(subject, alpha, value, "x")
 
 
 def main() -> None:
     """Measure, report and draw."""
-    options = common.parse("redistribution", QUESTION, [COPY, PLAIN, *SUBJECTS])
+    parser = common.parser("redistribution", QUESTION, [COPY, PLAIN, *SUBJECTS])
+    parser.add_argument("--short", action="store_true", help="2 to 4 and back only, twice")
+    given = parser.parse_args()
+    options = common.options("redistribution", given)
     before = common.machine()
-    nbytes = NBYTES[options.quick]
+    nbytes, sizes = NBYTES[options.quick], SHORT if options.quick or given.short else CHAIN
     times = work_times()
-    report = common.Report(QUESTION, {"nbytes": nbytes, "chain": CHAIN, "products": times})
+    report = common.Report(QUESTION, {"nbytes": nbytes, "chain": sizes})
+    report.go_on(options)
     names = [name for name in SUBJECTS if name.split()[-1] in QUICK and "csr" not in name]
     quick = [*names, "dense messages merge-p2p-sync, rank r stays rank r"]
     asked = options.only or (COPY, PLAIN, *(quick if options.quick else SUBJECTS))
 
     def take(subject: str) -> None:
-        measure(report, subject, nbytes, options.quick, times)
+        measure(report, subject, nbytes, sizes, times)
+        common.save(report, options, before)
 
     common.interleave(options.rounds, asked, take)
     alphas(report)

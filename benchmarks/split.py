@@ -26,12 +26,15 @@ PER_CORE = {True: [1, 16], False: [1, 4, 16, 48, 192, 1152]}
 RESIDENT = {True: [96], False: [96, 2304, 18432]}
 ITERATIONS = {True: 20, False: 100}
 TREE_BLOCKS = {True: [1, 4], False: [1, 2, 4, 8, 16, 32, 64, 128]}
-SYSTEMS = ("freestone", "dask", "plain", "resident", "trees")
+SYSTEMS = ("freestone", "dask", "plain", "sweep", "resident", "trees")
 DASK_AT_MOST = {"knn": 48}
 NOTES = [
     "blocks: a call per block; split: a call per partition; materialize: its blocks joined first,"
     " once; rechunk: a call per block after cutting anew in one block per core, which counts",
-    "kernel per block: the kernel alone, called for each of 2,304 blocks; divided by the cores",
+    "kernel per block: the kernel alone, called for each of 2,304 blocks in one process; divided by"
+    " the cores. Of Cascade SVM: all that its calls do, in sequence",
+    "sweep: all fragmentations right after each other, another one first in each round",
+    "compiled loop: one process on one core, all points in one array",
     "kernels are the paper's, except where 'best kernel' is said; the same on every system",
     "a run is timed once per turn, after one on other data has loaded what it needs",
     f"kNN on Dask up to {DASK_AT_MOST['knn']} blocks per core, and with a call per block on any:"
@@ -67,6 +70,7 @@ class Turn:
         subject, case = {
             "plain": ("plain plain", self.application),
             "trees": ("trees", "look-ups at 1"),
+            "sweep": ("sweep", f"{self.application} blocks at {PER_CORE[False][0]}"),
             "resident": (f"{self.application} resident", f"iteration at {self.blocks}"),
         }.get(self.system, (f"{self.system} split", f"{self.application} {self.blocks}"))
         return len(report.figures.get(subject, {}).get(case, {}).get("samples", []))
@@ -77,6 +81,8 @@ class Turn:
             return grow(report, quick)
         if self.system == "resident":
             return iterate(report, self.application, self.blocks, quick)
+        if self.system == "sweep":
+            return sweep(report, self.application, self.samples(report), quick)
         target = f"benchmarks.splits.{self.system}:measure"
         asked: dict[str, Any] = {"application": self.application, "quick": quick}
         if self.system == "plain":
@@ -89,7 +95,7 @@ def all_turns(quick: bool) -> list[Turn]:
     """Return the turns of a round, peers beside each other."""
     found = []
     for application in CASES:
-        found.append(Turn("plain", application))
+        found += [Turn("plain", application), Turn("sweep", application)]
         for per_core in PER_CORE[quick]:
             found.append(Turn("freestone", application, per_core))
             if asks_dask(application, per_core, quick):
@@ -109,6 +115,17 @@ def iterate(report: common.Report, system: str, blocks: int, quick: bool) -> Non
         return
     report.add(name, f"iteration at {blocks}", found["iteration_s"] * 1e3, "ms")
     report.add(name, f"split of {blocks}", found["split_s"] * 1e3, "ms")
+
+
+def sweep(report: common.Report, application: str, first: int, quick: bool) -> None:
+    """Take a turn of all fragmentations of an application."""
+    asked = {"application": application, "per_core": PER_CORE[quick], "quick": quick}
+    found = turns.take("benchmarks.splits.freestone:sweep", **asked, first=first)
+    if "absent" in found:
+        report.absent[f"sweep {application}"] = found["absent"]
+        return
+    for label, (seconds, figure) in found["cases"].items():
+        report.add("sweep", f"{application} {label}", seconds, "s", figure=figure)
 
 
 def grow(report: common.Report, quick: bool) -> None:
@@ -168,7 +185,8 @@ def wanted(turn: Turn, options: common.Options, given: argparse.Namespace) -> bo
     if turn.system in ("resident", "trees"):
         return not given.applications
     chosen = turn.application in (given.applications or CASES)
-    return chosen and (turn.system == "plain" or turn.blocks in (given.per_core or [turn.blocks]))
+    some = given.per_core or [turn.blocks]
+    return chosen and (turn.system in ("plain", "sweep") or turn.blocks in some)
 
 
 def finish(report: common.Report, options: common.Options) -> None:

@@ -82,6 +82,8 @@ def test_what_is_unknown_is_refused_with_a_guess(where: str) -> None:
         ("start_timeout_s", float("nan"), "a number"),
         ("progress", "perhaps", "true or false"),
         ("cache", 7, "a path"),
+        ("preload", "numpy,import os", "names of modules"),
+        ("preload", [1], "names of modules"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_origin(key: str, value: Any, wanted: str) -> None:

@@ -29,6 +29,8 @@ EXAMPLES: list[FreestoneError] = [
     errors.TaskRaisedError(label="mass", kind="uproot.DeserializationError", text="bad basket"),
     errors.TaskKilledError(label="mass", attempts=3, signal=9, worker="worker-1"),
     errors.TaskTimeoutError(label="mass", timeout_s=0.25, attempts=2, worker="worker-0"),
+    errors.MemoryExceededError(label="mass", limit=2**30, worker="worker-0"),
+    errors.DiskExceededError(label="mass", limit=2**30, worker="worker-0"),
     errors.TaskCancelledError(label="mass"),
     errors.UnschedulableError(
         label="mass", needs={"cores": 4, "memory": 2**33}, largest={"cores": 2, "memory": 2**34}
@@ -105,15 +107,15 @@ def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
         "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
-        "cluster-start collection configuration cycle demo dropped empty-collection "
-        "engine-missing error event-timeout events file file-changed file-missing "
-        "file-unreadable foreign-future format function-load in-task input-lost input-unknown "
-        "irreproducible join lock-not-held malleable missing-key no-spawn no-threads "
-        "not-associative not-serializable packages-missing rank-failed rank-lost registration "
-        "resize-timeout run-over run-stuck samples-missing script script-compile script-run "
-        "script-stopped script-syntax spawn-failed storage-full task task-cancelled task-killed "
-        "task-raised task-timeout transport unschedulable usage wait-timeout worker-absent "
-        "worker-lost workers-missing"
+        "cluster-start collection configuration cycle demo disk-exceeded dropped "
+        "empty-collection engine-missing error event-timeout events file file-changed "
+        "file-missing file-unreadable foreign-future format function-load in-task input-lost "
+        "input-unknown irreproducible join lock-not-held malleable memory-exceeded missing-key "
+        "no-spawn no-threads not-associative not-serializable packages-missing rank-failed "
+        "rank-lost registration resize-timeout run-over run-stuck samples-missing script "
+        "script-compile script-run script-stopped script-syntax spawn-failed storage-full task "
+        "task-cancelled task-killed task-raised task-timeout transport unschedulable usage "
+        "wait-timeout worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 

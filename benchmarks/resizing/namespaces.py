@@ -84,9 +84,11 @@ def _make(prefix: str, count: int, rate: str) -> None:
 def _mpiexec(prefix: str, count: int, script: Path) -> list[str]:
     beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
     names = [f"{SUBNET}.{index}" for index in range(1, count + 1)]
-    # Without this UCX sees that all is one kernel, and takes shared memory.
+    # Without the first UCX sees that all is one kernel, and takes shared memory; it warns on
+    # standard output.
+    settings = ("UCX_TLS=tcp,self", "UCX_LOG_LEVEL=error")
     return [
-        *("ip", "netns", "exec", f"{prefix}1", "env", "UCX_TLS=tcp,self", beside),
+        *("ip", "netns", "exec", f"{prefix}1", "env", *settings, beside),
         *("-launcher", "ssh", "-launcher-exec", str(script), "-localhost", names[0]),
         *("-hosts", ",".join(names), "-ppn", "1"),
     ]

@@ -17,6 +17,8 @@ from examples.histogram.histogram import histogram
 from examples.kmeans.kmeans import KMeans
 from examples.knn.neighbours import NearestNeighbors
 
+CLUSTERS: dict[str, Any] = {"knn": {"workers": cases.CORES, "executors": 1}}
+"""A tree is built for each worker: there are as many as on Dask. Elsewhere one worker is enough."""
 VARIANTS = ("blocks", "split", "materialize", "rechunk")
 BEST = ("blocks", "split")
 Run = Callable[[str, str], Any]
@@ -36,16 +38,47 @@ def turns_of(application: str, blocks: int) -> list[tuple[str, str]]:
     return turns
 
 
+def cluster_for(application: str) -> fs.Cluster:
+    """Open what an application runs on."""
+    return fs.Cluster(**CLUSTERS.get(application, {"executors": cases.CORES}))
+
+
 def measure(application: str, blocks: int, quick: bool) -> dict[str, Any]:
     """Measure all variants at so many blocks in all."""
     case, found = cases.CASES[application], {}
-    with fs.Cluster(executors=cases.CORES):
+    with cluster_for(application):
         warm = RUNS[application](cases.WARM_ROWS, cases.WARM_BLOCKS, cases.WARM_SEED)
         run = RUNS[application](cases.rows_of(application, quick), blocks, 0)
         for variant, kernel in turns_of(application, blocks):
             name = variant if kernel == case.paper else f"{variant}, best kernel"
             warm(variant, kernel)
             found[name] = cases.seconds_of(partial(run, variant, kernel))
+    return {"cases": found}
+
+
+def sweep(application: str, per_core: list[int], quick: bool, first: int) -> dict[str, Any]:
+    """Measure the partitions' variant at all fragmentations, right after each other.
+
+    Parameters
+    ----------
+    per_core
+        The blocks per core; at the first of them a call per block is measured, too.
+    first
+        Which of them comes first: another one in each round.
+    """
+    rows, kernel, found = cases.rows_of(application, quick), cases.CASES[application].paper, {}
+    places = [(first + index) % len(per_core) for index in range(len(per_core))]
+    with cluster_for(application):
+        warm = RUNS[application](cases.WARM_ROWS, cases.WARM_BLOCKS, cases.WARM_SEED)
+        for variant in ("split", "blocks"):
+            warm(variant, kernel)
+        for place in places:
+            run = RUNS[application](rows, per_core[place] * cases.CORES, 0)
+            variants = ["split"] if place else ["split", "blocks"][:: -1 if first % 2 else 1]
+            for variant in variants:
+                label = f"{variant} at {per_core[place]}"
+                found[label] = cases.seconds_of(partial(run, variant, kernel))
+            del run
     return {"cases": found}
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from benchmarks.splits import cases
-from examples.data import draw
+from examples.cascade_svm.svm import CascadeSVC
+from examples.data import blobs, draw
 from examples.histogram.kernels import count_numpy, count_tiles
-from examples.kmeans.kernels import sum_paper, sum_tiles
+from examples.kmeans.kernels import KERNELS as SUMMERS
 
 PIECES = 96
 MANY = 2304
@@ -26,6 +28,12 @@ def measure(application: str, quick: bool) -> dict[str, Any]:
     found = {"plain": cases.seconds_of(MAKERS[application](rows))}
     for name, kernel in KERNELS.get(application, {}).items():
         found[name] = alone(kernel, draw(0, cases.CASES[application].columns, 0, rows))
+    if application == "cascade_svm":
+        found["kernel per block"] = cascade_alone(rows)
+    if application in ("histogram", "kmeans") and find_spec("numba"):
+        from benchmarks.splits import compiled
+
+        found["compiled loop"] = compiled.measure(application, rows)
     return {"cases": found}
 
 
@@ -42,11 +50,30 @@ def alone(kernel: Alone, points: Any) -> tuple[float, float]:
     count, passes = kernel
     blocks = np.array_split(points, MANY)
     with threadpool_limits(1):
+        count(blocks[0])
         start = time.perf_counter()
         for block in blocks:
             count(block)
         seconds = time.perf_counter() - start
     return seconds * passes / cases.CORES, float(MANY)
+
+
+def cascade_alone(rows: int) -> tuple[float, float]:
+    """Return the seconds of a cascade over 2,304 blocks, in sequence, on all cores.
+
+    Notes
+    -----
+    All that the calls of a call per block do, and no call: each round trains on every block with
+    what the round before gave back, and merges level by level.
+    """
+    from threadpoolctl import threadpool_limits
+
+    points, labels = blobs(rows, cases.block_rows(rows, MANY), cases.BLOBS)
+    settings: dict[str, Any] = {"max_iter": cases.ROUNDS, "arity": cases.ARITY, "gamma": 0.01}
+    model = CascadeSVC(kernel="svc", variant="sequential", **settings)
+    with threadpool_limits(1):
+        seconds, figure = cases.seconds_of(lambda: model.fit(points, labels).support_)
+    return seconds / cases.CORES, figure
 
 
 def histogram(rows: int) -> Any:
@@ -94,7 +121,10 @@ KERNELS: dict[str, dict[str, Alone]] = {
         "kernel per block, best kernel": (lambda block: count_tiles(block, cases.GRID), 1),
     },
     "kmeans": {
-        "kernel per block": (lambda block: sum_paper(block, FIRST), cases.PASSES),
-        "kernel per block, best kernel": (lambda block: sum_tiles(block, FIRST), cases.PASSES),
+        "kernel per block": (lambda block: SUMMERS["paper"](block, FIRST), cases.PASSES),
+        "kernel per block, best kernel": (
+            lambda block: SUMMERS[cases.CASES["kmeans"].best](block, FIRST),
+            cases.PASSES,
+        ),
     },
 }

@@ -1,7 +1,7 @@
 """The model: a real field, the terrain around a fault in Tennessee, carried by winds.
 
-The elevations come with Matplotlib; each field of the model is these, carried along by so many grid
-points a step, around the edges.
+The elevations come with Matplotlib: SciPy's data are downloads, and scikit-image's are photographs.
+Each field of the model is these, carried along by so many grid points a step, around the edges.
 """
 
 from __future__ import annotations

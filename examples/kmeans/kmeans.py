@@ -33,7 +33,7 @@ class KMeans:
     random_state
         The seed of ``"k-means++"``.
     kernel
-        ``paper``, ``sklearn`` or ``tiles``.
+        ``paper``, ``sklearn``, ``tiles`` or ``compiled`` (needs numba).
     variant
         ``sequential``, ``blocks``, ``split``, ``materialize`` or ``rechunk``.
 

@@ -82,8 +82,11 @@ _HOMES = {
 
 
 _MODULES = ("graph",)
-# Surfaces that give a class of the runtime a method.
-_ABOVE = {"cluster": ("graph", "events.gang")}
+# Surfaces that give a class of the runtime a method, or answers to questions.
+_ABOVE = {
+    "cluster": ("graph", "events.gang", "lang.distributed.serving"),
+    "collections": ("lang.arrays",),
+}
 
 
 def __getattr__(name: str) -> Any:

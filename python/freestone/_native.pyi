@@ -9,6 +9,7 @@ __all__ = [
     "CsvIndex",
     "Event",
     "EventBuffer",
+    "EventInvitation",
     "EventMeeting",
     "EventMemory",
     "EventRank",
@@ -22,7 +23,17 @@ __all__ = [
     "OwnedBuffer",
     "RowBlocks",
     "Stored",
+    "VectorMemory",
     "Watch",
+    "coo_draw",
+    "coo_merge",
+    "coo_offsets",
+    "coo_reduce",
+    "coo_transpose",
+    "csr_panel",
+    "csr_product",
+    "csr_product_sizes",
+    "csr_transpose",
     "csv_cells",
     "csv_format_columns",
     "csv_format_dense",
@@ -36,8 +47,11 @@ __all__ = [
     "encoding_owner",
     "encoding_place",
     "fresh_claims",
+    "io_count",
+    "io_moved",
     "layout_block_transfers",
     "layout_crossing",
+    "layout_even_out",
     "layout_moved",
     "layout_reassign",
     "layout_relabel",
@@ -46,6 +60,7 @@ __all__ = [
     "load_input",
     "make_identity",
     "meet_ranks",
+    "memory_nodes",
     "mtx_read",
     "name_file",
     "rand_dense",
@@ -97,6 +112,7 @@ class Options:
         pure: bool = True,
         outputs: int = 1,
         replicas: int = 1,
+        category: int = 0,
     ) -> Options: ...
 
 @final
@@ -146,11 +162,12 @@ class Manager:
     def locate(self, futures: list[Any]) -> tuple[bytes, bytes, bytes]: ...
     def explain(self, future: FutureBase) -> dict[str, Any]: ...
     def statistics(self) -> dict[str, Any]: ...
-    def retire(self, worker: int) -> None: ...
+    def retire(self, workers: list[int]) -> None: ...
+    def collect(self, futures: list[Any]) -> int: ...
+    def disperse(self, collection: int) -> None: ...
+    def balance(self) -> None: ...
     def take_records(self) -> list[dict[str, Any]]: ...
-    def take_columns(
-        self,
-    ) -> list[tuple[int, dict[str, tuple[bytes, bytes | None, bytes]]]]: ...
+    def take_columns(self) -> list[tuple[int, dict[str, tuple[bytes, bytes | None, bytes]]]]: ...
     def close(self) -> None: ...
     def forget(self) -> None: ...
 
@@ -425,6 +442,7 @@ def layout_moved(moves: _Moves, *, offsets: Iterable[int] | None = None) -> int:
 def layout_crossing(
     moves: _Moves, size: int, *, offsets: Iterable[int] | None = None
 ) -> tuple[int, int]: ...
+def layout_even_out(owners: bytes, weights: bytes, shares: list[int]) -> bytes: ...
 def layout_reassign(owners: Iterable[int], places: int) -> list[int]: ...
 def layout_block_transfers(
     blocks: RowBlocks, before: Iterable[int], after: Iterable[int]
@@ -437,6 +455,30 @@ def run_pipeline(
     outputs: list[tuple[Any, ...]],
     options: Any,
 ) -> list[Any]: ...
+def memory_nodes() -> list[int]: ...
+def coo_merge(name: str, code: int, left: Any, right: Any, out: Any) -> int: ...
+def coo_transpose(code: int, width: int, source: Any, out: Any) -> None: ...
+def coo_reduce(name: str, code: int, across: int, at: Any, cells: Any, out: Any) -> None: ...
+def coo_offsets(rows: Any, out: Any) -> None: ...
+def coo_draw(
+    code: int, shape: tuple[int, int], range: tuple[float, float], seed: int, out: Any
+) -> None: ...
+def csr_panel(
+    code: int, left: Any, right: tuple[int, int], width: int, workers: int, out: tuple[int, int]
+) -> None: ...
+def csr_transpose(code: int, source: Any, out: Any) -> None: ...
+def csr_product_sizes(
+    code: int, left: Any, right: Any, width: int, workers: int, out: tuple[int, int]
+) -> None: ...
+def csr_product(code: int, left: Any, right: Any, width: int, workers: int, out: Any) -> None: ...
+
+@final
+class VectorMemory:
+    """Memory for a large result, kept for another one when it is let go."""
+
+    def __new__(cls, nbytes: int, policy: str, node: int) -> VectorMemory: ...
+    def __len__(self) -> int: ...
+
 def rand_dense(out: Any, low: Any, high: Any, sparsity: float, seed: int) -> None: ...
 def sample(out: Any, range: float, again: bool, seed: int) -> None: ...
 
@@ -542,6 +584,8 @@ def csv_write_columns(
     threads: int,
     decimals: int | None = None,
 ) -> int: ...
+def io_count(*, read: int = 0, written: int = 0) -> None: ...
+def io_moved() -> tuple[int, int]: ...
 def mtx_read(
     source: Any,
     start: int,

@@ -95,6 +95,7 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
         self._host = host
         self._resizing = threading.Lock()
         self._functions: dict[tuple[bytes, str], int] = {}
+        self._categories: dict[str, int] = {}
         self._files: dict[str, Future] = {}
         self._tags: dict[str, weakref.WeakSet[Future]] = {}
         self._callbacks = Callbacks()
@@ -152,6 +153,7 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
         environment: File | Prepared | None = None,
         env: Mapping[str, str] | None = None,
         tag: str | None = None,
+        category: str | None = None,
         **kwargs: Any,
     ) -> Future:
         """Submit a call; its future comes back at once.
@@ -168,7 +170,9 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
             Calls of larger priority run first.
         resources
             What it takes while it runs: ``cores`` (1 by default), ``gpus``, ``memory``, ``disk``
-            (bytes, or a text such as ``"1GiB"``).
+            (bytes, or a text such as ``"1GiB"``). One that takes more memory than it says, besides
+            what its executor had before, is ended: `MemoryExceededError`. So is one whose temporary
+            files take more of the disk: `DiskExceededError`.
         retries
             How often it may raise or time out before it fails for good.
         timeout_s
@@ -200,6 +204,10 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
             Environment variables that are set while the function runs.
         tag
             A word by which `cancel` finds the call.
+        category
+            A word for calls that take about as much memory. The cluster measures them, and gives
+            each what the largest so far took and a quarter more; one that takes more is tried again
+            with all of a worker. The first three get all of a worker each.
 
         Returns
         -------
@@ -224,6 +232,8 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
         }
         if environment is not None or env is not None or tag is not None:
             options |= {"environment": environment, "env": env, "tag": tag}
+        if category is not None:
+            options["category"] = category
         future: Future = self._submit(function, args, kwargs, options)
         return future
 
@@ -279,10 +289,20 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
         self._require_open("submit a call")
         self._require_cache(options.get("keep"))
         resources = options.pop("resources", None)
+        if options.get("category") is not None:
+            options["category"] = self._category(options["category"], resources or {})
         if options.get("retries") is None:
             options["retries"] = self.config.retries
         amounts = tuple(resources.items()) if resources else ()
         return native_options(amounts, outputs, tuple(options.items()))
+
+    def _category(self, category: str, resources: Mapping[str, int | str]) -> int:
+        if "memory" in resources:
+            raise ValueError(
+                f"category={category!r} finds out how much memory is needed: give it, or "
+                f"resources={{'memory': {resources['memory']!r}}}, not both"
+            )
+        return self._categories.setdefault(category, len(self._categories) + 1)
 
     def _call(
         self, number: int, args: tuple[Any, ...], options: dict[str, Any], outputs: int

@@ -10,7 +10,7 @@ underscores) belong to the machinery and are passed over.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,6 +90,17 @@ def _place(given: _Given) -> str:
     return f"tcp://{place}"
 
 
+def _modules(given: _Given) -> str:
+    value = given.value
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise ValueError("names of modules, such as 'numpy,coffea.nanoevents'")
+    found = [name.strip() for name in names if name.strip()]
+    if not all(part.isidentifier() for name in found for part in name.split(".")):
+        raise ValueError("names of modules, such as 'numpy,coffea.nanoevents'")
+    return ",".join(found)
+
+
 def _setting(default: Any, parse: Callable[[_Given], Any], unit: str, text: str) -> Any:
     return field(default=default, metadata={"parse": parse, "unit": unit, "help": text})
 
@@ -114,6 +125,7 @@ class Config:
     links: bool = _setting(False, _flag, "", "hand blocks over as links between local workers")
     spin_us: float = _setting(50.0, _positive, "µs", "how long idle threads look before they sleep")
     inline_nbytes: int = _setting(8192, _amount, "bytes", "results up to here travel in messages")
+    preload: str = _setting("", _modules, "", "modules that executors import as they start")
     retries: int = _setting(0, _count(0), "", "how often a task that raises is tried again")
     start_timeout_s: float = _setting(60.0, _positive, "s", "how long workers may take to start")
     progress: bool = _setting(False, _flag, "", "whether to show a bar of all tasks")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pickle
@@ -52,6 +53,8 @@ class Hooks:
             env = os.environ | {
                 "FREESTONE__EXECUTOR_SOCKET": str(theirs.fileno()),
                 "FREESTONE__EXECUTOR_PAGE": str(page),
+                # One call needs what it imports, and no more.
+                "FREESTONE__PRELOAD": "",
             }
             with subprocess.Popen(
                 [sys.executable, "-m", "freestone.executor"],
@@ -88,10 +91,20 @@ def _pickled(error: BaseException) -> bytes:
     return pickled
 
 
+def _preload(modules: str) -> None:
+    """Import modules; one that can't be is told here, and to whoever needs it."""
+    for module in filter(None, modules.split(",")):
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            print(f"freestone: preload={module!r} can't be imported: {error}", file=sys.stderr)
+
+
 def main() -> None:
     """Run calls until the worker ends."""
     env = os.environ
     functions.apply_python_path(json.loads(env["FREESTONE__PYTHON_PATH"]))
+    _preload(env.get("FREESTONE__PRELOAD", ""))
     _native.run_executor(
         socket=int(env["FREESTONE__EXECUTOR_SOCKET"]),
         page=int(env["FREESTONE__EXECUTOR_PAGE"]),

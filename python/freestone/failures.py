@@ -7,6 +7,7 @@ from typing import Any
 
 from freestone.errors import (
     ClosedError,
+    DiskExceededError,
     FileChangedError,
     FileMissingError,
     FileUnreadableError,
@@ -16,6 +17,7 @@ from freestone.errors import (
     FunctionLoadError,
     InputLostError,
     InputUnknownError,
+    MemoryExceededError,
     NotSerializableError,
     StorageFullError,
     TaskCancelledError,
@@ -57,6 +59,10 @@ def error_of(failure: dict[str, Any]) -> BaseException:
                 attempts=max(1, failure["attempts"]),
                 worker=worker,
             )
+        case "memory_exceeded":
+            return MemoryExceededError(label=label, limit=failure["limit"], worker=worker)
+        case "disk_exceeded":
+            return DiskExceededError(label=label, limit=failure["limit"], worker=worker)
         case "cancelled":
             return TaskCancelledError(label=label, worker=worker)
         case "unschedulable":

@@ -34,7 +34,7 @@ class Members:
         if folder is not None:
             self._site.let_go(folder)
         self._settle_at(self._site.home)
-        self._manager.retire(worker)
+        self._manager.retire([worker])
 
     def resize(self, workers: int) -> None:
         """Have so many workers on this machine.
@@ -60,6 +60,11 @@ class Members:
         youngest go as `retire` does and comes back at once; the first stays, as the program's own
         blocks are there.
 
+        Blocks of collections are evened out among the workers' executors, by the fewest bytes, from
+        worker to worker and while calls run: newcomers get their share, what leavers hold goes to
+        those that have least, and what belongs together stays together. Until
+        ``statistics().moving`` is 0 some are still on their way; `split` says where they are.
+
         Examples
         --------
         >>> import freestone as fs
@@ -70,10 +75,11 @@ class Members:
         """
         self._require_resizable(workers)
         with self._resizing:
-            here = self._site.present()
-            for node in here[max(workers, 1) :]:
-                self._let_node_go(node)
-            self._site.grow(workers)
+            leaving = self._site.present()[max(workers, 1) :]
+            self._let_nodes_go(leaving)
+            if not leaving:
+                self._site.grow(workers)
+                self._manager.balance()
 
     def _require_resizable(self, workers: int) -> None:
         if self.closed:
@@ -88,11 +94,12 @@ class Members:
             problem = f"a cluster has at least 1 worker, not {workers}; close() ends all"
             raise ConfigurationError(problem, key="workers", origin="resize")
 
-    def _let_node_go(self, node: Node) -> None:
-        self._site.let_go(node.memory_dir)
-        number = self._number_of(node)
-        if number is not None:
-            self._manager.retire(number)
+    def _let_nodes_go(self, nodes: list[Node]) -> None:
+        """Retire all at once, so that none hands over to another that leaves."""
+        for node in nodes:
+            self._site.let_go(node.memory_dir)
+        numbers = [self._number_of(node) for node in nodes]
+        self._manager.retire([number for number in numbers if number is not None])
 
     def wait_for_workers(self, workers: int, timeout_s: float | None = None) -> None:
         """Wait until there are so many workers that run calls.

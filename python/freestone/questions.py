@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -12,7 +12,22 @@ from freestone.observe.figures import Explanation, Statistics
 if TYPE_CHECKING:
     from freestone import _native, hosts
 
-__all__ = ["Questions"]
+__all__ = ["Questions", "offer_answer"]
+
+_offered: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {}
+
+
+def offer_answer(kind: str, function: Callable[[Any, dict[str, Any]], dict[str, Any]]) -> None:
+    """Have questions of a kind answered by what stands above this module.
+
+    Parameters
+    ----------
+    kind
+        What the question's ``ask`` says.
+    function
+        Called with the cluster and the question.
+    """
+    _offered[kind] = function
 
 
 class Questions:
@@ -73,6 +88,8 @@ class Questions:
         return dict(zip((future.name for future in futures), workers, strict=True))
 
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        if question.get("ask") in _offered:
+            return _offered[question["ask"]](self, question)
         if question.get("ask") == "retire":
             self.retire(int(question["worker"]))
         if question.get("ask") == "cancel":

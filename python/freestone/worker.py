@@ -33,6 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--links", type=int, default=0)
     parser.add_argument("--spin-us", type=int, default=50)
     parser.add_argument("--inline-nbytes", type=int, default=8192)
+    parser.add_argument("--preload", default="")
     return parser
 
 
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(argv)
     access = Access.read(options.access)
     # Executors inherit these.
-    for name in ("inline_nbytes", "spin_us", "memory", "disk"):
+    for name in ("inline_nbytes", "spin_us", "memory", "disk", "preload"):
         os.environ[f"FREESTONE__{name.upper()}"] = str(getattr(options, name))
     run(options, access)
 

@@ -36,7 +36,8 @@ LAYERS: tuple[frozenset[str], ...] = (
         }
     ),
     frozenset({"collections"}),
-    frozenset({"events", "graph", "lang", "malleable", "partitions"}),
+    frozenset({"partitions"}),
+    frozenset({"events", "graph", "lang", "malleable"}),
     frozenset({"__init__"}),
     frozenset({"__main__", "cli", "demo", "testing"}),
 )
@@ -45,7 +46,7 @@ LAYERS: tuple[frozenset[str], ...] = (
 A module of a part may have a place of its own.
 """
 
-SIBLINGS = LAYERS[5]
+SIBLINGS = LAYERS[6]
 """The surfaces, which do not import one another."""
 
 CRATES: dict[str, frozenset[str]] = {

@@ -79,8 +79,37 @@ def test_a_file_has_defaults_of_the_options(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize(
     "option",
-    ["--cuda", "--distributed", "--partitioning=FAST", "--num-threads=-1", "--explain=all"],
+    ["--cuda", "--partitioning=FAST", "--num-threads=-1", "--explain=all"],
 )
 def test_what_is_not_there_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("print(1);", options=(option,)) == 2
     assert "configuration" in capsys.readouterr().err
+
+
+def test_regions_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    text = 'startProfiling(); print(sum(fill(1.0, 100, 100))); stopProfiling("sum");'
+    assert run(text) == 0
+    out, err = capsys.readouterr()
+    assert out == "10000\n"
+    found = json.loads(err)
+    assert found["region"] == "sum"
+    assert found["seconds"] > 0
+    assert found["peak_memory_bytes"] > 0
+    assert run(text, options=("--enable-profiling",)) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["region"] for line in lines] == ["sum", "script"]
+    assert lines[1]["seconds"] >= lines[0]["seconds"]
+    assert run('stopProfiling("x");') == 3
+    assert "without startProfiling()" in capsys.readouterr().out
+
+
+def test_memory_is_placed_by_a_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "x = fill(2.0, 3000, 300); print(sum(x * x + x)); print(typeOf(exp(x * x) + x));"
+    assert run(text, options=("--vec",)) == 0
+    plain = capsys.readouterr().out
+    for policy in ("default", "interleave", "preferred=0", "local"):
+        assert run(text, options=("--vec", f"--numa={policy}")) == 0
+        assert capsys.readouterr().out == plain
+    for bad in ("nearest", "preferred", "preferred=99", "local=1"):
+        assert run(text, options=("--vec", f"--numa={bad}")) != 0
+        assert "--numa" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from sklearn.neighbors import NearestNeighbors as Reference
 from examples.data import digits, in_blocks, uniform
 from examples.knn.neighbours import NearestNeighbors
 from examples.knn.searches import FITS
-from examples.knn.trees import KERNELS, Found, build, look_up, merge
+from examples.knn.trees import KERNELS, MANY, Found, build, curve, look_up, merge
 
 
 @pytest.mark.parametrize("variant", FITS)
@@ -75,3 +75,25 @@ def test_rows_of_a_tree_over_several_runs():
 def test_more_neighbours_than_points_are_refused():
     with pytest.raises(ValueError, match="5 neighbours among 3 points"):
         NearestNeighbors(5).fit(uniform((3, 2), 2))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("columns", [1, 3, 20])
+def test_many_points_are_looked_up_as_few_are(kernel, columns):
+    rng = np.random.default_rng(3)
+    tree = build(rng.random((500, columns)), [range(500)], kernel)
+    points = rng.random((MANY, columns))
+    points[:, 0] *= 1e6
+    found = look_up(tree, points, 4)
+    for start in range(0, MANY, 250):
+        few = look_up(tree, points[start : start + 250], 4)
+        assert np.array_equal(found.distances[start : start + 250], few.distances)
+        assert np.array_equal(found.indexes[start : start + 250], few.indexes)
+
+
+def test_a_curve_has_every_row_once_and_near_points_together():
+    corners = np.tile([[0.0, 0.0], [1.0, 1.0]], (600, 1))
+    order = curve(corners)
+    assert sorted(order) == list(range(1200))
+    assert np.array_equal(corners[order], np.repeat([[0.0, 0.0], [1.0, 1.0]], 600, axis=0))
+    assert sorted(curve(np.ones((5, 3)))) == list(range(5))

@@ -1,3 +1,4 @@
+from functools import cache
 from typing import NamedTuple
 
 import pytest
@@ -16,6 +17,31 @@ def two():
 TABLE = {"a": one, "b": [one, (two, 3)]}
 CYCLE: list = [one]
 CYCLE.append(CYCLE)
+
+
+FACTOR = 2
+
+
+@cache
+def cached():
+    return FACTOR
+
+
+CACHED = {"a": cached}
+
+
+def use_cached():
+    return CACHED["a"]()
+
+
+def test_what_a_function_with_a_cache_uses_is_watched(monkeypatch):
+    before = encode(use_cached)
+    assert encode(use_cached) is before
+    monkeypatch.setattr("freestone.functions.watch.digest", None)
+    assert encode(use_cached) is before
+    monkeypatch.undo()
+    monkeypatch.setitem(globals(), "FACTOR", 3)
+    assert encode(use_cached).name != before.name
 
 
 def use_table():

@@ -18,9 +18,10 @@ JARS = ROOT / "target" / "hdfs" / "lib"
 class Hdfs:
     """A running HDFS."""
 
-    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+    def __init__(self, process: subprocess.Popen[str], port: int, http_port: int) -> None:
         self._process = process
         self.url = f"hdfs://127.0.0.1:{port}"
+        self.http = f"127.0.0.1:{http_port}"
 
     def tell(self, word: str) -> None:
         """Have the server stop or start its first DataNode."""
@@ -44,6 +45,8 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
         process = subprocess.Popen(
             [
                 java,
+                # WebHDFS answers 500 without it.
+                "--add-opens=java.base/java.lang=ALL-UNNAMED",
                 "-Xmx512m",
                 "-cp",
                 f"{SERVER}:{JARS}/*",
@@ -61,7 +64,7 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
             assert process.stdout is not None
             words = process.stdout.readline().split()
             assert words[:1] == ["ready"], (folder / "log").read_text()
-            yield Hdfs(process, int(words[1]))
+            yield Hdfs(process, int(words[1]), int(words[2]))
         finally:
             try:
                 # The end of its input is the end of the server.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,10 @@ import pytest
 import freestone as fs
 from freestone.cli.main import main
 from freestone.errors import FileError, FileMissingError, FormatError
+from freestone.io import open_dataset
+from freestone.io.stores import webhdfs
 from freestone.io.stores.hdfs import HdfsPlace
+from freestone.io.stores.webhdfs import block_locations
 from tests.hdfs.conftest import Hdfs
 
 X = np.random.default_rng(1).normal(size=(4000, 50))
@@ -64,6 +69,52 @@ def test_segments_are_as_daphne_lays_them_out(
         back = fs.read(url, block_rows=777)
         np.testing.assert_array_equal(back.compute(), X)
     assert not [each for each in names(hdfs, "/deep/er") if each.startswith(".")]
+
+
+def test_blocks_are_read_by_workers_that_hold_them(
+    hdfs: Hdfs, two_workers: fs.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDFS_HTTP_ADDRESS", hdfs.http)
+    large = np.random.default_rng(3).normal(size=(60_000, 20))
+    url = f"{hdfs.url}/placed.npy"
+    fs.write(large, url)
+    # Its http server starts with the first question, which may take longer than anyone waits.
+    monkeypatch.setattr(webhdfs, "ASKED_S", 60)
+    blocks = block_locations(hdfs.http, "/placed.npy", "anyone", ())
+    assert sum(block.nbytes for block in blocks) == HdfsPlace(url).stamp()[0]
+    assert all(len(block.hosts) == 2 for block in blocks)
+    names = {"worker-0": "node0.rack.example", "worker-1": "node1"}
+    hosts = {host for block in blocks for host in block.hosts}
+    assert hosts <= {"node0", "node1", "node2"}
+    statistics = two_workers.statistics
+
+    def renamed() -> Any:
+        found = statistics()
+        workers = [replace(one, host=names[one.worker]) for one in found.workers]
+        return replace(found, workers=tuple(workers))
+
+    monkeypatch.setattr(two_workers, "statistics", renamed)
+    array = fs.read(url, block_rows=6_000).persist()
+    places = [worker for (worker,) in array.where()]
+    np.testing.assert_array_equal(array.compute(), large)
+    alone = 0
+    for (start, stop), found in zip(pairwise(array.offsets.tolist()), places, strict=True):
+        held = [host for host in open_dataset(url).where(start, stop) if host != "node2"]
+        if len(held) == 1:
+            alone += 1
+            wanted = f"worker-{held[0].removeprefix('node')}"
+            # A worker gets a quarter more than its half at most: seven of ten blocks are too many.
+            assert found == wanted or places.count(wanted) >= 6
+    assert alone
+
+
+def test_without_an_answer_blocks_are_read_anywhere(
+    hdfs: Hdfs, two_workers: fs.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDFS_HTTP_ADDRESS", "127.0.0.1:1")
+    fs.write(X, f"{hdfs.url}/anywhere.npy")
+    assert open_dataset(f"{hdfs.url}/anywhere.npy").where(0, 10) == []
+    np.testing.assert_array_equal(fs.read(f"{hdfs.url}/anywhere.npy", block_rows=999).compute(), X)
 
 
 def test_frames_in_segments(hdfs: Hdfs) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,17 +12,6 @@ import pytest
 import freestone as fs
 
 FREESTONE = [sys.executable, "-c", "import sys; from freestone.cli import main; sys.exit(main())"]
-DEADLINE_S = 60
-
-
-def until(condition: Callable[[], object]) -> bool:
-    """Wait until something is so; False if it did not come to be."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        os.sched_yield()
-    return True
 
 
 class Joined:

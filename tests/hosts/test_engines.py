@@ -16,8 +16,9 @@ import pytest
 import freestone as fs
 from freestone.errors import EngineMissingError
 from freestone.hosts import engine
+from tests.waiting import until
 
-from .conftest import count, until
+from .conftest import count
 
 SMALL = {"memory": "64MiB", "disk": "64MiB"}
 

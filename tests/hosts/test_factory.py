@@ -16,8 +16,9 @@ from freestone.errors import ClusterStartError
 from freestone.hosts.access import Access
 from freestone.hosts.batch import SubmitBatch
 from freestone.hosts.factory import Factory
+from tests.waiting import until
 
-from .conftest import FREESTONE, count, until
+from .conftest import FREESTONE, count
 
 
 @dataclass

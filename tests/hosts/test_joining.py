@@ -14,8 +14,9 @@ import pytest
 import freestone as fs
 from freestone.errors import ConfigurationError, FreestoneError
 from freestone.hosts.access import Access
+from tests.waiting import until
 
-from .conftest import Joined, count, until
+from .conftest import Joined, count
 
 
 def total(*values: np.ndarray) -> float:
@@ -57,6 +58,36 @@ def test_blocks_move_by_tls_where_there_is_no_socket(
     expected = float(np.arange(1_000_000).sum() + 3_000_000)
     assert [future.result(60) for future in sums] == [expected] * 2
     assert np.array_equal(there[1].result(), np.full(1_000_000, 2))
+
+
+def sockets_of(port: int) -> int:
+    """Count TCP sockets with a side at a port; those that were closed lately are among them."""
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    sides = (line.split()[1:3] for line in lines)
+    return sum(any(int(side.rpartition(":")[2], 16) == port for side in pair) for pair in sides)
+
+
+def test_small_blocks_share_connections(
+    cluster: fs.Cluster, joined: Joined, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("FREESTONE_FOLDER", str(tmp_path))
+    for _ in range(2):
+        joined.start(cluster.access)
+    assert until(lambda: count(cluster) == 2)
+    for path in [*tmp_path.glob("*/worker-*.sock"), *Path(cluster.folder).glob("worker-*.sock")]:
+        path.unlink()
+    many = 300
+    made = [cluster.submit(np.full, 2000, n, worker=1) for n in range(many)]
+    cluster.wait(made, 60)
+    sums = [cluster.submit(total, block, worker=2, pure=False) for block in made]
+    assert cluster.gather(sums) == [2000.0 * n for n in range(many)]
+    figures = cluster.statistics()
+    assert figures.transfers >= many
+    places = [worker.address for worker in figures.workers if worker.worker == "worker-1"]
+    port = int(places[0].rpartition(":")[2])
+    # Both sides of at most four connections, that of the listener, and one of a moment's need.
+    assert 3 <= sockets_of(port) <= 20
 
 
 def test_a_worker_that_joins_in_mid_run_gets_work_at_once(

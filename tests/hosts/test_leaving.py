@@ -14,8 +14,9 @@ import pytest
 
 import freestone as fs
 from freestone.hosts.access import Access
+from tests.waiting import until
 
-from .conftest import Joined, count, until
+from .conftest import Joined, count
 
 
 def pid_of(cluster: fs.Cluster, worker: str) -> list[int]:

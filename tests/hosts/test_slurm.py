@@ -14,8 +14,9 @@ import pytest
 
 import freestone as fs
 from freestone.errors import ClusterStartError
+from tests.waiting import until
 
-from .conftest import FREESTONE, count, until
+from .conftest import FREESTONE, count
 from .slurm import SlurmUnavailableError, missing, slurm
 
 SMALL = {"memory": "64MiB", "disk": "64MiB"}

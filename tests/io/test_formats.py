@@ -205,6 +205,44 @@ def test_root_both_ways(tmp_path: Path) -> None:
         fs.read(path)
 
 
+def test_rntuples_are_read(tmp_path: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    path = tmp_path / "n.root"
+    n, x = np.arange(50), np.random.default_rng(1).normal(size=50)
+    with uproot.recreate(path) as file:
+        file.mkrntuple("events", {"n": np.int64, "x": np.float64})
+        file["events"].extend({"n": n, "x": x})
+    found = fs.read(path)
+    assert found.compute().to_pydict() == {"n": n.tolist(), "x": x.tolist()}
+    matrix = fs.read(path, kind="array").compute()
+    np.testing.assert_array_equal(matrix, np.column_stack([n, x]))
+
+
+def test_histograms_for_root(tmp_path: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    bh = pytest.importorskip("boost_histogram")
+    path, dice = tmp_path / "h.root", np.random.default_rng(1)
+    one = bh.Histogram(bh.axis.Regular(10, -3, 3), storage=bh.storage.Weight())
+    one.fill(dice.normal(size=1000), weight=dice.random(1000))
+    two = bh.Histogram(bh.axis.Regular(4, 0, 1), bh.axis.Variable([0, 0.1, 1]))
+    two.fill(dice.random(100), dice.random(100))
+    fs.write({"mass": one, "plane": two}, path)
+    with uproot.open(path) as file:
+        assert file.classnames(cycle=False) == {"mass": "TH1D", "plane": "TH2D"}
+        np.testing.assert_array_equal(file["mass"].values(flow=True), one.values(flow=True))
+        np.testing.assert_array_equal(file["mass"].variances(), one.variances())
+        np.testing.assert_array_equal(file["plane"].values(), two.values())
+    fs.write(one, path)
+    with uproot.open(path) as file:
+        assert file.keys(cycle=False) == ["histogram"]
+    many = bh.Histogram(*[bh.axis.Regular(2, 0, 1)] * 4)
+    with pytest.raises(UsageError, match="has 4 axes"):
+        fs.write({"four": many}, path)
+    with pytest.raises(UsageError, match="can't have histograms"):
+        fs.write(one, tmp_path / "h.csv")
+    assert [each.name for each in tmp_path.iterdir()] == ["h.root"]
+
+
 def test_zarr_both_ways(two_workers: fs.Cluster, tmp_path: Path) -> None:
     zarr = pytest.importorskip("zarr")
     path, x = tmp_path / "x.zarr", np.arange(60.0).reshape(20, 3)

@@ -12,7 +12,7 @@ import pytest
 
 import freestone as fs
 from freestone.errors import FileError, UsageError
-from freestone.io.stores import lustre
+from freestone.io.stores import locate, lustre
 from freestone.io.stores.lustre import Layout, LustrePlace, layout_of
 
 LFS = """#!/bin/sh
@@ -129,6 +129,44 @@ def test_no_call_crosses_a_stripe(
     assert (tmp_path / "m.bin").read_bytes() == bytes(1000) + content
     assert len(calls) == 4
     assert all(offset // 65536 == (offset + count - 1) // 65536 for offset, count in calls)
+
+
+def test_no_read_crosses_a_stripe(
+    by_lfs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.random.default_rng(1).normal(size=(40_000, 5))
+    fs.write(x, tmp_path / "m.dbdf")
+    calls: list[tuple[int, int]] = []
+    read = os.preadv
+
+    def recorded(descriptor: int, views: list[memoryview], offset: int) -> int:
+        calls.append((offset, sum(map(len, views))))
+        return read(descriptor, views, offset)
+
+    monkeypatch.setattr(os, "preadv", recorded)
+    np.testing.assert_array_equal(fs.read(tmp_path / "m.dbdf").compute(), x)
+    assert sum(count for _, count in calls) >= x.nbytes
+    assert all(offset // 65536 == (offset + count - 1) // 65536 for offset, count in calls)
+
+
+def test_each_target_is_read_by_one_worker(
+    by_lfs: Path, tmp_path: Path, two_workers: fs.Cluster
+) -> None:
+    x = np.random.default_rng(1).normal(size=(40_000, 4))
+    path = tmp_path / "m.npy"
+    np.save(path, x)
+    place = locate(str(path))
+    assert isinstance(place, LustrePlace)
+    assert place.hosts(0, 65536) == ["ost-3"]
+    assert place.hosts(65536, 65537) == ["ost-1"]
+    assert place.hosts(65530, 65536 * 2) == ["ost-1"]
+    assert place.hosts(65536, 65536 * 3) == []
+    # 32 bytes a row: a block is a stripe, but for the header.
+    array = fs.read(path, block_rows=2048).persist()
+    found = array.where()
+    assert found == [found[number % 2] for number in range(20)]
+    assert found[0] != found[1]
+    np.testing.assert_array_equal(array.compute(), x)
 
 
 def test_what_cant_be_striped_is_told(by_lfs: Path, tmp_path: Path) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,22 @@ import numpy as np
 import pytest
 
 import freestone as fs
-from freestone.collections import writing
-from freestone.errors import FormatError, StorageFullError
+from freestone.collections import spreading
+from freestone.errors import (
+    FileChangedError,
+    FormatError,
+    StorageFullError,
+)
+from freestone.io import open_dataset
 
+KINDS = ["csv", "dbdf", "npy", "parquet"]
 X = np.random.default_rng(3).normal(size=(600, 4))
+
+
+@pytest.fixture(scope="module")
+def three_workers() -> Iterator[fs.Cluster]:
+    with fs.Cluster(workers=3, executors=1, memory="128MiB") as cluster:
+        yield cluster
 
 
 def kill(cluster: fs.Cluster, worker: str) -> None:
@@ -23,26 +38,45 @@ def kill(cluster: fs.Cluster, worker: str) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("kind", ["csv", "dbdf", "mtx"])
-@pytest.mark.parametrize("step", ["_Layout", "_drafted", "_write_beside"])
-def test_a_worker_dies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, kind: str
+# Of three blocks: each is encoded and written by one call, or by two.
+CALLS = {"csv": 6, "dbdf": 3, "mtx": 6}
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"), [(kind, step) for kind, count in CALLS.items() for step in range(count + 2)]
+)
+def test_a_worker_dies_at_each_step(
+    three_workers: fs.Cluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    step: int,
 ) -> None:
+    """A step is a call that is made, the draft, or the small file beside."""
     wanted, path = tmp_path / f"wanted.{kind}", tmp_path / f"m.{kind}"
     fs.write(X, wanted)
     path.write_text("old")
-    with fs.Cluster(workers=3, executors=1, memory="128MiB") as cluster:
-        array = fs.Array.from_function(X.shape, 50, lambda start, stop: X[start:stop]).persist()
-        victim = array.where()[-1][0]
-        original = getattr(writing, step)
+    cluster = three_workers
+    array = fs.Array.from_function(X.shape, 200, lambda start, stop: X[start:stop]).persist()
+    victim = array.where()[step % 3][0]
+    left = step
 
-        def killing(*words: Any, **options: Any) -> Any:
-            kill(cluster, victim)
-            assert path.read_text() == "old"
+    def at_step(original: Any) -> Any:
+        def counted(*words: Any, **options: Any) -> Any:
+            nonlocal left
+            if not left:
+                kill(cluster, victim)
+                assert original is spreading.write_beside or path.read_text() == "old"
+            left -= 1
             return original(*words, **options)
 
-        monkeypatch.setattr(writing, step, killing)
-        fs.write(array, path)
+        return counted
+
+    monkeypatch.setattr(cluster, "_submit", at_step(cluster._submit))
+    monkeypatch.setattr(spreading, "drafted", at_step(spreading.drafted))
+    monkeypatch.setattr(spreading, "write_beside", at_step(spreading.write_beside))
+    fs.write(array, path)
+    assert left == step - CALLS[kind] - 2, "the steps are others than this test thinks"
     assert path.read_bytes() == wanted.read_bytes()
     assert not list(tmp_path.glob(".*"))
 
@@ -78,9 +112,82 @@ def test_a_full_disk_leaves_the_old_file(
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
-def test_no_permission_is_told(tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("everything is permitted here")
-    tmp_path.chmod(0o555)
-    with pytest.raises(PermissionError):
-        fs.write(X, tmp_path / "m.csv")
+OUT_OF_ROOM = """
+import resource, sys
+import numpy as np
+import freestone as fs
+
+x, path, limit = np.random.default_rng(3).normal(size=(60_000, 4)), sys.argv[1], int(sys.argv[2])
+fs.write(x[:10], path)
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+# A limit would bind the workers' caches, too.
+for cluster in (False,) if limit else (False, True):
+    try:
+        if cluster:
+            with fs.Cluster(workers=2, executors=1, memory="128MiB"):
+                fs.write(fs.Array.from_numpy(x, 10_000), path)
+        else:
+            fs.write(x, path)
+    except fs.FreestoneError as error:
+        print(type(error).__name__)
+assert (fs.read(path).compute() == x[:10]).all()
+"""
+
+
+def out_of_room(path: Path, limit: int, *before: str) -> list[str]:
+    words = [*before, sys.executable, "-c", OUT_OF_ROOM, str(path), str(limit)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("kind", ["csv", "dbdf", "npy", "parquet"])
+def test_a_file_that_may_not_grow_leaves_the_old_one(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "data" / f"m.{kind}"
+    path.parent.mkdir()
+    assert out_of_room(path, 1 << 18) == ["FileError"]
+    assert not list(path.parent.glob(".*"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "dbdf", "npy", "parquet"])
+def test_a_disk_that_is_really_full(tmp_path: Path, kind: str) -> None:
+    mount = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    small = (
+        f"mount -t tmpfs -o size=256k none {tmp_path} && "
+        f'"$@"; found=$?; ls -A {tmp_path}; exit $found'
+    )
+    try:
+        subprocess.run([*mount, f"mount -t tmpfs none {tmp_path}"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no user namespaces here, so no small file system can be mounted")
+    said = out_of_room(tmp_path / f"m.{kind}", 0, *mount, small, "sh")
+    beside = [f"m.{kind}.meta"] if kind in ("csv", "dbdf") else []
+    assert said == ["StorageFullError"] * 2 + [f"m.{kind}", *beside]
+
+
+@pytest.mark.parametrize("kind", ["csv", "dbdf", "npy", "mtx", "parquet"])
+@pytest.mark.parametrize("change", ["grown", "truncated", "replaced"])
+def test_a_file_that_changes_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, change: str
+) -> None:
+    path = tmp_path / f"m.{kind}"
+    fs.write(X, path)
+    dataset = open_dataset(path)
+    kind_of, read = type(dataset), type(dataset)._read
+
+    def changing(self: Any, start: int, stop: int, threads: int) -> Any:
+        """Change the file between the look at its version and the read."""
+        if change == "grown":
+            with open(path, "ab") as file:
+                file.write(b"1\n")
+        elif change == "truncated":
+            os.truncate(path, path.stat().st_size // 2)
+        else:
+            (tmp_path / "new").write_bytes(path.read_bytes()[::-1])
+            os.replace(tmp_path / "new", path)
+        return read(self, start, stop, threads)
+
+    monkeypatch.setattr(kind_of, "_read", changing)
+    with pytest.raises((FileChangedError, FormatError), match=f"m.{kind}"):
+        dataset.read(0, dataset.rows, threads=2)

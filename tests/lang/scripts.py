@@ -3,7 +3,10 @@
 import io
 from typing import Any
 
-from freestone.lang.script import run_text
+from freestone import Cluster
+from freestone.lang.distributed.running import DistributedRun
+from freestone.lang.parse.source import Source
+from freestone.lang.script import compile_source, read_arguments, run_text
 from freestone.lang.settings import Settings
 
 
@@ -19,3 +22,13 @@ def both(text: str, *arguments: str) -> str:
     plain = said(text, *arguments)
     assert said(text, *arguments, vec=True, num_threads=2) == plain
     return plain
+
+
+def said_on(cluster: Cluster, text: str, *arguments: str, **settings: Any) -> str:
+    """Return what a script prints whose matrices, however small, lie in a cluster's blocks."""
+    out = io.StringIO()
+    chosen: dict[str, Any] = {"vec": True, "distributed_bytes": 0} | settings
+    options = Settings(distributed=True, **chosen)
+    program = compile_source(Source(text, "script"), read_arguments(arguments), options)
+    DistributedRun(options, cluster, out).program(program)
+    return out.getvalue()

@@ -1,7 +1,6 @@
 """The example scripts against SciPy, scikit-learn and plain NumPy."""
 
 import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,8 @@ import pytest
 
 from freestone.lang.script import run_text
 from freestone.lang.settings import Settings
+from tests.lang.examples import FOLDER, example
 
-FOLDER = Path(__file__).resolve().parents[2] / "examples" / "daphne"
 Array = np.ndarray[Any, Any]
 
 
@@ -103,3 +102,62 @@ def test_gnmf() -> None:
         w = w * (x @ h.T) / (w @ (h @ h.T))
     (found,) = printed("gnmf", "n=20", "m=8", "k=3")
     np.testing.assert_allclose(found.item(), ((x - w @ h) ** 2).sum(), rtol=1e-4)
+
+
+def test_logistic_regression() -> None:
+    linear = pytest.importorskip("sklearn.linear_model")
+    x = drawn(120, 4, 23)
+    y = (x[:, :3] + drawn(120, 3, 29) * 0.5).argmax(1)
+    x = np.hstack([x, np.ones((120, 1))])
+    model = linear.LogisticRegression(C=1.0, fit_intercept=False, tol=1e-10, max_iter=1000)
+    model.fit(x, y)
+    text = example("logistic_regression", Settings())
+    head, _, score = text.rstrip().rpartition("\n")
+    np.testing.assert_allclose(read(head)[0], model.coef_.T, rtol=1e-3, atol=1e-4)
+    assert float(score) == pytest.approx(model.score(x, y), abs=1e-5)
+
+
+def trees_data(rows: int, columns: int) -> tuple[Array, Array]:
+    x = np.floor(drawn(rows, columns, 31) * 10)
+    y = np.floor((x[:, 0] + x[:, 1] * 0.5 + drawn(rows, 1, 37)[:, 0] * 4) / 7)
+    return x, y
+
+
+def test_decision_tree() -> None:
+    tree = pytest.importorskip("sklearn.tree")
+    x, y = trees_data(200, 4)
+    model = tree.DecisionTreeClassifier(max_depth=3, random_state=0).fit(x, y)
+    (found,) = read(example("decision_tree", Settings(vec=True)))
+    np.testing.assert_array_equal(found[:, 0], model.predict(x))
+    assert len(set(found[:, 0])) == 3
+
+
+def lower_thresholds(model: Any, x: Array, drawn_rows: Array) -> None:
+    """Put thresholds at the value below them; scikit-learn has them half way to the next.
+
+    Rows that a tree did not draw may lie between.
+    """
+    paths = model.decision_path(x).toarray().astype(bool)
+    for node, feature in enumerate(model.tree_.feature):
+        if feature >= 0:
+            cells = x[paths[:, node] & drawn_rows, feature]
+            model.tree_.threshold[node] = cells[cells <= model.tree_.threshold[node]].max()
+
+
+def test_random_forest() -> None:
+    from freestone._native import sample
+
+    tree = pytest.importorskip("sklearn.tree")
+    x, y = trees_data(200, 4)
+    votes = np.zeros((200, 3))
+    for number in range(1, 6):
+        rows, features = np.zeros(200, "i8"), np.zeros(2, "i8")
+        sample(rows, 200, True, number)
+        sample(features, 4, False, 100 + number)
+        weights, chosen = np.bincount(rows, minlength=200), np.sort(features)
+        model = tree.DecisionTreeClassifier(max_depth=3, random_state=0)
+        model.fit(x[:, chosen], y, sample_weight=weights)
+        lower_thresholds(model, x[:, chosen], weights > 0)
+        votes[np.arange(200), model.predict(x[:, chosen]).astype(int)] += 1
+    (found,) = read(example("random_forest", Settings(vec=True)))
+    np.testing.assert_array_equal(found[:, 0], votes.argmax(1))

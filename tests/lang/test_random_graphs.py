@@ -1,6 +1,7 @@
 """Random expression graphs: as NumPy computes them, fused or not, whatever the schedule."""
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freestone.lang.daphnelib import DaphneContext
-from freestone.lang.settings import LAYOUTS, SCHEMES, VICTIMS, Settings
+from freestone.lang.passes import fusion
+from freestone.lang.settings import LAYOUTS, NUMA, SCHEMES, VICTIMS, Settings
 
 Array = np.ndarray[Any, Any]
 CONTEXT = DaphneContext()
@@ -28,7 +30,18 @@ schedules = st.builds(
     grain_size=st.integers(1, 5),
     batch_bytes=st.sampled_from([0, 64, 1024]),
     pre_partition=st.booleans(),
+    pin_workers=st.booleans(),
+    hyperthreading=st.booleans(),
+    numa=st.sampled_from(NUMA),
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _single_operations() -> Iterator[None]:
+    """Let single operations of few cells, too, run in the engine."""
+    before, fusion.MANY_CELLS = fusion.MANY_CELLS, 1
+    yield
+    fusion.MANY_CELLS = before
 
 
 def cells(draw: Any, rows: int, columns: int, dtype: str) -> Array:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,14 +31,20 @@ class Outcome:
         return json.loads(self.out.strip().splitlines()[-1])
 
 
-def run(program: str, *words: str, ranks: int = 2, timeout_s: float = 100.0) -> Outcome:
+def run(
+    program: str,
+    *words: str,
+    ranks: int = 2,
+    timeout_s: float = 100.0,
+    mpiexec: Sequence[str] = (),
+) -> Outcome:
     """Run a program of this folder, and check that no process of it is left.
 
     Without ranks it is run without a launcher.
     """
     mark = uuid.uuid4().hex
-    mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
-    launcher = [mpiexec, "-n", str(ranks)] if ranks else []
+    beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
+    launcher = [*(mpiexec or [beside]), "-n", str(ranks)] if ranks else []
     job = subprocess.run(
         [*launcher, sys.executable, "-m", "mpi4py", str(HERE / program), *words],
         env={**os.environ, MARK: mark},

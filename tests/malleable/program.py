@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import scipy.sparse
 
 from freestone import malleable
 from freestone.malleable import Method, Request, Source, Status
+from freestone.malleable.crew import own_host
 
 
 class Sequence(Source):
@@ -77,6 +79,7 @@ def main() -> None:
         }
         x = world.variable("x", lambda a, b: np.arange(a, b, dtype=np.int64))
         sums = world.replicated("sums", [])
+        places = world.replicated("places", [])
         for step in world.steps(100_000):
             for name, whole in wanted.items():
                 array = held[name]
@@ -88,11 +91,14 @@ def main() -> None:
             assert world.comm.size == world.size
             if world.changed:
                 sums.value = [*sums.value, world.size]
+                hosts = world.comm.allgather(own_host(settings.get("slots")))
+                places.value = [*places.value, Counter(hosts)]
             if len(world.resizes) == len(resizes):
                 break
     if world.rank == 0:
         records = [record.as_dict() for record in world.resizes]
-        print(json.dumps({"sizes": sums.value, "resizes": records, "told": told}))
+        found = {"sizes": sums.value, "resizes": records, "told": told, "places": places.value}
+        print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,11 +15,13 @@ from hypothesis import strategies as st
 
 from freestone.malleable import plans
 from freestone.malleable.arrays import Array, Description
+from freestone.malleable.moving import Stream, transport
 from freestone.malleable.parts import Form, form_of
 from freestone.malleable.planning import leaving, new_groups
 from freestone.malleable.plans import Plan, Rows
 from freestone.malleable.spawning import Group
 from freestone.malleable.storage import Storage
+from tests.malleable.fakes import FakeComm
 
 ROWS = 23
 DTYPES = ["u1", "i2", "f4", "f8", "c16"]
@@ -113,15 +116,68 @@ def test_no_byte_moves_that_could_stay() -> None:
     assert carry_out(plan, arrays, whole) == plan.moved() * row == (ROWS - 12) * row
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from("ab"), min_size=6, max_size=6), st.booleans(), st.data())
+def test_rows_are_copied_within_a_host_and_sent_between_hosts(
+    hosts: list[str], relabel: bool, data: st.DataObject
+) -> None:
+    sizes = data.draw(st.tuples(st.integers(1, 6), st.integers(1, 6)))
+    before, after = (plans.even(ROWS, size) for size in sizes)
+    plan = plans.plan(before, after, relabel=relabel)
+    moves = [move._replace(start=8 * move.start, stop=8 * move.stop) for move in plan.moves]
+    moves = [move for move in moves if move.source != move.target]
+    whole = np.arange(ROWS, dtype=np.int64)
+    storages = [Storage(whole.nbytes, mappable=True) for _ in hosts]
+    held = [(8 * a, 8 * b) for a, b in map(before.of, range(sizes[0]))]
+    held += [(0, 0)] * (6 - sizes[0])
+    for storage, (first, last) in zip(storages, held, strict=True):
+        storage.view(first, last)[...] = whole.view(np.uint8)[first:last]
+    mail: dict[tuple[int, int, int], list[Any]] = {}
+    comms = [FakeComm(rank, 6, mail) for rank in range(6)]
+    carriers = [
+        transport("p2p", comm, [Stream(storage, mine, moves, hosts)], 5.0, 0.0)
+        for comm, storage, mine in zip(comms, storages, held, strict=True)
+    ]
+    for carrier in carriers:
+        carrier.start()
+    order = list(carriers)
+    for turn in range(100):
+        random.Random(turn).shuffle(order)
+        if all([carrier.test() for carrier in order]):
+            break
+    else:
+        pytest.fail("it does not end")
+    for place, process in enumerate(plan.process_of):
+        start, stop = after.of(place)
+        got = storages[process].view(8 * start, 8 * stop).view(np.int64)
+        assert np.array_equal(got, whole[start:stop])
+    # Where memory can be mapped, messages carry only places.
+    far = sum(m.stop - m.start for m in moves if hosts[m.source] != hosts[m.target])
+    pairs = {(m.source, m.target) for m in moves if hosts[m.source] == hosts[m.target]}
+    assert sum(comm.sent_nbytes for comm in comms) == far + 16 * len(pairs)
+    assert sum(carrier.sent_nbytes for carrier in carriers) == sum(m.stop - m.start for m in moves)
+
+
+@pytest.mark.parametrize("mappable", [False, True])
+def test_pages_that_are_warm_take_no_faults_when_rows_come(mappable: bool) -> None:
+    storage = Storage(4 << 20, mappable=mappable)
+    storage.warm(5000, 4_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    storage.view(5000, 4_000_000)[...] = 3
+    # A few are the interpreter's own; cold pages would be a thousand.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 100
+    assert not storage.view(0, 5000).any()
+
+
 def test_shared_memory_is_the_same_memory() -> None:
-    storage = Storage(10_000, shared=True)
+    storage = Storage(10_000, mappable=True)
     other = Storage(10_000, handle=storage.handle("here"))
     storage.view(5, 8)[...] = 7
     assert other.view(4, 9).tolist() == [0, 7, 7, 7, 0]
     other.view(0, 10_000)[...] = 1
     storage.release(4000, 9000)
     assert other.view(4000, 9000).sum() == 9000 - 8192 + 96
-    assert not Storage(5).is_shared
+    assert not Storage(5).is_mappable
 
 
 def test_what_is_constant_can_not_be_written() -> None:

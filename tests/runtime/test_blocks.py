@@ -9,7 +9,7 @@ import os
 import pickle
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,18 +19,7 @@ import pytest
 
 import freestone as fs
 from freestone import errors
-
-DEADLINE_S = 60
-
-
-def until(condition: Callable[[], bool]) -> bool:
-    """Look again and again until a condition holds or a minute has passed."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        os.sched_yield()
-    return True
+from tests.waiting import until
 
 
 def ones(count: int) -> np.ndarray:

@@ -14,8 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.waiting import DEADLINE_S, until
+
 SHARED_MEMORY = Path("/dev/shm") / f"freestone-{os.getuid()}"
-DEADLINE_S = 60
 
 PROLOGUE = """
 import os, sys, time
@@ -67,16 +68,6 @@ def zombie(process: psutil.Process) -> bool:
         return process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
-
-
-def until(condition: Callable[[], bool]) -> bool:
-    """Look again and again until a condition holds or a minute has passed."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        os.sched_yield()
-    return True
 
 
 @pytest.fixture

@@ -16,8 +16,7 @@ import freestone as fs
 from freestone.config import Config
 from freestone.errors import ClosedError, ConfigurationError, WorkersMissingError
 from freestone.hosts import node as nodes
-
-from .test_workers import until
+from tests.waiting import until
 
 
 @pytest.fixture

@@ -5,30 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import freestone as fs
-
-DEADLINE_S = 60
+from tests.waiting import DEADLINE_S, until
 
 
 @pytest.fixture
 def cluster() -> Iterator[fs.Cluster]:
     with fs.Cluster(workers=2, executors=1, memory="64MiB", disk="1GiB") as cluster:
         yield cluster
-
-
-def until(condition: Callable[[], object]) -> bool:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def sometimes(path: str, number: int) -> int:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,7 @@ import pytest
 
 import freestone as fs
 from freestone.errors import ConfigurationError, WorkerAbsentError
-
-DEADLINE_S = 60
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -37,15 +35,6 @@ def size_of(file: fs.File, plus: int = 0) -> int:
 def home_of(cluster: fs.Cluster) -> list[int]:
     """Return the process of the program's own worker, if it is there."""
     return [worker.pid for worker in cluster.statistics().workers if worker.folder[-2:] == "/0"]
-
-
-def until(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        os.sched_yield()
-    return True
 
 
 def kill_home(cluster: fs.Cluster) -> int:
@@ -140,3 +129,19 @@ def test_an_executor_computes_with_one_thread(cluster: fs.Cluster) -> None:
 
     expected = os.environ.get("OMP_NUM_THREADS", "1")
     assert cluster.submit(lambda: os.environ["OMP_NUM_THREADS"]).result() == expected
+
+
+def test_modules_are_imported_before_the_first_call(capfd: pytest.CaptureFixture[str]) -> None:
+    def has(module: str) -> bool:
+        import sys
+
+        return module in sys.modules
+
+    options = {"executors": 1, "memory": "64MiB", "disk": "64MiB"}
+    with fs.Cluster(preload=["xml.dom.pulldom", "no_such_module_anywhere"], **options) as cluster:
+        assert cluster.submit(has, "xml.dom.pulldom").result(60) is True
+        apart = cluster.submit(has, "xml.dom.pulldom", isolation="process", pure=False)
+        assert apart.result(60) is False
+    assert "preload='no_such_module_anywhere' can't be imported" in capfd.readouterr().err
+    with fs.Cluster(**options) as cluster:
+        assert cluster.submit(has, "xml.dom.pulldom").result(60) is False

@@ -88,7 +88,8 @@ fn main() {
     });
     let stop = Arc::new(AtomicBool::new(false));
     let key = String::new();
-    let receiving = Receiving { folder: target.clone(), key, access: None, links: false, stop };
+    let (folder, idle) = (target.clone(), Arc::default());
+    let receiving = Receiving { folder, key, access: None, links: false, stop, idle };
     let address = Address::Unix(socket.display().to_string());
     let receive = |fresh: bool, links: bool| {
         let receiving = Receiving { links, ..receiving.clone() };

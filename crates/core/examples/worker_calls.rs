@@ -96,6 +96,7 @@ fn run(wire: bool) -> f64 {
                             sequence,
                             start_ns: 1,
                             duration_ns: 2000,
+                            memory: 0,
                             result: Ok(smallvec![Output::Inline([0_u8; 16].as_slice().into())]),
                         };
                         let results = calls.iter().map(|call| answer(call.sequence)).collect();

@@ -155,7 +155,7 @@ fn one_without_executors_keeps_blocks_and_gets_no_calls() {
     run_until(&mut cluster, "both calls end", |cluster| {
         is_settled(cluster, 0) && is_settled(cluster, 1)
     });
-    cluster.ask(Request::Retire(worker));
+    cluster.ask(Request::Retire(vec![worker]));
     run_until(&mut cluster, "it is handed over", |cluster| {
         cluster.workers().any(|other| other.id == keeper && other.block(&name(0)).is_some())
     });

@@ -302,3 +302,45 @@ fn one_long_queue_is_shared() {
     assert!(scene.seconds() < 23.0, "{} s", scene.seconds());
     scene.release_all();
 }
+
+/// Blocks of a collection, made on two workers; two more join while calls run on all of them. What
+/// calls took along that others stole stays there besides.
+#[test]
+fn newcomers_get_their_share_while_calls_run() {
+    for seed in 0..8 {
+        let mut scene = scattered(2, 24);
+        let blocks = (0..24).map(name).collect();
+        scene.cluster.ask(Request::Collect { collection: 7, blocks });
+        for number in 0..24 {
+            scene.submit(100 + number, &[number], 0.05 * (1 + (number + seed) % 5) as f64, 8);
+        }
+        for _ in 0..2 {
+            let resources = Resources { cores: 2, ..Resources::default() };
+            scene.cluster.join(resources, 2, Vec::new());
+        }
+        for _ in 0..20 * seed {
+            scene.cluster.step();
+        }
+        scene.cluster.ask(Request::Balance);
+        scene.run();
+        assert!((100..124).all(|number| scene.is_ready(number)));
+        let statistics = scene.statistics();
+        let held: Vec<u64> = statistics.workers.iter().map(|worker| worker.nbytes / MB).collect();
+        assert_eq!((statistics.moving, statistics.recovered), (0, 0), "seed {seed}");
+        let least = held.iter().min().unwrap();
+        assert!(*least >= 50, "seed {seed}: {held:?}");
+    }
+}
+
+#[test]
+fn retired_workers_hand_over_by_the_plan() {
+    let mut scene = scattered(4, 24);
+    let blocks = (0..24).map(name).collect();
+    scene.cluster.ask(Request::Collect { collection: 7, blocks });
+    scene.cluster.ask(Request::Retire(vec![WorkerId(1), WorkerId(3)]));
+    scene.run();
+    let statistics = scene.statistics();
+    let held: Vec<u64> = statistics.workers.iter().map(|worker| worker.nbytes / MB).collect();
+    assert_eq!((held, statistics.transferred_nbytes / MB), (vec![120, 120], 120));
+    scene.release_all();
+}

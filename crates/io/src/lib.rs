@@ -6,6 +6,7 @@
 
 pub mod csv;
 mod error;
+pub mod meter;
 pub mod mtx;
 mod number;
 pub mod parallel;

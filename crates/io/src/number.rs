@@ -199,12 +199,14 @@ fn print_special(value: f64, out: &mut Vec<u8>) {
 
 /// Writes a fixed number of decimals.
 fn print_decimals(value: f64, decimals: usize, out: &mut Vec<u8>) {
-    const EXACT: f64 = 4_294_967_296.0;
+    // 2^52, from which on doubles have no halves.
+    const LARGEST: f64 = 4_503_599_627_370_496.0;
     let scaled = value.abs() * POWERS[decimals.min(22)];
     let whole = scaled.trunc();
     let rest = scaled - whole;
-    // The product is off by less than a millionth here; so near a half, only all digits tell.
-    if decimals <= 9 && scaled < EXACT && (rest - 0.5).abs() > 1e-6 {
+    // So much is the product off at most; so near a half, only all digits tell.
+    let error = scaled * f64::EPSILON;
+    if decimals <= DECIMALS && scaled < LARGEST && (rest - 0.5).abs() > error {
         let units = whole as u64 + u64::from(rest > 0.5);
         let power = POWERS[decimals] as u64;
         if value.is_sign_negative() {
@@ -351,10 +353,10 @@ mod tests {
         }
 
         #[test]
-        fn decimals_are_those_of_c(value in -1e9_f64..1e9, decimals in 0_usize..12) {
+        fn decimals_are_those_of_c(value in -1e9_f64..1e9, decimals in 0_usize..22) {
             let near = (value * 1e6_f64).round() / 1e6;
             let tie = (value * 64.0_f64).round() / 64.0;
-            for value in [value, near, tie] {
+            for value in [value, near, tie, value / 1e9, near / 1e9] {
                 let wanted = format!("{value:.decimals$}");
                 prop_assert_eq!(printed(value, Floats::Decimals(decimals)), wanted);
             }

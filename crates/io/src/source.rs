@@ -1,5 +1,6 @@
 //! Where bytes come from.
 
+use crate::meter;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -38,7 +39,9 @@ pub trait Source: Sync {
 
 impl Source for File {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        FileExt::read_at(self, buffer, offset)
+        let count = FileExt::read_at(self, buffer, offset)?;
+        meter::count(count as u64, 0);
+        Ok(count)
     }
 
     fn nbytes(&self) -> io::Result<u64> {

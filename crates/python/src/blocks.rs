@@ -122,11 +122,20 @@ fn file_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CELL.import(py, "freestone.files", "File")
 }
 
-/// The value of a block: arrays in it are views of the mapped file.
-pub fn load(py: Python<'_>, mapped: &Arc<Mapped>) -> PyResult<Py<PyAny>> {
+/// How long a block's value is used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// By one call.
+    Brief,
+    /// For as long as someone likes.
+    Long,
+}
+
+/// The value of a block: arrays in it are views of the file, mapped or read.
+pub fn load(py: Python<'_>, mapped: &Arc<Mapped>, usage: Use) -> PyResult<Py<PyAny>> {
     match mapped.form {
         // The value of a group is made by who knows where its members are.
-        Form::Value | Form::Group => load_value(py, mapped),
+        Form::Value | Form::Group => load_value(py, mapped, usage),
         Form::File(_) => {
             let nbytes = std::fs::metadata(&mapped.path).map_err(PyOSError::new_err)?.len();
             let hold = Hold { _mapped: Arc::clone(mapped) };
@@ -137,9 +146,13 @@ pub fn load(py: Python<'_>, mapped: &Arc<Mapped>) -> PyResult<Py<PyAny>> {
     }
 }
 
-fn load_value(py: Python<'_>, mapped: &Arc<Mapped>) -> PyResult<Py<PyAny>> {
+fn load_value(py: Python<'_>, mapped: &Arc<Mapped>, usage: Use) -> PyResult<Py<PyAny>> {
     let path = Path::new(&mapped.path);
-    let mapping = Arc::new(Mapping::open(path).map_err(store_error)?);
+    let mapping = match usage {
+        Use::Brief => Mapping::open_briefly(path),
+        Use::Long => Mapping::open(path),
+    };
+    let mapping = Arc::new(mapping.map_err(store_error)?);
     let parsed = format::parse(&mapping)
         .map_err(|error| PyValueError::new_err(format!("{}: {error}", path.display())))?;
     let view = |range: Range<usize>| {
@@ -275,6 +288,14 @@ pub fn keep_file(
 /// The name of a small value.
 pub fn name_of_inline(bytes: &[u8]) -> Name {
     NameHasher::new("inline").part(bytes).finish()
+}
+
+/// A name that nothing else has.
+pub fn random_name() -> PyResult<Name> {
+    let mut bytes = [0; 16];
+    let mut file = std::fs::File::open("/dev/urandom").map_err(PyOSError::new_err)?;
+    std::io::Read::read_exact(&mut file, &mut bytes).map_err(PyOSError::new_err)?;
+    Ok(Name(bytes))
 }
 
 /// The name of a reduction's result.

@@ -74,6 +74,12 @@ fn attempt_failure(dict: &Bound<'_, PyDict>, failure: &TaskFailure) -> PyResult<
         TaskFailure::TimedOut { timeout_ns } => {
             dict!(py, { "kind": "timed_out", "timeout_s": *timeout_ns as f64 / 1e9 })
         }
+        TaskFailure::MemoryExceeded { limit } => {
+            dict!(py, { "kind": "memory_exceeded", "limit": limit })
+        }
+        TaskFailure::DiskExceeded { limit } => {
+            dict!(py, { "kind": "disk_exceeded", "limit": limit })
+        }
         TaskFailure::Cancelled => dict!(py, { "kind": "cancelled" }),
         TaskFailure::InputLost { name } => {
             dict!(py, { "kind": "input_lost", "input": name.to_string() })
@@ -145,6 +151,7 @@ pub fn statistics(py: Python<'_>, figures: &Statistics) -> PyResult<Py<PyAny>> {
         "stolen": figures.stolen,
         "transfers": figures.transfers,
         "transferred_nbytes": figures.transferred_nbytes,
+        "moving": figures.moving,
         "inline_nbytes": figures.inline_nbytes,
         "tasks": figures.tasks,
         "blocks": figures.blocks,

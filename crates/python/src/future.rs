@@ -8,7 +8,7 @@ use freestone_core::net::Cell;
 use freestone_core::wire::{Output, Payload, TaskFailure};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyList, PyType};
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -198,4 +198,9 @@ impl FutureBase {
         let in_call = codec::encoding_owner(py).is_some();
         Err(figures::foreign(py, &reference.label, &reference.name.to_string(), in_call)?)
     }
+}
+
+/// The names of the blocks of futures.
+pub fn names_of(futures: &Bound<'_, PyList>) -> PyResult<Vec<Name>> {
+    futures.iter().map(|future| Ok(future.cast::<FutureBase>()?.get().reference()?.name)).collect()
 }

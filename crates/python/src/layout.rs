@@ -2,13 +2,14 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands over what it has converted")]
 
-use freestone_base::layout::blocks::{block_transfers, reassign};
+use freestone_base::layout::blocks::{block_transfers, even_out, reassign};
 use freestone_base::layout::nodes::{crossing, relabel_nodes};
 use freestone_base::layout::{
     LayoutError, Relabelling, RowBlocks, Transfer, moved_weight, relabel_staying, transfers,
 };
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 /// Source, target, first row, end of the rows.
 type Move = (usize, usize, u64, u64);
@@ -149,6 +150,26 @@ pub fn layout_crossing(
 #[pyfunction]
 pub fn layout_reassign(owners: Vec<usize>, places: usize) -> PyResult<Vec<usize>> {
     reassign(&owners, places).map_err(refused)
+}
+
+/// Who shall have each block, so that loads are in proportion to shares and little changes hands.
+/// Owners and weights are the bytes of arrays of i64, and so is what comes back.
+#[pyfunction]
+pub fn layout_even_out<'py>(
+    py: Python<'py>,
+    owners: &[u8],
+    weights: &[u8],
+    shares: Vec<u32>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let owners: Vec<usize> = numbers(owners).map(|owner| owner as usize).collect();
+    let weights: Vec<u64> = numbers(weights).collect();
+    let after = py.detach(|| even_out(&owners, &weights, &shares)).map_err(refused)?;
+    let flat: Vec<u8> = after.iter().flat_map(|owner| (*owner as u64).to_ne_bytes()).collect();
+    Ok(PyBytes::new(py, &flat))
+}
+
+fn numbers(flat: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    flat.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes))
 }
 
 /// What moves between two owners of each block.

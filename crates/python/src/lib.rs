@@ -17,6 +17,7 @@ mod layout;
 mod link;
 mod manager;
 mod memory;
+mod meter;
 mod options;
 mod vector;
 mod view;
@@ -46,19 +47,23 @@ mod _native {
     use crate::io::{
         CsvIndex, OwnedBuffer, csv_cells, csv_format_columns, csv_format_dense, csv_infer,
         csv_read_columns, csv_read_dense, csv_read_triples, csv_write_columns, csv_write_dense,
-        mtx_read,
+        io_count, io_moved, mtx_read,
     };
     #[pymodule_export]
     use crate::layout::{
-        Rows, layout_block_transfers, layout_crossing, layout_moved, layout_reassign,
-        layout_relabel, layout_relabel_nodes, layout_transfers,
+        Rows, layout_block_transfers, layout_crossing, layout_even_out, layout_moved,
+        layout_reassign, layout_relabel, layout_relabel_nodes, layout_transfers,
     };
     #[pymodule_export]
     use crate::manager::Manager;
     #[pymodule_export]
     use crate::options::Options;
     #[pymodule_export]
-    use crate::vector::{rand_dense, run_pipeline, sample};
+    use crate::vector::{
+        VectorMemory, coo_draw, coo_merge, coo_offsets, coo_reduce, coo_transpose, csr_panel,
+        csr_product, csr_product_sizes, csr_transpose, memory_nodes, rand_dense, run_pipeline,
+        sample,
+    };
     #[pymodule_export]
     use crate::watch::Watch;
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! What futures hold of their cluster.
 
-use crate::blocks::{self, Home, Mapped};
+use crate::blocks::{self, Home, Mapped, Use};
 use crate::future::wait;
 use crate::{codec, figures};
 use freestone_base::{Name, WorkerId};
@@ -111,7 +111,8 @@ impl Link {
             Some(Outcome::Pinned { block, path }) => {
                 let client = self.client.clone();
                 let unpin = move || client.request(Request::Unpin { name, worker });
-                blocks::load(py, &Mapped::new(path, block.form, name, Box::new(unpin)))
+                let mapped = Mapped::new(path, block.form, name, Box::new(unpin));
+                blocks::load(py, &mapped, Use::Long)
             }
             Some(Outcome::Failed(failure)) => {
                 let maker = py.import("freestone.failures")?.getattr("error_of")?;

@@ -5,7 +5,7 @@ use crate::blocks::{self, Home};
 use crate::codec::{self, Arguments, Encoded};
 use crate::columns;
 use crate::figures;
-use crate::future::{Call, FutureBase, Reference, wait};
+use crate::future::{Call, FutureBase, Reference, names_of, wait};
 use crate::link::Link;
 use crate::options::{Options, keep_of};
 use freestone_base::{FunctionId, Name, WorkerId};
@@ -46,6 +46,7 @@ pub struct Manager {
     /// Names of calls that are not pure: no two alike, in this run or another.
     salt: Name,
     impure: AtomicU64,
+    collections: AtomicU64,
     address: Address,
 }
 
@@ -200,17 +201,6 @@ fn call_of(submission: &Submission) -> Call {
     }
 }
 
-fn names_of(futures: &Bound<'_, PyList>) -> PyResult<Vec<Name>> {
-    futures.iter().map(|future| Ok(future.cast::<FutureBase>()?.get().reference()?.name)).collect()
-}
-
-fn random_name() -> PyResult<Name> {
-    let mut bytes = [0; 16];
-    let mut file = std::fs::File::open("/dev/urandom").map_err(PyOSError::new_err)?;
-    std::io::Read::read_exact(&mut file, &mut bytes).map_err(PyOSError::new_err)?;
-    Ok(Name(bytes))
-}
-
 #[pymethods]
 impl Manager {
     #[new]
@@ -246,8 +236,9 @@ impl Manager {
             future,
             thread: Mutex::new(Some(thread)),
             functions: Mutex::default(),
-            salt: random_name()?,
+            salt: blocks::random_name()?,
             impure: AtomicU64::new(0),
+            collections: AtomicU64::new(0),
             address,
         })
     }
@@ -499,9 +490,28 @@ impl Manager {
         }
     }
 
-    /// Lets a worker go.
-    fn retire(&self, worker: u32) {
-        self.link.client.request(Request::Retire(WorkerId(worker)));
+    /// Lets workers go.
+    fn retire(&self, workers: Vec<u32>) {
+        let workers = workers.into_iter().map(WorkerId).collect();
+        self.link.client.request(Request::Retire(workers));
+    }
+
+    /// Says which blocks are a collection's; it is known by its number from then on.
+    fn collect(&self, futures: &Bound<'_, PyList>) -> PyResult<u64> {
+        let blocks = names_of(futures)?;
+        let collection = self.collections.fetch_add(1, Ordering::Relaxed);
+        self.link.client.request(Request::Collect { collection, blocks });
+        Ok(collection)
+    }
+
+    /// A collection is no more.
+    fn disperse(&self, collection: u64) {
+        self.link.client.request(Request::Disperse { collection });
+    }
+
+    /// Evens out the blocks of collections.
+    fn balance(&self) {
+        self.link.client.request(Request::Balance);
     }
 
     /// Records of the trace since the last call, as dicts.

@@ -68,7 +68,7 @@ impl Options {
     #[new]
     #[pyo3(signature = (*, cores=1, gpus=0, memory=0, disk=0, isolation="shared", keep="task",
         timeout_s=None, retries=0, priority=0, worker=None, near=None, pure=true, outputs=1,
-        replicas=1))]
+        replicas=1, category=0))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         cores: u32,
@@ -85,6 +85,7 @@ impl Options {
         pure: bool,
         outputs: usize,
         replicas: u32,
+        category: u32,
     ) -> PyResult<Self> {
         if timeout_s.is_some_and(|timeout_s| !(timeout_s > 0.0 && timeout_s < 1e9)) {
             return Err(PyValueError::new_err("timeout_s must be a positive number of seconds"));
@@ -104,6 +105,7 @@ impl Options {
                 replicas,
                 // What has effects besides its result should not have them twice without need.
                 twice: pure,
+                category,
             }),
             retries,
             priority,

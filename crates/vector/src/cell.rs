@@ -41,6 +41,8 @@ impl Cell {
 
 /// A number that cells can hold, with the arithmetic of compiled code: whole numbers wrap around.
 pub trait Number: Copy + PartialOrd + Send + Sync + 'static {
+    /// Which of the cell types it is.
+    const CELL: Cell;
     /// 0.
     const ZERO: Self;
     /// 1.
@@ -80,8 +82,9 @@ pub trait Number: Copy + PartialOrd + Send + Sync + 'static {
 }
 
 macro_rules! whole {
-    ($($type:ident)*) => {$(
+    ($($type:ident $cell:ident)*) => {$(
         impl Number for $type {
+            const CELL: Cell = Cell::$cell;
             const ZERO: Self = 0;
             const ONE: Self = 1;
             const LEAST: Self = Self::MIN;
@@ -132,11 +135,12 @@ macro_rules! whole {
     )*};
 }
 
-whole!(i8 u8 i32 u32 i64 u64);
+whole!(i8 I8 u8 U8 i32 I32 u32 U32 i64 I64 u64 U64);
 
 macro_rules! float {
-    ($($type:ident)*) => {$(
+    ($($type:ident $cell:ident)*) => {$(
         impl Number for $type {
+            const CELL: Cell = Cell::$cell;
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const LEAST: Self = Self::NEG_INFINITY;
@@ -174,7 +178,21 @@ macro_rules! float {
     )*};
 }
 
-float!(f32 f64);
+float!(f32 F32 f64 F64);
+
+/// The same cells, if they are floats of 64 bits.
+pub fn reals<T: Number>(cells: &[T]) -> Option<&[f64]> {
+    // SAFETY: the type is the same.
+    (T::CELL == Cell::F64)
+        .then(|| unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) })
+}
+
+/// The same cells, if they are floats of 64 bits.
+pub fn reals_mut<T: Number>(cells: &mut [T]) -> Option<&mut [f64]> {
+    // SAFETY: the type is the same.
+    (T::CELL == Cell::F64)
+        .then(|| unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast(), cells.len()) })
+}
 
 /// Runs code with the Rust type of a cell type.
 #[macro_export]

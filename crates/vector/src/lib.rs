@@ -21,6 +21,7 @@
 pub mod cell;
 pub mod error;
 pub mod kernels;
+pub mod memory;
 pub mod numa;
 pub mod pipeline;
 pub mod pool;

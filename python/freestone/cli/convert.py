@@ -42,6 +42,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="workers that share the work; none: this process alone",
     )
+    parser.add_argument(
+        "--no-progress", action="store_true", help="show no bar, not even in a terminal"
+    )
     hdfs.add_flags(parser)
 
 
@@ -53,11 +56,12 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
 
     begin = time.perf_counter()
     reading, writing = _options(arguments.read, "--read"), _options(arguments.write, "--write")
+    progress = False if arguments.no_progress else None
     with contextlib.ExitStack() as stack:
         if arguments.workers:
             stack.enter_context(fs.Cluster(workers=arguments.workers))
-        found = fs.read(arguments.input, format=arguments.source, **reading)
-        fs.write(found, arguments.output, format=arguments.target, **writing)
+        found = fs.read(arguments.input, format=arguments.source, progress=progress, **reading)
+        fs.write(found, arguments.output, format=arguments.target, progress=progress, **writing)
         shape = (
             list(found.shape) if isinstance(found, fs.Array) else [len(found), len(found.columns)]
         )

@@ -41,6 +41,8 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     if not os.path.isfile(arguments.script):
         raise FileMissingError(arguments.script)
     if arguments.script.endswith(script.SUFFIXES):
+        if arguments.distributed:
+            _apply(arguments.settings)
         return script.run_script(arguments)
     _apply(arguments.settings)
     begin = time.perf_counter()

@@ -7,7 +7,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +24,33 @@ if TYPE_CHECKING:
 __all__ = ["SUFFIXES", "configure", "run_script"]
 
 SUFFIXES = (".daph", ".daphne")
-STAGES = ("built", "algebra", "reuse", "motion", "sparsity", "unused", "fusion")
+STAGES = (
+    "built",
+    "algebra",
+    "reuse",
+    "motion",
+    "properties",
+    "sparsity",
+    "unused",
+    "fusion",
+    "placement",
+    "buffers",
+    "memory",
+)
 
 _FLAGS = {
     "vec": "fuse operations into pipelines for the vector engine",
     "hyperthreading": "count the second threads of a core as cores",
     "pin-workers": "keep each worker on one core",
+    "vec-restricted": "the same, but only for operations of cells and their full aggregations",
     "pre-partition": "first share the rows out evenly over the queues",
     "select-matrix-repr": "hold matrices with few non-zeros as compressed rows",
+    "columnar": "SQL works on columns, as it always does here",
+    "no-obj-ref-mgnt": "keep every value until the end",
+    "no-ipa-const-propa": "keep constants out of the functions that are called with them",
+    "no-phy-op-selection": "keep operations as they are written, without syrk, gemv and the like",
+    "distributed": "cut large matrices into blocks of a cluster; a local one, if none is named",
+    "enable-profiling": "at the end, tell what the script took as the system counts it",
     "statistics": "at the end, tell how long each operation took",
     "timing": "at the end, tell how long each stage took, as JSON on standard error",
 }
@@ -39,8 +59,23 @@ _VALUES = {
     "queue_layout": ("LAYOUT", "CENTRALIZED, PERGROUP or PERCPU"),
     "victim_selection": ("ORDER", "SEQ, SEQPRI, RANDOM or RANDOMPRI"),
     "num-threads": ("N", "how many workers; by default one for each core"),
+    "numa": ("POLICY", "where large results lie: default, interleave, preferred=NODE or local"),
     "grain-size": ("N", "the least rows of a task"),
     "phy-batch-size": ("B", "the bytes that a task works on at once"),
+    "kernel-ext": ("FILE[:PRIORITY]", "Python files, with commas, of kernels that scripts name"),
+    "enable-property-recording": ("FILE", "write the shares of non-zeros that the run finds"),
+    "enable-property-insert": ("FILE", "read the shares of non-zeros that another run found"),
+    "cluster": (
+        "ADDRESS",
+        "a cluster that runs: its address, folder or id; or Dask's",
+    ),
+    "host": ("HOST", "who starts the workers: mpi, dask or slurm"),
+    "dist_backend": (
+        "BACKEND",
+        "MPI: the ranks of mpiexec; sync-gRPC, async-gRPC: local workers",
+    ),
+    "max-distr-chunk-size": ("B", "the bytes of the largest block"),
+    "min-distr-size": ("B", "smaller matrices stay in the script's process"),
     "args": ("a=1,b=2", "arguments of the script"),
     "config": ("FILE", "defaults of these options, as JSON"),
     "explain": ("STAGES", f"show the graph after these stages: {', '.join(STAGES)}"),
@@ -48,30 +83,16 @@ _VALUES = {
 _ABSENT = {
     "cuda": "there is no CUDA device that freestone can use",
     "fpgaopencl": "there is no FPGA that freestone can use",
-    "vec-restricted": "use --vec",
-    "distributed": "scripts run on one machine; freestone.Cluster runs Python on many",
-    "dist_backend": "scripts run on one machine",
-    "max-distr-chunk-size": "scripts run on one machine",
-    "enable-hdfs": "scripts read local files",
-    "hdfs-ip": "scripts read local files",
-    "hdfs-username": "scripts read local files",
-    "columnar": "SQL always works on columns",
+    "enable-hdfs": "write hdfs://HOST:PORT/PATH for a file in HDFS",
+    "hdfs-ip": "write hdfs://HOST:PORT/PATH for a file in HDFS",
+    "hdfs-username": "write hdfs://HOST:PORT/PATH for a file in HDFS",
     "optimistic-splitting": "use --pre-partition",
     "codegen": "use --vec",
-    "kernel-ext": "kernels can't be added yet",
-    "libdir": "kernels can't be added yet",
-    "no-obj-ref-mgnt": "memory is always given back",
-    "no-ipa-const-propa": "constants always reach the functions that are called",
-    "no-phy-op-selection": "operations are always chosen by type",
-    "enable-property-recording": "properties are not recorded",
-    "enable-property-insert": "properties are not recorded",
-    "enable-profiling": "use --statistics",
+    "libdir": "there are no libraries of compiled kernels; --kernel-ext takes Python files",
     "debug-mt": "use --explain=fusion",
 }
 
-_ABSENT_VALUES = frozenset(
-    {"dist_backend", "max-distr-chunk-size", "hdfs-ip", "hdfs-username", "kernel-ext", "libdir"}
-)
+_ABSENT_VALUES = frozenset({"hdfs-ip", "hdfs-username", "libdir"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -90,18 +111,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run_script(arguments: argparse.Namespace) -> int:
     """Run a script, tell its errors, and return the exit status."""
+    settings = settings_of(arguments)
+    if not settings.distributed:
+        from freestone.lang.running import Run
+
+        if arguments.settings:
+            problem = "--set is for clusters, which scripts open with --distributed"
+            raise ConfigurationError(problem, key="set", origin="the options")
+        return run_with(Run(settings), arguments)
+    from freestone.cli import distributed
+
+    return distributed.run_script(arguments, settings)
+
+
+def run_with(run: Run, arguments: argparse.Namespace) -> int:
+    """Run a script, tell its errors, and return the exit status."""
     begin = time.perf_counter()
     from freestone.errors.lang import ScriptError
-    from freestone.lang.running import Run
 
-    if arguments.settings:
-        problem = "--set is for clusters, which scripts in DaphneDSL do not open"
-        raise ConfigurationError(problem, key="set", origin="the options")
-    settings = settings_of(arguments)
-    run = Run(settings)
+    settings = run.settings
     try:
-        program, times = _compiled(arguments, settings)
-        run.program(program)
+        program, times = compiled(arguments, settings)
+        with _profiled(run, settings):
+            run.program(program)
+        if settings.record:
+            from freestone.lang.properties import save
+
+            save(run.properties, settings.record)
     except ScriptError as error:
         sys.stdout.flush()
         print(message(error))
@@ -115,14 +151,29 @@ def run_script(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _compiled(
+@contextmanager
+def _profiled(run: Run, settings: Settings) -> Iterator[None]:
+    """Measure all that a script does, as one region."""
+    if not settings.profiling:
+        yield
+        return
+    from freestone.lang.kernels.profiling import sample, tell
+
+    begin = sample()
+    try:
+        yield
+    finally:
+        tell(run, "script", begin)
+
+
+def compiled(
     arguments: argparse.Namespace, settings: Settings
 ) -> tuple[Program, tuple[float, float, float]]:
     from freestone.lang.parse.parser import parse
     from freestone.lang.parse.source import Source
     from freestone.lang.script import compile_source, read_arguments
 
-    words = [*_listed(arguments.args_option), *arguments.args]
+    words = [*listed(arguments.args_option), *arguments.args]
     given = read_arguments(words)
     source = Source(Path(arguments.script).read_text(), arguments.script)
     begin = parsed = time.perf_counter()
@@ -134,7 +185,7 @@ def _compiled(
     return program, (begin, parsed, time.perf_counter())
 
 
-def _listed(text: str | None) -> list[str]:
+def listed(text: str | None) -> list[str]:
     return [word for word in (text or "").split(",") if word]
 
 
@@ -183,19 +234,39 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         if value is not None:
             data[name.replace("-", "_")] = value
     paths = data.get("daphnedsl_import_paths", {})
+    distributed = bool(data.get("distributed", data.get("use_distributed", False)))
+    policy, node = _placed(data)
+    restricted = bool(data.get("vec_restricted", False))
     return Settings(
-        vec=bool(data.get("vec", data.get("use_vectorized_exec", False))),
+        # Blocks are worked on by pipelines.
+        vec=distributed
+        or restricted
+        or bool(data.get("vec", data.get("use_vectorized_exec", False))),
+        distributed=distributed,
+        memory_bytes=_number(data, "memory", 0),
+        distributed_bytes=_number(data, "min_distr_size", 1 << 20),
+        block_bytes=max(1, _number(data, "max_distr_chunk_size", 1 << 31)),
+        restricted=restricted,
+        physical=not data.get("no_phy_op_selection", False),
+        propagate=not data.get("no_ipa_const_propa", False),
+        forget=not data.get("no_obj_ref_mgnt", False),
+        record=str(data.get("enable_property_recording", "")),
+        insert=str(data.get("enable_property_insert", "")),
+        kernels=tuple(_kernel_file(word) for word in listed(data.get("kernel_ext"))),
         partitioning=_chosen(data, "partitioning", SCHEMES),
         queue_layout=_chosen(data, "queue_layout", LAYOUTS),
         victim_selection=_chosen(data, "victim_selection", VICTIMS),
         num_threads=_number(data, "num_threads", 0),
         pin_workers=bool(data.get("pin_workers", False)),
         hyperthreading=bool(data.get("hyperthreading", False)),
+        numa=policy,
+        numa_node=node,
         grain_size=_number(data, "grain_size", 1),
         batch_bytes=_number(data, "phy_batch_size", 0),
         pre_partition=bool(data.get("pre_partition", False)),
         select_matrix_repr=bool(data.get("select_matrix_repr", False)),
         sparsity_threshold=float(data.get("sparsity_threshold", 0.25)),
+        profiling=bool(data.get("enable_profiling", False)),
         statistics=bool(data.get("statistics", False)),
         timing=bool(data.get("timing", False)),
         explain=_stages(data.get("explain")),
@@ -230,6 +301,34 @@ def _chosen(data: dict[str, Any], key: str, known: Iterable[str]) -> str:
     return value
 
 
+def _kernel_file(text: str) -> tuple[str, int]:
+    path, sign, priority = text.rpartition(":")
+    if not sign or not priority.isdigit():
+        path, priority = text, "0"
+    if not os.path.isfile(path):
+        problem = f"--kernel-ext={text}: there is no file {path!r}"
+        raise ConfigurationError(problem, key="kernel-ext", origin="the options")
+    return path, int(priority)
+
+
+def _placed(data: dict[str, Any]) -> tuple[str, int]:
+    """Read ``--numa``: a policy, and the node that ``preferred`` names."""
+    from freestone.lang.settings import NUMA
+
+    text = str(data.get("numa", "default"))
+    name, sign, number = text.partition("=")
+    policy = _chosen({"numa": name}, "numa", NUMA)
+    if policy != "preferred" and not sign:
+        return policy, 0
+    from freestone._native import memory_nodes
+
+    nodes = memory_nodes()
+    if policy == "preferred" and number.isdigit() and int(number) in (nodes or [0]):
+        return policy, int(number)
+    problem = f"--numa={text}: write preferred=NODE with one of the nodes {nodes or [0]}"
+    raise ConfigurationError(problem, key="numa", origin="the options")
+
+
 def _number(data: dict[str, Any], key: str, default: int) -> int:
     text = str(data.get(key, default))
     if not text.isdigit():
@@ -239,7 +338,7 @@ def _number(data: dict[str, Any], key: str, default: int) -> int:
 
 
 def _stages(text: str | None) -> tuple[str, ...]:
-    stages = tuple(_listed(text))
+    stages = tuple(listed(text))
     for stage in stages:
         if stage not in STAGES:
             known = did_you_mean(stage, STAGES)

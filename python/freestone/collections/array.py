@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from freestone.collections.base import Collection
 from freestone.collections.blocking import cuts_of
 from freestone.collections.making import Meta, Spec, check_blocks
+from freestone.collections.protocols import Expressions, expression_of
 from freestone.collections.rows import is_sparse, take_rows
 from freestone.collections.sources import made, name_of, put_all
 
@@ -20,10 +21,12 @@ __all__ = ["Array"]
 BlockRows = int | Sequence[int] | NDArray[Any]
 
 
-class Array(Collection):
+class Array(Expressions, Collection):
     """A 1-D or 2-D array cut into blocks of rows: NumPy arrays or SciPy CSR matrices.
 
     Made by `from_numpy`, `from_function` and their like. Blocks may be of different lengths.
+    Operators, and NumPy's functions of it, make expressions that are computed when they are asked
+    for, fused, where the blocks are: ``np.exp(x).sum().compute()``.
 
     Attributes
     ----------
@@ -211,10 +214,13 @@ class Array(Collection):
         """1 or 2."""
         return len(self.shape)
 
-    def __getitem__(self, rows: slice) -> Self:
-        """Take rows without copying them: views of the blocks, cut out where they are used."""
+    def __getitem__(self, rows: Any) -> Any:
+        """Take rows without copying them: views of the blocks, cut out where they are used.
+
+        Any other index, such as ``x[x > 0]`` or ``x[:, 1]``, makes an expression.
+        """
         if not isinstance(rows, slice):
-            raise TypeError(f"an Array is sliced by rows, x[start:stop], not by {rows!r}")
+            return expression_of(self)[rows]
         part = self._slice(rows)
         part._columns, part._dtype = self._columns, self._dtype
         return part

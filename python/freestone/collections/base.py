@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from freestone.cluster import Cluster
 from freestone.collections.blocking import Offsets, cuts_of, offsets_of
+from freestone.collections.collecting import collect, disperse
 from freestone.collections.making import Meta, Spec, describe, map_block
 from freestone.collections.pieces import cut, future_of, value_of
 from freestone.collections.rows import concatenate
@@ -40,6 +41,7 @@ class Collection(Sources):
         self._offsets = offsets
         self._metas = None if metas is None else list(metas)
         self.name = name
+        self._collected = collect(self, self._pieces)
 
     # -- what it knows ------------------------------------------------------------------------
 
@@ -281,6 +283,7 @@ class Collection(Sources):
 
     def drop(self) -> None:
         """Let the blocks go; partitions of it can't be used any more either."""
+        disperse(self._pieces or (), self._collected)
         self._pieces = None
         self._metas = None
 

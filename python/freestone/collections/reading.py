@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import itertools
 import os
 from typing import Any
 
@@ -10,8 +10,13 @@ import numpy as np
 
 from freestone.cluster import current
 from freestone.collections.array import Array
+from freestone.collections.blocking import Offsets, cuts_of
 from freestone.collections.frame import Frame
+from freestone.collections.making import Spec
+from freestone.collections.meters import Meter, metered
+from freestone.collections.sources import made
 from freestone.io import Dataset, open_dataset
+from freestone.io.telling import telling
 
 __all__ = ["read"]
 
@@ -23,6 +28,7 @@ def read(
     *,
     format: str | None = None,
     block_rows: int | None = None,
+    progress: bool | None = None,
     **options: Any,
 ) -> Array | Frame:
     """Read a file into an array or a frame, each block by a worker.
@@ -37,6 +43,10 @@ def read(
     block_rows
         Rows per block; by default so many that a block has about 32 MiB, and that each executor
         gets one. Without a cluster all rows are one block.
+    progress
+        Whether to show a bar with bytes a second when it takes longer than a second; by default if
+        standard error is a terminal. With a cluster the call does not wait: `freestone.progress`
+        shows how far blocks are.
     **options
         Those of the format; see `freestone.io.formats`.
 
@@ -63,18 +73,33 @@ def read(
     dataset = open_dataset(url, format=format, **options)
     cluster = current()
     if cluster is None:
-        return _here(dataset)
+        return _here(dataset, progress)
     rows = block_rows or _block_rows(dataset, max(cluster.slots, 1))
-    name = dataset.place.name
-    if dataset.kind == "frame":
-        return Frame.from_function(dataset.rows, rows, dataset.read, name=name)
-    shape = (dataset.rows, *dataset.columns)
-    return Array.from_function(shape, rows, dataset.read, dtype=dataset.dtype, name=name)
+    return _there(dataset, cuts_of(dataset.rows, rows))
 
 
-def _here(dataset: Dataset) -> Array | Frame:
-    read_all = functools.partial(dataset.read, threads=len(os.sched_getaffinity(0)))
-    block = read_all(0, dataset.rows)
+def _there(dataset: Dataset, offsets: Offsets) -> Array | Frame:
+    """Have each block read by a worker, if that matters by one where its bytes are."""
+    name, columns, dtype = dataset.place.name, dataset.columns, dataset.dtype
+    is_frame = dataset.kind == "frame"
+    spec = Spec(
+        collection=name,
+        kind=dataset.kind,
+        columns=None if is_frame else columns,
+        dtype=None if is_frame else dtype,
+    )
+    with telling(dataset.place.url):
+        hosts = [dataset.where(*cut) for cut in itertools.pairwise(offsets.tolist())]
+    pieces = made(spec, dataset.read, offsets, {}, hosts)
+    if is_frame:
+        return Frame(pieces, offsets, name=name)
+    return Array(pieces, offsets, name=name, columns=columns, dtype=dtype)
+
+
+def _here(dataset: Dataset, progress: bool | None) -> Array | Frame:
+    nbytes = int(dataset.stamp[0]) if dataset.stamp else 0
+    with metered(f"read {dataset.place.name}", Meter.of_reads(nbytes), progress):
+        block = dataset.read(0, dataset.rows, threads=len(os.sched_getaffinity(0)))
     kind = Frame if dataset.kind == "frame" else Array
     return kind.from_blocks([block], name=dataset.place.name)
 

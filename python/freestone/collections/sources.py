@@ -6,13 +6,12 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from freestone import _native
-from freestone.cluster import Cluster, current
+from freestone.cluster import current
 from freestone.collections.blocking import Offsets, offsets_of, total_rows
 from freestone.collections.files import read_files
 from freestone.collections.making import Spec, make_block
+from freestone.collections.placing import dealt, drawn_to
 from freestone.files import File
 from freestone.future import Future
 
@@ -98,43 +97,35 @@ def _checked(spec: Spec, block: Any, index: int) -> Any:
 
 
 def made(
-    spec: Spec, function: Callable[[int, int], Any], offsets: Offsets, options: dict[str, Any]
+    spec: Spec,
+    function: Callable[[int, int], Any],
+    offsets: Offsets,
+    options: dict[str, Any],
+    hosts: Sequence[Sequence[str]] = (),
 ) -> list[Any]:
-    """Make blocks by a function of first and last row: futures, or values without a cluster."""
+    """Make blocks by a function of first and last row: futures, or values without a cluster.
+
+    `hosts` says what holds each block, if that makes a difference.
+    """
     call = functools.partial(make_block, spec, function)
     starts, stops = offsets[:-1].tolist(), offsets[1:].tolist()
     cluster = current()
     if cluster is None:
         return [call(*which).value for which in zip(range(len(starts)), starts, stops, strict=True)]
     options = {"name": spec.collection, **options}
-    futures = []
-    for worker, first, last in dealt(cluster, offsets):
+    places = drawn_to(cluster, offsets, hosts) if any(hosts) else dealt(cluster, offsets)
+    futures: list[Any] = [None] * len(starts)
+    runs: dict[int | None, list[int]] = {}
+    for index, place in enumerate(places):
+        runs.setdefault(place, []).append(index)
+    for worker, which in runs.items():
         near = {} if "worker" in options else {"near": worker}
-        run = slice(first, last)
-        columns = (range(first, last), starts[run], stops[run])
-        futures += cluster.map(call, *columns, **near, **options)
+        columns = (which, [starts[each] for each in which], [stops[each] for each in which])
+        for index, future in zip(
+            which, cluster.map(call, *columns, **near, **options), strict=True
+        ):
+            futures[index] = future
     return futures
-
-
-def dealt(cluster: Cluster, offsets: Offsets) -> list[tuple[int | None, int, int]]:
-    """Give each worker a run of blocks, with rows in proportion to its executors.
-
-    Returns
-    -------
-    list of tuple
-        Worker, first block, and the one behind the last. The same for the same rows, so that
-        collections of one blocking lie together.
-    """
-    workers = cluster.statistics().workers
-    if not workers:
-        return [(None, 0, len(offsets) - 1)]
-    numbers: list[int | None] = [int(worker.worker.removeprefix("worker-")) for worker in workers]
-    slots = np.cumsum([worker.slots for worker in workers])
-    ends = slots * (offsets[-1] / slots[-1])
-    middles = (offsets[:-1] + offsets[1:]) / 2
-    cuts = [0, *np.searchsorted(middles, ends[:-1]).tolist(), len(middles)]
-    runs = zip(numbers, cuts[:-1], cuts[1:], strict=True)
-    return [run for run in runs if run[1] < run[2]]
 
 
 def put_all(blocks: Sequence[Any]) -> list[Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,14 +11,18 @@ import numpy as np
 from freestone.cluster import Cluster
 from freestone.collections.array import Array
 from freestone.collections.base import Collection
+from freestone.collections.drafting import Layout, drafted, place_pieces, write_beside
 from freestone.collections.frame import Frame
+from freestone.collections.meters import Meter, metered
 from freestone.collections.rows import is_sparse, is_table
+from freestone.collections.spreading import write_there
 from freestone.errors import EmptyCollectionError, UsageError
 from freestone.io import Shape, StreamWriter, Writer, open_writer
+from freestone.io.formats import format_of
+from freestone.io.formats.root import histograms_of
 from freestone.io.formats.zarr import FolderWriter
 from freestone.io.segments import SegmentWriter
-from freestone.io.stores import Draft, Place
-from freestone.io.stores.posix import PosixPlace
+from freestone.io.stores import Draft, locate
 from freestone.io.telling import telling
 
 if TYPE_CHECKING:
@@ -30,7 +32,12 @@ __all__ = ["write"]
 
 
 def write(
-    x: Any, url: str | os.PathLike[str], *, format: str | None = None, **options: Any
+    x: Any,
+    url: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    progress: bool | None = None,
+    **options: Any,
 ) -> None:
     """Write an array or a frame into one file, each block by the worker that has it.
 
@@ -38,12 +45,15 @@ def write(
     ----------
     x
         An `Array` or a `Frame`; or an array, a sparse matrix, a table or a pandas frame that is
-        here.
+        here. Into ROOT also a histogram of boost-histogram or hist, or a dict of them by name.
     url
         A path, or a URL such as ``hdfs://host:port/path``. A path has to lead to the same file
         on every worker.
     format
         One of ``freestone.io.formats.FORMATS``; by default what the name says.
+    progress
+        Whether to show a bar with bytes a second when it takes longer than a second; by default if
+        standard error is a terminal.
     **options
         Those of the format; see `freestone.io.formats`.
 
@@ -62,10 +72,16 @@ def write(
     worker that has it. No byte of the rows goes through this program, unless a library of Python
     writes the format (Parquet, Arrow, TDMS, ROOT): then this program writes, block after block.
     """
+    histograms = histograms_of(x)
+    if histograms is not None:
+        _write_histograms(histograms, url, format, options)
+        return
     collection = _collection(x)
     writer = open_writer(url, _shape(collection), format=format, **options)
-    with telling(writer.place.url):
-        cluster = collection.cluster
+    cluster = collection.cluster
+    meter = Meter.of_writes() if cluster is None else Meter()
+    label = f"write {writer.place.name}"
+    with telling(writer.place.url), metered(label, meter, progress):
         if isinstance(writer, SegmentWriter):
             _write_segments(writer, collection, cluster)
         elif isinstance(writer, FolderWriter):
@@ -77,7 +93,23 @@ def write(
         elif cluster is None:
             _write_here(writer, collection)
         else:
-            _write_there(writer, collection, cluster)
+            write_there(writer, collection, cluster, meter)
+
+
+def _write_histograms(
+    histograms: dict[str, Any],
+    url: str | os.PathLike[str],
+    format: str | None,
+    options: dict[str, Any],
+) -> None:
+    place = locate(url)
+    module = format_of(place.name, format)
+    if not hasattr(module, "write_histograms"):
+        raise UsageError(f"{place.url} can't have histograms; give it a name that ends in .root")
+    if options:
+        raise UsageError(f"histograms are written without options; leave {next(iter(options))} out")
+    with telling(place.url), drafted(place) as draft:
+        module.write_histograms(draft.path, histograms)
 
 
 def _collection(x: Any) -> Collection:
@@ -125,34 +157,9 @@ def _nnz(block: Any) -> int:
     return int(block.nnz)
 
 
-@contextlib.contextmanager
-def _drafted(place: Place, nbytes: int | None = None) -> Iterator[Draft]:
-    """Give a draft that becomes the file unless the block raises, in which case nothing is left.
-
-    Where files are written only from beginning to end, the draft is one of this machine.
-    """
-    draft = place.create(nbytes)
-    if draft is None:
-        with tempfile.TemporaryDirectory(prefix="freestone-") as folder:
-            path = os.path.join(folder, "file")
-            yield from _kept(PosixPlace(path).create(nbytes))
-            place.upload(path)
-    else:
-        yield from _kept(draft)
-
-
-def _kept(draft: Draft) -> Iterator[Draft]:
-    try:
-        yield draft
-        draft.commit()
-    except BaseException:
-        draft.abandon()
-        raise
-
-
 def _write_here(writer: Writer, x: Collection) -> None:
     threads = len(os.sched_getaffinity(0))
-    with _drafted(writer.place) as draft:
+    with drafted(writer.place) as draft:
         if not _write_rows(writer, draft, x.blocks, threads):
             pairs = zip(x.blocks, x.offsets[:-1].tolist(), strict=True)
             _write_pieces(writer, draft, [writer.encode(*pair) for pair in pairs])
@@ -161,18 +168,18 @@ def _write_here(writer: Writer, x: Collection) -> None:
 def _write_pieces(writer: Writer, draft: Draft, pieces: Sequence[list[Any]]) -> None:
     """Write the encoded blocks, all of which are here."""
     sizes = [[memoryview(piece).nbytes for piece in each] for each in pieces]
-    layout = _Layout(writer, sizes)
+    layout = Layout(writer, sizes)
     draft.write_at(layout.head, 0)
     for number, each in enumerate(pieces):
-        _place(writer, draft, *layout.row(number), each)
-    _write_beside(writer, layout.totals)
+        place_pieces(writer, draft, *layout.row(number), each)
+    write_beside(writer, layout.totals)
 
 
 def _write_stream(writer: StreamWriter, x: Collection) -> None:
     """Write block after block here, by the library of the format."""
     if not x.blocks:
         raise EmptyCollectionError(x.name, "write")
-    with _drafted(writer.place) as draft:
+    with drafted(writer.place) as draft:
         assert draft.path is not None
         file = None
         for block in x:
@@ -222,75 +229,5 @@ def _write_rows(writer: Writer, draft: Draft, blocks: Sequence[Any], threads: in
         if offset is None:
             return False
     draft.write_at(head, 0)
-    _write_beside(writer, [(offset or 0) - len(head)])
+    write_beside(writer, [(offset or 0) - len(head)])
     return True
-
-
-def _write_beside(writer: Writer, totals: Sequence[int]) -> None:
-    for suffix, content in writer.beside(totals).items():
-        writer.place.beside(suffix).write_bytes(content)
-
-
-class _Layout:
-    """Where each piece of each block begins."""
-
-    def __init__(self, writer: Writer, sizes: Sequence[Sequence[int]]) -> None:
-        table = np.array(sizes, np.int64).reshape(len(sizes), -1)
-        self.before = np.zeros_like(table)
-        np.cumsum(table[:-1], axis=0, out=self.before[1:])
-        self.totals: list[int] = table.sum(axis=0).tolist()
-        self.head = writer.head(self.totals)
-        sections = np.cumsum([len(self.head), *self.totals])[:-1]
-        self.offsets = self.before + sections
-
-    def row(self, number: int) -> tuple[list[int], list[int]]:
-        return self.offsets[number].tolist(), self.before[number].tolist()
-
-
-def _place(
-    writer: Writer, draft: Draft, offsets: list[int], before: list[int], pieces: list[Any]
-) -> None:
-    """Write the pieces of a block where they belong."""
-    shifted = writer.shift(pieces, before)
-    for offset, piece in zip(offsets, shifted, strict=True):
-        draft.write_at(piece, offset)
-
-
-def _encode(writer: Writer, block: Any, start: int) -> list[Any]:
-    with telling(writer.place.url):
-        pieces = writer.encode(block, start)
-        return [np.frombuffer(piece, np.uint8) for piece in pieces]
-
-
-def _sizes(pieces: list[Any]) -> list[int]:
-    return [piece.nbytes for piece in pieces]
-
-
-def _place_there(
-    writer: Writer, draft: Draft, offsets: list[int], before: list[int], pieces: list[Any]
-) -> None:
-    with telling(writer.place.url):
-        _place(writer, draft, offsets, before, pieces)
-
-
-def _write_there(writer: Writer, x: Collection, cluster: Cluster) -> None:
-    """Write from the workers: encode, learn the sizes, write at the places that follow."""
-    count = len(x.blocks)
-    label = f"write {writer.place.name}"
-    near: dict[str, Any] = {"near": "input", "name": label}
-    starts = x.offsets[:-1].tolist()
-    encoded = cluster.map(_encode, [writer] * count, x.blocks, starts, **near)
-    if not writer.place.random:
-        with _drafted(writer.place) as draft:
-            _write_pieces(writer, draft, cluster.gather(encoded))
-        return
-    layout = _Layout(writer, cluster.gather(cluster.map(_sizes, encoded, **near)))
-    with _drafted(writer.place, len(layout.head) + sum(layout.totals)) as draft:
-        draft.write_at(layout.head, 0)
-        rows = [layout.row(number) for number in range(count)]
-        offsets, before = [row[0] for row in rows], [row[1] for row in rows]
-        same: list[Any] = [[writer] * count, [draft] * count, offsets, before]
-        # Written again where it was, after a worker is lost: the same bytes at the same place.
-        written = cluster.map(_place_there, *same, encoded, pure=False, retries=2, **near)
-        cluster.gather(written)
-        _write_beside(writer, layout.totals)

@@ -21,6 +21,8 @@
     │   ├── TaskRaisedError (RuntimeError)      it raised what can't be raised again here
     │   ├── TaskKilledError                     it killed its executors
     │   ├── TaskTimeoutError (TimeoutError)     it ran for longer than it may
+    │   ├── MemoryExceededError (MemoryError)   it took more memory than it may
+    │   ├── DiskExceededError (OSError)         its files took more of the disk than they may
     │   ├── TaskCancelledError (CancelledError) it was cancelled
     │   ├── UnschedulableError                  no worker can ever give what it asks for
     │   ├── WorkerAbsentError (LookupError)     the only worker it may run on is not there
@@ -133,9 +135,11 @@ from freestone.errors.malleable import (
     SpawnFailedError,
 )
 from freestone.errors.task import (
+    DiskExceededError,
     FunctionLoadError,
     InputLostError,
     InputUnknownError,
+    MemoryExceededError,
     TaskCancelledError,
     TaskError,
     TaskKilledError,
@@ -170,6 +174,7 @@ __all__ = [
     "ConfigurationError",
     "CycleError",
     "DemoError",
+    "DiskExceededError",
     "DroppedError",
     "EmptyCollectionError",
     "EngineMissingError",
@@ -191,6 +196,7 @@ __all__ = [
     "JoinError",
     "LockNotHeldError",
     "MalleableError",
+    "MemoryExceededError",
     "MissingKeyError",
     "NoSpawnError",
     "NoThreadsError",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Mapping
 from concurrent.futures import CancelledError
+from typing import Any, Self
 
 from freestone.errors.base import FreestoneError, on_worker
 from freestone.units import format_nbytes, format_seconds
@@ -116,6 +118,57 @@ class TaskTimeoutError(TaskError, TimeoutError):
             timeout_s=timeout_s,
             attempts=attempts,
             worker=worker,
+        )
+
+
+class MemoryExceededError(TaskError, MemoryError):
+    """A task took more memory than it may, and was ended.
+
+    Attributes
+    ----------
+    limit : int
+        What it may take besides what its executor had, in bytes.
+    """
+
+    slug = "memory-exceeded"
+    limit: int
+
+    def __new__(cls, *args: Any, **fields: Any) -> Self:
+        """Make it as `Exception` does: `MemoryError` refuses to where another base comes first."""
+        return Exception.__new__(cls, *args, **fields)
+
+    def __init__(self, *, label: str, limit: int, worker: str | None = None) -> None:
+        super().__init__(
+            f"task {label!r} took more than the {format_nbytes(limit)} of memory that it may; "
+            "give it more by resources={'memory': ...}, have category=... find out how much it "
+            "takes, or cut its data into smaller parts",
+            label=label,
+            limit=limit,
+            worker=worker,
+        )
+
+
+class DiskExceededError(TaskError, OSError):
+    """The files that a task made took more of the disk than they may, and it was ended.
+
+    Attributes
+    ----------
+    limit : int
+        What they may take, in bytes.
+    """
+
+    slug = "disk-exceeded"
+    limit: int
+
+    def __init__(self, *, label: str, limit: int, worker: str | None = None) -> None:
+        super().__init__(
+            f"the temporary files of task {label!r} took more than the {format_nbytes(limit)} of "
+            "disk that they may; give it more by resources={'disk': ...}, or have it remove what "
+            "it no longer needs",
+            label=label,
+            limit=limit,
+            worker=worker,
+            errno=errno.EDQUOT,
         )
 
 

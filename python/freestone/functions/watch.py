@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import weakref
 from collections.abc import Callable
@@ -93,7 +94,7 @@ def _check(value: Any, depth: int = 0) -> _Check:
     """Make the test whether a value is still this one, without keeping alive what can die."""
     if _is_constant(value):
         return lambda now: now is value
-    if isinstance(value, FunctionType | type):
+    if isinstance(value, FunctionType | type | functools._lru_cache_wrapper):
         reference = weakref.ref(value)
         return lambda now: now is reference()
     if depth < _DEEP and type(value) in (dict, list, tuple) and len(value) <= _FEW:

@@ -166,6 +166,7 @@ def worker_words(
         "links": int(config.links),
         "spin-us": int(config.spin_us),
         "inline-nbytes": config.inline_nbytes,
+        "preload": config.preload or None,
     }
     given = {key: value for key, value in settings.items() if value is not None}
     return [word for key, value in given.items() for word in (f"--{key}", str(value))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from freestone import _native
 from freestone.errors import FormatError
 
 __all__ = ["joined", "read_values"]
@@ -18,7 +20,13 @@ STEP = 8 << 20
 
 
 def read_values(
-    source: Any, offset: int, shape: tuple[int, ...], dtype: DTypeLike, threads: int = 1
+    source: Any,
+    offset: int,
+    shape: tuple[int, ...],
+    dtype: DTypeLike,
+    threads: int = 1,
+    *,
+    unit: int = 1,
 ) -> NDArray[Any]:
     """Read an array that lies in a file in row order, at an offset.
 
@@ -32,6 +40,8 @@ def read_values(
         Those of the array.
     threads
         How many read at once.
+    unit
+        Bytes that one call does not cross, such as a stripe; 1 if that makes no difference.
 
     Raises
     ------
@@ -39,28 +49,34 @@ def read_values(
         When the file ends before the array does.
     """
     out = np.empty(shape, dtype)
-    view = memoryview(out.reshape(-1).view(np.uint8).data)
-    starts = range(0, len(view), STEP)
+    view: Any = memoryview(out.reshape(-1).view(np.uint8).data)
+    pieces = _pieces(offset, len(view), unit if unit > 1 else STEP)
     if isinstance(source, str):
         descriptor = os.open(source, os.O_RDONLY)
         try:
             _in_threads(
-                lambda at: _fill(descriptor, view[at : at + STEP], offset + at), starts, threads
+                lambda piece: _fill(descriptor, view[piece], offset + piece.start), pieces, threads
             )
         finally:
             os.close(descriptor)
     else:
-        _in_threads(lambda at: _copy(source, view[at : at + STEP], offset + at), starts, threads)
+        _in_threads(lambda piece: _copy(source, view[piece], offset + piece.start), pieces, threads)
     return out
 
 
-def _in_threads(function: Any, starts: range, threads: int) -> None:
-    if threads <= 1 or len(starts) <= 1:
-        for start in starts:
-            function(start)
+def _pieces(offset: int, nbytes: int, step: int) -> list[slice]:
+    """Cut bytes from an offset on where the file's offsets are multiples of a step."""
+    cuts = [0, *range(step - offset % step, nbytes, step), nbytes]
+    return [slice(start, stop) for start, stop in itertools.pairwise(cuts) if start < stop]
+
+
+def _in_threads(function: Any, pieces: list[slice], threads: int) -> None:
+    if threads <= 1 or len(pieces) <= 1:
+        for piece in pieces:
+            function(piece)
         return
-    with ThreadPoolExecutor(min(threads, len(starts))) as pool:
-        list(pool.map(function, starts))
+    with ThreadPoolExecutor(min(threads, len(pieces))) as pool:
+        list(pool.map(function, pieces))
 
 
 def _fill(descriptor: int, view: memoryview, offset: int) -> None:
@@ -70,6 +86,7 @@ def _fill(descriptor: int, view: memoryview, offset: int) -> None:
             raise FormatError(
                 "", f"it ends at byte {offset:,}, {len(view):,} too early (truncated)"
             )
+        _native.io_count(read=count)
         view, offset = view[count:], offset + count
 
 

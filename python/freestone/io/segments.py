@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -45,12 +47,21 @@ class Segments(Dataset):
         if _numbers(self.place) != len(self.parts):
             raise FileChangedError(self.place.url, "it has another number of segments")
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
-        blocks = []
+    def _within(self, start: int, stop: int) -> Iterator[tuple[Dataset, int, int]]:
+        """Yield the segments that have some of the rows, and which of theirs."""
         for part, first, last in zip(self.parts, self.ends[:-1], self.ends[1:], strict=True):
             low, high = max(start, first), min(stop, last)
             if low < high:
-                blocks.append(part.read(low - first, high - first, threads=threads))
+                yield part, low - first, high - first
+
+    def where(self, start: int, stop: int) -> list[str]:
+        """Return the hosts that hold the largest of the parts of some rows."""
+        parts = sorted(self._within(start, stop), key=lambda found: found[1] - found[2])
+        return parts[0][0].where(*parts[0][1:]) if parts else []
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        parts = self._within(start, stop)
+        blocks = [part.read(low, high, threads=threads) for part, low, high in parts]
         if not blocks:
             return self.parts[0].read(0, 0)
         return _joined(blocks)
@@ -136,6 +147,11 @@ def open_segments(place: HdfsPlace, module: ModuleType, options: dict[str, Any])
     )
 
 
+def _put(file: tuple[HdfsPlace, list[Any]]) -> None:
+    place, content = file
+    place.put(functools.partial(_write_all, content=content))
+
+
 def _write_all(file: Any, content: list[Any]) -> None:
     for piece in content:
         file.write(memoryview(piece))
@@ -194,9 +210,10 @@ class SegmentWriter:
         pieces = writer.encode(block, 0)
         sizes = [memoryview(piece).nbytes for piece in pieces]
         content = [writer.head(sizes), *writer.shift(pieces, [0] * len(pieces))]
-        place.put(lambda file: _write_all(file, content))
-        for suffix, small in writer.beside(sizes).items():
-            place.beside(suffix).put(functools.partial(_write_all, content=[small]))
+        small = [(place.beside(suffix), [text]) for suffix, text in writer.beside(sizes).items()]
+        # Each waits until the NameNode knows that it is complete, so both are written at once.
+        with ThreadPoolExecutor(1 + len(small)) as pool:
+            list(pool.map(_put, [(place, content), *small]))
 
     def commit(self, part: HdfsPlace) -> None:
         """Give the folder its name; the one that had it goes."""

@@ -46,6 +46,9 @@ def telling(url: str, *, needed: int = 0) -> Iterator[None]:
     except IsADirectoryError:
         raise FileError(url, "is a folder; name a file in it") from None
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            reason = "can't get that large: see 'ulimit -f', or what its file system allows"
+            raise FileError(url, reason) from None
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         folder = os.path.dirname(os.path.abspath(url))

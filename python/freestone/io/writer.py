@@ -67,6 +67,15 @@ class Writer:
     place: Place
     shape: Shape
 
+    @property
+    def sections(self) -> int:
+        """How many pieces a block is encoded into."""
+        return 1
+
+    def sizes(self, rows: int) -> list[int] | None:
+        """Return how many bytes of each section so many rows take; None if only `encode` tells."""
+        return None
+
     def encode(self, block: Any, start: int) -> list[Any]:
         """Return the pieces of a block, one for each section, as buffers.
 
@@ -84,7 +93,10 @@ class Writer:
         return pieces
 
     def head(self, nbytes: Sequence[int]) -> bytes:
-        """Return what stands before the first section, whose sizes are now known."""
+        """Return what stands before the first section, whose sizes are now known.
+
+        It has as many bytes when they are not: with an empty `nbytes`.
+        """
         return b""
 
     def beside(self, nbytes: Sequence[int]) -> dict[str, bytes]:

@@ -276,11 +276,8 @@ class DaphneContext:
 
     def from_scipy(self, array: Any) -> Matrix:
         """Take compressed rows of SciPy's, without making them dense."""
-        rows = array.tocsr()
-        rows = rows if rows.has_sorted_indices else rows.sorted_indices()
-        cells, cell = rows.data, cell_of(rows.data.dtype)
-        data = Csr(rows.shape, rows.indptr.astype("i8"), rows.indices.astype("i8"), cells)
-        type = Type("matrix", cell, rows.shape[0], rows.shape[1], csr=True)
+        data = Csr.of_scipy(array)
+        type = Type("matrix", cell_of(data.dtype), *data.shape, csr=True)
         return Matrix(_given(data, type))
 
     def from_pandas(self, frame: Any) -> Frame:
@@ -406,6 +403,10 @@ def _exported(data: Any) -> Any:
         from scipy.sparse import csr_array
 
         return csr_array((data.cells, data.indices, data.indptr), shape=data.shape)
+    if hasattr(data, "toarray"):
+        from scipy.sparse import coo_array
+
+        return coo_array((data.cells, (data.rows, data.columns)), shape=data.shape)
     if isinstance(data, FrameData):
         import pandas as pd
 

@@ -8,11 +8,21 @@ from collections.abc import Iterable
 from typing import Any, TextIO
 
 from freestone.errors.lang import ScriptError, ScriptRunError
-from freestone.lang.kernels import kernel_of
+from freestone.lang.kernels import kernel_of, stored_kernel
+from freestone.lang.kernels.extension import kernels_of
 from freestone.lang.parse.source import failure
-from freestone.lang.plan.graph import Block, Function, Op, Program, Value, outer_operands
+from freestone.lang.plan.graph import (
+    Block,
+    Function,
+    Op,
+    Program,
+    Value,
+    free_values,
+    outer_operands,
+)
 from freestone.lang.settings import Settings
 from freestone.lang.types.scalars import DivisionError
+from freestone.lang.types.types import Type
 
 DEEPEST = 5000
 """How many calls of functions may be inside each other."""
@@ -40,6 +50,8 @@ class Run:
         The frames that SQL knows.
     times : dict
         Seconds and counts of operations, if statistics are wanted.
+    regions : list
+        What the system had counted when each region that is open began.
     """
 
     # What refers to an operand that only this operation holds any more: the list of operands and
@@ -51,6 +63,9 @@ class Run:
         self.out = out or sys.stdout
         self.views: dict[str, Any] = {}
         self.times: dict[Op, list[float]] = {}
+        self.properties: dict[str, float] = {}
+        self.kernels = kernels_of(settings)
+        self.regions: list[dict[str, float]] = []
         self._depth = 0
         self._dying: dict[Op, list[Value]] = {}
         self._known: set[Block] = set()
@@ -79,7 +94,8 @@ class Run:
         seen = set(block.outs)
         for op in reversed(block.ops):
             read = dict.fromkeys([*op.results, *outer_operands(op)])
-            self._dying[op] = [value for value in read if value in inside and value not in seen]
+            dying = [value for value in read if value in inside and value not in seen]
+            self._dying[op] = dying if self.settings.forget else []
             seen.update(read)
 
     def _op(self, op: Op, values: Environment) -> None:
@@ -90,6 +106,8 @@ class Run:
             total = self.times.setdefault(op, [0.0, 0])
             total[0] += time.perf_counter() - begin
             total[1] += 1
+        if self.settings.record and control is None:
+            self._record(op, results)
         values.update(zip(op.results, results, strict=True))
         for value in self._dying[op]:
             values.pop(value, None)
@@ -111,18 +129,47 @@ class Run:
 
     def kernel(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
         """Run an operation; matrices come in, and go out, in the form that the plan says."""
-        if op.kind not in COMPRESSED:
-            operands[:] = [_dense(value) for value in operands]
-        made = kernel_of(op.kind)(self, op, *_emptied(operands))
+        if op.kernel in self.kernels:
+            operands[:] = [
+                value.toarray() if hasattr(value, "toarray") else value for value in operands
+            ]
+            return self._extended(op, operands)
+        if op.kind not in COMPRESSED and any(hasattr(value, "toarray") for value in operands):
+            made = stored_kernel(self, op, operands)
+        else:
+            made = kernel_of(op.kind)(self, op, *_emptied(operands))
         results = made if len(op.results) > 1 else (made,)
-        if any(result.type.csr for result in op.results):
+        if any(result.type.form for result in op.results):
             pairs = zip(op.results, results, strict=True)
-            return tuple(_csr(value) if result.type.csr else value for result, value in pairs)
+            return tuple(_held(value, result.type) for result, value in pairs)
         return tuple(results)
+
+    def _extended(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
+        """Call a kernel of the user's, and check what it returns."""
+        from freestone.lang.kernels.extension import called
+
+        return called(self.kernels[str(op.kernel)], op, operands)
+
+    def _record(self, op: Op, results: Iterable[Any]) -> None:
+        from freestone.lang.properties import key_of, share_of
+
+        for number, value in enumerate(results):
+            share = share_of(value)
+            if share is not None:
+                self.properties[key_of(op, number)] = share
 
     def operands(self, operands: Iterable[Value], values: Environment) -> list[Any]:
         """Return what operands hold."""
         return [v.const if v.const is not None else values[v] for v in operands]
+
+    def taken(self, op: Op, values: Environment) -> list[Any]:
+        """Return what a loop carries; what it alone needs is no longer held here."""
+        found = self.operands(op.operands, values)
+        inner = {value for region in op.regions for value in free_values(region)}
+        for value in self._dying[op]:
+            if value not in inner:
+                values.pop(value, None)
+        return found
 
     def call(self, function: Function, arguments: Iterable[Any], op: Op) -> list[Any]:
         """Call a function of the script."""
@@ -137,16 +184,16 @@ class Run:
             self._depth -= 1
 
 
-def _dense(value: Any) -> Any:
-    return value.toarray() if hasattr(value, "indptr") else value
-
-
-def _csr(value: Any) -> Any:
-    if hasattr(value, "indptr"):
-        return value
+def _held(value: Any, type: Type) -> Any:
+    """Return a matrix in the form that its type says."""
+    from freestone.lang.kernels.coordinates import Coo
     from freestone.lang.kernels.sparse import Csr
 
-    return Csr.of(value)
+    if type.csr and not isinstance(value, Csr):
+        return value.tocsr() if isinstance(value, Coo) else Csr.of(value)
+    if type.coo and not isinstance(value, Coo):
+        return Coo.of_csr(value) if isinstance(value, Csr) else Coo.of(value)
+    return value
 
 
 def _emptied(operands: list[Any]) -> Iterable[Any]:
@@ -169,7 +216,7 @@ def _run_if(run: Run, op: Op, values: Environment) -> list[Any]:
 
 def _run_while(run: Run, op: Op, values: Environment) -> list[Any]:
     body, test = op.regions
-    carried = run.operands(op.operands, values)
+    carried = run.taken(op, values)
     go_on = not op.attrs["test_first"]
     while True:
         if not go_on:
@@ -178,19 +225,23 @@ def _run_while(run: Run, op: Op, values: Environment) -> list[Any]:
                 return carried
         go_on = False
         values.update(zip(body.args, carried, strict=True))
+        # What the round before made is held by the block alone, and goes when it was read.
+        del carried
         carried = run.block(body, values)
 
 
 def _run_for(run: Run, op: Op, values: Environment) -> list[Any]:
     (body,) = op.regions
-    operands = run.operands(op.operands, values)
+    operands = run.taken(op, values)
     ends, carried = operands[: op.attrs["ends"]], operands[op.attrs["ends"] :]
+    del operands
     begin, end = ends[:2]
     step = ends[2] if len(ends) == 3 else (1 if begin <= end else -1)
     if step == 0:
         raise failure(ScriptRunError, "the step of a loop can't be 0", op.place)
     for counter in range(begin, end + (1 if step > 0 else -1), step):
         values.update(zip(body.args, [counter, *carried], strict=True))
+        del carried
         carried = run.block(body, values)
     return carried
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from freestone.errors.lang import ScriptSyntaxError
+from freestone.lang.kernels.extension import kernels_of
 from freestone.lang.parse.lexer import tokens
 from freestone.lang.parse.source import Source, failure
 from freestone.lang.passes import PASSES
@@ -76,6 +77,8 @@ def compile_source(
         With the place of what is wrong.
     """
     builder = Builder(arguments, Search(settings.folders, settings.libraries))
+    builder.propagate = settings.propagate
+    builder.kernels = frozenset(kernels_of(settings))
     limit = sys.getrecursionlimit()
     # A sum of a thousand terms is a tree as deep; Python's own frames are on the heap.
     sys.setrecursionlimit(max(limit, MOST_FRAMES))

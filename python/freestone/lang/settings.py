@@ -21,6 +21,7 @@ SCHEMES = (
     "AUTO",
 )
 LAYOUTS = ("CENTRALIZED", "PERGROUP", "PERCPU")
+NUMA = ("default", "interleave", "preferred", "local")
 VICTIMS = ("SEQ", "SEQPRI", "RANDOM", "RANDOMPRI")
 
 
@@ -45,6 +46,12 @@ class Settings:
         Whether each worker stays on one core.
     hyperthreading : bool
         Whether the second threads of a core count as cores.
+    numa : str
+        Where large results are placed: one of ``NUMA``. By default where the process was started
+        to place memory; in turn on all nodes; on the node ``numa_node``; on the node of the worker
+        that writes a page first.
+    numa_node : int
+        The node that is preferred.
     grain_size : int
         The least rows of a task.
     batch_bytes : int
@@ -55,8 +62,32 @@ class Settings:
         Whether matrices with few cells that are not zero are held as compressed rows.
     sparsity_threshold : float
         Below which share of cells they are.
+    physical : bool
+        Whether operations are replaced by others that give the same for less work, such as
+        ``syrk``.
+    propagate : bool
+        Whether constants reach the functions that are called with them.
+    forget : bool
+        Whether values are given back after the last operation that reads them.
+    restricted : bool
+        Whether only operations of cells and their full aggregations are fused.
+    record, insert : str
+        Files of properties: written with the shares of non-zeros that a run found, or read for
+        what the compiler did not know; "" for none.
+    kernels : tuple of (str, int)
+        Python files with functions that scripts name as kernels, and their priorities.
+    memory_bytes : int
+        The memory that a plan may need; 0 means what the machine has.
+    distributed : bool
+        Whether large matrices lie in the blocks of a cluster.
+    distributed_bytes : int
+        The bytes of the least matrix that is cut into blocks.
+    block_bytes : int
+        The bytes of the largest block.
     statistics, timing : bool
         Whether to tell, at the end, how long the operations, and the stages, took.
+    profiling : bool
+        Whether to tell, at the end, what the whole script took as the system counts it.
     explain : tuple of str
         The stages whose graph is shown.
     folders, libraries
@@ -70,13 +101,27 @@ class Settings:
     num_threads: int = 0
     pin_workers: bool = False
     hyperthreading: bool = False
+    numa: str = "default"
+    numa_node: int = 0
     grain_size: int = 1
     batch_bytes: int = 0
     pre_partition: bool = False
     select_matrix_repr: bool = False
     sparsity_threshold: float = 0.25
+    physical: bool = True
+    propagate: bool = True
+    forget: bool = True
+    restricted: bool = False
+    record: str = ""
+    insert: str = ""
+    kernels: tuple[tuple[str, int], ...] = ()
+    memory_bytes: int = 0
+    distributed: bool = False
+    distributed_bytes: int = 1 << 20
+    block_bytes: int = 1 << 31
     statistics: bool = False
     timing: bool = False
+    profiling: bool = False
     explain: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
     libraries: dict[str, Path] = field(default_factory=dict)

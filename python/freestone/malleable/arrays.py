@@ -24,6 +24,7 @@ class Description(NamedTuple):
     kind: Kind
     form: Form
     is_shared: bool
+    is_mappable: bool = False
 
 
 class Array:
@@ -35,6 +36,10 @@ class Array:
         What it is registered as.
     kind : {"constant", "variable"}
         Whether it moves while the steps go on, or at the switch.
+    is_shared : bool
+        Whether the processes of a host have it in the same memory.
+    is_mappable : bool
+        Whether they can read each other's.
     start, stop : int
         The rows that this rank has.
     local : array of shape (stop - start, ...) or CSR matrix
@@ -42,7 +47,7 @@ class Array:
     """
 
     def __init__(self, description: Description, storages: list[Storage]) -> None:
-        self.name, self.kind, self.form, self.is_shared = description
+        self.name, self.kind, self.form, self.is_shared, self.is_mappable = description
         self.storages = storages
         self.layout: Rows | None = None
         self.start = self.stop = 0
@@ -52,7 +57,7 @@ class Array:
     @property
     def description(self) -> Description:
         """What newcomers are told."""
-        return Description(self.name, self.kind, self.form, self.is_shared)
+        return Description(self.name, self.kind, self.form, self.is_shared, self.is_mappable)
 
     @property
     def rows(self) -> int:
@@ -134,7 +139,7 @@ class Array:
     def release(self, keep: list[tuple[int, int]]) -> None:
         """Give back the pages of private storages before and behind those to keep."""
         for storage, (first, last) in zip(self.storages, keep, strict=True):
-            if not storage.is_shared:
+            if not self.is_shared:
                 storage.release(0, first)
                 storage.release(last, storage.nbytes)
 

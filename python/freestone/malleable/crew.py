@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +12,7 @@ from freestone.malleable.passage import host_name
 from freestone.malleable.planning import Blueprint
 from freestone.malleable.spawning import Group
 
-__all__ = ["Crew"]
+__all__ = ["Crew", "next_crew", "own_host"]
 
 
 @dataclass
@@ -56,6 +59,28 @@ class Crew:
         """
         for comm in (self.comm, self.control, self.data):
             comm.Free()
+
+
+def own_host(slots: int | Mapping[str, int] | None) -> str:
+    """Return which of the hosts that newcomers are placed on this process is on, by their name.
+
+    A host is named as it names itself, or by any name or address of its interfaces.
+    """
+    names = [*slots] if isinstance(slots, Mapping) else []
+    here = socket.gethostname()
+    if here in names:
+        return here
+    return next(filter(_is_here, names), host_name())
+
+
+def _is_here(name: str) -> bool:
+    with contextlib.suppress(OSError):
+        family, kind, _, _, address = socket.getaddrinfo(name, 0, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind) as probe:
+            # Only an address of this host can be bound.
+            probe.bind(address)
+            return True
+    return False
 
 
 def next_crew(

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from freestone.malleable import spawning
+from freestone.malleable.arrays import Array
+from freestone.malleable.passage import warmed
 from freestone.malleable.waiting import wait_until
 
 __all__ = ["Newcomer", "end", "meet", "pending"]
@@ -30,6 +32,13 @@ class Newcomer:
     peer: Any
     group: Any
     has_joined: bool = False
+    has_heard: bool = False
+
+    def prepare(self) -> dict[str, Array]:
+        """Return what this process will have for itself, with warm pages, while others compute."""
+        (blueprint, descriptions), number = spawning.told(self.peer, _START_S)
+        self.has_heard = True
+        return warmed(descriptions, blueprint, blueprint.before + number)
 
     def join(self, timeout_s: float) -> Any:
         """Return the communicator of sources and newcomers, once the sources want it.
@@ -55,6 +64,10 @@ class Newcomer:
         """Tell the root, as soon as the whole group knows, what the first problem of any is."""
         import numpy as np
 
+        if not self.has_heard:
+            # Whoever sends it may wait until it is taken.
+            spawning.told(self.peer, _START_S)
+            self.has_heard = True
         rank, none = self.group.rank, self.group.size
         first = np.empty(1, np.int64)
         request = self.group.Iallreduce(np.array([rank if problem else none]), first, _least())

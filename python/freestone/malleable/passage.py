@@ -16,7 +16,7 @@ from freestone.malleable.planning import Blueprint
 from freestone.malleable.storage import Storage
 from freestone.malleable.waiting import wait_until
 
-__all__ = ["Passage", "host_name", "make_arrays"]
+__all__ = ["Passage", "host_name", "make_arrays", "warmed"]
 
 # While others compute: as long as a few packets of a message take to gather.
 _NAP_S = 100e-6
@@ -63,7 +63,7 @@ def make_arrays(comm: Any, told: Sequence[Description], mine: dict[str, Array]) 
     if makes:
         for description in shared:
             parts = description.form.parts
-            storages = [Storage(part.nbytes, shared=True) for part in parts]
+            storages = [Storage(part.nbytes, mappable=True) for part in parts]
             arrays[description.name] = Array(description, storages)
         found = {d.name: arrays[d.name].handles(here) for d in shared}
     if shared and set(all_hosts) - having:
@@ -84,8 +84,34 @@ def _make(description: Description, found: dict[str, Any]) -> Array:
         pairs = zip(parts, found[description.name], strict=True)
         storages = [Storage(part.nbytes, handle=handle) for part, handle in pairs]
     else:
-        storages = [Storage(part.nbytes) for part in parts]
+        storages = [Storage(part.nbytes, mappable=description.is_mappable) for part in parts]
     return Array(description, storages)
+
+
+def warmed(told: Sequence[Description], blueprint: Blueprint, process: int) -> dict[str, Array]:
+    """Make the arrays that a process has for itself, and touch the pages of its rows to come.
+
+    First touches take longer than copies, and here nobody waits for them.
+
+    Parameters
+    ----------
+    told : sequence of Description
+        All arrays.
+    blueprint : Blueprint
+        The plan.
+    process : int
+        Which one of sources and newcomers it is.
+    """
+    arrays = {each.name: _make(each, {}) for each in told if not each.is_shared}
+    if process not in blueprint.process_of:
+        return arrays
+    place = blueprint.process_of.index(process)
+    for array in arrays.values():
+        bounds = blueprint.plans[array.rows].after.of(place)
+        ragged = blueprint.ragged.get(array.name, {})
+        for part, storage in zip(array.form.parts, array.storages, strict=True):
+            storage.warm(*(part.position(row, ragged) for row in bounds))
+    return arrays
 
 
 class Passage:
@@ -186,13 +212,18 @@ class Passage:
             array.settle(plan.after, self.place, self._blueprint.ragged.get(array.name, {}))
 
     def _transport(self, kind: str) -> Transport:
+        redistribution = self._blueprint.method.redistribution
         streams = [
-            Stream(array.storages[index], array.held(index), self._moves(array, index))
+            Stream(
+                array.storages[index],
+                array.held(index),
+                self._moves(array, index),
+                self._memories if array.is_mappable and redistribution == "p2p" else None,
+            )
             for array in self._arrays.values()
             if array.kind == kind
             for index in range(len(array.form.parts))
         ]
-        redistribution = self._blueprint.method.redistribution
         # At the switch nobody computes.
         longest_s = self._longest_s if kind == "constant" else 0.0
         return transport(redistribution, self.bridge, streams, self._timeout_s, longest_s)

@@ -99,7 +99,7 @@ def _agree(
     """Return what all ranks have registered, or raise on all of them."""
     form = None if problem else form_of(local, rows or 0, 0)
     shared = config.share and kind == "constant"
-    mine = (name, kind, form, shared)
+    mine = (name, kind, form, shared, config.share)
     all_of_them = crew.data.allgather((mine, _nonzeros(local), problem))
     for rank, (theirs, _, their_problem) in enumerate(all_of_them):
         if their_problem:
@@ -111,7 +111,7 @@ def _agree(
                 name=name,
             )
     total = sum(count for _, count, _ in all_of_them)
-    return Description(name, kind, form_of(local, rows or 0, total), shared)
+    return Description(name, kind, form_of(local, rows or 0, total), shared, config.share)
 
 
 def _is_csr(local: Any) -> bool:
@@ -123,7 +123,7 @@ def _nonzeros(local: Any) -> int:
 
 
 def _told(mine: tuple[Any, ...]) -> str:
-    name, kind, form, _ = mine
+    name, kind, form = mine[:3]
     if form is None:
         return f"{name!r} is {kind}"
     types = ", ".join(part.dtype for part in form.parts)

@@ -89,7 +89,10 @@ class Resize:
         self._spawned: Spawned | None = None
         self._spawner: threading.Thread | None = None
         if crew.rank == 0 and self.blueprint.newcomers:
-            self._spawned = Spawned(self.blueprint.newcomers, config.spawn_timeout_s)
+            told = [array.description for array in arrays.values()]
+            self._spawned = Spawned(
+                self.blueprint.newcomers, config.spawn_timeout_s, crew.size, (self.blueprint, told)
+            )
 
     @property
     def is_overlapped(self) -> bool:

@@ -21,7 +21,7 @@ from freestone.malleable.waiting import wait_until
 
 __all__ = ["CANCEL", "GO", "Group", "Spawned", "bridge_newcomers", "bridge_sources", "listen"]
 
-_TAG_READY, _TAG_WORD, _TAG_BRIDGE = 71, 72, 73
+_TAG_READY, _TAG_WORD, _TAG_BRIDGE, _TAG_TOLD = 71, 72, 73, 74
 GO, CANCEL = "go", "cancel"
 # What a launcher sets for the processes that it starts.
 _LAUNCHED = ("PMI_RANK", "PMI_FD", "PMIX_RANK", "PMI_PORT", "OMPI_COMM_WORLD_RANK")
@@ -45,21 +45,40 @@ class Group:
 
 @dataclass
 class Spawned:
-    """The groups that one resize starts, as the root of the sources sees them."""
+    """The groups that one resize starts, as the root of the sources sees them.
+
+    Attributes
+    ----------
+    sources : int
+        How many processes there are.
+    told : object
+        What newcomers are told at once, with their numbers among all newcomers.
+    """
 
     groups: list[Group]
     timeout_s: float
+    sources: int = 1
+    told: Any = None
     peers: list[Any] = field(default_factory=list)
     error: str = ""
+    _sent: list[Any] = field(default_factory=list)
 
     def start(self) -> None:
         """Start all groups and wait until each is ready; `error` says why not. Never raises."""
         try:
             _require_launcher()
+            _require_library(self.sources)
             _require_program()
+            first = 0
             for group in self.groups:
                 with _watched(self.timeout_s):
                     self.peers.append(_spawn(group))
+                # They take it when they can; nobody waits for them here.
+                self._sent += [
+                    self.peers[-1].isend((self.told, first + rank), rank + 1, _TAG_TOLD)
+                    for rank in range(group.count)
+                ]
+                first += group.count
             for peer in list(self.peers):
                 self._await(peer)
         except Exception as error:
@@ -83,7 +102,7 @@ class Spawned:
         """Let go of what only served to start them."""
         for peer in self.peers:
             peer.Free()
-        self.peers = []
+        self.peers, self._sent = [], []
 
 
 def _require_launcher() -> None:
@@ -91,6 +110,24 @@ def _require_launcher() -> None:
     if not any(name in os.environ for name in _LAUNCHED):
         problem = "the program was not started by a launcher; start it by mpiexec -n 2 python ..."
         raise NoSpawnError(problem)
+
+
+def _require_library(sources: int) -> None:
+    # Open MPI 5 hangs when sources that did not spawn are to be connected.
+    if sources > 1 and library().startswith("Open MPI"):
+        problem = (
+            f"{library()} can't join new processes with {sources} old ones, of which one spawned "
+            "them: MPI_Intercomm_create does not come back; use MPICH (pip install mpich mpi4py), "
+            "or begin with one process"
+        )
+        raise NoSpawnError(problem)
+
+
+def library() -> str:
+    """Return the name and version of the MPI library."""
+    from mpi4py import MPI
+
+    return str(MPI.Get_library_version()).split(",")[0].split("\n")[0].strip()
 
 
 def _require_program() -> None:
@@ -199,6 +236,13 @@ def listen(peer: Any, timeout_s: float) -> str:
     wait_until(lambda: bool(peer.iprobe(source=0, tag=_TAG_WORD)), timeout_s, "joining the job")
     word: str = peer.recv(source=0, tag=_TAG_WORD)
     return word
+
+
+def told(peer: Any, timeout_s: float) -> tuple[Any, int]:
+    """Return what the root tells a newcomer at once, and its number among all newcomers."""
+    wait_until(lambda: bool(peer.iprobe(source=0, tag=_TAG_TOLD)), timeout_s, "being told the plan")
+    found: tuple[Any, int] = peer.recv(source=0, tag=_TAG_TOLD)
+    return found
 
 
 def report(peer: Any, problem: str) -> None:

@@ -6,11 +6,12 @@ copied, rows that come are written where they belong, and rows that come back fi
 warm: it is fresh pages, not MPI, that a resize on one machine costs.
 
 Constant data may lie in memory that the processes of a host share: then their rows change hands
-without moving.
+without moving. What each has for itself the others may map, too, to copy from it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ __all__ = ["Handle", "Storage"]
 _PAGE = mmap.PAGESIZE
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 _REMOVE = getattr(mmap, "MADV_REMOVE", 9)
+# Since Linux 5.14; Python has no name for it.
+_POPULATE_WRITE = 23
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -45,21 +48,23 @@ class Storage:
         Of all rows on all ranks.
     handle : Handle, optional
         Shared memory to map; otherwise new memory.
-    shared : bool
-        Whether new memory can be mapped by other processes of this host.
+    mappable : bool
+        Whether other processes of this host can map new memory.
     """
 
-    def __init__(self, nbytes: int, *, handle: Handle | None = None, shared: bool = False) -> None:
+    def __init__(
+        self, nbytes: int, *, handle: Handle | None = None, mappable: bool = False
+    ) -> None:
         self.nbytes = nbytes
         self._descriptor = -1
         size = max(nbytes, 1)
         if handle is not None:
             self._descriptor = os.open(f"/proc/{handle.pid}/fd/{handle.descriptor}", os.O_RDWR)
-        elif shared:
+        elif mappable:
             self._descriptor = os.memfd_create("freestone")
             os.ftruncate(self._descriptor, size)
-        self.is_shared = self._descriptor >= 0
-        flags = mmap.MAP_SHARED if self.is_shared else mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self.is_mappable = self._descriptor >= 0
+        flags = mmap.MAP_SHARED if self.is_mappable else mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self._map = mmap.mmap(self._descriptor, size, flags | _NORESERVE)
         self._bytes: Bytes = np.frombuffer(self._map, np.uint8)[:nbytes]
 
@@ -78,7 +83,20 @@ class Storage:
 
     def release(self, first: int, last: int) -> None:
         """Give back the pages that lie wholly between two positions."""
+        self._advise(_REMOVE if self.is_mappable else mmap.MADV_DONTNEED, first, last)
+
+    def forget(self, first: int, last: int) -> None:
+        """No longer count the pages of another process's memory as this one's."""
+        self._advise(mmap.MADV_DONTNEED, first, last)
+
+    def warm(self, first: int, last: int) -> None:
+        """Touch all pages between two positions, unless the system can't do it at once."""
+        start, stop = first // _PAGE * _PAGE, min(-(-last // _PAGE) * _PAGE, len(self._map))
+        if start < stop:
+            with contextlib.suppress(OSError):
+                self._map.madvise(_POPULATE_WRITE, start, stop - start)
+
+    def _advise(self, advice: int, first: int, last: int) -> None:
         start, stop = -(-first // _PAGE) * _PAGE, last // _PAGE * _PAGE
         if start < stop:
-            advice = _REMOVE if self.is_shared else mmap.MADV_DONTNEED
             self._map.madvise(advice, start, stop - start)

@@ -21,11 +21,11 @@ from freestone.malleable import plans, registering
 from freestone.malleable.arrays import Array, Kind
 from freestone.malleable.choosing import Chooser
 from freestone.malleable.config import Config
-from freestone.malleable.crew import Crew, next_crew
+from freestone.malleable.crew import Crew, next_crew, own_host
 from freestone.malleable.heartbeat import Heartbeat, Word
 from freestone.malleable.method import METHODS, Method
 from freestone.malleable.newcomer import Newcomer, end, pending
-from freestone.malleable.passage import Passage, host_name, make_arrays
+from freestone.malleable.passage import Passage, make_arrays
 from freestone.malleable.record import Replicated, Resized
 from freestone.malleable.registering import Load
 from freestone.malleable.resize import SWITCH, Resize, has_threads, listen_for
@@ -221,7 +221,7 @@ class World:
         if places is not None and ranks.size > places:
             problem = f"the job begins with {ranks.size} ranks, and there is room for {places}"
             raise ConfigurationError(f"{problem} (see slots and balance)", key="slots", origin="")
-        return Crew.first(ranks, _first_host(self._config))
+        return Crew.first(ranks, own_host(self._config.slots))
 
     def _check_threads(self) -> None:
         method = self._config.method
@@ -235,9 +235,10 @@ class World:
     def _join(self, newcomer: Newcomer) -> Crew:
         """Take part in the resize that this process was spawned for."""
         timeout_s = self._config.timeout_s
+        mine = newcomer.prepare()
         bridge = newcomer.join(timeout_s)
         blueprint, told, (groups, hosts) = bridge.bcast(None, root=0)
-        self._arrays = make_arrays(bridge, told, {})
+        self._arrays = make_arrays(bridge, told, mine)
         passage = Passage(bridge, self._arrays, blueprint, timeout_s)
         passage.start()
         passage.wait()
@@ -452,14 +453,6 @@ class World:
 
     def __repr__(self) -> str:
         return f"<World: rank {self.rank} of {self.size}, {self._done} steps done>"
-
-
-def _first_host(config: Config) -> str:
-    import socket
-
-    slots = config.slots
-    name = socket.gethostname()
-    return name if isinstance(slots, Mapping) and name in slots else host_name()
 
 
 def _is_good_end(error: BaseException | None) -> bool:

@@ -104,6 +104,8 @@ class Statistics:
         Tasks given back by a worker and run by another.
     transfers, transferred_nbytes : int
         Blocks sent between workers, and their bytes.
+    moving : int
+        Blocks of collections that are to move, or move, because workers came or go.
     inline_nbytes : int
         Bytes of small values that the manager holds.
     tasks, blocks : int
@@ -125,6 +127,7 @@ class Statistics:
     stolen: int = 0
     transfers: int = 0
     transferred_nbytes: int = 0
+    moving: int = 0
     inline_nbytes: int = 0
     tasks: int = 0
     blocks: int = 0

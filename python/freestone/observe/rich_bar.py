@@ -13,13 +13,21 @@ if TYPE_CHECKING:
 __all__ = ["RichBar", "make_bar"]
 
 
-def make_bar(label: str) -> Bar | None:
-    """Make a bar on standard error, or None if rich is not installed."""
+def make_bar(label: str, *, in_bytes: bool = False) -> Bar | None:
+    """Make a bar on standard error, or None if rich is not installed.
+
+    Parameters
+    ----------
+    label
+        In front of the bar.
+    in_bytes
+        Whether what is counted are bytes, of which the bar then says how many a second.
+    """
     try:
         from rich.console import Console
     except ImportError:
         return None
-    return RichBar(Console(file=sys.stderr), label)
+    return RichBar(Console(file=sys.stderr), label, in_bytes=in_bytes)
 
 
 class RichBar:
@@ -31,15 +39,20 @@ class RichBar:
         Where to draw; rich itself knows whether that is a terminal or a notebook.
     label : str
         In front of the bar.
+    in_bytes : bool
+        Whether counts are bytes.
     """
 
-    def __init__(self, console: Console, label: str) -> None:
+    def __init__(self, console: Console, label: str, *, in_bytes: bool = False) -> None:
         from rich import progress
 
+        counted: tuple[progress.ProgressColumn, ...] = (progress.MofNCompleteColumn(),)
+        if in_bytes:
+            counted = (progress.DownloadColumn(), progress.TransferSpeedColumn())
         self._progress = progress.Progress(
             progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(),
-            progress.MofNCompleteColumn(),
+            *counted,
             progress.TimeElapsedColumn(),
             progress.TimeRemainingColumn(),
             progress.TextColumn("{task.fields[words]}", markup=False),

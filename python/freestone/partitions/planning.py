@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from freestone import _native
+
 __all__ = ["Holders", "Plan", "assign", "cut", "even_out", "plan"]
 
 Ints = NDArray[np.int64]
@@ -127,22 +129,18 @@ def even_out(workers: Ints, nbytes: Ints, slots: Mapping[int, int]) -> Ints:
 
     Notes
     -----
-    What moves is what a worker has too much, to within half a block: no fewer bytes will do.
+    The plan by which the manager moves blocks when workers come and go. What moves is what a worker
+    has too much, to within half a block: no fewer bytes will do. O(b log w) for b blocks on w
+    workers.
     """
-    workers = workers.copy()
-    total = float(nbytes.sum())
-    share = {worker: total * count / sum(slots.values()) for worker, count in slots.items()}
-    held = {worker: float(nbytes[workers == worker].sum()) for worker in slots}
-    for worker in sorted(slots, key=lambda one: share[one] - held[one]):
-        for block in np.flatnonzero(workers == worker)[::-1].tolist():
-            target = max(slots, key=lambda one: (share[one] - held[one]) / slots[one])
-            size = float(nbytes[block])
-            if held[worker] - size / 2 < share[worker] or held[target] + size / 2 > share[target]:
-                break
-            workers[block] = target
-            held[worker] -= size
-            held[target] += size
-    return workers
+    if not any(slots.values()):
+        return workers
+    numbers = np.array(sorted(slots), np.int64)
+    owners = np.searchsorted(numbers, workers)
+    sizes = nbytes.astype(np.int64)
+    shares = [slots[number] for number in numbers.tolist()]
+    after = _native.layout_even_out(owners.astype(np.int64).tobytes(), sizes.tobytes(), shares)
+    return numbers[np.frombuffer(after, np.int64)]
 
 
 def assign(holders: Holders, nbytes: Ints, slots: Mapping[int, int]) -> Ints:

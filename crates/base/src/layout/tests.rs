@@ -1,4 +1,4 @@
-use super::blocks::{block_transfers, reassign};
+use super::blocks::{block_transfers, even_out, reassign};
 use super::nodes::{crossing, relabel_nodes};
 use super::*;
 use proptest::prelude::*;
@@ -103,7 +103,8 @@ fn what_can_not_be_laid_out_is_refused() {
     assert!(RowBlocks::by_load(&[], 1).is_err() && RowBlocks::from_offsets(vec![1, 2]).is_err());
     let error = transfers(&even(2), &RowBlocks::even(5, 2).unwrap()).unwrap_err();
     assert_eq!(error, LayoutError::Rows { from: ROWS, to: 5 });
-    assert!(reassign(&[0], 0).is_err() && even(4).grouped(0).is_err());
+    assert!(reassign(&[0], 0).is_err() && even_out(&[0], &[1], &[0]).is_err());
+    assert!(even_out(&[0], &[], &[1]).is_err() && even(4).grouped(0).is_err());
 }
 
 /// Layouts of the same few rows, some blocks empty.
@@ -213,4 +214,73 @@ fn fewest_moved(owners: &[usize], places: usize) -> usize {
     let moved =
         |after: Vec<usize>| owners.iter().zip(&after).filter(|(old, new)| old != new).count();
     (0..all).map(assignment).filter(is_balanced).map(moved).min().unwrap_or(0)
+}
+
+/// Some blocks of weight 1, their owners, and the shares of places, one at least.
+fn few_blocks() -> impl Strategy<Value = (Vec<usize>, Vec<u32>)> {
+    (1..4_usize, prop::collection::vec(0..4_usize, 0..7)).prop_flat_map(|(places, owners)| {
+        let shares = prop::collection::vec(0..4_u32, places);
+        let some = shares.prop_filter("a place has a share", |all| all.iter().any(|s| *s > 0));
+        (Just(owners), some)
+    })
+}
+
+/// How uneven it is (the sum of squared loads over shares, times what makes it a whole number), and
+/// how many blocks moved; none if a place without a share has one.
+fn judged(before: &[usize], after: &[usize], shares: &[u32]) -> Option<(u64, usize)> {
+    let mut loads = vec![0_u64; shares.len()];
+    for owner in after {
+        *loads.get_mut(*owner)? += 1;
+    }
+    let mut uneven = 0;
+    for (load, share) in loads.iter().zip(shares) {
+        match (load, share) {
+            (0, 0) => {}
+            (_, 0) => return None,
+            _ => uneven += 6 * load * load / u64::from(*share),
+        }
+    }
+    let moved = before.iter().zip(after).filter(|(was, is)| was != is).count();
+    Some((uneven, moved))
+}
+
+proptest! {
+    /// Against all assignments there are: none is more even, and none as even moves less.
+    #[test]
+    fn blocks_of_one_weight_are_evened_out_by_moving_the_fewest((owners, shares) in few_blocks()) {
+        let ones = vec![1; owners.len()];
+        let ours = even_out(&owners, &ones, &shares).unwrap();
+        let mut best = None;
+        for number in 0..shares.len().pow(owners.len() as u32) {
+            let digit = |at: usize| number / shares.len().pow(at as u32) % shares.len();
+            let other: Vec<usize> = (0..owners.len()).map(digit).collect();
+            best = [best, judged(&owners, &other, &shares)].into_iter().flatten().min();
+        }
+        prop_assert_eq!(judged(&owners, &ours, &shares), best);
+    }
+
+    /// Blocks of any weight: no two places differ by more than the largest block.
+    #[test]
+    fn blocks_of_any_weight_are_evened_out_to_within_the_largest(
+        blocks in prop::collection::vec((0..5_usize, 0..100_u64), 0..40),
+        places in 1..5_usize,
+    ) {
+        let (owners, weights): (Vec<usize>, Vec<u64>) = blocks.into_iter().unzip();
+        let after = even_out(&owners, &weights, &vec![1; places]).unwrap();
+        let load = |owners: &[usize], place: usize| -> u64 {
+            owners.iter().zip(&weights).filter(|(owner, _)| **owner == place).map(|(_, w)| w).sum()
+        };
+        let largest = weights.iter().copied().max().unwrap_or_default();
+        let loads: Vec<u64> = (0..places).map(|place| load(&after, place)).collect();
+        let (least, most) = (loads.iter().min().unwrap(), loads.iter().max().unwrap());
+        prop_assert!(most - least <= largest, "{:?}", loads);
+    }
+
+    /// Once even, nothing moves any more.
+    #[test]
+    fn what_is_even_stays((owners, shares) in few_blocks()) {
+        let ones = vec![1; owners.len()];
+        let once = even_out(&owners, &ones, &shares).unwrap();
+        prop_assert_eq!(&even_out(&once, &ones, &shares).unwrap(), &once);
+    }
 }

@@ -136,8 +136,22 @@ pub enum Request {
     },
     /// Cancel the tasks that make these blocks, and what depends on them; running calls are ended.
     Cancel(Vec<Name>),
-    /// Let a worker go: its calls end, what only it holds is handed over, then it is shut down.
-    Retire(WorkerId),
+    /// Let workers go: their calls end, what only they hold is handed over, then they are shut down.
+    Retire(Vec<WorkerId>),
+    /// The blocks of a collection, in order: they are evened out when workers come and go.
+    Collect {
+        /// Its number, chosen by the client.
+        collection: u64,
+        /// Its blocks.
+        blocks: Vec<Name>,
+    },
+    /// A collection is no more; its blocks are released besides.
+    Disperse {
+        /// Its number.
+        collection: u64,
+    },
+    /// All workers that were started have joined: even out the blocks of collections now.
+    Balance,
     /// Settles the ticket with [`Outcome::Locations`].
     WhoHas {
         /// The blocks.
@@ -376,6 +390,8 @@ pub struct Statistics {
     pub transfers: u64,
     /// Their bytes.
     pub transferred_nbytes: u64,
+    /// Blocks of collections that are to move, or move, to even workers out.
+    pub moving: u64,
     /// Bytes of small values that the manager holds.
     pub inline_nbytes: u64,
     /// Tasks in the manager's table.

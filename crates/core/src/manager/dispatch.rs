@@ -20,6 +20,7 @@ enum From {
 impl Manager {
     /// All inputs of a task that waited are there.
     pub(super) fn make_ready(&mut self, task: TaskSlot) {
+        self.allocate(task);
         let record = &mut self.tasks[task];
         record.ready_ns = self.now;
         let (needs, pinned) = (record.options.resources, record.pinned);
@@ -215,7 +216,7 @@ impl Manager {
         for index in 0..self.tasks[task].inputs.len() {
             let slot = self.tasks[task].inputs[index];
             if self.blocks[slot].extra.is_some() {
-                self.unwant(slot, id, task);
+                self.unwant(slot, id, Some(task));
             }
         }
     }

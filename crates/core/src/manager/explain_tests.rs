@@ -59,7 +59,8 @@ fn of_many_attempts_the_last_are_told_and_all_counted() {
 fn fail_last(play: &mut Play) {
     let task = play.manager.tasks.id(crate::manager::table::TaskSlot(0));
     let result = Err(TIMED_OUT);
-    let report = crate::wire::Report { task, attempt: 7, start_ns: 1, duration_ns: 1, result };
+    let report =
+        crate::wire::Report { task, attempt: 7, start_ns: 1, duration_ns: 1, memory: 0, result };
     play.says(0, crate::wire::FromWorker::Done(vec![report]));
 }
 

@@ -32,6 +32,7 @@ impl Manager {
         self.note_replica(slot, desc, id);
         self.workers[id].nbytes += self.blocks[slot].nbytes();
         self.arrived_otherwise(slot, id);
+        self.on_moved(slot, id);
         if !was_available {
             self.on_available(slot);
         } else if self.blocks[slot].extra.is_some() {

@@ -30,7 +30,14 @@ impl Manager {
             Request::WhoHas { names, ticket } => self.on_who_has(&names, ticket),
             Request::Explain { name, ticket } => self.on_explain(&name, ticket),
             Request::Statistics { ticket } => self.on_statistics(ticket),
-            Request::Retire(worker) => self.on_retire(worker),
+            Request::Retire(workers) => {
+                for worker in workers {
+                    self.on_retire(worker);
+                }
+            }
+            Request::Collect { collection, blocks } => self.balance.collect(collection, blocks),
+            Request::Disperse { collection } => self.balance.disperse(collection),
+            Request::Balance => self.balance.be_due(),
             Request::Shutdown => self.on_shutdown(),
         }
     }
@@ -119,6 +126,7 @@ impl Manager {
         let early = self.absent.remove(&id).unwrap_or_default();
         self.enqueue_pinned(id, early.tasks);
         self.bind_early(id, early.adopt);
+        self.balance.on_joined(self.now);
         self.adopt_stranded(id);
         self.adopt_at_newcomer();
         if early.retire {

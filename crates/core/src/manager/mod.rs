@@ -5,8 +5,10 @@
 pub mod api;
 pub mod simulate;
 
+mod balance;
 mod blocks;
 mod brought;
+mod categories;
 mod check;
 mod clocks;
 mod comeback;
@@ -65,6 +67,8 @@ pub struct Manager {
     out: Vec<Action>,
     functions: Functions,
     recent: recent::Recent,
+    /// What was seen of the memory that calls take, by category.
+    categories: BTreeMap<u32, categories::Category>,
     /// Files of the user's, by the names of their blocks.
     origins: hash::ByName<origins::Origin>,
     tasks: Tasks,
@@ -96,6 +100,8 @@ pub struct Manager {
     /// Blocks that should have more than one replica, and which of them was looked at last.
     hot: BTreeMap<BlockSlot, replication::Hot>,
     replicated_last: Option<BlockSlot>,
+    /// Blocks of collections that move when workers come and go.
+    balance: balance::Balance,
     /// Workers that were lost, since when.
     lost_workers: u32,
     began_ns: Now,
@@ -141,6 +147,7 @@ impl Manager {
             out: Vec::new(),
             functions: Functions::default(),
             recent: recent::Recent::default(),
+            categories: BTreeMap::new(),
             origins: hash::ByName::default(),
             tasks: Tasks::new(),
             blocks: Blocks::new(),
@@ -160,6 +167,7 @@ impl Manager {
             firsts: BTreeMap::new(),
             hot: BTreeMap::new(),
             replicated_last: None,
+            balance: balance::Balance::default(),
             lost_workers: 0,
             began_ns: 0,
             closed: false,
@@ -190,6 +198,7 @@ impl Manager {
     /// Lets go of what is no longer needed, gives work to workers, and sends what is to be sent.
     fn finish_event(&mut self) {
         self.let_go();
+        self.advance_balance();
         if self.workers.retiring > 0 {
             self.advance_retirements();
         }

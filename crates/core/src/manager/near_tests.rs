@@ -33,7 +33,8 @@ fn returned(play: &Play, worker: u32) -> bool {
 fn done_late(play: &mut Play, worker: u32, run: &Assignment, output: Output) {
     let Assignment { task, attempt, .. } = *run;
     let result = Ok(smallvec![output]);
-    let report = Report { task, attempt, start_ns: 0, duration_ns: 1_000_000_000, result };
+    let report =
+        Report { task, attempt, start_ns: 0, duration_ns: 1_000_000_000, memory: 0, result };
     play.says(worker, FromWorker::Done(vec![report]));
 }
 
@@ -129,7 +130,7 @@ fn a_group_whose_members_are_gone_is_made_again() {
 fn a_worker_that_retires_does_not_hand_a_group_over() {
     let (mut play, run) = two_workers();
     play.done(0, &run, group(1));
-    play.request(Request::Retire(WorkerId(0)));
+    play.request(Request::Retire(vec![WorkerId(0)]));
     // It would be of no use there: it is made anew, over members that are there by then.
     let runs = play.runs(1);
     assert_eq!((runs.len(), &runs[0].outputs), (1, &run.outputs));
@@ -165,7 +166,7 @@ fn a_call_over_a_group_of_a_worker_that_retires_takes_the_members_along() {
     let mut play = with_member();
     submit(&mut play, vec![at(3, 0)]);
     let busy = play.runs(0).remove(0);
-    play.request(Request::Retire(WorkerId(0)));
+    play.request(Request::Retire(vec![WorkerId(0)]));
     submit(&mut play, vec![call(4, &[2])]);
     let run = play.runs(1).remove(0);
     let names: Vec<Name> = fetches(&mut play, 1, 0).into_iter().map(|block| block.name).collect();

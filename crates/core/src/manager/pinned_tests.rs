@@ -41,7 +41,7 @@ fn a_worker_that_is_gone_is_told_with_the_time() {
     assert_eq!(submit(&mut play, 1, 1), Some(absent(1, Some(1000), &[0])));
     play.join(2, 1);
     assert_eq!(submit(&mut play, 2, 1), Some(absent(1, Some(3000), &[0, 2])));
-    play.request(Request::Retire(WorkerId(0)));
+    play.request(Request::Retire(vec![WorkerId(0)]));
     assert_eq!(submit(&mut play, 3, 0), Some(absent(0, Some(1000), &[2])));
 }
 

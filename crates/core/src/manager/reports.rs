@@ -28,7 +28,7 @@ impl Manager {
         let Some(task) = task else { return self.on_stale(id, report) };
         self.trace_attempt(task, id, &report);
         self.counts.busy_ns += report.duration_ns;
-        let Report { start_ns, duration_ns, result, .. } = report;
+        let Report { start_ns, duration_ns, memory, result, .. } = report;
         let Stage::Assigned { running, .. } = self.tasks[task].stage else { return };
         self.unassign(task, id, running);
         if running {
@@ -40,6 +40,7 @@ impl Manager {
                 let record = &mut self.tasks[task];
                 record.ready_ns = start_ns;
                 record.charged_ns = duration_ns;
+                self.note_memory(task, memory);
                 self.on_outputs(task, id, outputs);
             }
             Err(failure) => {
@@ -139,6 +140,8 @@ pub(super) fn ended(failure: &TaskFailure) -> &'static str {
         TaskFailure::Raised(_) => "raised",
         TaskFailure::Killed { .. } => "killed",
         TaskFailure::TimedOut { .. } => "timed out",
+        TaskFailure::MemoryExceeded { .. } => "out of memory",
+        TaskFailure::DiskExceeded { .. } => "out of disk",
         TaskFailure::Cancelled => "cancelled",
         TaskFailure::InputLost { .. } => "input lost",
         TaskFailure::StorageFull { .. } => "storage full",

@@ -29,6 +29,7 @@ impl Manager {
             }
         }
         self.touch(id);
+        self.balance.be_due();
         self.refuse_unschedulable();
     }
 

@@ -18,7 +18,7 @@ fn what_is_wanted_while_a_worker_hands_over_is_handed_over_too() {
     play.says(0, FromWorker::Pinned { name: name(2), path: Some("p".to_owned()) });
     play.request(Request::Release(vec![name(2)]));
     play.join(1, 1);
-    play.request(Request::Retire(WorkerId(0)));
+    play.request(Request::Retire(vec![WorkerId(0)]));
     let fetches = |play: &super::super::tests::Play, number: u32| {
         play.sent(1).iter().any(|message| {
             matches!(message, ToWorker::Fetch { block, .. } if block.name == name(number))

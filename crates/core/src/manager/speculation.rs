@@ -104,7 +104,7 @@ impl Manager {
         self.touch(first.worker);
         for index in 0..self.tasks[task].inputs.len() {
             let slot = self.tasks[task].inputs[index];
-            self.unwant(slot, first.worker, task);
+            self.unwant(slot, first.worker, Some(task));
         }
     }
 

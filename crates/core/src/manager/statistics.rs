@@ -27,6 +27,7 @@ impl Manager {
             stolen: counts.stolen,
             transfers: counts.transfers,
             transferred_nbytes: counts.transferred_nbytes,
+            moving: self.balance.moving(),
             inline_nbytes: counts.inline_nbytes,
             tasks: self.tasks.len() as u64,
             blocks: self.blocks.len() as u64,
@@ -59,6 +60,7 @@ impl Manager {
         }
         self.reductions = Table::new();
         self.stranded.clear();
+        self.balance = super::balance::Balance::default();
         for slot in self.blocks.slots() {
             self.close_block(slot);
         }

@@ -81,6 +81,8 @@ pub(super) struct History {
     pub deaths: u32,
     /// How many workers had been lost before the first died under it.
     pub lost_before: u32,
+    /// An attempt took more memory than it was given: the next gets all of a worker.
+    pub exhausted: bool,
     /// How many attempts were given back before they began.
     pub returned: u32,
     /// Workers to be avoided: an attempt was killed there, or there was no room for it.

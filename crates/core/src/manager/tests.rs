@@ -96,7 +96,8 @@ impl Play {
         result: Result<smallvec::SmallVec<[Output; 1]>, TaskFailure>,
     ) {
         let Assignment { task, attempt, .. } = *assignment;
-        let report = Report { task, attempt, start_ns: self.now, duration_ns: 1000, result };
+        let report =
+            Report { task, attempt, start_ns: self.now, duration_ns: 1000, memory: 0, result };
         self.says(worker, FromWorker::Done(vec![report]));
     }
 
@@ -186,7 +187,7 @@ fn a_chain_runs_where_its_input_is_and_drops_it() {
     let run = play.manager.tasks.id(TaskSlot(0));
     let (worker, attempt) = (0, 1);
     let result = Ok(smallvec![stored(1, 1 << 20)]);
-    let report = Report { task: run, attempt, start_ns: 0, duration_ns: 1000, result };
+    let report = Report { task: run, attempt, start_ns: 0, duration_ns: 1000, memory: 0, result };
     play.says(worker, FromWorker::Done(vec![report]));
     let runs = play.runs(0);
     assert_eq!(runs.len(), 1, "{:?}", play.out);
@@ -203,8 +204,14 @@ fn a_failure_fails_what_depends_on_it() {
     play.request(Request::Submit(vec![call(1, &[]), call(2, &[1]), call(3, &[2])]));
     let runs = play.manager.tasks.id(TaskSlot(0));
     let failure = TaskFailure::TimedOut { timeout_ns: 1 };
-    let report =
-        Report { task: runs, attempt: 1, start_ns: 0, duration_ns: 1000, result: Err(failure) };
+    let report = Report {
+        task: runs,
+        attempt: 1,
+        start_ns: 0,
+        duration_ns: 1000,
+        memory: 0,
+        result: Err(failure),
+    };
     play.says(0, FromWorker::Done(vec![report]));
     let failed: Vec<u64> = play.settled().iter().map(|(ticket, _)| *ticket).collect();
     assert_eq!(failed, [1, 2, 3]);
@@ -454,14 +461,14 @@ fn a_worker_that_retires_hands_over_what_only_it_has() {
     let runs = play.runs(0);
     play.done(0, &runs[0], stored(1, 10));
     play.join(1, 1);
-    play.request(Request::Retire(WorkerId(0)));
+    play.request(Request::Retire(vec![WorkerId(0)]));
     assert!(play.runs(0).is_empty());
     play.done(0, &runs[1], inline(b"x"));
     assert!(matches!(play.sent(1)[..], [ToWorker::Fetch { source: WorkerId(0), .. }]));
     play.says(1, FromWorker::Have { block: desc(1, 10), fetched: Some((WorkerId(0), 3)) });
     assert_eq!(play.sent(0), [&ToWorker::Shutdown]);
     play.handle(Event::Left(WorkerId(0)));
-    play.request(Request::Retire(WorkerId(1)));
+    play.request(Request::Retire(vec![WorkerId(1)]));
     assert_eq!(play.sent(1), [&ToWorker::Shutdown]);
 }
 

@@ -41,8 +41,8 @@ impl Manager {
         }
     }
 
-    /// A task at `target` no longer needs the block there.
-    pub(super) fn unwant(&mut self, slot: BlockSlot, target: WorkerId, task: TaskSlot) {
+    /// A task at `target` no longer needs the block there, or whatever else asked for it.
+    pub(super) fn unwant(&mut self, slot: BlockSlot, target: WorkerId, task: Option<TaskSlot>) {
         let Some(want) = self.blocks[slot].want_mut(target) else { return };
         want.users = want.users.saturating_sub(1);
         let stage = want.stage;
@@ -54,15 +54,12 @@ impl Manager {
         self.remove_want(slot, target);
     }
 
-    fn is_used_at(&self, slot: BlockSlot, target: WorkerId, except: TaskSlot) -> bool {
+    fn is_used_at(&self, slot: BlockSlot, target: WorkerId, except: Option<TaskSlot>) -> bool {
         let block = &self.blocks[slot];
         let gathers = block.extra.iter().flat_map(|extra| &extra.gathers);
-        block
-            .consumers
-            .iter()
-            .filter_map(|id| self.tasks.find(*id))
-            .any(|task| task != except && self.tasks[task].stage.assigned_to() == Some(target))
-            || gathers.into_iter().any(|gather| gather.worker == target)
+        block.consumers.iter().filter_map(|id| self.tasks.find(*id)).any(|task| {
+            Some(task) != except && self.tasks[task].stage.assigned_to() == Some(target)
+        }) || gathers.into_iter().any(|gather| gather.worker == target)
     }
 
     fn remove_want(&mut self, slot: BlockSlot, target: WorkerId) {

@@ -1,6 +1,7 @@
 //! The processes of a worker's executors.
 
 use super::connection::Connection;
+use super::scratch;
 use super::stream::Stream;
 use crate::worker::claim::{Claims, INITIAL};
 use mio::unix::SourceFd;
@@ -9,7 +10,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicU64;
 
@@ -24,6 +25,8 @@ pub struct ExecutorOptions {
     pub memory_dir: PathBuf,
     /// The folder of the blocks on disk.
     pub disk_dir: PathBuf,
+    /// The folder of the folders for their temporary files.
+    pub scratch_dir: PathBuf,
 }
 
 /// A page of memory that a worker shares with an executor.
@@ -106,13 +109,15 @@ impl Process {
     /// Those of the operating system.
     pub fn spawn(
         options: &ExecutorOptions,
+        number: u32,
         registry: &Registry,
         said: Token,
         ended: Token,
     ) -> io::Result<Self> {
         let page = Page::new()?;
         let (ours, theirs) = UnixStream::pair()?;
-        let child = spawn(options, &theirs, &page)?;
+        let scratch = scratch::fresh(&options.scratch_dir, number)?;
+        let child = spawn(options, &scratch, &theirs, &page)?;
         drop(theirs);
         // Killed and reaped from here on, whatever fails.
         let child = Reaped(Some(child));
@@ -176,7 +181,12 @@ fn kill_group(child: &Child) {
     unsafe { libc::killpg(child.id().cast_signed(), libc::SIGKILL) };
 }
 
-fn spawn(options: &ExecutorOptions, socket: &UnixStream, page: &Page) -> io::Result<Child> {
+fn spawn(
+    options: &ExecutorOptions,
+    scratch: &Path,
+    socket: &UnixStream,
+    page: &Page,
+) -> io::Result<Child> {
     let Some((program, arguments)) = options.command.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no command for executors"));
     };
@@ -190,6 +200,7 @@ fn spawn(options: &ExecutorOptions, socket: &UnixStream, page: &Page) -> io::Res
         .env("FREESTONE__EXECUTOR_PAGE", inherited[1].to_string())
         .env("FREESTONE__MEMORY_DIR", &options.memory_dir)
         .env("FREESTONE__DISK_DIR", &options.disk_dir)
+        .env("TMPDIR", scratch)
         .stdin(Stdio::null())
         .process_group(0);
     // SAFETY: between fork and exec, only system calls that may be made there.

@@ -3,8 +3,8 @@
 //! - [`poller`]: waiting that spins for a moment before it blocks.
 //! - [`stream`], [`tls`], [`access`], [`listener`]: unix sockets, and TLS for everything else.
 //! - [`connection`]: frames over a stream, without blocking.
-//! - [`worker`]: the process of a worker; [`executors`], [`transfer`], [`pool`], [`signals`]: what
-//!   it is made of.
+//! - [`worker`]: the process of a worker; [`executors`], [`transfer`], [`idle`],
+//!   [`pool`], [`signals`], [`scratch`]: what it is made of.
 //! - [`manager`]: the manager's thread; [`client`], [`cell`]: how a program talks to it.
 
 pub mod cell;
@@ -12,11 +12,13 @@ pub mod client;
 pub mod clock;
 pub mod connection;
 pub mod executors;
+pub mod idle;
 pub mod listener;
 pub mod manager;
 mod newcomers;
 pub mod poller;
 pub mod pool;
+pub mod scratch;
 pub mod signals;
 pub mod stream;
 mod tickets;

@@ -3,6 +3,8 @@
 //! Both ends are blocking threads: one sends the file as it is, the other writes what it reads
 //! and computes the checksum in between. What stalls is given up.
 
+use super::clock::monotonic_ns;
+use super::idle::Idle;
 use super::stream::Stream;
 use crate::store::{Folder, StoreError, Tier};
 use crate::wire::{Address, BlockAnswer, BlockDesc, BlockRequest, Frames, PROTOCOL, frame};
@@ -15,8 +17,8 @@ use std::net::TcpStream;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How much is asked of the system in one call.
@@ -61,6 +63,16 @@ impl Patient {
         let patient = Self { stream, stop, moved: Instant::now() };
         enlarge_buffers(patient.fd().as_raw_fd());
         Ok(patient)
+    }
+
+    /// The stream as the loop of a worker has it, to be used again: an encrypted one, since its
+    /// hands need not be shaken again.
+    fn into_stream(self) -> Option<Stream> {
+        let PeerStream::Tls(tls) = self.stream else { return None };
+        let stream = tls.stream();
+        stream.set_read_timeout(None).and_then(|()| stream.set_write_timeout(None)).ok()?;
+        stream.set_nonblocking(true).ok()?;
+        Some(Stream::Tls(Box::new(tls.map(mio::net::TcpStream::from_std))))
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
@@ -165,6 +177,8 @@ pub struct Sent {
     pub nbytes: u64,
     /// If the file is no longer the block: why.
     pub changed: Option<String>,
+    /// The stream, if the peer may ask for more on it.
+    pub stream: Option<Stream>,
 }
 
 /// Sends a file's bytes to a peer that asked for them.
@@ -188,12 +202,15 @@ pub fn send(
     let Some((file, found)) = file.filter(|_| changed.is_none()) else {
         // If the peer is gone as well, it does not need to know.
         let _ = answer(&mut stream, &BlockAnswer::Missing);
-        return Sent { nbytes: 0, changed };
+        return Sent { changed, ..Sent::default() };
     };
     let sent = answer(&mut stream, &BlockAnswer::Follows { nbytes: found.nbytes })
         .and_then(|()| send_file(&mut stream, &file, found.nbytes));
-    // The peer sees the end of the stream, and knows that bytes are missing.
-    Sent { nbytes: sent.unwrap_or(0), changed: None }
+    match sent {
+        Ok(nbytes) => Sent { nbytes, changed: None, stream: stream.into_stream() },
+        // The peer sees the end of the stream, and knows that bytes are missing.
+        Err(_) => Sent::default(),
+    }
 }
 
 fn answer(stream: &mut Patient, answer: &BlockAnswer) -> io::Result<()> {
@@ -254,9 +271,19 @@ pub struct Receiving {
     pub links: bool,
     /// Stored when the worker ends.
     pub stop: Arc<AtomicBool>,
+    /// Connections to peers of other machines that have given what they were asked for.
+    pub idle: Arc<Mutex<Idle<Address, Stream>>>,
 }
 
 const WRONG_CHECKSUM: &str = "its checksum is not that of the block";
+
+/// Why a peer gives nothing.
+enum Silence {
+    /// It did not hear the question, or not answer it.
+    Gone(TransferError),
+    /// It said so.
+    Told(TransferError),
+}
 
 /// What a peer gives.
 enum Answer {
@@ -277,12 +304,8 @@ impl Receiving {
         address: &Address,
         tier: Tier,
     ) -> Result<Tier, TransferError> {
-        let stream = Stream::connect(address, self.access.as_ref());
-        let stream = stream.map_err(|error| failed(&error, false))?;
-        let is_near = matches!(stream, Stream::Unix(_));
-        let stream = Patient::new(stream, Arc::clone(&self.stop));
-        let mut stream = stream.map_err(|error| failed(&error, false))?;
-        let first = match self.ask(&mut stream, block, is_near, tier)? {
+        let (mut stream, answer) = self.reach(block, address, tier)?;
+        let first = match answer {
             Answer::Bytes(first) => first,
             Answer::Linked(path, checksum) => {
                 return self.take_linked(block, &path, checksum, tier);
@@ -295,6 +318,9 @@ impl Receiving {
         let mut segment = segment.map_err(|error| failed(&error, false))?;
         let mut bytes = first.as_slice().chain(&mut stream);
         segment.append_from(&mut bytes).map_err(|error| failed(&error, false))?;
+        if let Some(stream) = stream.into_stream() {
+            self.idle().put(address.clone(), stream, monotonic_ns());
+        }
         segment.finish().map_err(|error| failed(&error, false))?;
         if segment.checksum() != block.checksum {
             return Err(failed(&WRONG_CHECKSUM, true));
@@ -302,6 +328,39 @@ impl Receiving {
         let tier = segment.tier();
         let committed = self.folder.commit(segment, block.name, block.form.clone());
         committed.map(|_| tier).map_err(|error| failed(&error, false))
+    }
+
+    /// Closes connections that were of no use for a while.
+    pub fn expire(&self) {
+        self.idle().expire(monotonic_ns());
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Idle<Address, Stream>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks a peer for a block, over a connection that is there already if it can be.
+    fn reach(
+        &self,
+        block: &BlockDesc,
+        address: &Address,
+        tier: Tier,
+    ) -> Result<(Patient, Answer), TransferError> {
+        let kept = self.idle().take(address, monotonic_ns());
+        if let Some(stream) = kept {
+            match self.ask(stream, block, tier) {
+                // The peer may have closed it, or be another one by now.
+                Err(Silence::Gone(_)) => {}
+                Err(Silence::Told(error)) => return Err(error),
+                Ok(answered) => return Ok(answered),
+            }
+        }
+        let stream = Stream::connect(address, self.access.as_ref());
+        let stream = stream.map_err(|error| failed(&error, false))?;
+        let asked = self.ask(stream, block, tier);
+        asked.map_err(|silence| match silence {
+            Silence::Gone(error) | Silence::Told(error) => error,
+        })
     }
 
     /// Takes over a file that the peer has as well: it was checked when it came there.
@@ -332,42 +391,55 @@ impl Receiving {
     /// Sends the request and reads the answer.
     fn ask(
         &self,
-        stream: &mut Patient,
+        stream: Stream,
         block: &BlockDesc,
-        is_near: bool,
         tier: Tier,
-    ) -> Result<Answer, TransferError> {
+    ) -> Result<(Patient, Answer), Silence> {
+        let is_near = matches!(stream, Stream::Unix(_));
+        let gone = |error: &dyn std::fmt::Display| Silence::Gone(failed(&error, false));
+        let mut stream =
+            Patient::new(stream, Arc::clone(&self.stop)).map_err(|error| gone(&error))?;
         let link_into =
             (self.links && is_near).then(|| self.folder.for_links(tier).display().to_string());
         let (name, key) = (block.name, self.key.clone());
         let request = BlockRequest { protocol: PROTOCOL, key, name, link_into };
         let mut bytes = Vec::new();
-        frame::encode(&request, &mut bytes).map_err(|error| failed(&error, false))?;
-        stream.write_all(&bytes).map_err(|error| failed(&error, false))?;
+        frame::encode(&request, &mut bytes).map_err(|error| gone(&error))?;
+        stream.write_all(&bytes).map_err(|error| gone(&error))?;
         let mut frames = Frames::default();
         let answer = loop {
-            let (nbytes, _) = frames.read_from(stream).map_err(|error| failed(&error, false))?;
+            let (nbytes, _) = frames.read_from(&mut stream).map_err(|error| gone(&error))?;
             if nbytes == 0 {
-                return Err(failed(&"the peer closed the connection", false));
+                return Err(gone(&"the peer closed the connection"));
             }
-            if let Some(answer) = frames.next().map_err(|error| failed(&error, false))? {
+            if let Some(answer) = frames.next().map_err(|error| gone(&error))? {
                 break answer;
             }
         };
-        match answer {
-            BlockAnswer::Follows { nbytes } if nbytes == block.nbytes => {
-                let mut first = frames.take_rest();
-                first.truncate(block.nbytes as usize);
-                Ok(Answer::Bytes(first))
-            }
-            BlockAnswer::Follows { nbytes } => {
-                let reason = format!("the peer has {nbytes} bytes for it, not {}", block.nbytes);
-                Err(TransferError { reason, missing_there: true })
-            }
-            BlockAnswer::Linked { path, checksum } => Ok(Answer::Linked(path.into(), checksum)),
-            BlockAnswer::Missing => Err(failed(&"the peer does not have it", true)),
-            BlockAnswer::Refused(reason) => Err(TransferError { reason, missing_there: false }),
+        let answer = given(answer, block, || frames.take_rest()).map_err(Silence::Told)?;
+        Ok((stream, answer))
+    }
+}
+
+/// What a peer's answer means for the block that it was asked for.
+fn given(
+    answer: BlockAnswer,
+    block: &BlockDesc,
+    rest: impl FnOnce() -> Vec<u8>,
+) -> Result<Answer, TransferError> {
+    match answer {
+        BlockAnswer::Follows { nbytes } if nbytes == block.nbytes => {
+            let mut first = rest();
+            first.truncate(block.nbytes as usize);
+            Ok(Answer::Bytes(first))
         }
+        BlockAnswer::Follows { nbytes } => {
+            let reason = format!("the peer has {nbytes} bytes for it, not {}", block.nbytes);
+            Err(TransferError { reason, missing_there: true })
+        }
+        BlockAnswer::Linked { path, checksum } => Ok(Answer::Linked(path.into(), checksum)),
+        BlockAnswer::Missing => Err(failed(&"the peer does not have it", true)),
+        BlockAnswer::Refused(reason) => Err(TransferError { reason, missing_there: false }),
     }
 }
 

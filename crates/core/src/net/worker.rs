@@ -7,6 +7,7 @@ use super::executors::{ExecutorOptions, Process};
 use super::listener::Listener;
 use super::poller::{Poller, WAKER, Waker};
 use super::pool::Pool;
+use super::scratch;
 use super::signals::Signals;
 use super::stream::Stream;
 use super::transfer::Receiving;
@@ -73,6 +74,9 @@ pub(super) struct Shell {
     pub(super) end: Option<Result<(), WorkerError>>,
     pub(super) done: Sender<Event>,
     finished: Receiver<Event>,
+    /// Streams on which peers may ask for more.
+    pub(super) answered: Sender<Stream>,
+    reusable: Receiver<Stream>,
     /// Something finished that was found while looking for work.
     stash: Option<Event>,
     pub(super) waker: Waker,
@@ -101,6 +105,7 @@ impl Shell {
         let peers =
             listener.address(&manager.local_ip().map_or_else(hostname, |ip| ip.to_string()));
         let (done, finished) = channel();
+        let (answered, reusable) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let mut shell = Self {
             worker: Worker::new(site.config(options), site.kept.clone()),
@@ -122,6 +127,8 @@ impl Shell {
             end: None,
             done,
             finished,
+            answered,
+            reusable,
             stash: None,
             receiving: receiving(&site.folder, options, &stop),
             stop,
@@ -177,6 +184,10 @@ impl Shell {
             while let Some(event) = self.stash.take().or_else(|| self.finished.try_recv().ok()) {
                 self.handle(event);
             }
+            while let Ok(stream) = self.reusable.try_recv() {
+                self.listen_to(stream);
+            }
+            self.receiving.expire();
             self.look_after_manager();
         }
     }
@@ -312,12 +323,14 @@ fn executor_options(options: &WorkerOptions) -> ExecutorOptions {
         environment: options.environment.clone(),
         memory_dir: options.memory_dir.clone(),
         disk_dir: options.disk_dir.clone(),
+        scratch_dir: scratch::folder(&options.disk_dir),
     }
 }
 
 fn receiving(folder: &Folder, options: &WorkerOptions, stop: &Arc<AtomicBool>) -> Receiving {
     let (folder, key, access) = (folder.clone(), options.key.clone(), options.access.clone());
-    Receiving { folder, key, access, links: options.links, stop: Arc::clone(stop) }
+    let (links, stop, idle) = (options.links, Arc::clone(stop), Arc::default());
+    Receiving { folder, key, access, links, stop, idle }
 }
 
 /// Nanoseconds of the machine's monotonic clock, which its executors use as well.

@@ -1,6 +1,7 @@
 //! What a worker does when its state machine says so.
 
 use super::executors::Process;
+use super::scratch;
 use super::transfer;
 use super::worker::{Role, Shell, now};
 use super::worker_options::WorkerError;
@@ -41,6 +42,7 @@ impl Shell {
             // If it is gone already, nothing is to be done.
             Action::Discard { path } => drop(std::fs::remove_file(path)),
             Action::Transfer { block, address, tier } => self.transfer(block, address, tier),
+            Action::Measure => self.measure(),
             Action::MoveToDisk { name, form } => self.move_to_disk(name, form),
             Action::Verify { block, path } => self.in_background(move || Event::Verified {
                 name: block.name,
@@ -80,7 +82,7 @@ impl Shell {
         let said = self.token(Role::Said(executor));
         let ended = self.token(Role::Ended(executor));
         let registry = self.poller.registry();
-        match Process::spawn(&self.executor_options, registry, said, ended) {
+        match Process::spawn(&self.executor_options, executor, registry, said, ended) {
             Ok(process) => self.executors[executor as usize] = Some(process),
             Err(error) => {
                 eprintln!("freestone: an executor can't be started: {error}");
@@ -152,6 +154,11 @@ impl Shell {
         });
     }
 
+    fn measure(&mut self) {
+        let folder = self.executor_options.scratch_dir.clone();
+        self.in_background(move || Event::Measured { nbytes: scratch::nbytes(&folder) });
+    }
+
     fn move_to_disk(&mut self, name: Name, form: Form) {
         let folder = self.folder.clone();
         self.in_background(move || {
@@ -209,8 +216,13 @@ impl Shell {
             return self.handle(Event::Served { name, nbytes: 0, changed: None });
         };
         let (done, waker, stop) = (self.done.clone(), self.waker.clone(), Arc::clone(&self.stop));
+        let answered = self.answered.clone();
         self.outgoing.run(move || {
             let sent = transfer::send(stream, &path, stamp, stop);
+            if let Some(stream) = sent.stream {
+                // If the worker has ended, the stream ends as well.
+                let _ = answered.send(stream);
+            }
             // If the worker has ended, nobody waits for this.
             let _ = done.send(Event::Served { name, nbytes: sent.nbytes, changed: sent.changed });
             let _ = waker.wake();

@@ -1,6 +1,7 @@
 //! Peers that ask a worker for blocks.
 
 use super::connection::{Connection, ConnectionError};
+use super::stream::Stream;
 use super::worker::{Role, Shell};
 use crate::wire::{BlockAnswer, BlockRequest, OTHER_KEY, PROTOCOL, is_same_key, other_protocol};
 use crate::worker::Event;
@@ -14,14 +15,19 @@ impl Shell {
     pub(super) fn accept(&mut self) {
         self.drop_silent_peers();
         while let Some(stream) = self.listener.accept() {
-            let token = self.token(Role::Peer);
-            match Connection::new(stream, self.poller.registry(), token) {
-                Ok(connection) => {
-                    self.peers.insert(token, (connection, Instant::now()));
-                }
-                Err(_) => {
-                    self.roles.remove(&token);
-                }
+            self.listen_to(stream);
+        }
+    }
+
+    /// Waits for what a peer wants: one that is new here, or that may want more.
+    pub(super) fn listen_to(&mut self, stream: Stream) {
+        let token = self.token(Role::Peer);
+        match Connection::new(stream, self.poller.registry(), token) {
+            Ok(connection) => {
+                self.peers.insert(token, (connection, Instant::now()));
+            }
+            Err(_) => {
+                self.roles.remove(&token);
             }
         }
     }

@@ -13,6 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Smaller files are read: that takes less than to map them, touch their pages and unmap them.
 const MAP_LEAST: usize = 16 << 10;
 
+/// Files that one call uses are read up to here: a copy then takes less than to map and unmap.
+/// Whoever keeps many files maps them, and has one copy of them together with all others.
+const READ_MOST: usize = 128 << 10;
+
 /// Linux lets a process have 65,530 mappings, of which allocators and libraries need some. Files
 /// beyond are read.
 const MOST_MAPPED: usize = 48 << 10;
@@ -43,17 +47,25 @@ impl Mapping {
     /// # Errors
     /// [`StoreError::Io`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::open_beside(path, MAPPED.load(Ordering::Relaxed))
+        Self::open_beside(path, MAP_LEAST, MAPPED.load(Ordering::Relaxed))
     }
 
-    /// The same, when so many files are mapped.
-    fn open_beside(path: &Path, mapped: usize) -> Result<Self, StoreError> {
+    /// Reads or maps a whole file for the time of one call.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn open_briefly(path: &Path) -> Result<Self, StoreError> {
+        Self::open_beside(path, READ_MOST, MAPPED.load(Ordering::Relaxed))
+    }
+
+    /// Maps a file of at least so many bytes, unless so many are mapped; reads it otherwise.
+    fn open_beside(path: &Path, least: usize, mapped: usize) -> Result<Self, StoreError> {
         let file = File::open(path).at(path)?;
         let nbytes = file.metadata().at(path)?.len() as usize;
         if nbytes == 0 {
             return Ok(Self { address: NonNull::dangling(), nbytes, is_copy: true });
         }
-        if nbytes < MAP_LEAST || mapped >= MOST_MAPPED {
+        if nbytes < least || mapped >= MOST_MAPPED {
             return read(file, nbytes).at(path);
         }
         map(&file, nbytes).at(path)
@@ -132,8 +144,12 @@ mod tests {
     }
 
     fn open(nbytes: usize, mapped: usize) -> Mapping {
+        checked(nbytes, |path| Mapping::open_beside(path, MAP_LEAST, mapped))
+    }
+
+    fn checked(nbytes: usize, open: impl Fn(&Path) -> Result<Mapping, StoreError>) -> Mapping {
         let file = file(nbytes);
-        let mapping = Mapping::open_beside(file.path(), mapped).unwrap();
+        let mapping = open(file.path()).unwrap();
         drop(file);
         assert_eq!(mapping.len(), nbytes);
         assert!(mapping.iter().enumerate().all(|(at, byte)| *byte == (at % 251) as u8));
@@ -146,6 +162,12 @@ mod tests {
         assert!(open(0, 0).is_copy);
         assert!(open(MAP_LEAST - 1, 0).is_copy);
         assert!(!open(MAP_LEAST, 0).is_copy);
+    }
+
+    #[test]
+    fn for_one_call_larger_files_are_read_too() {
+        assert!(checked(READ_MOST - 1, Mapping::open_briefly).is_copy);
+        assert!(!checked(READ_MOST, Mapping::open_briefly).is_copy);
     }
 
     #[test]

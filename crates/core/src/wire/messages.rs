@@ -3,13 +3,14 @@
 //! Bytes of user values are opaque here: only executors and clients pickle.
 
 use super::address::Address;
+use super::options::CallOptions;
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// Opaque bytes that are cheap to clone.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -132,36 +133,6 @@ pub enum Input {
     Inline(Payload),
     /// A block that must be in the worker's cache before the call starts.
     Stored(BlockDesc),
-}
-
-/// How a call is to be run.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CallOptions {
-    /// What it takes while it runs.
-    pub resources: Resources,
-    /// How it is kept apart.
-    pub isolation: Isolation,
-    /// How long its outputs stay.
-    pub keep: Keep,
-    /// The longest that one attempt may run, in nanoseconds.
-    pub timeout_ns: Option<u64>,
-    /// How many replicas its outputs should have, if they are no small values.
-    pub replicas: u32,
-    /// Whether it may run in two places at once.
-    pub twice: bool,
-}
-
-impl Default for CallOptions {
-    fn default() -> Self {
-        Self {
-            resources: Resources::ONE_CORE,
-            isolation: Isolation::default(),
-            keep: Keep::default(),
-            timeout_ns: None,
-            replicas: 1,
-            twice: true,
-        }
-    }
 }
 
 /// A call, given to a worker.
@@ -357,6 +328,8 @@ pub struct Report {
     pub start_ns: u64,
     /// How long the function ran, in nanoseconds.
     pub duration_ns: u64,
+    /// Bytes that it took at its peak, if they were measured.
+    pub memory: u64,
     /// Its outputs, one per name, or why there are none.
     pub result: Result<SmallVec<[Output; 1]>, TaskFailure>,
 }
@@ -377,6 +350,16 @@ pub enum TaskFailure {
     TimedOut {
         /// The limit, in nanoseconds.
         timeout_ns: u64,
+    },
+    /// It took more memory than it may.
+    MemoryExceeded {
+        /// What it may take, in bytes.
+        limit: u64,
+    },
+    /// Its files took more of the disk than they may.
+    DiskExceeded {
+        /// What they may take, in bytes.
+        limit: u64,
     },
     /// It was cancelled.
     Cancelled,
@@ -467,6 +450,10 @@ pub struct Call {
     pub keep: Keep,
     /// Cores that it may use.
     pub cores: u32,
+    /// Bytes that it may take besides what its process has, if they are to be measured.
+    pub memory: Option<u64>,
+    /// Bytes of temporary files that it may add to those that are there, if there is a limit.
+    pub disk: Option<u64>,
 }
 
 /// An input that is in place.
@@ -520,6 +507,8 @@ pub struct CallResult {
     pub start_ns: u64,
     /// How long the function ran, in nanoseconds.
     pub duration_ns: u64,
+    /// Bytes that it took at its peak, if they were measured.
+    pub memory: u64,
     /// Its outputs, or why there are none.
     pub result: Result<SmallVec<[Output; 1]>, TaskFailure>,
 }

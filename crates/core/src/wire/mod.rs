@@ -4,8 +4,10 @@ pub mod address;
 pub mod frame;
 pub mod handshake;
 pub mod messages;
+pub mod options;
 
 pub use address::{Address, AddressError};
 pub use frame::{FrameError, Frames, MAX_FRAME};
 pub use handshake::{OTHER_KEY, hello_protocol, is_same_key, other_protocol};
 pub use messages::*;
+pub use options::*;

@@ -154,6 +154,11 @@ pub enum Event {
         /// Why not.
         result: Result<(), String>,
     },
+    /// The answer to [`Action::Measure`].
+    Measured {
+        /// Bytes of all files of calls.
+        nbytes: u64,
+    },
     /// A peer asks for a block.
     Asked {
         /// Stands for the question.
@@ -235,6 +240,8 @@ pub enum Action {
         /// Where to put it.
         tier: Tier,
     },
+    /// Look how much the temporary files of calls take; answered with [`Event::Measured`].
+    Measure,
     /// Move a block from memory to disk; answered with [`Event::Moved`].
     MoveToDisk {
         /// The block.

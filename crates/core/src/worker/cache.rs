@@ -94,6 +94,10 @@ pub(super) struct Cache {
     disk_promised: u64,
     /// Bytes that no quota counts.
     elsewhere: u64,
+    /// Bytes of the disk that calls which run may take for their files, and
+    disk_reserved: u64,
+    /// what files of calls were last seen to take.
+    scratch: u64,
     /// The disk turned out to be full although its quota is not used up.
     disk_blocked: bool,
 }
@@ -112,6 +116,8 @@ impl Cache {
             disk: 0,
             disk_promised: 0,
             elsewhere: 0,
+            disk_reserved: 0,
+            scratch: 0,
             disk_blocked: false,
         }
     }
@@ -340,12 +346,37 @@ impl Cache {
         if nbytes <= free_memory + self.leaving {
             return Room::Later;
         }
-        if nbytes <= free_disk {
+        match self.room_on_disk(nbytes) {
+            // What is on its way to disk may fail to get there and what is used may be let go, but
+            // nobody knows when: it is better to say so.
+            Room::Nowhere { .. } => Room::Nowhere { free: free_memory.max(free_disk) },
+            room => room,
+        }
+    }
+
+    /// Whether `nbytes` more can go to disk.
+    pub fn room_on_disk(&self, nbytes: u64) -> Room {
+        let free = self.free_disk();
+        if nbytes <= free {
             return Room::In(Tier::Disk);
         }
-        // What is on its way to disk may fail to get there and what is used may be let go, but
-        // nobody knows when: it is better to say so.
-        Room::Nowhere { free: free_memory.max(free_disk) }
+        // What runs ends, and gives back what it reserved.
+        if nbytes <= free + self.disk_reserved { Room::Later } else { Room::Nowhere { free } }
+    }
+
+    /// A call begins that may make files of `nbytes`.
+    pub fn reserve_disk(&mut self, nbytes: u64) {
+        self.disk_reserved += nbytes;
+    }
+
+    /// It has ended.
+    pub fn unreserve_disk(&mut self, nbytes: u64) {
+        self.disk_reserved -= nbytes;
+    }
+
+    /// Files of calls take so much now.
+    pub fn note_scratch(&mut self, nbytes: u64) {
+        self.scratch = nbytes;
     }
 
     /// Whether blocks can still be moved out of memory.
@@ -363,6 +394,12 @@ impl Cache {
         let oldest = self.idle.first_key_value().and_then(|(_, name)| self.blocks.get(name));
         leaving
             || oldest.is_none_or(|block| !block.preserved && block.desc.nbytes > self.free_disk())
+    }
+
+    /// Bytes of the disk that blocks have, and that are promised to blocks and calls.
+    #[cfg(test)]
+    pub fn disk_given(&self) -> u64 {
+        self.disk + self.disk_promised + self.disk_reserved
     }
 
     /// Sets bytes aside for a block on its way.
@@ -422,7 +459,9 @@ impl Cache {
         if self.disk_blocked {
             return 0;
         }
-        self.config.disk_quota.saturating_sub(self.disk + self.disk_promised)
+        // Calls that did not say how much they need take room as well.
+        let calls = self.disk_reserved.max(self.scratch);
+        self.config.disk_quota.saturating_sub(self.disk + self.disk_promised + calls)
     }
 
     fn send_away(&mut self, name: Name, out: &mut Vec<Action>) -> bool {

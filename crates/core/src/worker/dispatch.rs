@@ -56,7 +56,14 @@ impl Worker {
             Ok(executor) => executor,
             Err(placed) => return placed,
         };
-        if let Some(why) = self.wants_room(call) {
+        // Those that came before the call in its executor have reserved it.
+        let is_leased = self.executors[executor as usize].lease.is_some();
+        let disk = if is_leased { 0 } else { needs.disk };
+        let room = self.cache.room_on_disk(disk);
+        if room == Room::Later {
+            return Placed::Blocked;
+        }
+        if let Some(why) = self.wants_room(call).or_else(|| self.full(disk, room)) {
             if self.forget_groups(out) {
                 return Placed::Blocked;
             }
@@ -108,13 +115,13 @@ impl Worker {
     fn wants_room(&self, call: &Call) -> Option<TaskFailure> {
         let function = self.functions.get(&call.assignment.function)?;
         let needed = function.mean_nbytes.filter(|nbytes| *nbytes > 0)?;
-        match self.cache.room(needed) {
-            Room::Nowhere { free } if !self.cache.can_make_room() => {
-                let folder = self.config.disk_folder.display().to_string();
-                Some(TaskFailure::StorageFull { needed, free, folder })
-            }
-            _ => None,
-        }
+        if self.cache.can_make_room() { None } else { self.full(needed, self.cache.room(needed)) }
+    }
+
+    fn full(&self, needed: u64, room: Room) -> Option<TaskFailure> {
+        let Room::Nowhere { free } = room else { return None };
+        let folder = self.config.disk_folder.display().to_string();
+        Some(TaskFailure::StorageFull { needed, free, folder })
     }
 
     fn files_to_check(&self, call: &Call) -> Option<Vec<ExternalFile>> {
@@ -144,6 +151,7 @@ impl Worker {
         let there = &mut self.executors[executor as usize];
         if there.in_flight.is_empty() {
             self.free = self.free.checked_sub(&needs).unwrap_or_default();
+            self.cache.reserve_disk(needs.disk);
             there.lease = Some(needs);
             there.exclusive = call.is_exclusive();
             there.deadline = options.timeout_ns.map(|timeout| now.saturating_add(timeout));
@@ -177,6 +185,8 @@ impl Worker {
             isolation: assignment.options.isolation,
             keep: assignment.options.keep,
             cores: assignment.options.resources.cores,
+            memory: assignment.options.memory_limit(),
+            disk: assignment.options.disk_limit(),
         }
     }
 

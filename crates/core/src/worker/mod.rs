@@ -90,6 +90,9 @@ pub struct Worker {
     told_at: Now,
     /// How long after that changed figures are told.
     status_ns: Now,
+    /// When files of calls were last measured, and whether they are being.
+    measured_at: Now,
+    measuring: bool,
     ending: bool,
     ended: bool,
 }
@@ -121,6 +124,8 @@ impl Worker {
             told: WorkerStatus::default(),
             status_ns: FIRST_STATUS_NS,
             told_at: 0,
+            measured_at: 0,
+            measuring: false,
             ending: false,
             ended: false,
             config,
@@ -154,6 +159,10 @@ impl Worker {
             Event::Moved { name, result } => self.on_moved(name, result.is_ok(), now, out),
             Event::Verified { name, intact } => self.on_verified(name, intact, now, out),
             Event::Preserved { name, result } => self.on_preserved(name, result.is_ok(), out),
+            Event::Measured { nbytes } => {
+                self.measuring = false;
+                self.cache.note_scratch(nbytes);
+            }
             Event::Asked { question, name } => self.on_asked(question, name, out),
             Event::Served { name, nbytes, changed } => {
                 self.on_served(name, nbytes, changed, now, out);
@@ -185,6 +194,14 @@ impl Worker {
         self.dispatch(now, out);
         self.share(now, out);
         self.tell_status(now, out);
+        self.measure(now, out);
+    }
+
+    fn measure(&mut self, now: Now, out: &mut Vec<Action>) {
+        if !self.measuring && now.saturating_sub(self.measured_at) >= STATUS_NS {
+            (self.measuring, self.measured_at) = (true, now);
+            out.push(Action::Measure);
+        }
     }
 
     /// When [`advance`](Self::advance) is to be called even if nothing happens.
@@ -240,6 +257,7 @@ impl Worker {
                 attempt: call.assignment.attempt,
                 start_ns: now,
                 duration_ns: 0,
+                memory: 0,
                 result: Err(why),
             }));
         }

@@ -5,8 +5,11 @@ use super::cache::Place;
 use super::executors::{Executor, Health, InFlight};
 use super::{Stage, Worker};
 use crate::store::Tier;
-use crate::wire::{CallResult, Output, Report, TaskFailure, ToExecutor};
-use freestone_base::{Name, TaskId};
+use crate::wire::{
+    CallOptions, CallResult, DISK_EXCEEDED, MEMORY_EXCEEDED, Output, Report, TaskFailure,
+    ToExecutor,
+};
+use freestone_base::{Name, Resources, TaskId};
 
 /// Executors that die before they are ready are started again after ever longer waits,
 const REVIVE_NS: Now = 10_000_000;
@@ -66,13 +69,19 @@ impl Worker {
         self.note_groups(executor, &result, out);
         let Some(call) = call else { return };
         self.learn(call.assignment.function, result.duration_ns, stored);
-        let ended = if call.cancelled { Err(TaskFailure::Cancelled) } else { result.result };
+        let ended = match result.result {
+            _ if call.cancelled => Err(TaskFailure::Cancelled),
+            // A child of the executor's ended so.
+            Err(why) => Err(told(why, &call.assignment.options)),
+            ended => ended,
+        };
         let start_ns = if result.start_ns == 0 { now } else { result.start_ns };
         out.push(Action::Report(Report {
             task: sent.task,
             attempt: sent.attempt,
             start_ns,
             duration_ns: result.duration_ns,
+            memory: result.memory,
             result: ended,
         }));
     }
@@ -117,7 +126,7 @@ impl Worker {
         let stillborn = there.stillborn;
         self.status.executors_restarted += 1;
         if let Some(lease) = dead.lease.take() {
-            self.free = self.free.plus(&lease);
+            self.end_use(&lease);
         }
         let lost: Vec<InFlight> = dead.in_flight.drain(..).collect();
         for sent in lost {
@@ -169,7 +178,10 @@ impl Worker {
             (_, Some(_), Some(timeout_ns)) => {
                 self.fail(task, TaskFailure::TimedOut { timeout_ns }, now, out);
             }
-            (_, Some(why), None) => self.fail(task, why.clone(), now, out),
+            (_, Some(why), None) => {
+                let why = told(why.clone(), &call.assignment.options);
+                self.fail(task, why, now, out);
+            }
             (_, None, _) => self.calls.enqueue(task),
         }
     }
@@ -196,8 +208,13 @@ impl Worker {
         if executor.in_flight.is_empty()
             && let Some(lease) = executor.lease.take()
         {
-            self.free = self.free.plus(&lease);
+            self.end_use(&lease);
         }
+    }
+
+    fn end_use(&mut self, lease: &Resources) {
+        self.free = self.free.plus(lease);
+        self.cache.unreserve_disk(lease.disk);
     }
 
     pub(super) fn revive_executors(&mut self, now: Now, out: &mut Vec<Action>) {
@@ -247,6 +264,20 @@ impl Worker {
             let (label, definition) = (known.label.clone(), known.definition.clone());
             out.push(Action::Send(executor, ToExecutor::Define { function, label, definition }));
         }
+    }
+}
+
+/// Why a call ended, where its executor ended for its sake.
+fn told(why: TaskFailure, options: &CallOptions) -> TaskFailure {
+    let Resources { memory, disk, .. } = options.resources;
+    match why {
+        TaskFailure::Killed { status: Some(MEMORY_EXCEEDED), .. } => {
+            TaskFailure::MemoryExceeded { limit: memory }
+        }
+        TaskFailure::Killed { status: Some(DISK_EXCEEDED), .. } => {
+            TaskFailure::DiskExceeded { limit: disk }
+        }
+        other => other,
     }
 }
 

@@ -119,8 +119,8 @@ fn there_is_a_sample_of_every_kind() {
     every!(samples::to_executor(), ToExecutor: Define, Calls, Resume, Opened, Forget, Shutdown);
     every!(samples::from_executor(), FromExecutor: Ready, Results, Stored, Open);
     every!(samples::answers(), BlockAnswer: Follows, Linked, Missing, Refused);
-    every!(samples::failures(), TaskFailure: Raised, Killed, TimedOut, Cancelled, InputLost,
-        StorageFull, FileChanged);
+    every!(samples::failures(), TaskFailure: Raised, Killed, TimedOut, MemoryExceeded, DiskExceeded,
+        Cancelled, InputLost, StorageFull, FileChanged);
     every!(samples::outputs(), Output: Inline, Stored);
     every!(samples::forms(), Form: Value, File, Group);
 }

@@ -37,6 +37,7 @@ fn assignment() -> Assignment {
             keep: Keep::Forever,
             replicas: 2,
             twice: false,
+            category: 3,
             timeout_ns: Some(1_000_000_000),
         }),
         priority: -7,
@@ -88,6 +89,8 @@ pub fn failures() -> Vec<TaskFailure> {
         })),
         TaskFailure::Killed { signal: Some(9), status: None },
         TaskFailure::TimedOut { timeout_ns: 1 },
+        TaskFailure::MemoryExceeded { limit: 7 },
+        TaskFailure::DiskExceeded { limit: 8 },
         TaskFailure::Cancelled,
         TaskFailure::InputLost { name: name(7) },
         TaskFailure::StorageFull { needed: 2, free: 1, folder: "/full".to_owned() },
@@ -101,8 +104,14 @@ pub fn outputs() -> smallvec::SmallVec<[Output; 1]> {
 
 fn reports() -> Vec<Report> {
     let results = failures().into_iter().map(Err).chain([Ok(outputs())]);
-    let report =
-        |result| Report { task: TaskId(8), attempt: 1, start_ns: 2, duration_ns: 3, result };
+    let report = |result| Report {
+        task: TaskId(8),
+        attempt: 1,
+        start_ns: 2,
+        duration_ns: 3,
+        memory: 0,
+        result,
+    };
     results.map(report).collect()
 }
 
@@ -154,6 +163,8 @@ pub fn to_executor() -> Vec<ToExecutor> {
         isolation: Isolation::Process,
         keep: Keep::Worker,
         cores: 3,
+        memory: Some(5),
+        disk: Some(6),
     };
     vec![
         ToExecutor::Define {
@@ -171,7 +182,8 @@ pub fn to_executor() -> Vec<ToExecutor> {
 
 pub fn from_executor() -> Vec<FromExecutor> {
     let results = failures().into_iter().map(Err).chain([Ok(outputs())]);
-    let result = |result| CallResult { sequence: 4, start_ns: 5, duration_ns: 6, result };
+    let result =
+        |result| CallResult { sequence: 4, start_ns: 5, duration_ns: 6, memory: 0, result };
     vec![
         FromExecutor::Ready { pid: 4 },
         FromExecutor::Results {

@@ -23,7 +23,8 @@ impl Client {
             86..90 => self.unpin_one(),
             90..92 => self.cancel(),
             92..94 => self.retire(),
-            94..96 => {
+            94 => self.collect(),
+            95 => {
                 let large = self.random.chance(0.3);
                 self.join(large);
             }
@@ -271,8 +272,23 @@ impl Client {
         if self.cluster.usable().count() > 1
             && let Some(worker) = self.any_worker()
         {
-            self.ask(Request::Retire(worker));
+            self.ask(Request::Retire(vec![worker]));
         }
+    }
+
+    /// Some blocks become a collection, one is no more, or all are evened out.
+    fn collect(&mut self) {
+        let collection = self.random.below(4);
+        let request = match self.random.below(3) {
+            0 => Request::Disperse { collection },
+            1 => Request::Balance,
+            _ => {
+                let count = self.random.between(1, 4) * 5;
+                let blocks = (0..count).filter_map(|_| self.any_block(false)).collect();
+                Request::Collect { collection, blocks }
+            }
+        };
+        self.ask(request);
     }
 
     fn question(&mut self) {

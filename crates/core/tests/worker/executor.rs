@@ -167,6 +167,7 @@ fn run(folder: &Folder, call: &Call) -> CallResult {
         sequence: call.sequence,
         start_ns: 1,
         duration_ns: 1000,
+        memory: 0,
         result: Ok(smallvec![output]),
     }
 }

@@ -4,6 +4,9 @@ use super::scan::{QUOTED, Summary};
 use super::{CHUNK, MARK, QUOTE};
 use crate::{IoError, Result, Source};
 
+/// Bytes that are read at once to find a line end.
+const STEP: usize = 64 << 10;
+
 const MAGIC: &[u8; 16] = b"freestone rows 1";
 
 /// Where rows begin in a file: the line ends before each chunk of it.
@@ -68,20 +71,29 @@ impl Index {
         }
         let chunk = self.chunks.partition_point(|entry| entry & !INSIDE < line) - 1;
         let entry = self.chunks[chunk];
-        let offset = chunk as u64 * CHUNK;
-        let mut buffer = vec![0; CHUNK.min(self.nbytes - offset) as usize];
-        let found = source.fill_at(&mut buffer, offset)?;
+        let (mut offset, stop) =
+            (chunk as u64 * CHUNK, self.nbytes.min((chunk as u64 + 1) * CHUNK));
         let mut is_inside = entry & INSIDE != 0;
         let mut ends = entry & !INSIDE;
-        for at in memchr::memchr2_iter(QUOTE, b'\n', &buffer[..found]) {
-            if buffer[at] == QUOTE {
-                is_inside = !is_inside;
-            } else if !is_inside {
-                ends += 1;
-                if ends == line {
-                    return Ok(offset + at as u64 + 1);
+        let mut buffer = vec![0; STEP];
+        // Most often the first line end of the chunk is looked for, so little of it is read.
+        while offset < stop {
+            let wanted = (stop - offset).min(STEP as u64) as usize;
+            let found = source.fill_at(&mut buffer[..wanted], offset)?;
+            for at in memchr::memchr2_iter(QUOTE, b'\n', &buffer[..found]) {
+                if buffer[at] == QUOTE {
+                    is_inside = !is_inside;
+                } else if !is_inside {
+                    ends += 1;
+                    if ends == line {
+                        return Ok(offset + at as u64 + 1);
+                    }
                 }
             }
+            if found < wanted {
+                break;
+            }
+            offset += wanted as u64;
         }
         Err(IoError::Rows { wanted: line, found: ends, start: 0, stop: self.nbytes })
     }

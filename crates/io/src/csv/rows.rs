@@ -55,7 +55,10 @@ impl<'a, S: Source + ?Sized> Rows<'a, S> {
             if rest == 0 {
                 return Ok(self.last());
             }
-            let step = (STEP.max(self.filled) as u64).min(rest) as usize;
+            // To a multiple of `STEP` in the file, so that no call crosses from one stripe of a
+            // parallel file system into the next.
+            let end = self.position + STEP.max(self.filled) as u64;
+            let step = (end - end % STEP as u64 - self.position).min(rest) as usize;
             // One more byte, for the line end that the last row may lack.
             if self.buffer.len() < self.filled + step + 1 {
                 self.buffer.resize(self.filled + step + 1, 0);

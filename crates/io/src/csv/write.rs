@@ -1,6 +1,6 @@
 //! Rows written by many threads into one file.
 
-use crate::{IoError, Result, parallel};
+use crate::{IoError, Result, meter, parallel};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -80,5 +80,6 @@ pub fn write_parallel(
 
 fn write_at(file: &File, text: &[u8], offset: u64) -> Result<()> {
     file.write_all_at(text, offset)?;
+    meter::count(0, text.len() as u64);
     Ok(())
 }

@@ -7,9 +7,9 @@ use std::str::FromStr;
 
 use freestone_base::task_sizes::Scheme;
 use freestone_vector::cell::{Cell, Number};
-use freestone_vector::kernels::binary::Binary;
-use freestone_vector::kernels::reduce::Reduce;
-use freestone_vector::kernels::unary::Unary;
+use freestone_vector::kernels::dense::binary::Binary;
+use freestone_vector::kernels::dense::reduce::Reduce;
+use freestone_vector::kernels::dense::unary::Unary;
 use freestone_vector::pipeline::{
     Class, Input, Instruction, Options, Output, Pipeline, Place, Reduced, Structure, run,
 };
@@ -139,7 +139,7 @@ pub fn run_pipeline(
         inputs: inputs.into_iter().map(input_of).collect::<PyResult<_>>()?,
         structure: structure.map(|(offsets, columns)| Structure {
             offsets: offsets as *const i64,
-            columns: columns as *const i64,
+            columns: columns as *const u32,
         }),
         instructions: instructions.into_iter().map(instruction_of).collect::<PyResult<_>>()?,
         outputs: outputs.into_iter().map(output_of).collect::<PyResult<_>>()?,

@@ -1,13 +1,24 @@
 //! Kernels: loops over slices, one kind for each file.
 //!
-//! Each is compiled twice, for every x86-64 processor and for those with AVX2, and chosen when it
-//! runs.
+//! Each is compiled three times, for every x86-64 processor, for those with AVX2 and for those with
+//! AVX-512, and chosen when it runs.
 
-pub mod binary;
-pub mod cast;
-pub mod gather;
-pub mod reduce;
-pub mod unary;
+pub mod coo;
+pub mod csr;
+pub mod dense;
+
+/// Asks for the cache line at an address, which need not be anybody's, before it is read.
+#[inline(always)]
+pub fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing, and an address that is not mapped is passed over.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
 
 /// Whether the loops that were compiled for AVX2 can run here.
 #[inline]
@@ -23,12 +34,35 @@ pub fn has_wide_vectors() -> bool {
     }
 }
 
-/// Defines a function that chooses between two compilations of a body.
+/// Asks for memory that is read soon.
+#[inline]
+pub fn fetch(bytes: &[u8]) {
+    bytes.chunks(64).for_each(|line| prefetch(line.as_ptr()));
+}
+
+/// Whether the loops that were compiled for AVX-512 can run here.
+#[inline]
+pub fn has_widest_vectors() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // What all processors with any of these have, but for the first ones.
+        std::arch::is_x86_feature_detected!("avx512f")
+            && std::arch::is_x86_feature_detected!("avx512vl")
+            && std::arch::is_x86_feature_detected!("avx512dq")
+            && std::arch::is_x86_feature_detected!("avx512bw")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
+/// Defines a function that chooses between compilations of a body.
 #[macro_export]
 macro_rules! widened {
-    ($(#[$doc:meta])* pub fn $name:ident<T: Number>($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
+    ($(#[$doc:meta])* $vis:vis fn $name:ident<T: Number>($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
         $(#[$doc])*
-        pub fn $name<T: Number>($($arg: $type),*) $(-> $result)? {
+        $vis fn $name<T: Number>($($arg: $type),*) $(-> $result)? {
             #[inline(always)]
             fn plain<T: Number>($($arg: $type),*) $(-> $result)? $body
 
@@ -36,6 +70,15 @@ macro_rules! widened {
             #[target_feature(enable = "avx2,fma")]
             fn wide<T: Number>($($arg: $type),*) $(-> $result)? { plain::<T>($($arg),*) }
 
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+            fn widest<T: Number>($($arg: $type),*) $(-> $result)? { plain::<T>($($arg),*) }
+
+            #[cfg(target_arch = "x86_64")]
+            if $crate::kernels::has_widest_vectors() {
+                // SAFETY: the processor has what the function was compiled for.
+                return unsafe { widest::<T>($($arg),*) };
+            }
             #[cfg(target_arch = "x86_64")]
             if $crate::kernels::has_wide_vectors() {
                 // SAFETY: the processor has what the function was compiled for.

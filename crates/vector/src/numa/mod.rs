@@ -1,7 +1,11 @@
-//! Which processors there are, and where: packages and cores.
+//! Which processors there are, and where: packages and cores; and where memory is placed.
+
+mod policy;
 
 use std::fs;
 use std::path::Path;
+
+pub use policy::{Nodes, Policy, Request, bind};
 
 /// A processor that this process may run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Pipelines: what is computed of each row, without storing what lies between.
 
+mod cutting;
 mod run;
 mod scratch;
 mod step;
@@ -9,9 +10,9 @@ mod tests;
 
 use crate::cell::Cell;
 use crate::error::Error;
-use crate::kernels::binary::Binary;
-use crate::kernels::reduce::Reduce;
-use crate::kernels::unary::Unary;
+use crate::kernels::dense::binary::Binary;
+use crate::kernels::dense::reduce::Reduce;
+use crate::kernels::dense::unary::Unary;
 
 pub use run::{Options, Reduced, run};
 
@@ -59,7 +60,7 @@ pub struct Structure {
     /// `rows + 1` offsets.
     pub offsets: *const i64,
     /// The column of each stored cell, in ascending order within a row.
-    pub columns: *const i64,
+    pub columns: *const u32,
 }
 
 /// An instruction; it makes one register.

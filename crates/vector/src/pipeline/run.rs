@@ -5,20 +5,17 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use freestone_base::task_sizes::{Scheme, TaskSizes};
 
+use super::cutting::{Shares, cells_of, grain, reads_ahead, stored, tile_rows};
 use super::scratch::homes;
 use super::step::{Bench, Tile};
 use super::{Class, Kind, Output, Pipeline, Register};
 use crate::cell::{Cell, Number};
 use crate::error::Error;
-use crate::kernels::reduce::{self, Reduce};
+use crate::kernels::dense::reduce::{self, Reduce};
 use crate::numa::{Processor, Topology};
 use crate::pool::Pool;
 use crate::queues::{Layout, Queues, Task, Victims};
 use crate::with_cell;
-
-/// Cells of a register in a tile, unless said otherwise: with some registers, what the nearest
-/// caches hold, and enough for an instruction's start not to count.
-const TILE_CELLS: usize = 2048;
 
 /// Below this many cells the calling thread takes all tasks: to wake others would cost more.
 const CELLS_FOR_TWO: usize = 16_384;
@@ -79,11 +76,12 @@ pub struct Reduced {
 /// undefined.
 pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error> {
     let kinds = pipeline.kinds()?;
-    let homes = homes(pipeline);
+    let homes = homes(pipeline, &kinds);
     let places = places(options);
     let packages: Vec<usize> = places.iter().map(|one| one.package).collect();
     let workers = packages.len() as u64;
-    let cut = |rows| TaskSizes::new(options.scheme, rows, workers, options.grain).collect();
+    let grain = grain(pipeline, options);
+    let cut = |rows| TaskSizes::new(options.scheme, rows, workers, grain).collect();
     let queues = Queues::deal(
         options.layout,
         options.victims,
@@ -91,15 +89,17 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
         pipeline.rows as u64,
         options.shared_out,
         cut,
+        Shares::of(pipeline),
     );
     let partials = Partials::new(pipeline, queues.count);
     let failed = Mutex::new(None);
-    let step = tile_rows(pipeline, options.batch_bytes);
+    let step = tile_rows(pipeline, &kinds, options.batch_bytes);
+    let ahead = reads_ahead(pipeline, step);
     let job = |worker: usize| {
         let mut bench = Bench::new(pipeline, &kinds, &homes);
         let mut columns = partials.own_columns(&kinds);
         while let Some((number, task)) = queues.take(worker) {
-            let done = run_task(&mut bench, &task, step, &mut columns);
+            let done = run_task(&mut bench, &task, step, ahead, &mut columns);
             match done {
                 Ok(reduced) => partials.keep(number, &reduced),
                 Err(error) => {
@@ -128,34 +128,11 @@ fn places(options: &Options) -> Vec<Processor> {
     places.iter().cycle().take(wanted.max(1)).copied().collect()
 }
 
-/// How many cells there are to work on: of compressed rows, those that are stored.
-fn cells_of(pipeline: &Pipeline) -> usize {
-    let dense = pipeline.rows * pipeline.columns;
-    pipeline.structure.map_or(dense, |structure| {
-        // SAFETY: there are offsets for all rows, and one more.
-        let stored = unsafe { *structure.offsets.add(pipeline.rows) };
-        stored as usize + pipeline.rows
-    })
-}
-
-fn tile_rows(pipeline: &Pipeline, batch_bytes: usize) -> usize {
-    let registers = pipeline.inputs.len() + pipeline.instructions.len();
-    let cells = if batch_bytes == 0 { TILE_CELLS } else { (batch_bytes / (8 * registers)).max(1) };
-    let stored = pipeline.structure.map(|structure| {
-        // SAFETY: there are offsets for all rows, and one more.
-        let all = unsafe { *structure.offsets.add(pipeline.rows) };
-        (all as usize).div_ceil(pipeline.rows.max(1))
-    });
-    let full = |input: &super::Input| input.class == Class::Full;
-    let wide = pipeline.inputs.iter().any(full) || stored.is_none();
-    let width = if wide { pipeline.columns } else { stored.unwrap_or(1) };
-    (cells / width.max(1)).max(1)
-}
-
 fn run_task(
     bench: &mut Bench<'_>,
     task: &Task,
     step: usize,
+    ahead: bool,
     columns: &mut [Vec<u64>],
 ) -> Result<Vec<u64>, Error> {
     let pipeline = bench.pipeline;
@@ -165,22 +142,29 @@ fn run_task(
             reduced.push(start(*how, bench.kinds[*register].cell));
         }
     }
-    let (mut begin, end) = (task.start as usize, task.end as usize);
-    while begin < end {
-        let rows = begin..(begin + step).min(end);
-        begin = rows.end;
-        let stored = pipeline.structure.map_or(0..0, |structure| {
-            // SAFETY: there are offsets for all rows, and one more.
-            unsafe {
-                *structure.offsets.add(rows.start) as usize
-                    ..*structure.offsets.add(rows.end) as usize
-            }
-        });
-        let tile = Tile { rows, stored };
+    let end = task.end as usize;
+    let tile = |begin: usize| {
+        let rows = begin.min(end)..(begin + step).min(end);
+        Tile { stored: stored(pipeline, rows.clone()), rows }
+    };
+    let mut now = tile(task.start as usize);
+    let mut next = tile(now.rows.end);
+    while !now.rows.is_empty() {
+        let later = tile(next.rows.end);
+        // A part before each instruction: memory is busy while the processor computes.
+        let parts = pipeline.instructions.len() + 1;
         for at in 0..pipeline.instructions.len() {
-            bench.step(at, &tile)?;
+            if ahead {
+                bench.fetch(&later, at, parts);
+            }
+            bench.step(at, &now)?;
         }
-        reduce_tile(bench, &tile, &mut reduced, columns);
+        if ahead {
+            bench.fetch(&later, parts - 1, parts);
+        }
+        bench.store(&now);
+        reduce_tile(bench, &now, &mut reduced, columns);
+        (now, next) = (next, later);
     }
     Ok(reduced)
 }

@@ -1,6 +1,9 @@
 //! The memory that a worker computes in: a buffer for each register that is alive.
 
-use super::{Instruction, Output, Pipeline, Register};
+use super::{Class, Instruction, Kind, Output, Pipeline, Register};
+
+/// From how many bytes on an output is written past the caches: less is read again soon.
+const STREAMED_FROM: usize = 32 << 20;
 
 /// Where a register of the instructions is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,27 +18,36 @@ pub enum Home {
 #[derive(Clone, Debug)]
 pub struct Homes {
     /// Of each instruction.
-    pub homes: Vec<Home>,
+    pub of: Vec<Home>,
     /// How many buffers.
     pub slots: usize,
+    /// Registers that are computed in a buffer and then written to memory, past the caches.
+    pub streamed: Vec<(Register, usize)>,
 }
 
 /// Finds homes: what is stored is written where it goes, and a buffer is used again as soon as
 /// nobody reads what it holds.
-pub fn homes(pipeline: &Pipeline) -> Homes {
+pub fn homes(pipeline: &Pipeline, kinds: &[Kind]) -> Homes {
     let first = pipeline.inputs.len();
-    let ends = last_uses(pipeline);
+    let streamed = streamed(pipeline, kinds);
+    let is_streamed = |wanted: Register| streamed.iter().any(|(register, _)| *register == wanted);
+    let mut ends = last_uses(pipeline);
+    for (register, _) in &streamed {
+        ends[register - first] = pipeline.instructions.len();
+    }
     let mut free: Vec<usize> = Vec::new();
     let mut slots = 0;
-    let mut homes: Vec<Home> = Vec::new();
+    let mut of: Vec<Home> = Vec::new();
     for at in 0..pipeline.instructions.len() {
         let stored = pipeline.outputs.iter().find_map(|output| match output {
-            Output::Store(register, memory) if *register == first + at => {
+            Output::Store(register, memory)
+                if *register == first + at && !is_streamed(*register) =>
+            {
                 Some(memory.expose_provenance())
             }
             _ => None,
         });
-        homes.push(stored.map_or_else(
+        of.push(stored.map_or_else(
             || {
                 let slot = free.pop().unwrap_or(slots);
                 slots = slots.max(slot + 1);
@@ -44,12 +56,27 @@ pub fn homes(pipeline: &Pipeline) -> Homes {
             Home::Output,
         ));
         for (before, end) in ends.iter().enumerate().take(at + 1) {
-            if let (true, Home::Slot(slot)) = (*end == at, homes[before]) {
+            if let (true, Home::Slot(slot)) = (*end == at, of[before]) {
                 free.push(slot);
             }
         }
     }
-    Homes { homes, slots }
+    Homes { of, slots, streamed }
+}
+
+fn streamed(pipeline: &Pipeline, kinds: &[Kind]) -> Vec<(Register, usize)> {
+    let large = |output: &Output| match *output {
+        Output::Store(register, memory) => {
+            let Kind { cell, class } = kinds[register];
+            let width = if class == Class::Full { pipeline.columns } else { 1 };
+            // How much is stored of compressed rows is not known here; they are read again soon.
+            let large =
+                class != Class::Sparse && pipeline.rows * width * cell.size() >= STREAMED_FROM;
+            large.then(|| (register, memory.expose_provenance()))
+        }
+        _ => None,
+    };
+    pipeline.outputs.iter().filter_map(large).collect()
 }
 
 /// After which instruction each register of the instructions is read no more.

@@ -7,9 +7,10 @@ use super::scratch::{Home, Homes};
 use super::{Class, Instruction, Kind, Pipeline, Place, Register};
 use crate::cell::Number;
 use crate::error::Error;
-use crate::kernels::binary::{self, Binary, Side};
-use crate::kernels::reduce::Reduce;
-use crate::kernels::{cast, gather, reduce, unary};
+use crate::kernels::dense::binary::{self, Binary, Side};
+use crate::kernels::dense::reduce::Reduce;
+use crate::kernels::dense::{cast, product, reduce, stream, unary};
+use crate::kernels::{csr, fetch};
 use crate::with_cell;
 
 /// Below this many columns, a row or a column is spread over the tile before it is used: a loop
@@ -79,7 +80,7 @@ impl<'a> Bench<'a> {
                 },
             }
         } else {
-            match self.homes.homes[register - inputs.len()] {
+            match self.homes.of[register - inputs.len()] {
                 Home::Slot(slot) => self.buffers[slot].as_ptr().cast(),
                 // SAFETY: as for inputs; this worker alone has the tile's rows.
                 Home::Output(memory) => unsafe {
@@ -102,7 +103,7 @@ impl<'a> Bench<'a> {
     fn target<T: Number>(&mut self, at: usize, tile: &Tile) -> &'a mut [T] {
         let class = self.kinds[self.pipeline.inputs.len() + at].class;
         let length = self.length(class, tile);
-        let begin: *mut T = match self.homes.homes[at] {
+        let begin: *mut T = match self.homes.of[at] {
             Home::Slot(slot) => {
                 Self::grow(&mut self.buffers[slot], length * size_of::<T>());
                 self.buffers[slot].as_mut_ptr().cast()
@@ -229,7 +230,7 @@ impl<'a> Bench<'a> {
             unsafe { slice::from_raw_parts_mut(buffer.as_mut_ptr().cast(), length) };
         let cells = self.cells::<T>(side, tile);
         match (self.kinds[side].class, class) {
-            (Class::Row, Class::Sparse) => gather::take(cells, self.columns(tile), out),
+            (Class::Row, Class::Sparse) => csr::take::take(cells, self.columns(tile), out),
             (Class::Row, _) => {
                 for part in out.chunks_exact_mut(self.pipeline.columns.max(1)) {
                     part.copy_from_slice(cells);
@@ -239,7 +240,7 @@ impl<'a> Bench<'a> {
                 for (row, stored) in self.rows(tile) {
                     let from = &cells[row * self.pipeline.columns..];
                     let columns = &self.columns(tile)[stored.clone()];
-                    gather::take(from, columns, &mut out[stored]);
+                    csr::take::take(from, columns, &mut out[stored]);
                 }
             }
             (_, Class::Sparse) => {
@@ -258,7 +259,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The columns of the stored cells of a tile.
-    pub fn columns(&self, tile: &Tile) -> &[i64] {
+    pub fn columns(&self, tile: &Tile) -> &[u32] {
         let structure = self.pipeline.structure.expect("kinds are checked");
         // SAFETY: the structure has a column for each stored cell.
         unsafe {
@@ -266,14 +267,18 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// Where the rows of a tile begin among all stored cells, and where the last ends.
+    fn offsets(&self, tile: &Tile) -> &'a [i64] {
+        let structure = self.pipeline.structure.expect("kinds are checked");
+        let rows = tile.rows.clone();
+        // SAFETY: the structure has an offset for each row, and one more.
+        unsafe { slice::from_raw_parts(structure.offsets.add(rows.start), rows.len() + 1) }
+    }
+
     /// The rows of a tile, counted from its first, each with its stored cells.
     pub fn rows(&self, tile: &Tile) -> impl Iterator<Item = (usize, Range<usize>)> + use<'a> {
-        let structure = self.pipeline.structure.expect("kinds are checked");
-        let (begin, rows) = (tile.stored.start, tile.rows.clone());
-        // SAFETY: the structure has an offset for each row, and one more.
-        let offsets =
-            unsafe { slice::from_raw_parts(structure.offsets.add(rows.start), rows.len() + 1) };
-        let pairs = offsets.windows(2).enumerate();
+        let begin = tile.stored.start;
+        let pairs = self.offsets(tile).windows(2).enumerate();
         pairs.map(move |(row, pair)| (row, pair[0] as usize - begin..pair[1] as usize - begin))
     }
 
@@ -282,10 +287,11 @@ impl<'a> Bench<'a> {
         let cells = self.cells::<T>(arg, tile);
         let width = self.pipeline.columns;
         if self.kinds[arg].class == Class::Sparse {
-            for (row, stored) in self.rows(tile) {
-                let found = reduce::run(how, &cells[stored.clone()]);
+            csr::reduce::rows(how, cells, self.offsets(tile), out);
+            if how != Reduce::Sum {
                 // What is not stored is 0, and counts as well.
-                out[row] = if stored.len() < width { how.both(found, T::ZERO) } else { found };
+                let partial = self.rows(tile).filter(|(_, stored)| stored.len() < width);
+                partial.for_each(|(row, _)| out[row] = how.both(out[row], T::ZERO));
             }
             return;
         }
@@ -298,14 +304,47 @@ impl<'a> Bench<'a> {
         let out = self.target::<T>(at, tile);
         let (cells, vector) = (self.cells::<T>(arg, tile), self.cells::<T>(vector, tile));
         if self.kinds[arg].class == Class::Sparse {
-            let columns = self.columns(tile);
-            for (row, stored) in self.rows(tile) {
-                out[row] = gather::dot(&cells[stored.clone()], &columns[stored], vector);
-            }
-            return;
-        }
-        for (out, row) in out.iter_mut().zip(cells.chunks_exact(self.pipeline.columns)) {
-            *out = reduce::dot(row, vector);
+            csr::product::rows(cells, self.offsets(tile), self.columns(tile), vector, out);
+        } else {
+            product::rows(cells, vector, out);
         }
     }
+
+    /// Asks for the inputs of a tile that comes soon: part `at` of so many.
+    pub fn fetch(&self, tile: &Tile, at: usize, parts: usize) {
+        let part = |bytes: &[u8]| {
+            let (begin, end) = (bytes.len() * at / parts, bytes.len() * (at + 1) / parts);
+            fetch(&bytes[begin..end]);
+        };
+        for (register, input) in self.pipeline.inputs.iter().enumerate() {
+            if matches!(input.class, Class::Column | Class::Full | Class::Sparse) {
+                with_cell!(input.cell, T => part(bytes(self.cells::<T>(register, tile))));
+            }
+        }
+        if self.pipeline.structure.is_some() {
+            part(bytes(self.columns(tile)));
+        }
+    }
+
+    /// Writes what is large past the caches, when all of a tile has been computed.
+    pub fn store(&self, tile: &Tile) {
+        for (register, memory) in &self.homes.streamed {
+            let Kind { cell, class } = self.kinds[*register];
+            with_cell!(cell, T => {
+                let cells = bytes(self.cells::<T>(*register, tile));
+                let begin = std::ptr::with_exposed_provenance_mut::<T>(*memory);
+                // SAFETY: this worker alone has the tile's rows.
+                let out = unsafe {
+                    let begin = begin.add(self.offset(class, tile)).cast::<u8>();
+                    slice::from_raw_parts_mut(begin, cells.len())
+                };
+                stream::copy(cells, out);
+            });
+        }
+    }
+}
+
+fn bytes<T: Copy>(cells: &[T]) -> &[u8] {
+    // SAFETY: numbers have no padding.
+    unsafe { slice::from_raw_parts(cells.as_ptr().cast(), size_of_val(cells)) }
 }

@@ -171,7 +171,7 @@ proptest! {
         let (mut offsets, mut places, mut cells) = (vec![0_i64], Vec::new(), Vec::new());
         for row in dense.chunks(columns) {
             for (at, cell) in row.iter().enumerate().filter(|(_, cell)| **cell != 0.0) {
-                places.push(at as i64);
+                places.push(at as u32);
                 cells.push(*cell);
             }
             offsets.push(cells.len() as i64);

@@ -105,7 +105,8 @@ impl Queues {
     /// Deals the tasks that `cut` makes of `rows` rows.
     ///
     /// `packages` has the package of each worker. With `shared_out`, each queue first gets an
-    /// even share of the rows, and cuts that.
+    /// even share of the rows, and cuts that. `place` is asked, in ascending order, which row a
+    /// share of so many rows really ends at.
     pub fn deal(
         layout: Layout,
         victims: Victims,
@@ -113,24 +114,28 @@ impl Queues {
         rows: u64,
         shared_out: bool,
         cut: impl Fn(u64) -> Vec<u64>,
+        mut place: impl FnMut(u64) -> u64,
     ) -> Self {
         let owners = owners(layout, packages);
         let count = owners.iter().max().map_or(1, |most| most + 1);
         let mut dealt: Vec<Vec<(usize, Task)>> = vec![Vec::new(); count];
-        let mut number = 0;
-        let mut begin = 0;
+        let (mut number, mut share, mut begin) = (0, 0, 0);
+        let mut next = |size: u64| {
+            share += size;
+            let end = place(share);
+            let task = (number, begin..end);
+            (number, begin) = (number + 1, end);
+            task
+        };
         if shared_out {
             for (at, queue) in dealt.iter_mut().enumerate() {
                 let share = rows / count as u64 + u64::from((at as u64) < rows % count as u64);
-                for size in cut(share) {
-                    queue.push((number, begin..begin + size));
-                    (number, begin) = (number + 1, begin + size);
-                }
+                queue.extend(cut(share).into_iter().map(&mut next));
             }
         } else {
             for size in cut(rows) {
-                dealt[number % count].push((number, begin..begin + size));
-                (number, begin) = (number + 1, begin + size);
+                let task = next(size);
+                dealt[task.0 % count].push(task);
             }
         }
         let visits = (0..packages.len()).map(|me| visits(victims, &owners, packages, me)).collect();
@@ -206,8 +211,15 @@ mod tests {
         for layout in [Layout::Centralized, Layout::PerGroup, Layout::PerCpu] {
             for victims in ALL {
                 for shared_out in [false, true] {
-                    let queues =
-                        Queues::deal(layout, victims, &[0, 0, 1, 1], 103, shared_out, ones);
+                    let queues = Queues::deal(
+                        layout,
+                        victims,
+                        &[0, 0, 1, 1],
+                        103,
+                        shared_out,
+                        ones,
+                        |row| row,
+                    );
                     let mut rows: Vec<u64> = Vec::new();
                     std::thread::scope(|scope| {
                         let taken: Vec<_> = (0..4)
@@ -233,17 +245,20 @@ mod tests {
 
     #[test]
     fn the_package_comes_first() {
-        let queues = Queues::deal(Layout::PerCpu, Victims::SeqPri, &[0, 1, 0, 1], 4, false, ones);
+        let queues =
+            Queues::deal(Layout::PerCpu, Victims::SeqPri, &[0, 1, 0, 1], 4, false, ones, |row| row);
         assert_eq!(queues.visits[1], [1, 3, 2, 0]);
-        let queues = Queues::deal(Layout::PerCpu, Victims::Seq, &[0, 1, 0, 1], 4, false, ones);
+        let queues =
+            Queues::deal(Layout::PerCpu, Victims::Seq, &[0, 1, 0, 1], 4, false, ones, |row| row);
         assert_eq!(queues.visits[1], [1, 2, 3, 0]);
-        let queues = Queues::deal(Layout::PerGroup, Victims::Seq, &[0, 1, 0, 1], 4, false, ones);
+        let queues =
+            Queues::deal(Layout::PerGroup, Victims::Seq, &[0, 1, 0, 1], 4, false, ones, |row| row);
         assert_eq!(queues.visits[3], [1, 0]);
     }
 
     #[test]
     fn thieves_take_from_the_back() {
-        let queues = Queues::deal(Layout::PerCpu, Victims::Seq, &[0, 0], 6, true, ones);
+        let queues = Queues::deal(Layout::PerCpu, Victims::Seq, &[0, 0], 6, true, ones, |row| row);
         assert_eq!(queues.take(0), Some((0, 0..1)));
         for expected in [1..2, 2..3, 5..6, 4..5, 3..4] {
             assert_eq!(queues.take(0).map(|(_, task)| task), Some(expected));

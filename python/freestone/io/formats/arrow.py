@@ -51,7 +51,8 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
     with foreign(place), _source(pa, place) as source:
         file = pa.ipc.open_file(source)
         counts = [file.get_batch(number).num_rows for number in range(file.num_record_batches)]
-        schema = file.schema
+        # Names that are no UTF-8 are an error of the file, too.
+        names, dtype = tuple(file.schema.names), dtype_of(file.schema, kind)
     rows = sum(counts)
     common: dict[str, Any] = {
         "place": place,
@@ -61,10 +62,9 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
         "row_nbytes": stamp[0] / max(rows, 1),
         "ends": tuple(np.cumsum([0, *counts]).tolist()),
     }
-    dtype = dtype_of(schema, kind)
     if dtype is None:
-        return Batches(kind="frame", columns=tuple(schema.names), **common)
-    return Batches(kind="array", columns=(len(schema.names),), dtype=dtype, **common)
+        return Batches(kind="frame", columns=names, **common)
+    return Batches(kind="array", columns=(len(names),), dtype=dtype, **common)
 
 
 def open_writer(place: Place, shape: Shape) -> StreamWriter:

@@ -38,6 +38,10 @@ class CsvWriter(Writer):
         )
         return line.getvalue().encode()
 
+    def sizes(self, rows: int) -> list[int] | None:
+        """Return the bytes of so many rows, if every cell has as many."""
+        return None if self.width is None else [rows * self.shape.width * (self.width + 1)]
+
     def encode(self, block: Any, start: int) -> list[Any]:
         """Return the text of a block."""
         if self.shape.kind == "array" and not self.shape.sparse:

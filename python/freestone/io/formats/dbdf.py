@@ -38,6 +38,7 @@ COUNT = struct.Struct("<Q")
 VALUES = HEAD.size + BLOCK.size
 TYPES = ("si8", "si32", "si64", "ui8", "ui32", "ui64", "f32", "f64")
 LARGEST_BLOCK = 2**32 - 1
+FIRST = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,8 @@ class Dense(Dataset):
     def _read(self, start: int, stop: int, threads: int) -> Any:
         offset = VALUES + start * int(self.row_nbytes)
         shape = (stop - start, *self.columns)
-        return read_values(self.place.source(), offset, shape, str(self.dtype), threads)
+        source, unit = self.place.source(), self.place.unit
+        return read_values(source, offset, shape, str(self.dtype), threads, unit=unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +121,9 @@ def open_dataset(place: Place) -> Dataset:
 class _Header:
     def __init__(self, place: Place, stamp: tuple[Any, ...], nbytes: int) -> None:
         self.place, self.stamp, self.nbytes = place, stamp, nbytes
+        self._source = place.source()
+        # All that most files have before their values, in one read.
+        self._first = bytes(read_values(self._source, 0, (min(nbytes, FIRST),), np.uint8))
         version, self.kind, self.rows, self.columns = HEAD.unpack(self._bytes(0, HEAD.size))
         if version != VERSION:
             raise self._wrong(0, f"version {version}, and only {VERSION} is known (foreign file?)")
@@ -130,7 +135,9 @@ class _Header:
     def _bytes(self, offset: int, count: int) -> bytes:
         if offset + count > self.nbytes:
             raise self._wrong(self.nbytes, f"it ends in its header, {offset + count:,} bytes long")
-        return bytes(read_values(self.place.source(), offset, (count,), np.uint8))
+        if offset + count <= len(self._first):
+            return self._first[offset : offset + count]
+        return bytes(read_values(self._source, offset, (count,), np.uint8))
 
     def _wrong(self, offset: int, reason: str) -> FormatError:
         return FormatError(self.place.url, f"byte {offset}: {reason}")
@@ -305,6 +312,18 @@ class DbdfWriter(Writer):
             # The count of values, and the first row's beginning.
             head += COUNT.pack(nbytes[1] // 8 if nbytes else 0) + COUNT.pack(0)
         return head
+
+    @property
+    def sections(self) -> int:
+        """As said above."""
+        return 3 if self.shape.sparse else len(self.types)
+
+    def sizes(self, rows: int) -> list[int] | None:
+        """Return the bytes of so many rows; of CSR matrices only their values tell."""
+        if self.shape.sparse:
+            return None
+        width = self.shape.width if self.shape.kind == "array" else 1
+        return [rows * width * np.dtype(dtype).itemsize for dtype in self._dtypes]
 
     def encode(self, block: Any, start: int) -> list[Any]:
         """Return the values of a block, each section as bytes."""

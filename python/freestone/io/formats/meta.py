@@ -113,13 +113,17 @@ def parse_meta(url: str, content: bytes) -> Meta:
         rows, columns = _count(said, "numRows"), _count(said, "numCols")
         fields = said.get("schema", [])
         default = said.get("valueType") or None
+        if not isinstance(default, str | None):
+            raise ValueError(f"valueType is {default!r}")
         schema = tuple(
             (str(each["label"]), str(each.get("valueType") or default)) for each in fields
         )
-        nonzeros = said.get("numNonZeros")
+        # DAPHNE writes -1 for what it does not know.
+        unknown = said.get("numNonZeros") in (None, -1)
+        nonzeros = None if unknown else _count(said, "numNonZeros")
         hdfs = said.get("hdfs", {})
         where = str(hdfs["HDFSFilename"]) if hdfs.get("isHDFS") else None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = f"it is no JSON with numRows, numCols and valueType or schema ({error!r})"
         raise FormatError(url, reason) from None
     for kind in [default] if not schema else [kind for _, kind in schema]:
@@ -133,7 +137,7 @@ def parse_meta(url: str, content: bytes) -> Meta:
         columns=columns,
         value_type=default,
         schema=schema,
-        nonzeros=None if nonzeros is None or int(nonzeros) < 0 else int(nonzeros),
+        nonzeros=nonzeros,
         header=bool(said.get("header", False)),
         hdfs=where,
     )

@@ -222,6 +222,11 @@ class MtxWriter(Writer):
             layout, sizes = "coordinate", f"{sizes} {self.shape.nonzeros}"
         return f"{BANNER} matrix {layout} {field} general\n{sizes}\n".encode()
 
+    @property
+    def sections(self) -> int:
+        """As said above."""
+        return 1 if self.shape.sparse else self.shape.width
+
     def encode(self, block: Any, start: int) -> list[Any]:
         """Return the entries of a block."""
         if self.shape.sparse:

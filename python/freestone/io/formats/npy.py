@@ -32,7 +32,8 @@ class Rows(Dataset):
         source, dtype = self.place.source(), np.dtype(self.dtype)
         if not self.by_columns:
             offset = self.offset + start * int(self.row_nbytes)
-            return read_values(source, offset, (stop - start, *self.columns), dtype, threads)
+            shape = (stop - start, *self.columns)
+            return read_values(source, offset, shape, dtype, threads, unit=self.place.unit)
         (width,) = self.columns
         out = np.empty((stop - start, width), dtype)
         for column in range(width):
@@ -99,6 +100,10 @@ class NpyWriter(Writer):
         }
         np.lib.format.write_array_header_1_0(file, said)
         return file.getvalue()
+
+    def sizes(self, rows: int) -> list[int]:
+        """Return the bytes of so many rows."""
+        return [rows * int(np.prod(self.shape.columns)) * np.dtype(self.shape.dtype).itemsize]
 
     def encode(self, block: Any, start: int) -> list[Any]:
         """Return the values of a block."""

@@ -46,6 +46,8 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
     stamp = place.stamp()
     with foreign(place), parquet.ParquetFile(opened(place)) as file:
         meta, schema = file.metadata, file.schema_arrow
+        # Names that are no UTF-8 are an error of the file, too.
+        names, dtype = tuple(schema.names), dtype_of(schema, kind)
         counts = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
         nbytes = sum(meta.row_group(number).total_byte_size for number in range(len(counts)))
     common: dict[str, Any] = {
@@ -56,10 +58,9 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
         "row_nbytes": nbytes / max(meta.num_rows, 1),
         "ends": tuple(np.cumsum([0, *counts]).tolist()),
     }
-    dtype = dtype_of(schema, kind)
     if dtype is None:
-        return Groups(kind="frame", columns=tuple(schema.names), **common)
-    return Groups(kind="array", columns=(len(schema.names),), dtype=dtype, **common)
+        return Groups(kind="frame", columns=names, **common)
+    return Groups(kind="array", columns=(len(names),), dtype=dtype, **common)
 
 
 def dtype_of(schema: Any, kind: str | None) -> str | None:

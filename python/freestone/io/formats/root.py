@@ -6,6 +6,7 @@ the name it gets. A column with several values per row is read as a column of li
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +18,17 @@ from freestone.io.formats.tables import foreign, needs, opened, table_of
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, StreamWriter
 
-__all__ = ["open_dataset", "open_writer"]
+__all__ = ["histograms_of", "open_dataset", "open_writer", "write_histograms"]
 
 MATRIX = "freestone_matrix"
+# What RNTuples call numbers.
+FIELDS = {
+    "bool": "?",
+    "float": "f4",
+    "double": "f8",
+    **{f"std::int{8 * size}_t": f"i{size}" for size in (1, 2, 4, 8)},
+    **{f"std::uint{8 * size}_t": f"u{size}" for size in (1, 2, 4, 8)},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +89,10 @@ def _trees(file: Any) -> list[str]:
 
 
 def _dtype(branch: Any) -> Any:
+    """Return the dtype of a branch of numbers, or of a field of an RNTuple; None for any other."""
+    field = FIELDS.get(getattr(branch, "typename", ""))
+    if field is not None and not hasattr(branch, "interpretation"):
+        return np.dtype(field)
     found = getattr(getattr(branch, "interpretation", None), "to_dtype", None)
     if isinstance(found, np.dtype) and not found.shape and found.kind in "biufc":
         return found
@@ -120,6 +133,33 @@ class RootWriter(StreamWriter):
     def append(self, file: Any, block: Any) -> None:
         """Write a block."""
         file[self.tree].extend(_columns(table_of(block, self.shape)))
+
+
+def histograms_of(x: Any) -> dict[str, Any] | None:
+    """Return histograms by name, if a value is one or a mapping of some; None for any other value.
+
+    A histogram has ``axes`` and ``values()``, as boost-histogram's and hist's have.
+    """
+    if _is_histogram(x):
+        return {str(getattr(x, "name", None) or "histogram"): x}
+    if isinstance(x, Mapping) and x and all(map(_is_histogram, x.values())):
+        return {str(name): one for name, one in x.items()}
+    return None
+
+
+def _is_histogram(x: Any) -> bool:
+    return hasattr(x, "axes") and callable(getattr(x, "values", None)) and hasattr(x, "variances")
+
+
+def write_histograms(path: str, histograms: Mapping[str, Any]) -> None:
+    """Write histograms of one to three axes into a local file, as ROOT's TH1D, TH2D and TH3D."""
+    uproot = needs("uproot", "root", "ROOT")
+    for name, one in histograms.items():
+        if not 1 <= len(one.axes) <= 3:
+            raise UsageError(f"histogram {name!r} has {len(one.axes)} axes; ROOT has one to three")
+    with uproot.recreate(path) as file:
+        for name, one in histograms.items():
+            file[name] = one
 
 
 def _columns(table: Any) -> dict[str, Any]:

@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from freestone import _native
 from freestone.errors import FileError, UsageError
 from freestone.io.stores.place import Place
+from freestone.io.stores.webhdfs import block_locations, http_address, ranked
 
 __all__ = ["HdfsPlace"]
 
@@ -26,6 +28,8 @@ T = TypeVar("T")
 # A DataNode that died is handed out by the NameNode until it misses its heartbeats.
 RETRIED_S, FIRST_WAIT_S = 60.0, 0.5
 COPIED = 4 << 20
+# Reads from so many bytes on bring a whole window; smaller ones look at one place only.
+AHEAD_FROM, WINDOW, KEPT = 128 << 10, 4 << 20, 4
 ADDRESS = "HDFS_ADDRESS"
 # How the client tells what happened: it has no types for it.
 PASSING = (
@@ -38,7 +42,7 @@ PASSING = (
 )
 
 
-def _native() -> Any:
+def _hdfs_native() -> Any:
     try:
         import hdfs_native
     except ImportError as error:
@@ -51,7 +55,7 @@ def client(server: str, user: str | None, process: int) -> Any:
     """Return this process's client of a server, such as ``hdfs://host:port``."""
     if user is not None:
         os.environ["HADOOP_USER_NAME"] = user
-    return _native().Client(server or None)
+    return _hdfs_native().Client(server or None)
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,12 @@ class HdfsPlace(Place):
             raise IsADirectoryError(self.url)
         return found.length, found.modification_time
 
+    def hosts(self, start: int, stop: int, stamp: tuple[Any, ...] = ()) -> list[str]:
+        """Return the DataNodes that hold most of some bytes."""
+        address = http_address(urlsplit(self.url).netloc)
+        blocks = block_locations(address, self.hdfs_path, self.user, stamp or self.stamp())
+        return ranked(blocks, start, stop)
+
     def source(self) -> Any:
         """Return an object that reads at an offset."""
         return Source(self)
@@ -199,7 +209,7 @@ class HdfsPlace(Place):
 
     def put(self, write: Callable[[Any], Any]) -> None:
         """Write the file from its beginning to its end; again, if a DataNode dies meanwhile."""
-        options = _native().WriteOptions(overwrite=True, create_parent=True)
+        options = _hdfs_native().WriteOptions(overwrite=True, create_parent=True)
 
         def attempt() -> None:
             with self.client.create(self.hdfs_path, options) as file:
@@ -223,17 +233,34 @@ def retried(call: Callable[[], T]) -> T:
 
 
 class Source:
-    """Reads a file at an offset."""
+    """Reads a file at an offset.
+
+    Each call of the client asks a DataNode anew, so what follows a read of a middle size is read
+    with it and kept: `KEPT` windows of `WINDOW` bytes.
+    """
 
     def __init__(self, place: HdfsPlace) -> None:
         self._place = place
         self._reader = place._asked(lambda: retried(lambda: place.client.read(place.hdfs_path)))
         self.nbytes = len(self._reader)
+        self._windows: tuple[tuple[int, bytes], ...] = ()
 
-    def read_at(self, offset: int, nbytes: int) -> bytes:
+    def read_at(self, offset: int, nbytes: int) -> bytes | memoryview:
         """Return at most so many bytes from an offset on; none at the end."""
         count = max(min(nbytes, self.nbytes - offset), 0)
         if not count:
             return b""
+        for start, window in self._windows:
+            if start <= offset and offset + count <= start + len(window):
+                return memoryview(window)[offset - start :][:count]
+        if not AHEAD_FROM <= count < WINDOW:
+            return self._read(offset, count)
+        found = self._read(offset, min(WINDOW, self.nbytes - offset))
+        # Replaced as a whole: threads that read at once at most lose a window.
+        self._windows = ((offset, found), *self._windows[: KEPT - 1])
+        return memoryview(found)[:count]
+
+    def _read(self, offset: int, count: int) -> bytes:
         found = self._place._asked(lambda: retried(lambda: self._reader.read_range(offset, count)))
+        _native.io_count(read=len(found))
         return bytes(found)

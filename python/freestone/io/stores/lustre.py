@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from freestone.errors import FileError, UsageError
+from freestone.io.stores.place import best_of
 from freestone.io.stores.posix import PosixDraft, PosixPlace
 
 __all__ = ["Layout", "LustreDraft", "LustrePlace", "is_lustre", "layout_of"]
@@ -183,8 +184,35 @@ class LustrePlace(PosixPlace):
 
     layout: Layout = Layout()
 
-    def create(self, nbytes: int | None) -> LustreDraft:
+    @functools.cached_property
+    def found(self) -> Layout:
+        """The layout of the file that is there; the default one if nobody tells."""
+        try:
+            return layout_of(self.path)
+        except FileError:
+            return Layout()
+
+    @property
+    def unit(self) -> int:
+        """Bytes of a stripe."""
+        return self.found.stripe_size or 1
+
+    def hosts(self, start: int, stop: int, stamp: tuple[Any, ...] = ()) -> list[str]:
+        """Return the storage targets of some bytes, unless all have about as many of them."""
+        size, targets = self.found.stripe_size, self.found.targets
+        if not size or stop - start >= 2 * size * len(targets):
+            return []
+        held = dict.fromkeys(targets, 0)
+        for stripe in range(start // size, -(-stop // size)):
+            inside = min(stop, (stripe + 1) * size) - max(start, stripe * size)
+            held[targets[stripe % len(targets)]] += inside
+        best = best_of({f"ost-{target}": nbytes for target, nbytes in held.items()})
+        return best if len(best) < len(targets) else []
+
+    def create(self, nbytes: int | None) -> PosixDraft:
         """Begin to write the file, with its layout."""
+        if self.layout == Layout():
+            return super().create(nbytes)
         target = os.path.realpath(self.url)
         if os.path.isdir(target):
             raise IsADirectoryError(target)

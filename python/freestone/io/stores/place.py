@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-__all__ = ["Draft", "Place", "locate"]
+__all__ = ["Draft", "Place", "best_of", "locate"]
 
 
 class Draft(ABC):
@@ -101,9 +102,29 @@ class Place(ABC):
         """Write the file from one of this machine, all of it or nothing."""
         raise NotImplementedError
 
+    def hosts(self, start: int, stop: int, stamp: tuple[Any, ...] = ()) -> list[str]:
+        """Return what holds bytes ``start:stop``, best first; empty if all reach them alike.
+
+        Names of hosts, or of storage targets, of which each is best read by one worker. `stamp` is
+        the version of the file that is meant, so that a store is asked once for all its bytes.
+        """
+        return []
+
+    @property
+    def unit(self) -> int:
+        """Bytes that one call should not cross, such as a stripe; 1 if that makes no difference."""
+        return 1
+
     @abstractmethod
     def remove(self) -> None:
         """Remove the file if it is there."""
+
+
+def best_of(held: Mapping[str, int]) -> list[str]:
+    """Return those that hold at least three quarters of what the best one holds, best first."""
+    most = max(held.values(), default=0)
+    good = [name for name, nbytes in held.items() if nbytes and nbytes >= 0.75 * most]
+    return sorted(good, key=lambda name: -held[name])
 
 
 def locate(url: str | os.PathLike[str]) -> Place:
@@ -120,6 +141,7 @@ def locate(url: str | os.PathLike[str]) -> Place:
         from freestone.io.stores.remote import RemotePlace
 
         return RemotePlace(text)
+    from freestone.io.stores.lustre import LustrePlace, is_lustre
     from freestone.io.stores.posix import PosixPlace
 
-    return PosixPlace(text)
+    return LustrePlace(text) if is_lustre(text) else PosixPlace(text)

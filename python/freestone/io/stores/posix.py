@@ -9,6 +9,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from freestone import _native
 from freestone.io.stores.place import Draft, Place
 
 __all__ = ["PosixDraft", "PosixPlace"]
@@ -112,6 +113,7 @@ class PosixDraft(Draft):
             view = memoryview(data).cast("B")
             while len(view):
                 count = os.pwrite(descriptor, view, offset)
+                _native.io_count(written=count)
                 view, offset = view[count:], offset + count
         finally:
             os.close(descriptor)

@@ -10,6 +10,7 @@ from freestone.lang.builtins import (
     meta,
     neural,
     other,
+    profiling,
     relational,
     reorganisation,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "meta",
     "neural",
     "other",
+    "profiling",
     "relational",
     "reorganisation",
 ]

@@ -34,7 +34,7 @@ def _described(emitter: Emitter, file: Value) -> Type:
 
     emitter.text(file, "filename")
     path = str(emitter.known(file, "filename"))
-    if os.path.exists(path):
+    if os.path.exists(path) or "://" in path:
         try:
             return describe(path)
         except ValueError as error:

@@ -18,7 +18,7 @@ for _module, _kinds in {
     "generation": "given fill literal seq rand sample diag_matrix create_frame",
     "shapes": "shape type_of reshape transpose cbind rbind reverse order index insert "
     "filter_rows filter_columns",
-    "algebra": "matmul eigen solve syrk gemv diag_vector triangle replace ctable sum_product",
+    "algebra": "matmul eigen solve syrk gemv diag_vector triangle replace ctable sum_product cross",
     "neural": "softmax bias_add conv2d conv2d_backward pool2d pool2d_backward batch_norm2d "
     "batch_norm2d_backward",
     "relational": "cartesian inner_join semi_join group_join group_sum relabel set_operation "
@@ -27,6 +27,8 @@ for _module, _kinds in {
     "files": "read write read_csv_file open_file close",
     "other": "now quantize one_hot recode bin create_list length append remove",
     "pipeline": "pipeline",
+    "applied": "apply",
+    "profiling": "start_profiling stop_profiling",
 }.items():
     HOMES.update(dict.fromkeys(_kinds.split(), _module))
 
@@ -38,3 +40,19 @@ def kernel_of(kind: str) -> Kernel:
     """Return the function that runs a kind of operation."""
     module = import_module(f"freestone.lang.kernels.{HOMES[kind]}")
     return getattr(module, kind, None) or getattr(module, f"{kind}_")  # type: ignore[no-any-return]
+
+
+def stored_kernel(run: Any, op: Any, operands: list[Any]) -> Any:
+    """Run an operation whose operands are not all dense: by their stored cells, if that goes."""
+    from freestone.lang.kernels import coordinates, products
+
+    coo = any(isinstance(value, coordinates.Coo) for value in operands)
+    kernels: dict[str, Kernel] = coordinates.KERNELS if coo else products.KERNELS
+    kernel = kernels.get(op.kind)
+    if kernel is not None and op.kernel is None:
+        try:
+            return kernel(run, op, *operands)
+        except coordinates.DenseError:
+            pass
+    dense = [value.toarray() if hasattr(value, "toarray") else value for value in operands]
+    return kernel_of(op.kind)(run, op, *dense)

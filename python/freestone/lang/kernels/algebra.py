@@ -39,6 +39,11 @@ def gemv(run: Any, op: Op, value: Array, vector: Array) -> Array:
     return np.asarray(converted(value, _cell(op)).T @ converted(vector, _cell(op)))
 
 
+def cross(run: Any, op: Op, left: Array, right: Array) -> Array:
+    """Compute t(A) @ B."""
+    return np.asarray(converted(left, _cell(op)).T @ converted(right, _cell(op)))
+
+
 def sum_product(run: Any, op: Op, left: Array, right: Array) -> Any:
     """Sum the products of cells, without the products' matrix."""
     if left.shape != right.shape:

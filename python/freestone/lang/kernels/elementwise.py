@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from freestone.lang.types import scalars
 from freestone.lang.types.types import DTYPES, is_float
 
 Array = np.ndarray[Any, Any]
+ALONE = 3
+"""References to an operand that nobody else holds: a name, the arguments, getrefcount's own."""
 COMPARED = {"eq", "neq", "lt", "le", "gt", "ge"}
 
 
@@ -98,7 +101,7 @@ def converted(value: Any, cell: str) -> Any:
         if cell == "bool" or not (value.dtype.kind == "f" and dtype[:3] in ("int", "uin")):
             return value.astype(dtype)
         # By way of the largest integers: a negative float to an unsigned type wraps around.
-        return value.astype("i8").astype(dtype)
+        return value.astype("i8").astype(dtype, copy=False)
 
 
 def binary(run: Any, op: Op, left: Any, right: Any) -> Any:
@@ -107,15 +110,31 @@ def binary(run: Any, op: Op, left: Any, right: Any) -> Any:
     if result.data == "scalar":
         return scalars.binary(op.attrs["name"], cell, left, right, result.cell)
     fit(op, left, right)
-    return computed(op.attrs["name"], cell, left, right, result.cell)
+    over = op.attrs.get("over")
+    target = None
+    if over is not None:
+        operand = right if over else left
+        # It has one more name here.
+        if sys.getrefcount(operand) <= ALONE + 1 and _is_own(operand):
+            target = operand
+    return computed(op.attrs["name"], cell, left, right, result.cell, target)
 
 
-def computed(name: str, cell: str, left: Any, right: Any, result: str) -> Array:
-    """Compute a binary operation whose sides fit."""
+def _is_own(operand: Any) -> bool:
+    return isinstance(operand, np.ndarray) and operand.base is None and operand.flags.writeable
+
+
+def computed(
+    name: str, cell: str, left: Any, right: Any, result: str, target: Array | None = None
+) -> Array:
+    """Compute a binary operation whose sides fit; over `target` where NumPy can."""
     one, other = converted(left, cell), converted(right, cell)
     table = TRUTH if cell == "bool" else BINARY if is_float(cell) or cell == "str" else WHOLE
     compute = table.get(name, BINARY[name])
     with np.errstate(all="ignore"):
+        fits = target is not None and target.dtype == DTYPES[result] == DTYPES[cell]
+        if fits and isinstance(compute, np.ufunc) and name not in COMPARED:
+            return np.asarray(compute(one, other, out=target))
         out = compute(one, other)
     if cell == "str" and name in COMPARED:
         return out.astype("i8")
@@ -168,6 +187,12 @@ def unary(run: Any, op: Op, value: Any) -> Any:
     name, result = op.attrs["name"], op.results[0].type
     if result.data == "scalar":
         return scalars.unary(name, value, result.cell)
+    if "over" in op.attrs and is_float(result.cell) and value.dtype == DTYPES[result.cell]:
+        compute = UNARY[name]
+        alone = sys.getrefcount(value) <= ALONE and _is_own(value)
+        if alone and isinstance(compute, np.ufunc) and name != "isNan":
+            with np.errstate(all="ignore"):
+                return compute(value, out=value)
     return mapped(name, value, result.cell)
 
 

@@ -38,7 +38,11 @@ def describe(path: str) -> Type:
         return _mtx_type(path)
     if suffix == ".parquet":
         return _parquet_type(path)
-    raise ValueError(f"{path} is not described: write its shape and type to {meta_path(path)}")
+    if suffix == ".csv" and "://" not in path:
+        raise ValueError(f"{path} is not described: write its shape and type to {meta_path(path)}")
+    from freestone.lang.kernels.datasets import described
+
+    return described(path)
 
 
 def _from_meta(path: str) -> Type:
@@ -109,11 +113,12 @@ def read(run: Any, op: Op, path: str) -> Any:
     from freestone.lang.kernels.frames import Frame
 
     stored, wanted = describe(path), op.results[0].type
+    from freestone.lang.kernels.datasets import loaded
+
     readers = {".csv": _csv, ".dbdf": _dbdf, ".mtx": _mtx, ".parquet": _parquet}
     suffix = Path(path).suffix
-    if suffix not in readers:
-        raise ValueError(f"files of {suffix!r} can't be read; there are {', '.join(readers)}")
-    value = readers[suffix](path, stored)
+    own = suffix in readers and "://" not in path
+    value = readers[suffix](path, stored) if own else loaded(path, stored)
     if wanted.data == "frame" and not isinstance(value, Frame):
         schema = wanted.schema or ()
         columns = [value[:, at].copy() for at in range(value.shape[1])]
@@ -224,15 +229,20 @@ def write(run: Any, op: Op, value: Any, path: str) -> None:
     """Write a matrix or a frame, and its description; what was there stays until all is written."""
     type = op.operands[0].type
     suffix = Path(path).suffix
-    if suffix == ".csv":
+    if suffix == ".csv" and "://" not in path:
         _write_csv(path, type, value)
-    elif suffix == ".dbdf" and type.data == "matrix" and type.cell in DBDF_CELLS[:-1]:
+    elif (
+        suffix == ".dbdf"
+        and "://" not in path
+        and type.data == "matrix"
+        and type.cell in DBDF_CELLS[:-1]
+    ):
         _write_dbdf(path, type, value)
     else:
-        raise ValueError(
-            f"a {type} can't be written to {path}; there are .csv, and .dbdf for matrices"
-        )
-    _write_meta(path, type, value)
+        from freestone.lang.kernels.datasets import save
+
+        return save(path, type, value)
+    return _write_meta(path, type, value)
 
 
 def _write_csv(path: str, type: Type, value: Any) -> None:

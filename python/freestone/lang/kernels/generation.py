@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from freestone.lang.kernels.frames import Frame
+from freestone.lang.kernels.memory import empty
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import DTYPES
 
@@ -30,7 +31,9 @@ def given(run: Any, op: Op) -> Any:
 def fill(run: Any, op: Op, value: Any, rows: Any, columns: Any) -> Array:
     """Make a matrix whose cells are all the same."""
     shape = count(rows, "numRows"), count(columns, "numCols")
-    return np.full(shape, value, DTYPES[op.results[0].type.cell])
+    out = empty(run, shape, DTYPES[op.results[0].type.cell])
+    np.copyto(out, value, casting="unsafe")
+    return out
 
 
 def literal(run: Any, op: Op, *items: Any) -> Array:
@@ -48,7 +51,14 @@ def seq(run: Any, op: Op, begin: Any, end: Any, step: Any) -> Array:
         raise ValueError(f"seq from {begin} to {end} by {step} goes the wrong way")
     number = math.floor((end - begin) / step + 1e-10) + 1
     with np.errstate(all="ignore"):
-        return np.asarray(begin + step * np.arange(number)).astype(dtype).reshape(-1, 1)
+        if dtype != "float64":
+            return np.asarray(begin + step * np.arange(number)).astype(dtype).reshape(-1, 1)
+        out = np.arange(number, dtype=dtype)
+        if step != 1:
+            out *= step
+        if begin != 0:
+            out += begin
+        return out.reshape(-1, 1)
 
 
 def rand(
@@ -65,6 +75,10 @@ def rand(
         raise ValueError(f"rand: sparsity has to be between 0 and 1, not {sparsity}")
     if low == high == 0 and sparsity > 0:
         raise ValueError("rand: min and max are both 0; set sparsity to 0 instead")
+    if op.results[0].type.coo:
+        from freestone.lang.kernels.coordinates import draw
+
+        return draw(shape, cell, (low, high), float(sparsity), seed_of(seed))
     dtype = DTYPES[cell]
     work = dtype if dtype in ("float32", "float64") else "int64"
     out = np.zeros(shape, work)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from freestone._native import run_pipeline
+from freestone.lang.kernels.memory import empty
 from freestone.lang.kernels.sparse import Csr
-from freestone.lang.plan.graph import Op, Value
+from freestone.lang.plan.graph import Block, Op, Value
 from freestone.lang.types.scalars import DivisionError
 from freestone.lang.types.types import DTYPES
 
@@ -49,6 +50,7 @@ class Assembly:
     held: list[Any] = field(default_factory=list)
     keys: dict[Any, int] = field(default_factory=dict)
     instructions: list[tuple[Any, ...]] = field(default_factory=list)
+    forms: list[str] = field(default_factory=list)
     registers: dict[Value, Any] = field(default_factory=dict)
     structure: Csr | None = None
 
@@ -114,7 +116,7 @@ def _assembled(
     for inner in body.ops:
         if inner.kind not in ("agg_all", "agg_col"):
             _instruction(made, inner, values)
-    outputs, takers = _outputs(made, body.ops, body.outs)
+    outputs, takers = _outputs(run, made, body, values)
     count = len(made.inputs)
     numbers = run_pipeline(
         (rows, columns),
@@ -211,6 +213,7 @@ def _instruction(made: Assembly, op: Op, values: dict[Value, Any]) -> None:
 
 
 def _append(made: Assembly, kind: str, name: str, cell: str, one: Any, two: Any) -> Any:
+    made.forms.append(_form_made(made, kind, one, two))
     made.instructions.append((kind, name, _code(cell), one, two))
     return ("made", len(made.instructions) - 1)
 
@@ -298,18 +301,16 @@ def _vector(made: Assembly, operand: Value, values: dict[Value, Any], cell: str)
 
 
 def _outputs(
-    made: Assembly, ops: list[Op], outs: list[Value]
+    run: Any, made: Assembly, body: Block, values: dict[Value, Any]
 ) -> tuple[list[tuple[Any, ...]], list[Any]]:
-    makers = {op.results[0]: op for op in ops}
+    makers = {op.results[0]: op for op in body.ops}
     outputs: list[tuple[Any, ...]] = []
     takers: list[Any] = []
     stored: dict[Any, Array] = {}
-    for value in outs:
+    for value in body.outs:
         op, dtype = makers[value], DTYPES[value.type.cell]
         if op.kind in ("agg_all", "agg_col"):
-            register = made.registers.get(op.operands[0])
-            if register is None:
-                raise UnsuitableError
+            register = _side(made, op.operands[0], values, op.operands[0].type.cell)
             name = op.attrs["name"]
             if op.kind == "agg_all":
                 outputs.append(("reduce", name, register, 0))
@@ -325,7 +326,7 @@ def _outputs(
         if not isinstance(register, tuple):
             raise UnsuitableError
         if register not in stored:
-            stored[register] = _target(made, value, op, dtype)
+            stored[register] = _target(run, made, value, dtype)
             target = stored[register]
             cells = target.cells if isinstance(target, Csr) else target
             outputs.append(("store", "", register, cells.ctypes.data))
@@ -333,19 +334,23 @@ def _outputs(
     return outputs, takers
 
 
-def _target(made: Assembly, value: Value, op: Op, dtype: str) -> Any:
+def _target(run: Any, made: Assembly, value: Value, dtype: str) -> Any:
     form = _class_of(made, made.registers[value])
     if form == "sparse":
         assert made.structure is not None
-        return made.structure.with_cells(np.empty(len(made.structure.cells), dtype))
+        return made.structure.with_cells(empty(run, made.structure.cells.shape, dtype))
     width = made.columns if form == "full" else 1
-    return np.empty((made.rows, width), dtype)
+    return empty(run, (made.rows, width), dtype)
 
 
 def _class_of(made: Assembly, register: Any) -> str:
+    """Return the form of an input, or of what an instruction makes."""
     if not isinstance(register, tuple):
         return str(made.inputs[register][1])
-    kind, _, _, one, two = made.instructions[register[1]]
+    return made.forms[register[1]]
+
+
+def _form_made(made: Assembly, kind: str, one: Any, two: Any) -> str:
     if kind in ("row_reduce", "row_product"):
         return "column"
     if kind in ("unary", "cast"):

@@ -12,6 +12,9 @@ from freestone.lang.plan.graph import Op
 
 Array = np.ndarray[Any, Any]
 
+DENSE_KEYS = 4
+"""Whole numbers are counted, not sorted, if there are at most so many for each row."""
+
 
 def _made(op: Op, columns: list[Array], at: int = 0) -> Frame:
     schema = op.results[at].type.schema or ()
@@ -32,13 +35,50 @@ def _paired(op: Op, left: Frame, right: Frame, one: Array, two: Array) -> Frame:
 
 def _partners(left: Array, right: Array) -> tuple[Array, Array]:
     """Return the positions of all pairs that are equal, in the order of the left side."""
-    order = np.argsort(right, kind="stable")
-    ordered = right[order]
-    first = np.searchsorted(ordered, left, "left")
-    counts = np.searchsorted(ordered, left, "right") - first
+    low, span = _span(left, right)
+    if span:
+        order, starts = _counted(right, low, span)
+        places = left - low
+        first = starts[places]
+        counts = starts[places + 1] - first
+    else:
+        order = np.argsort(right, kind="stable")
+        ordered = right[order]
+        first = np.searchsorted(ordered, left, "left")
+        counts = np.searchsorted(ordered, left, "right") - first
     one = np.repeat(np.arange(len(left)), counts)
     offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return one, order[np.repeat(first, counts) + offsets]
+
+
+def _span(left: Array, right: Array) -> tuple[Any, int]:
+    """Return the least whole number, and how many lie up to the greatest; 0 if far too many."""
+    if (
+        not len(left)
+        or not len(right)
+        or left.dtype.kind not in "iu"
+        or right.dtype.kind not in "iu"
+    ):
+        return 0, 0
+    low = min(int(left.min()), int(right.min()))
+    span = max(int(left.max()), int(right.max())) - low + 1
+    return low, span if span <= DENSE_KEYS * (len(left) + len(right)) else 0
+
+
+def _counted(keys: Array, low: int, span: int) -> tuple[Array, Array]:
+    """Return the order of whole numbers, and where each one of a span begins in it."""
+    from freestone._native import coo_transpose
+    from freestone.lang.kernels.sparse import raw
+
+    count = len(keys)
+    places, at = (keys - low).astype("u4"), np.arange(count, dtype="u4")
+    cells = np.zeros(count, "i1")
+    ordered, order, rest = np.empty(count, "u4"), np.empty(count, "u4"), np.empty(count, "i1")
+    out = raw(ordered), raw(order), raw(rest)
+    coo_transpose(0, span, (raw(at), raw(places), raw(cells)), out)
+    starts = np.zeros(span + 1, "i8")
+    np.cumsum(np.bincount(places, minlength=span), out=starts[1:])
+    return order, starts
 
 
 def _keys(op: Op, left: Frame, right: Frame) -> tuple[Array, Array]:
@@ -74,6 +114,12 @@ def group_sum(run: Any, op: Op, frame: Frame) -> Frame:
     *groups, summed = op.attrs["places"]
     keys = [frame.columns[at] for at in groups]
     cells = frame.columns[summed]
+    low, span = _span(keys[0], keys[0])
+    if len(keys) == 1 and span and cells.dtype == np.float64:
+        places = keys[0] - low
+        found = np.flatnonzero(np.bincount(places, minlength=span))
+        sums = np.bincount(places, cells, span)[found]
+        return _made(op, [(found + low).astype(keys[0].dtype), sums])
     order = np.lexsort([_codes(key) for key in reversed(keys)])
     ordered = [key[order] for key in keys]
     changes = np.zeros(len(order), bool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from freestone.errors.lang import ScriptError
 
@@ -21,10 +21,13 @@ class Source:
         All of it.
     file : str
         The name that messages give it.
+    first : int
+        The number of the first line.
     """
 
     text: str
     file: str
+    first: int = 1
     starts: list[int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -46,23 +49,35 @@ class Place:
     @property
     def line(self) -> int:
         """The line."""
-        return bisect.bisect_right(self.source.starts, self.offset)
+        return bisect.bisect_right(self.source.starts, self.offset) + self.source.first - 1
 
     @property
     def column(self) -> int:
         """The column."""
-        return self.offset - self.source.starts[self.line - 1] + 1
+        return self.offset - self._begin + 1
 
     @property
     def text(self) -> str:
         """The whole line."""
-        begin = self.source.starts[self.line - 1]
+        begin = self._begin
         end = self.source.text.find("\n", begin)
         return self.source.text[begin:] if end < 0 else self.source.text[begin:end]
+
+    @property
+    def _begin(self) -> int:
+        return self.source.starts[self.line - self.source.first]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the line alone: where it goes, nobody needs the rest of the script."""
+        return _placed, (self.text, self.source.file, self.line, self.column - 1)
 
     def __str__(self) -> str:
         """Give ``file:line:column``."""
         return f"{self.source.file}:{self.line}:{self.column}"
+
+
+def _placed(text: str, file: str, line: int, offset: int) -> Place:
+    return Place(Source(text, file, line), offset)
 
 
 def failure(kind: type[E], problem: str, place: Place | None = None) -> E:

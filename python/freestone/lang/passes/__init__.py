@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from freestone.lang.passes import algebra, fusion, motion, reuse, sparsity, unused
+from freestone.lang.distributed import placing
+from freestone.lang.passes import (
+    algebra,
+    buffers,
+    fusion,
+    memory,
+    motion,
+    properties,
+    reuse,
+    sparsity,
+    unused,
+)
 from freestone.lang.plan.graph import Program
 from freestone.lang.settings import Settings
 
@@ -14,8 +25,12 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("algebra", algebra.rewrite),
     ("reuse", reuse.share),
     ("motion", motion.hoist),
+    ("properties", properties.insert),
     ("sparsity", sparsity.choose),
     ("unused", unused.drop),
     ("fusion", fusion.fuse),
+    ("placement", placing.place),
+    ("buffers", buffers.take_over),
+    ("memory", memory.check),
 )
 """All passes in order, with the stages that ``--explain`` names."""

@@ -5,6 +5,7 @@
 ``t(A) @ x``           ``gemv(A, x)``, x a column
 ``sum(A * B)``         the sum of products, without ``A * B``
 ``t(t(A))``            ``A``
+``aggMin(t(A))``       ``aggMin(A)``, and maxima; sums of integers, whose order is nothing
 =====================  =====================================
 """
 
@@ -22,9 +23,11 @@ def rewrite(program: Program, settings: Settings) -> None:
         new: dict[Value, Value] = {}
         for op in block.ops:
             op.operands = [new.get(value, value) for value in op.operands]
-            _products(op)
-            if not settings.vec:
+            if settings.physical:
+                _products(op)
+            if settings.physical and not settings.vec:
                 _sums(op)
+            _transposed(op)
             if op.kind == "transpose" and _is(op.operands[0], "transpose"):
                 new[op.results[0]] = _maker(op.operands[0]).operands[0]
         _replace_all(block, new)
@@ -53,6 +56,17 @@ def _products(op: Op) -> None:
         op.kind, op.operands = "syrk", [inner]
     elif op.operands[1].type.columns == 1:
         op.kind, op.operands = "gemv", [inner, op.operands[1]]
+
+
+def _transposed(op: Op) -> None:
+    """Aggregate what was transposed without its transpose, where the order of cells is nothing."""
+    if op.kind != "agg_all" or op.kernel is not None or not _is(op.operands[0], "transpose"):
+        return
+    exact = op.attrs["name"] in ("min", "max") or (
+        op.attrs["name"] == "sum" and not is_float(op.results[0].type.cell)
+    )
+    if exact:
+        op.operands = list(_maker(op.operands[0]).operands)
 
 
 def _sums(op: Op) -> None:

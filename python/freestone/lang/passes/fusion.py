@@ -13,7 +13,11 @@ from freestone.lang.settings import Settings
 from freestone.lang.types.types import Type
 
 CELLS = frozenset({"si8", "ui8", "si32", "ui32", "si64", "ui64", "index", "f32", "f64"})
+MARKED = frozenset({"unary", "binary", "cast", "agg_all"})
+"""What is fused by ``--vec-restricted``."""
 REDUCTIONS = frozenset({"sum", "min", "max"})
+MANY_CELLS = 1 << 17
+"""From how many cells on one operation alone is a pipeline: two threads are faster than one."""
 
 
 @dataclass(eq=False)
@@ -29,21 +33,30 @@ def fuse(program: Program, settings: Settings) -> None:
     if not settings.vec:
         return
     for block in list(program.blocks()):
-        _fuse(block)
+        _fuse(block, settings.restricted)
 
 
-def _fuse(block: Block) -> None:
+def _fuse(block: Block, restricted: bool) -> None:
     groups: dict[Op, Group] = {}
     makers = {result: op for op in block.ops for result in op.results}
     for op in block.ops:
-        if not _fits(op):
+        if not _fits(op) or (restricted and op.kind not in MARKED):
             continue
         group = _joined(op, makers, groups, block)
         group.ops.append(op)
         groups[op] = group
-    chosen = {id(g): g for g in groups.values() if len(g.ops) > 1}
+    chosen = {id(g): g for g in groups.values() if len(g.ops) > 1 or _is_worth_it(g.ops[0])}
     for group in chosen.values():
         _replace(block, group)
+
+
+def _is_worth_it(op: Op) -> bool:
+    """Tell whether the engine is better than NumPy at one operation alone."""
+    types = [value.type for value in op.operands]
+    if any(t.csr for t in types):
+        return True
+    rows, columns = _shape(op)
+    return rows is not None and columns is not None and rows * columns >= MANY_CELLS
 
 
 def _fits(op: Op) -> bool:
@@ -51,6 +64,8 @@ def _fits(op: Op) -> bool:
     if op.kernel is not None or len(op.results) != 1:
         return False
     types = [value.type for value in (*op.operands, *op.results)]
+    if any(t.coo for t in types):
+        return False
     if any(t.cell not in CELLS for t in types) or types[0].data not in ("matrix", "scalar"):
         return False
     if op.kind in ("agg_all", "agg_row", "agg_col"):
@@ -59,10 +74,10 @@ def _fits(op: Op) -> bool:
     if op.results[0].type.data != "matrix":
         return False
     if op.kind == "matmul":
-        return types[1].columns == 1 and types[0].columns != 1
+        return types[1].columns == 1 and types[0].columns != 1 and not types[1].csr
     if op.kind == "binary":
         return _binary(op, types)
-    return op.kind == "unary" and not types[0].csr
+    return op.kind in ("unary", "cast") and not types[0].csr
 
 
 def _binary(op: Op, types: list[Type]) -> bool:
@@ -91,6 +106,9 @@ def _joined(op: Op, makers: dict[Value, Op], groups: dict[Op, Group], block: Blo
         maker = makers.get(operand)
         group = None if maker is None else groups.get(maker)
         if group is None or maker is None or not _streams(maker, op, operand):
+            continue
+        if not all(_streams(makers[v], op, v) for v in op.operands if makers.get(v) in group.ops):
+            # It needs a total that the group itself makes: that is there only when the group ends.
             continue
         if _same_rows(group, op) and not _between(group, op, block):
             return group

@@ -8,7 +8,7 @@ from freestone.lang.passes.rewriting import replace
 from freestone.lang.plan.graph import Block, Op, Program, Value
 from freestone.lang.settings import Settings
 
-CHANGING = frozenset({"read", "sql", "pipeline", "map", "given"})
+CHANGING = frozenset({"read", "sql", "pipeline", "map", "given", "apply"})
 """Operations that may give something else the next time, or whose attributes are not compared."""
 
 

@@ -1,33 +1,74 @@
-"""Which matrices are held as compressed rows: those estimated to have few cells that are not 0."""
+"""How matrices are held: dense, as compressed rows, or as cells with their places.
+
+What is estimated to have few cells that are not 0 is held as compressed rows; what has fewer such
+cells than rows, by far, as cells with their places. Operations that keep zeros hand that on.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from freestone.lang.plan.graph import Program, Value
+from freestone.lang.plan.graph import Op, Program, Value
 from freestone.lang.settings import Settings
+from freestone.lang.types.types import Type
 
 MADE = frozenset({"rand", "read"})
 """Operations that make matrices of which something is known."""
 
+CELLS_A_ROW = 0.5
+"""Below this, compressed rows would hold more about rows than about cells."""
+
+MERGED = frozenset({"add", "sub", "min", "max"})
+KEEP_ZEROS = frozenset({"minus", "abs", "sign", "sqrt", "round", "floor", "ceil"})
+
 
 def choose(program: Program, settings: Settings) -> None:
-    """Mark the results that are held as compressed rows."""
-    if not settings.select_matrix_repr:
-        return
+    """Mark the results that are not held as dense matrices."""
     for block in program.blocks():
         for op in block.ops:
             result = op.results[0] if op.results else None
             if result is None or result.type.data != "matrix" or result.type.cell == "str":
                 continue
-            if op.kind in MADE and _few(result, settings.sparsity_threshold):
-                result.type = replace(result.type, csr=True)
-            if op.kind == "binary" and op.attrs["name"] == "mul":
-                sides = [value.type for value in op.operands]
-                if sides[0].csr and not sides[1].csr and sides[1].data in ("scalar", "matrix"):
-                    result.type = replace(result.type, csr=True, sparsity=sides[0].sparsity)
+            if op.kind in MADE and settings.select_matrix_repr:
+                result.type = _made(op, result, settings.sparsity_threshold)
+            else:
+                result.type = _handed_on(op, result.type)
 
 
-def _few(value: Value, threshold: float) -> bool:
-    share = value.type.sparsity
-    return share is not None and share < threshold
+def _made(op: Op, result: Value, threshold: float) -> Type:
+    type = result.type
+    share = type.sparsity
+    if share is None or share >= threshold:
+        return type
+    if op.kind == "rand" and type.columns is not None and share * type.columns < CELLS_A_ROW:
+        return replace(type, coo=True)
+    return replace(type, csr=True)
+
+
+def _handed_on(op: Op, type: Type) -> Type:
+    """Return the type of a result with the form that its operands give it."""
+    sides = [value.type for value in op.operands]
+    first = sides[0] if sides else type
+    if op.kind == "binary" and op.attrs["name"] == "mul":
+        if first.form and not sides[1].form and sides[1].data in ("scalar", "matrix"):
+            return replace(type, csr=first.csr, coo=first.coo, sparsity=first.sparsity)
+        if first.coo and sides[1].coo:
+            return replace(type, coo=True, sparsity=_product(first, sides[1]))
+    if op.kind == "binary" and op.attrs["name"] in MERGED and first.coo and sides[1].coo:
+        return replace(type, coo=True, sparsity=_sum(first, sides[1]))
+    if op.kind == "transpose" or (op.kind == "unary" and op.attrs["name"] in KEEP_ZEROS):
+        csr = first.csr and op.kind == "transpose"
+        return replace(type, csr=csr, coo=first.coo, sparsity=first.sparsity)
+    if op.kind == "matmul" and first.csr and sides[1].csr:
+        return replace(type, csr=True)
+    return type
+
+
+def _product(one: Type, other: Type) -> float | None:
+    known = one.sparsity is not None and other.sparsity is not None
+    return one.sparsity * other.sparsity if known else None  # type: ignore[operator]
+
+
+def _sum(one: Type, other: Type) -> float | None:
+    known = one.sparsity is not None and other.sparsity is not None
+    return min(1.0, one.sparsity + other.sparsity) if known else None  # type: ignore[operator]

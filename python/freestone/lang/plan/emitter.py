@@ -26,14 +26,18 @@ class Emitter:
         Where in the script it comes from.
     kernel : str or None
         The kernel that the script asks for.
-    settings : Settings-like mapping
-        What the compiler needs to know of the run.
+    kernels : frozenset of str
+        The names of the user's kernels.
+    propagate : bool
+        Whether constants reach functions.
     """
 
     def __init__(self, block: Block | None = None) -> None:
         self.block = Block() if block is None else block
         self.place: Place | None = None
         self.kernel: str | None = None
+        self.kernels: frozenset[str] = frozenset()
+        self.propagate = True
         self.views: dict[str, Type] = {}
 
     def fail(self, problem: str) -> NoReturn:

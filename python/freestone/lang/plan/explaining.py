@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from freestone.lang.plan.graph import Block, Op, Program, Value
 from freestone.lang.settings import Settings
 from freestone.lang.types.scalars import printed
+from freestone.units import format_nbytes
 
 REGIONS = {"if": ("then", "else"), "while": ("do", "test"), "for": ("do",), "pipeline": ("fused",)}
 
@@ -27,12 +28,18 @@ def lines(program: Program) -> Iterator[str]:
     for function in program.functions:
         yield f"def {function.name}({_named(function.block.args, names)})"
         yield from _block(function.block, names, "  ")
+    if program.main.args:
+        yield f"given {_named(program.main.args, names)}"
     yield from _block(program.main, names, "")
+    if program.peak is not None:
+        nbytes, op = program.peak
+        where = "" if op is None else f", at {op.name} {op.place or ''}".rstrip()
+        yield f"at most {format_nbytes(nbytes)} of memory{where}"
 
 
 def _block(block: Block, names: dict[Value, str], indent: str) -> Iterator[str]:
     for op in block.ops:
-        yield indent + _line(op, names)
+        yield indent + _line(op, names) + (f"   ({op.where})" if op.where else "")
         for word, region in zip(REGIONS.get(op.kind, ()), op.regions, strict=False):
             inside = f"({_named(region.args, names)})" if region.args else ""
             yield f"{indent}  {word}{inside}"
@@ -46,6 +53,8 @@ def _line(op: Op, names: dict[Value, str]) -> str:
     text = f"{op.name} {_read(op.operands, names)}".rstrip()
     if op.kind == "call":
         text = f"call {op.attrs['function'].name} {_read(op.operands, names)}".rstrip()
+    if "over" in op.attrs:
+        text += f" over {names[op.operands[op.attrs['over']]]}"
     made = [value for value in op.results if value.type.data != "nothing"]
     if op.kind == "pipeline":
         made = [value for value in made if value in fused]

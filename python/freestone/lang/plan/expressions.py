@@ -149,8 +149,9 @@ class Expressions(Emitter):
 
     def choose_kernel(self, name: str | None) -> None:
         """Run the next operation by itself, with the kernel of this name, where one is given."""
-        if name is not None and name not in KERNELS:
-            self.refuse(f"there is no kernel {name!r}; there is {', '.join(KERNELS)}")
+        known = (*KERNELS, *sorted(self.kernels))
+        if name is not None and name not in known:
+            self.refuse(f"there is no kernel {name!r}; there is {', '.join(known)}")
         self.kernel = name
 
     def _is_udf(self, node: tree.Call) -> bool:

@@ -109,7 +109,11 @@ class Functions(Expressions):
         return self.cast(value, word.value_type)
 
     def _specialised(self, defined: Defined, values: list[Value]) -> Function:
-        consts = () if defined.recursive else tuple((type(v.const), v.const) for v in values)
+        consts = (
+            ()
+            if defined.recursive or not self.propagate
+            else tuple((type(v.const), v.const) for v in values)
+        )
         types = tuple(value.type for value in values)
         if defined.recursive:
             types = tuple(_shapeless(type) for type in types)
@@ -128,7 +132,7 @@ class Functions(Expressions):
             function = Function(defined.node.name, Block([Value(t) for t in types]), assumed)
             defined.built[key] = function
             self.program.functions.append(function)
-            if assumed is None:
+            if assumed is None and self.propagate:
                 for inner, value in zip(function.block.args, values, strict=True):
                     inner.const = value.const
             try:
@@ -213,7 +217,7 @@ def _guessed(node: tree.Define, types: Sequence[Type]) -> list[Type]:
 
 
 def _shapeless(type: Type) -> Type:
-    return Type(type.data, type.cell, schema=type.schema, csr=type.csr)
+    return Type(type.data, type.cell, schema=type.schema, csr=type.csr, coo=type.coo)
 
 
 def _called(node: Any) -> set[str]:

@@ -64,7 +64,7 @@ class Block:
 
 @dataclass(eq=False, slots=True)
 class Op:
-    """An operation."""
+    """An operation; `where` tells people in which place it runs."""
 
     kind: str
     operands: list[Value]
@@ -73,6 +73,7 @@ class Op:
     place: Place | None = None
     regions: list[Block] = field(default_factory=list)
     kernel: str | None = None
+    where: str = ""
 
     @property
     def pure(self) -> bool:
@@ -97,10 +98,11 @@ class Function:
 
 @dataclass(eq=False, slots=True)
 class Program:
-    """A whole script."""
+    """A whole script; `peak` are the most bytes that it needs at once, and where."""
 
     main: Block
     functions: list[Function] = field(default_factory=list)
+    peak: tuple[int, Op | None] | None = None
 
     def blocks(self) -> Iterator[Block]:
         """Yield all blocks, inner ones first."""
@@ -118,11 +120,14 @@ def nested(block: Block) -> Iterator[Block]:
 
 def outer_operands(op: Op) -> list[Value]:
     """Return all that an operation reads: its operands, and what its regions use from outside."""
-    found = list(op.operands)
-    for region in op.regions:
-        inside = set(region.args)
-        for inner in region.ops:
-            found += [value for value in outer_operands(inner) if value not in inside]
-            inside.update(inner.results)
-        found += [value for value in region.outs if value not in inside]
-    return found
+    return list(op.operands) + [value for region in op.regions for value in free_values(region)]
+
+
+def free_values(block: Block) -> list[Value]:
+    """Return what a block reads that it neither is given nor makes."""
+    found: list[Value] = []
+    inside = set(block.args)
+    for op in block.ops:
+        found += [value for value in outer_operands(op) if value not in inside]
+        inside.update(op.results)
+    return found + [value for value in block.outs if value not in inside]

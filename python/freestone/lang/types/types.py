@@ -79,6 +79,8 @@ class Type:
         A frame's labels and cell types.
     csr : bool
         Whether a matrix is held as compressed rows.
+    coo : bool
+        Whether a matrix is held as cells with their places.
     sparsity : float, optional
         The share of a matrix's cells that are estimated not to be zero.
     """
@@ -90,6 +92,12 @@ class Type:
     schema: tuple[tuple[str, str], ...] | None = None
     csr: bool = False
     sparsity: float | None = None
+    coo: bool = False
+
+    @property
+    def form(self) -> str:
+        """How a matrix is held: "csr", "coo", or "" where all cells are."""
+        return "csr" if self.csr else "coo" if self.coo else ""
 
     def __str__(self) -> str:
         """Describe it, as in ``matrix<f64> 3x?``."""
@@ -97,7 +105,8 @@ class Type:
             return self.cell
         if self.data == "nothing":
             return "nothing"
-        name = self.data + (f"<{self.cell}>" if self.cell else "") + (" csr" if self.csr else "")
+        name = self.data + (f"<{self.cell}>" if self.cell else "")
+        name += f" {self.form}" if self.form else ""
         if self.schema is not None:
             name += "[" + ", ".join(f"{label}:{cell}" for label, cell in self.schema) + "]"
         if self.rows is None and self.columns is None:
@@ -121,10 +130,12 @@ class Type:
             return None
         if self.schema is not None:
             return self.rows * sum(SIZES[cell] for _, cell in self.schema)
-        if self.csr:
+        if self.form:
             share = 0.25 if self.sparsity is None else self.sparsity
             cells = int(share * self.rows * self.columns)
-            return 8 * (self.rows + 1) + cells * (8 + SIZES[self.cell])
+            if self.coo:
+                return cells * (8 + SIZES[self.cell])
+            return 8 * (self.rows + 1) + cells * (4 + SIZES[self.cell])
         return self.rows * self.columns * SIZES.get(self.cell, 8)
 
 
@@ -166,6 +177,7 @@ def joined(one: Type, other: Type) -> Type | None:
         one.schema if one.schema == other.schema else None,
         one.csr and other.csr,
         one.sparsity if one.sparsity == other.sparsity else None,
+        one.coo and other.coo,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from freestone.malleable.moving.transport import Transport, remaining
 from freestone.malleable.plans import Move
 
-__all__ = ["PointToPoint"]
+__all__ = ["PointToPoint", "chunks"]
 
 # A look at a request may copy a whole message; the iteration in between should not notice.
 _CHUNK = 32 << 20
@@ -24,12 +24,12 @@ class PointToPoint(Transport):
         self._requests = []
         for tag, stream in enumerate(self._streams):
             for move in self._mine(stream, lambda move: move.target):
-                for first, last in _chunks(move):
+                for first, last in chunks(move):
                     view = stream.storage.view(first, last)
                     self._requests.append(self._bridge.Irecv(view, move.source, tag))
         for tag, stream in enumerate(self._streams):
             for move in self._mine(stream, lambda move: move.source):
-                for first, last in _chunks(move):
+                for first, last in chunks(move):
                     view = stream.storage.view(first, last)
                     self._requests.append(self._bridge.Isend(view, move.target, tag))
 
@@ -39,6 +39,7 @@ class PointToPoint(Transport):
         return not self._requests
 
 
-def _chunks(move: Move) -> Iterator[tuple[int, int]]:
+def chunks(move: Move) -> Iterator[tuple[int, int]]:
+    """Yield where each piece of a move begins and ends, in bytes."""
     for first in range(move.start, move.stop, _CHUNK):
         yield first, min(first + _CHUNK, move.stop)

@@ -79,7 +79,7 @@ def _lines(cells: Cells, value: Value, label: str, title: str) -> Figure:
         for pair, methods in cells.items()
     }
     most = max(max(pair) for pair in medians)
-    figure = Figure(figsize=(8, 8), layout="constrained")
+    figure = Figure(figsize=(10, 8), layout="constrained")
     panels = figure.subplots(2, 1)
     for panel, fixed, name in ((panels[0], 0, "shrinking from"), (panels[1], 1, "expanding to")):
         pairs = sorted(pair for pair in medians if pair[fixed] == most)
@@ -91,10 +91,17 @@ def _lines(cells: Cells, value: Value, label: str, title: str) -> Figure:
             ]
             known = [(x, y) for x, y in points if y is not None]
             if known:
-                panel.plot(*zip(*known, strict=True), "o-", label=Method.parse(method).label)
+                parsed = Method.parse(method)
+                form = "o-" if parsed.processes == "merge" else "s--"
+                panel.plot(
+                    *zip(*known, strict=True), form, color=_colour(method), label=parsed.label
+                )
+        sizes = sorted({pair[1 - fixed] for pair in pairs})
+        panel.set_xscale("log", base=2)
+        panel.set_xticks(sizes, map(str, sizes))
         panel.set(title=f"{title}, {name} {most}", xlabel="processes", ylabel=label)
         if panel.lines:
-            panel.legend(fontsize="x-small", ncols=3)
+            panel.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 
@@ -102,7 +109,6 @@ def _maps(preferred: dict[str, Any], networks: list[str], title: str) -> Figure:
     figure = Figure(figsize=(6.5 * len(networks), 6.5), layout="constrained")
     panels = figure.subplots(1, len(networks), squeeze=False)[0]
     figure.suptitle(f"{title}: number of the method, and size of its tie set")
-    colours = mpl.colormaps["tab20"]
     for panel, network in zip(panels, networks, strict=True):
         cells = preferred[network]
         sizes = sorted({size for cell in cells for size in (cell["before"], cell["after"])})
@@ -111,7 +117,9 @@ def _maps(preferred: dict[str, Any], networks: list[str], title: str) -> Figure:
             row, column = sizes.index(cell["before"]), sizes.index(cell["after"])
             number = _NUMBER[cell["method"]]
             panel.add_patch(
-                mpl.patches.Rectangle((column, row), 1, 1, color=colours((number - 1) % 20))
+                mpl.patches.Rectangle(
+                    (column, row), 1, 1, color=_colour(cell["method"]), alpha=0.6, lw=0
+                )
             )
             text = f"{number}\n({cell['ties']})"
             panel.text(column + 0.5, row + 0.5, text, ha="center", va="center")
@@ -122,6 +130,11 @@ def _maps(preferred: dict[str, Any], networks: list[str], title: str) -> Figure:
         legend = ", ".join(f"{_NUMBER[method]} {Method.parse(method).label}" for method in used)
         panel.set_title(f"{network}: {legend}", fontsize="small", wrap=True)
     return figure
+
+
+def _colour(method: str) -> Any:
+    """Return a colour that no other method has, the same in lines and maps."""
+    return mpl.colormaps["tab20"](_NUMBER[method] - 1)
 
 
 def _save(figure: Figure, path: Path) -> str:

@@ -50,7 +50,7 @@ impl HeldCall {
             _ => now,
         };
         let Assignment { task, attempt, .. } = self.assignment;
-        Report { task, attempt, start_ns, duration_ns: now - start_ns, result }
+        Report { task, attempt, start_ns, duration_ns: now - start_ns, memory: 0, result }
     }
 }
 

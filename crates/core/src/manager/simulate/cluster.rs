@@ -172,11 +172,12 @@ impl Cluster {
 
     /// The client asks for something.
     pub fn ask(&mut self, request: Request) {
-        if let Request::Retire(worker) = &request
-            && let Some(link) = self.links.get_mut(worker.0 as usize)
-        {
-            link.standing = link.standing.max_retiring();
-            self.injected.gone.insert(*worker);
+        if let Request::Retire(workers) = &request {
+            for worker in workers {
+                let Some(link) = self.links.get_mut(worker.0 as usize) else { continue };
+                link.standing = link.standing.max_retiring();
+                self.injected.gone.insert(*worker);
+            }
         }
         self.tell(Event::Client(request));
     }

@@ -13,16 +13,16 @@ use std::sync::Arc;
 
 const MS: Now = 1_000_000;
 
-struct Bench {
-    worker: Worker,
+pub(super) struct Bench {
+    pub worker: Worker,
     now: Now,
     /// How long its calls take.
     duration_ns: u64,
-    done: Vec<Action>,
+    pub done: Vec<Action>,
 }
 
 impl Bench {
-    fn new(slots: u32) -> Self {
+    pub fn new(slots: u32) -> Self {
         let worker = Worker::new(config(slots), Vec::new());
         let mut bench = Self { worker, now: 1, duration_ns: 1000, done: Vec::new() };
         bench.advance();
@@ -35,25 +35,25 @@ impl Bench {
         bench
     }
 
-    fn event(&mut self, event: Event) {
+    pub fn event(&mut self, event: Event) {
         self.worker.handle(event, self.now, &mut self.done);
     }
 
-    fn say(&mut self, message: ToWorker) {
+    pub fn say(&mut self, message: ToWorker) {
         self.event(Event::Manager(message));
     }
 
-    fn advance(&mut self) {
+    pub fn advance(&mut self) {
         self.worker.advance(self.now, &mut self.done);
     }
 
-    fn run(&mut self, calls: Vec<Assignment>) {
+    pub fn run(&mut self, calls: Vec<Assignment>) {
         self.say(ToWorker::Run(calls));
         self.advance();
     }
 
     /// Calls that were sent since the last question, with their executors.
-    fn sent(&mut self) -> Vec<(u32, Vec<Call>)> {
+    pub fn sent(&mut self) -> Vec<(u32, Vec<Call>)> {
         let mut sent = Vec::new();
         self.done.retain(|action| match action {
             Action::Send(executor, ToExecutor::Calls(calls)) => {
@@ -65,11 +65,12 @@ impl Bench {
         sent
     }
 
-    fn end(&mut self, executor: u32, calls: &[Call]) {
+    pub fn end(&mut self, executor: u32, calls: &[Call]) {
         let end = |call: &Call| CallResult {
             sequence: call.sequence,
             start_ns: 1,
             duration_ns: self.duration_ns,
+            memory: 0,
             result: Ok(smallvec![Output::Inline(Vec::new().into())]),
         };
         let results = calls.iter().map(end).collect();
@@ -78,7 +79,7 @@ impl Bench {
         self.advance();
     }
 
-    fn reports(&mut self) -> Vec<Report> {
+    pub fn reports(&mut self) -> Vec<Report> {
         let mut reports = Vec::new();
         self.done.retain(|action| match action {
             Action::Report(report) => {
@@ -91,7 +92,7 @@ impl Bench {
     }
 }
 
-fn call(number: u64) -> Assignment {
+pub(super) fn call(number: u64) -> Assignment {
     Assignment {
         task: TaskId(number),
         attempt: 1,
@@ -111,7 +112,7 @@ fn with_cores(number: u64, cores: u32) -> Assignment {
     call
 }
 
-fn block(number: u8) -> BlockDesc {
+pub(super) fn block(number: u8) -> BlockDesc {
     BlockDesc { name: Name([number; 16]), nbytes: 10, checksum: 1, form: Form::Value }
 }
 
@@ -304,7 +305,7 @@ fn an_output_that_lies_on_disk_counts_there() {
     bench.run(vec![call(0)]);
     let sequence = bench.sent()[0].1[0].sequence;
     let result = Ok(smallvec![Output::Stored(block(1))]);
-    let results = vec![CallResult { sequence, start_ns: 1, duration_ns: 1, result }];
+    let results = vec![CallResult { sequence, start_ns: 1, duration_ns: 1, memory: 0, result }];
     let (unmapped, on_disk) = (Vec::new(), vec![block(1).name]);
     bench.event(Event::Results { executor: 0, results, unmapped, on_disk });
     assert_eq!((bench.worker.cache.memory_nbytes(), bench.worker.cache.disk_nbytes()), (0, 10));
@@ -364,7 +365,7 @@ fn figures_are_told_while_they_change_and_as_a_sign_of_life() {
 fn stored(call: &Call) -> CallResult {
     let block = BlockDesc { name: call.outputs[0], ..block(0) };
     let result = Ok(smallvec![Output::Stored(block)]);
-    CallResult { sequence: call.sequence, start_ns: 1, duration_ns: 1000, result }
+    CallResult { sequence: call.sequence, start_ns: 1, duration_ns: 1000, memory: 0, result }
 }
 
 fn removed(bench: &Bench) -> Vec<Name> {

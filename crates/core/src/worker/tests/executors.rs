@@ -121,7 +121,13 @@ impl World {
         });
         executor.unmapped.extend(inputs);
         let (sequence, duration_ns) = (call.sequence, self.dice.below(5000));
-        executor.finished.push(CallResult { sequence, start_ns: self.now, duration_ns, result });
+        executor.finished.push(CallResult {
+            sequence,
+            start_ns: self.now,
+            duration_ns,
+            memory: 0,
+            result,
+        });
         if self.dice.one_in(3) {
             self.tell(index);
         }

@@ -1,6 +1,7 @@
 //! The worker against executors, peers, a disk and a clock that are made up, with faults.
 
 mod cases;
+mod disk;
 mod executors;
 mod histories;
 mod world;

@@ -87,7 +87,7 @@ pub const FUNCTIONS: u32 = 3;
 
 pub fn config(slots: u32) -> WorkerConfig {
     WorkerConfig {
-        resources: Resources { cores: slots, gpus: 0, memory: 100, disk: 0 },
+        resources: Resources { cores: slots, gpus: 0, memory: 100, disk: 2000 },
         slots,
         memory_quota: 1000,
         disk_quota: 2000,
@@ -193,6 +193,10 @@ impl World {
                 self.serving.push(block.name);
                 let name = block.name;
                 self.pending.push(Event::Served { name, nbytes: block.nbytes, changed: None });
+            }
+            Action::Measure => {
+                let nbytes = if self.is_calm { 0 } else { self.dice.below(500) };
+                self.pending.push(Event::Measured { nbytes });
             }
             Action::Discard { .. } | Action::Refuse { .. } => {}
             Action::Remove { name, tier, .. } => {
@@ -361,6 +365,7 @@ impl World {
         let resources = Resources {
             cores: self.dice.pick(&[1, 1, 1, 1, 2, 99]).unwrap(),
             memory: self.dice.pick(&[0, 0, 0, 60]).unwrap(),
+            disk: self.dice.pick(&[0, 0, 0, 300, 1000, 9999]).unwrap(),
             ..Resources::default()
         };
         let keep = self.dice.pick(&[Keep::Task, Keep::Task, Keep::Session, Keep::Forever]).unwrap();
@@ -458,14 +463,15 @@ impl World {
             let task = self.tasks.values().find(|task| task.assignment.outputs == call.outputs);
             let wanted = task.unwrap().assignment.options.resources;
             let cores = wanted.cores.min(self.config.resources.cores);
-            taken = taken.plus(&Resources { cores, ..wanted });
+            let disk = wanted.disk.min(self.config.resources.disk);
+            taken = taken.plus(&Resources { cores, disk, ..wanted });
         }
         assert!(taken.fit(&self.config.resources), "{taken}");
     }
 
     fn check_quotas(&self) {
         let cache = &self.worker.cache;
-        assert!(cache.disk_nbytes() <= self.config.disk_quota);
+        assert!(cache.disk_given() <= self.config.disk_quota);
         let is_within = cache.memory_nbytes() <= self.config.memory_quota;
         assert!(is_within || cache.is_overfull_rightly(), "memory is over its quota");
     }

@@ -74,9 +74,9 @@ impl Invitation {
     pub fn accept(&self, patience: Duration) -> Result<Tcp, TransportError> {
         let end = Instant::now() + patience;
         let access = self.access(end)?;
-        let meet = || Tcp::meet(&self.meeting, self.rank, self.ranks, &access, patience);
+        let connect = || Tcp::meet(&self.meeting, self.rank, self.ranks, &access, patience);
         if self.rank > 0 {
-            return meet();
+            return connect();
         }
         let meeting = Meeting::new(&self.meeting, &access)?;
         std::thread::scope(|scope| {
@@ -86,10 +86,9 @@ impl Invitation {
                 drop(meeting);
                 held
             });
-            let met = meet();
+            let tcp = connect();
             // It knows who has not come.
-            let held = held.join().unwrap_or(Ok(()));
-            held.and(met)
+            held.join().unwrap_or(Ok(())).and(tcp)
         })
     }
 

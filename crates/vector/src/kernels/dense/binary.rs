@@ -1,6 +1,7 @@
 //! Elementwise operations of two sides.
 
-use crate::cell::Number;
+use super::divide;
+use crate::cell::{Number, reals, reals_mut};
 use crate::error::Error;
 use crate::widened;
 
@@ -84,8 +85,21 @@ pub fn compute<T: Number>(
             return Err(Error::DivisionByZero);
         }
     }
-    run::<T>(binary, left, right, out);
+    if binary != Binary::Div || !divided(left, right, out) {
+        run::<T>(binary, left, right, out);
+    }
     Ok(())
+}
+
+/// Divides real numbers by one for all, if that goes faster than cell by cell.
+fn divided<T: Number>(left: Side<'_, T>, right: Side<'_, T>, out: &mut [T]) -> bool {
+    let (Side::Each(cells), Side::All(divisor)) = (left, right) else {
+        return false;
+    };
+    match (reals(cells), reals_mut(out)) {
+        (Some(cells), Some(out)) => divide::by(cells, divisor.to_f64(), out),
+        _ => false,
+    }
 }
 
 #[inline(always)]

@@ -4,10 +4,13 @@
 //! revoked it), runs it, and tells results in batches too: at the end of what it was given, or
 //! when some time has passed since it last told.
 
-use crate::blocks::{self, Mapped, Stored};
+mod isolation;
+
+use crate::blocks::{self, Mapped, Stored, Use};
 use crate::codec::{self, Encoded};
 use crate::groups::{Group, Groups, Held, Parts};
 use crate::memory;
+use crate::meter::Meter;
 use freestone_base::{FunctionId, Name};
 use freestone_core::net::monotonic_ns;
 use freestone_core::store::Folder;
@@ -21,7 +24,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use smallvec::{SmallVec, smallvec};
 use std::collections::HashMap;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicU64;
@@ -30,6 +33,9 @@ use std::time::{Duration, Instant};
 
 /// Results are told at the latest when this has passed since they were last told.
 const TELL_EVERY: Duration = Duration::from_micros(200);
+
+/// A call with more inputs may hold them for longer than it runs.
+const FEW_INPUTS: usize = 16;
 
 type Outputs = SmallVec<[Output; 1]>;
 
@@ -55,6 +61,27 @@ struct Executor {
     results: Vec<CallResult>,
     unmapped: Unmapped,
     told: Instant,
+    meter: Meter,
+}
+
+/// What a call took.
+#[derive(Clone, Copy, Default)]
+pub struct Spent {
+    start_ns: u64,
+    duration_ns: u64,
+    memory: u64,
+}
+
+impl Spent {
+    pub fn of(report: &CallResult) -> Self {
+        let CallResult { start_ns, duration_ns, memory, .. } = *report;
+        Self { start_ns, duration_ns, memory }
+    }
+
+    fn told(self, sequence: u32, result: Result<Outputs, TaskFailure>) -> CallResult {
+        let Self { start_ns, duration_ns, memory } = self;
+        CallResult { sequence, start_ns, duration_ns, memory, result }
+    }
 }
 
 /// What the shared page holds before an executor's first call.
@@ -76,6 +103,12 @@ fn map_claims(page: RawFd) -> std::io::Result<Claims<'static>> {
     // SAFETY: page-aligned, at least eight bytes, never unmapped, and only used as an atomic, on
     // both sides.
     Ok(Claims::new(unsafe { &*address.cast::<AtomicU64>() }))
+}
+
+/// How a call uses its inputs. One with many may put them together to a group, which is held: its
+/// members should be there once, not once more in this process.
+fn usage_of(call: &Call) -> Use {
+    if call.inputs.len() <= FEW_INPUTS { Use::Brief } else { Use::Long }
 }
 
 /// Runs calls until the worker ends the connection.
@@ -110,6 +143,7 @@ pub fn run_executor(
         results: Vec::new(),
         unmapped: Arc::default(),
         told: Instant::now(),
+        meter: Meter::default(),
     };
     executor.send(py, &FromExecutor::Ready { pid: std::process::id() })?;
     executor.serve(py)
@@ -195,25 +229,25 @@ impl Executor {
 
     fn run(&mut self, py: Python<'_>, call: Call) -> CallResult {
         let sequence = call.sequence;
-        let mut times = (monotonic_ns(), 0);
+        let mut spent = Spent { start_ns: monotonic_ns(), ..Spent::default() };
         let result = match call.isolation {
-            Isolation::Shared => self.run_here(py, &call, &mut times),
-            Isolation::Fork => self.run_forked(py, &call, &mut times),
-            Isolation::Process => self.run_apart(py, call, &mut times),
+            Isolation::Shared => self.run_here(py, &call, &mut spent),
+            Isolation::Fork => self.run_forked(py, &call, &mut spent),
+            Isolation::Process => self.run_apart(py, call, &mut spent),
         };
         let result = result.unwrap_or_else(|error| Err(describe(py, &self.hooks, &error, true)));
-        CallResult { sequence, start_ns: times.0, duration_ns: times.1, result }
+        spent.told(sequence, result)
     }
 
-    /// Runs a call in this process. `times` becomes when the function began and how long it ran.
+    /// Runs a call in this process. `spent` becomes what it took.
     fn run_here(
         &mut self,
         py: Python<'_>,
         call: &Call,
-        times: &mut (u64, u64),
+        spent: &mut Spent,
     ) -> PyResult<Result<Outputs, TaskFailure>> {
-        match self.values(py, &call.inputs)? {
-            Ok(inputs) => self.run_with(py, call, inputs, times),
+        match self.values(py, &call.inputs, usage_of(call))? {
+            Ok(inputs) => self.run_with(py, call, inputs, spent),
             Err(failure) => Ok(Err(failure)),
         }
     }
@@ -223,13 +257,15 @@ impl Executor {
         py: Python<'_>,
         call: &Call,
         inputs: Vec<Py<PyAny>>,
-        times: &mut (u64, u64),
+        spent: &mut Spent,
     ) -> PyResult<Result<Outputs, TaskFailure>> {
         let function = self.load(py, call.function)?;
         let (arguments, keywords) = codec::decode_arguments(py, call.arguments.as_slice(), inputs)?;
-        times.0 = monotonic_ns();
+        self.meter.begin(call);
+        spent.start_ns = monotonic_ns();
         let value = function.bind(py).call(arguments, keywords.as_ref());
-        times.1 = monotonic_ns() - times.0;
+        spent.duration_ns = monotonic_ns() - spent.start_ns;
+        spent.memory = self.meter.end();
         match value {
             Ok(value) => self.outputs(&value, call).map_err(|error| {
                 let label = self.functions.get(&call.function).map_or("", |known| &known.label);
@@ -261,6 +297,7 @@ impl Executor {
         &mut self,
         py: Python<'_>,
         inputs: &[PlacedInput],
+        usage: Use,
     ) -> PyResult<Result<Vec<Py<PyAny>>, TaskFailure>> {
         let mapped: Vec<Option<Arc<Mapped>>> =
             inputs.iter().map(|input| self.mapped(input)).collect();
@@ -273,7 +310,7 @@ impl Executor {
                     };
                     value
                 }
-                (_, Some(mapped)) => blocks::load(py, &mapped)?,
+                (_, Some(mapped)) => blocks::load(py, &mapped, usage)?,
                 (PlacedInput::Inline(bytes), _) => {
                     codec::decode_inline(py, bytes.as_slice())?.unbind()
                 }
@@ -299,7 +336,7 @@ impl Executor {
         let parts = Parts::read(path)?;
         let Some(paths) = self.open(py, name, parts.names())? else { return Ok(None) };
         let members = parts.placed(paths);
-        let Ok(values) = self.values(py, &members)? else { return Ok(None) };
+        let Ok(values) = self.values(py, &members, Use::Long)? else { return Ok(None) };
         let value = parts.make(py, values)?.unbind();
         self.groups.held.insert(name, Held { value: value.clone_ref(py), members });
         Ok(Some(value))
@@ -399,137 +436,6 @@ impl Executor {
             self.groups.held.insert(name, Held { value, members });
         }
         Ok(stored.map(|block| Output::Stored(BlockDesc { form: Form::Group, ..block })))
-    }
-
-    /// Runs a call in a child of this process, which ends with it.
-    fn run_forked(
-        &mut self,
-        py: Python<'_>,
-        call: &Call,
-        times: &mut (u64, u64),
-    ) -> PyResult<Result<Outputs, TaskFailure>> {
-        // Imports are hoisted here, where they stay, and so are inputs: only this process speaks
-        // with the worker.
-        self.load(py, call.function)?;
-        let inputs = match self.values(py, &call.inputs)? {
-            Ok(inputs) => inputs,
-            Err(failure) => return Ok(Err(failure)),
-        };
-        let (mut reader, mut writer) = std::io::pipe().map_err(PyOSError::new_err)?;
-        self.hooks.call_method0(py, "before_fork")?;
-        let child: i32 = py.import("os")?.getattr("fork")?.call0()?.extract()?;
-        if child == 0 {
-            drop(reader);
-            let result = self.run_with(py, call, inputs, times);
-            let result =
-                result.unwrap_or_else(|error| Err(describe(py, &self.hooks, &error, true)));
-            let report = CallResult {
-                sequence: call.sequence,
-                start_ns: times.0,
-                duration_ns: times.1,
-                result,
-            };
-            let mut bytes = Vec::new();
-            let told =
-                frame::encode(&report, &mut bytes).is_ok() && writer.write_all(&bytes).is_ok();
-            let _ = self.hooks.call_method0(py, "after_fork");
-            // SAFETY: ends the process at once; nothing of the parent's is torn down twice.
-            unsafe { libc::_exit(i32::from(!told)) }
-        }
-        drop(writer);
-        let mut bytes = Vec::new();
-        py.detach(|| reader.read_to_end(&mut bytes)).map_err(PyOSError::new_err)?;
-        let status = py.detach(|| wait_for(child));
-        answer_of_child(&bytes, status, times)
-    }
-
-    /// Runs a call in a new interpreter: an executor of this executor's.
-    fn run_apart(
-        &mut self,
-        py: Python<'_>,
-        mut call: Call,
-        times: &mut (u64, u64),
-    ) -> PyResult<Result<Outputs, TaskFailure>> {
-        let function = self
-            .functions
-            .get(&call.function)
-            .ok_or_else(|| PyRuntimeError::new_err(format!("{} was not defined", call.function)))?;
-        let define = ToExecutor::Define {
-            function: call.function,
-            label: function.label.clone(),
-            definition: function.definition.clone().into(),
-        };
-        call.isolation = Isolation::Shared;
-        call.sequence = 1;
-        let mut bytes = Vec::new();
-        let mut messages = vec![define];
-        for input in &call.inputs {
-            if let PlacedInput::Mapped { name, path, form: Form::Group } = input {
-                if self.group(py, *name, path)?.is_none() {
-                    return Ok(Err(TaskFailure::InputLost { name: *name }));
-                }
-                messages.extend(self.groups.told(*name));
-            }
-        }
-        messages.extend([ToExecutor::Calls(vec![call.clone()]), ToExecutor::Shutdown]);
-        for message in &messages {
-            frame::encode(message, &mut bytes)
-                .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        }
-        let (answer, signal, status): (Vec<u8>, Option<i32>, Option<i32>) =
-            self.hooks.call_method1(py, "run_apart", (PyBytes::new(py, &bytes),))?.extract(py)?;
-        self.unmap(&call);
-        let mut frames = Frames::default();
-        frames.extend(&answer);
-        while let Ok(Some(message)) = frames.next::<FromExecutor>() {
-            if let FromExecutor::Results { results, .. } = message
-                && let Some(report) = results.into_iter().next()
-            {
-                *times = (report.start_ns, report.duration_ns);
-                return Ok(report.result);
-            }
-        }
-        Ok(Err(TaskFailure::Killed { signal, status }))
-    }
-
-    /// Tells the blocks of a call as unmapped that another process mapped.
-    fn unmap(&self, call: &Call) {
-        let mut unmapped = self.unmapped.lock().unwrap_or_else(PoisonError::into_inner);
-        unmapped.extend(call.inputs.iter().filter_map(|input| match input {
-            PlacedInput::Mapped { name, .. } => Some(*name),
-            PlacedInput::Inline(_) => None,
-        }));
-    }
-}
-
-/// What a child wrote before it ended; how it ended, if it wrote nothing.
-fn answer_of_child(
-    bytes: &[u8],
-    status: TaskFailure,
-    times: &mut (u64, u64),
-) -> PyResult<Result<Outputs, TaskFailure>> {
-    let mut frames = Frames::default();
-    frames.extend(bytes);
-    match frames.next::<CallResult>() {
-        Ok(Some(report)) => {
-            *times = (report.start_ns, report.duration_ns);
-            Ok(report.result)
-        }
-        Ok(None) => Ok(Err(status)),
-        Err(error) => Err(PyRuntimeError::new_err(error.to_string())),
-    }
-}
-
-fn wait_for(child: i32) -> TaskFailure {
-    let mut status = 0;
-    // SAFETY: `status` is valid for writes; `child` is ours and was not waited for before.
-    while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0
-        && std::io::Error::last_os_error().kind() == ErrorKind::Interrupted
-    {}
-    if libc::WIFSIGNALED(status) {
-        TaskFailure::Killed { signal: Some(libc::WTERMSIG(status)), status: None }
-    } else {
-        TaskFailure::Killed { signal: None, status: Some(libc::WEXITSTATUS(status)) }
     }
 }
 

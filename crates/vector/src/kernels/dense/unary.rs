@@ -1,5 +1,6 @@
 //! Elementwise operations of one side.
 
+use super::real as own;
 use crate::cell::Number;
 use crate::widened;
 
@@ -71,6 +72,20 @@ fn real<T: Number>(cells: &[T], out: &mut [T], function: impl Fn(f64) -> f64) {
 }
 
 #[inline(always)]
+fn turning<T: Number>(
+    cells: &[T],
+    out: &mut [T],
+    near: impl Fn(f64) -> f64,
+    system: impl Fn(f64) -> f64,
+) {
+    if cells.iter().all(|cell| cell.to_f64().abs() <= own::FAR) {
+        real(cells, out, near);
+    } else {
+        real(cells, out, system);
+    }
+}
+
+#[inline(always)]
 fn whole_part<T: Number>(cells: &[T], out: &mut [T], function: impl Fn(f64) -> f64) {
     if T::WHOLE {
         out.copy_from_slice(&cells[..out.len()]);
@@ -86,21 +101,21 @@ widened! {
             Unary::Minus => each(cells, out, T::negative),
             Unary::Abs => each(cells, out, T::magnitude),
             Unary::Sign => each(cells, out, T::signum),
-            Unary::Exp => real(cells, out, f64::exp),
-            Unary::Ln => real(cells, out, f64::ln),
+            Unary::Exp => real(cells, out, own::exp),
+            Unary::Ln => real(cells, out, own::ln),
             Unary::Sqrt => real(cells, out, f64::sqrt),
             Unary::Round => whole_part(cells, out, |x| (x.abs() + 0.5).floor().copysign(x)),
             Unary::Floor => whole_part(cells, out, f64::floor),
             Unary::Ceil => whole_part(cells, out, f64::ceil),
-            Unary::Sin => real(cells, out, f64::sin),
-            Unary::Cos => real(cells, out, f64::cos),
-            Unary::Tan => real(cells, out, f64::tan),
-            Unary::Sinh => real(cells, out, f64::sinh),
-            Unary::Cosh => real(cells, out, f64::cosh),
-            Unary::Tanh => real(cells, out, f64::tanh),
-            Unary::Asin => real(cells, out, f64::asin),
-            Unary::Acos => real(cells, out, f64::acos),
-            Unary::Atan => real(cells, out, f64::atan),
+            Unary::Sin => turning(cells, out, own::sin, f64::sin),
+            Unary::Cos => turning(cells, out, own::cos, f64::cos),
+            Unary::Tan => turning(cells, out, own::tan, f64::tan),
+            Unary::Sinh => real(cells, out, own::sinh),
+            Unary::Cosh => real(cells, out, own::cosh),
+            Unary::Tanh => real(cells, out, own::tanh),
+            Unary::Asin => real(cells, out, own::asin),
+            Unary::Acos => real(cells, out, own::acos),
+            Unary::Atan => real(cells, out, own::atan),
             #[allow(clippy::eq_op, reason = "only NaN differs from itself")]
             Unary::IsNan => each(cells, out, |x| if x == x { T::ZERO } else { T::ONE }),
         }

@@ -56,10 +56,23 @@ impl Reduce {
     }
 }
 
-const LANES: usize = 16;
-
 #[inline(always)]
 fn lanes<T: Number>(cells: &[T], start: T, both: impl Fn(T, T) -> T + Copy) -> T {
+    // As many parts as fill the registers; of few cells, their start and end would take longer.
+    match (size_of::<T>(), cells.len()) {
+        (_, ..32) => parts::<T, 4>(cells, start, both),
+        (1, _) => parts::<T, 256>(cells, start, both),
+        (4, _) => parts::<T, 64>(cells, start, both),
+        _ => parts::<T, 32>(cells, start, both),
+    }
+}
+
+#[inline(always)]
+fn parts<T: Number, const LANES: usize>(
+    cells: &[T],
+    start: T,
+    both: impl Fn(T, T) -> T + Copy,
+) -> T {
     let mut parts = [start; LANES];
     let mut chunks = cells.chunks_exact(LANES);
     for chunk in &mut chunks {
@@ -81,7 +94,7 @@ fn lanes<T: Number>(cells: &[T], start: T, both: impl Fn(T, T) -> T + Copy) -> T
 }
 
 widened! {
-    /// Reduces all cells, in sixteen parts that do not wait for one another.
+    /// Reduces all cells, in parts that do not wait for one another.
     pub fn run<T: Number>(reduce: Reduce, cells: &[T]) -> T {
         match reduce {
             Reduce::Sum => lanes(cells, T::ZERO, T::plus),
@@ -98,23 +111,5 @@ widened! {
             Reduce::Sum => for (out, cell) in out.iter_mut().zip(cells) { *out = out.plus(*cell) },
             other => for (out, cell) in out.iter_mut().zip(cells) { *out = other.both(*out, *cell) },
         }
-    }
-}
-
-widened! {
-    /// Sums the products of two slices of one length.
-    pub fn dot<T: Number>(one: &[T], two: &[T]) -> T {
-        let mut parts = [T::ZERO; LANES];
-        let two = &two[..one.len()];
-        let whole = one.len() / LANES * LANES;
-        for at in (0..whole).step_by(LANES) {
-            for lane in 0..LANES {
-                parts[lane] = parts[lane].plus(one[at + lane].times(two[at + lane]));
-            }
-        }
-        for at in whole..one.len() {
-            parts[at - whole] = parts[at - whole].plus(one[at].times(two[at]));
-        }
-        parts.iter().fold(T::ZERO, |sum, part| sum.plus(*part))
     }
 }

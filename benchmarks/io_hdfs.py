@@ -1,0 +1,196 @@
+"""Measure how fast files in HDFS are read and written.
+
+A real NameNode with one to three DataNodes on loopback, in one JVM; CSV and DBDF of the paper's
+first shape, as one file read by this program, and as DAPHNE's segments read and written by two
+workers. The client that moves the bytes, hdfs-native, reads and writes the same bytes alone: that
+is the limit. `make test-hdfs` fetches the server that this needs, once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# As a script, too: python benchmarks/NAME.py
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import freestone as fs
+from benchmarks import common, plots
+from benchmarks.io import SHAPES, STEP, seconds, workers
+from freestone.io import open_dataset
+
+QUESTION = "How fast are files in HDFS read and written?"
+SERVER = common.ROOT / "tests" / "hdfs" / "server"
+JARS = common.ROOT / "target" / "hdfs" / "lib"
+BLOCK = 32 << 20
+# DataNodes and replicas.
+SITES = {"1 node": (1, 1), "2 nodes": (2, 1), "3 nodes": (3, 1), "3 nodes, 3 replicas": (3, 3)}
+OWN, TWO, CLIENT = "freestone", "freestone, 2 workers", "hdfs-native"
+SUBJECTS = (OWN, CLIENT, TWO)
+WAIT_S = 60.0
+
+
+@contextlib.contextmanager
+def hdfs(nodes: int, replicas: int) -> Iterator[str]:
+    """Run a NameNode and DataNodes; their URL."""
+    java = shutil.which("java")
+    if java is None or not JARS.is_dir():
+        raise SystemExit("this needs Java and Hadoop's jars: make test-hdfs fetches them")
+    with tempfile.TemporaryDirectory(prefix="freestone-") as folder:
+        open_module = "--add-opens=java.base/java.lang=ALL-UNNAMED"
+        words: list[Any] = [
+            java,
+            open_module,
+            "-Xmx1g",
+            "-cp",
+            f"{SERVER}:{JARS}/*",
+            SERVER / "Server.java",
+        ]
+        settings = [folder, str(nodes), str(replicas), str(BLOCK)]
+        process = subprocess.Popen(
+            [*words, *settings],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        try:
+            assert process.stdout is not None
+            said = process.stdout.readline().split()
+            if said[:1] != ["ready"]:
+                raise SystemExit("HDFS did not start")
+            os.environ["HDFS_HTTP_ADDRESS"] = f"127.0.0.1:{said[2]}"
+            yield f"hdfs://127.0.0.1:{said[1]}"
+        finally:
+            try:
+                process.communicate(timeout=WAIT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+
+
+def read_alone(client: Any, path: str) -> None:
+    """Read a file by the client, two ranges at once, as many bytes a call as freestone."""
+    reader = client.read(path)
+    pieces = range(0, len(reader), 8 * STEP)
+    with ThreadPoolExecutor(2) as pool:
+        sizes = pool.map(
+            lambda at: len(reader.read_range(at, min(8 * STEP, len(reader) - at))), pieces
+        )
+        assert sum(sizes) == len(reader)
+
+
+def write_alone(client: Any, path: str, data: memoryview) -> None:
+    """Write a file by the client."""
+    import hdfs_native
+
+    options = hdfs_native.WriteOptions(overwrite=True, create_parent=True)
+    with client.create(path, options) as file:
+        for at in range(0, len(data), 4 * STEP):
+            file.write(data[at : at + 4 * STEP])
+
+
+def measure_site(report: common.Report, rounds: int, x: Any, site: str) -> None:
+    """Take all samples of a number of DataNodes and replicas."""
+    with hdfs(*SITES[site]) as url:
+        contents = {}
+        for kind in ("csv", "dbdf"):
+            with tempfile.TemporaryDirectory(prefix="freestone-") as folder:
+                fs.write(x, Path(folder) / f"m.{kind}", meta=False)
+                contents[kind] = (Path(folder) / f"m.{kind}").read_bytes()
+            fs.write(x, f"{url}/m.{kind}", meta=False)
+        # The first question over http starts a server in the NameNode.
+        open_dataset(f"{url}/m.dbdf").where(0, 1)
+
+        def take(subject: str) -> None:
+            for kind, content in contents.items():
+                taken: Any = {OWN: by_itself, CLIENT: by_client, TWO: by_workers}[subject]
+                read, write = taken(content if subject == CLIENT else x, f"{url}/m.{kind}")
+                report.add(subject, f"{kind} read, {site}", read, "s")
+                report.add(subject, f"{kind} write, {site}", write, "s")
+
+        common.interleave(rounds, SUBJECTS, take)
+
+
+def by_client(content: bytes, url: str) -> tuple[float, float]:
+    """Read and write bytes by the client."""
+    import hdfs_native
+
+    server, _, name = url.rpartition("/")
+    client = hdfs_native.Client(server)
+    read = seconds(lambda: read_alone(client, f"/{name}"))
+    return read, seconds(lambda: write_alone(client, f"/alone.{name}", memoryview(content)))
+
+
+def by_itself(x: Any, url: str) -> tuple[float, float]:
+    """Read and write an array here."""
+    read = seconds(lambda: opened(url).compute())
+    return read, seconds(lambda: fs.write(x, url.replace("/m.", "/own.")))
+
+
+def by_workers(x: Any, url: str) -> tuple[float, float]:
+    """Read and write a segment for each of some blocks, by two workers."""
+    rows, url = -(-len(x) // 8), url + ".hdfs"
+    with workers(2):
+        write = seconds(functools.partial(fs.write, fs.Array.from_numpy(x, rows).persist(), url))
+        return seconds(lambda: opened(url, block_rows=rows).persist()), write
+
+
+def opened(url: str, **options: Any) -> Any:
+    """Open a file, without the index that an earlier read has left."""
+    without: dict[str, Any] = {"index": False} if ".csv" in url else {}
+    return fs.read(url, **options, **without)
+
+
+def claims(report: common.Report) -> list[common.Claim]:
+    """Compare with the client alone."""
+
+    def of(case: str) -> float | None:
+        return common.ratio(report.median(CLIENT, case), report.median(OWN, case))
+
+    name = "DBDF read of hdfs-native alone"
+    return [
+        common.at_least(f"{name}, {site}", of(f"dbdf read, {site}"), 0.8, "x") for site in SITES
+    ]
+
+
+def main() -> None:
+    """Measure, report and draw."""
+    asked = common.parser("io_hdfs", QUESTION)
+    asked.add_argument("--site", nargs="+", choices=SITES, default=list(SITES), help="of them")
+    given: argparse.Namespace = asked.parse_args()
+    options = common.options("io_hdfs", given)
+    before = common.machine()
+    shape = SHAPES[options.quick][0]
+    report = common.Report(QUESTION, {"shape": list(shape), "block": BLOCK})
+    report.go_on(options)
+    os.environ.setdefault("HADOOP_USER_NAME", "anyone")
+    x = np.random.default_rng(1).random(shape)
+    for site in given.site:
+        measure_site(report, options.rounds, x, site)
+    report.claims = claims(report)
+    common.write(report, options, before)
+    kinds = ("csv read", "csv write", "dbdf read", "dbdf write")
+    cases = [f"{kind}, {site}" for site in SITES for kind in kinds]
+    panels = [
+        plots.Panel(case, "seconds, lower is better", found)
+        for case in cases
+        if (found := report.series(case))
+    ]
+    plots.dots(panels, options.json.with_suffix(".png"), "Files in HDFS", list(SUBJECTS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+//! How a call is to be run, and what it may take.
+
+use super::messages::{Isolation, Keep};
+use freestone_base::Resources;
+use serde::{Deserialize, Serialize};
+
+/// How a call is to be run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CallOptions {
+    /// What it takes while it runs.
+    pub resources: Resources,
+    /// How it is kept apart.
+    pub isolation: Isolation,
+    /// How long its outputs stay.
+    pub keep: Keep,
+    /// The longest that one attempt may run, in nanoseconds.
+    pub timeout_ns: Option<u64>,
+    /// How many replicas its outputs should have, if they are no small values.
+    pub replicas: u32,
+    /// Whether it may run in two places at once.
+    pub twice: bool,
+    /// Calls of one category take about as much memory; 0 for none.
+    pub category: u32,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self {
+            resources: Resources::ONE_CORE,
+            isolation: Isolation::default(),
+            keep: Keep::default(),
+            timeout_ns: None,
+            replicas: 1,
+            twice: true,
+            category: 0,
+        }
+    }
+}
+
+impl CallOptions {
+    /// What the call may take, if its memory is to be measured.
+    pub fn memory_limit(&self) -> Option<u64> {
+        match (self.resources.memory, self.category) {
+            (0, 0) => None,
+            (0, _) => Some(u64::MAX),
+            (memory, _) => Some(memory),
+        }
+    }
+
+    /// Bytes of files that the call may make, if they are to be measured.
+    pub fn disk_limit(&self) -> Option<u64> {
+        Some(self.resources.disk).filter(|nbytes| *nbytes > 0)
+    }
+}
+
+/// With this status an executor ends whose call takes more memory than it may.
+pub const MEMORY_EXCEEDED: i32 = 86;
+/// With this one, whose call leaves more in its folder for temporary files than it may.
+pub const DISK_EXCEEDED: i32 = 87;

@@ -1,0 +1,77 @@
+//! Who is given what of the disk.
+
+use super::cases::{Bench, block, call};
+use crate::store::Tier;
+use crate::wire::{Assignment, BlockDesc, CallOptions, FromWorker, TaskFailure, ToWorker};
+use crate::worker::{Action, Event};
+use freestone_base::Resources;
+use std::sync::Arc;
+
+fn wants_disk(task: u64, nbytes: u64) -> Assignment {
+    let resources = Resources { disk: nbytes, ..Resources::ONE_CORE };
+    let options = Arc::new(CallOptions { resources, ..CallOptions::default() });
+    Assignment { options, ..call(task) }
+}
+
+/// A block of more than the 1000 bytes of memory is wanted from another worker.
+fn want(bench: &mut Bench, nbytes: u64) {
+    let address = crate::wire::Address::Unix(String::new());
+    let (source, keep) = (freestone_base::WorkerId(1), crate::wire::Keep::Session);
+    let block = BlockDesc { nbytes, ..block(1) };
+    bench.say(ToWorker::Fetch { block, source, address, keep });
+    bench.advance();
+}
+
+fn transfers(bench: &Bench) -> usize {
+    bench.done.iter().filter(|action| matches!(action, Action::Transfer { .. })).count()
+}
+
+#[test]
+fn what_blocks_have_of_the_disk_no_call_is_given() {
+    let mut bench = Bench::new(2);
+    want(&mut bench, 1500);
+    let (name, result) = (block(1).name, Ok(Tier::Disk));
+    bench.event(Event::Arrived { name, result, duration_ns: 1 });
+    bench.run(vec![wants_disk(0, 400)]);
+    assert_eq!(bench.sent()[0].1[0].disk, Some(400));
+    // There will be room for this one when the first has ended,
+    bench.run(vec![wants_disk(1, 500)]);
+    assert_eq!((bench.sent().len(), bench.reports().len()), (0, 0));
+    // and never for this one.
+    bench.run(vec![wants_disk(2, 501)]);
+    let folder = "/disk".to_owned();
+    let full = TaskFailure::StorageFull { needed: 501, free: 100, folder };
+    assert_eq!(bench.reports()[0].result, Err(full));
+}
+
+#[test]
+fn what_calls_may_take_of_the_disk_no_block_is_given() {
+    let mut bench = Bench::new(2);
+    bench.run(vec![wants_disk(0, 1500)]);
+    let sent = bench.sent().remove(0);
+    want(&mut bench, 1100);
+    assert_eq!(transfers(&bench), 0);
+    bench.end(sent.0, &sent.1);
+    bench.advance();
+    assert_eq!(transfers(&bench), 1);
+}
+
+#[test]
+fn what_calls_were_seen_to_take_of_the_disk_no_block_is_given() {
+    let mut bench = Bench::new(1);
+    bench.event(Event::Measured { nbytes: 1500 });
+    want(&mut bench, 1100);
+    let refused = |action: &Action| matches!(action, Action::Tell(FromWorker::FetchFailed { .. }));
+    assert!(bench.done.iter().any(refused), "{:?}", bench.done);
+}
+
+#[test]
+fn a_call_whose_files_are_too_large_ends_with_its_limit() {
+    let mut bench = Bench::new(1);
+    bench.run(vec![wants_disk(0, 400)]);
+    let claimed = bench.sent()[0].1[0].sequence;
+    let status = Some(crate::wire::DISK_EXCEEDED);
+    bench.event(Event::Died { executor: 0, claimed, signal: None, status });
+    assert_eq!(bench.reports()[0].result, Err(TaskFailure::DiskExceeded { limit: 400 }));
+    assert_eq!(bench.worker.cache.disk_given(), 0);
+}

@@ -1,0 +1,8 @@
+//! Kernels of compressed rows.
+
+pub mod multiply;
+pub mod panel;
+pub mod product;
+pub mod reduce;
+pub mod take;
+pub mod transpose;

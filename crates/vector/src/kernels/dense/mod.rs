@@ -1,0 +1,10 @@
+//! Kernels of dense cells.
+
+pub mod binary;
+pub mod cast;
+pub mod divide;
+pub mod product;
+pub mod real;
+pub mod reduce;
+pub mod stream;
+pub mod unary;

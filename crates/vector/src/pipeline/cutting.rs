@@ -1,0 +1,139 @@
+//! How much is worked on at once: rows of tiles, and where tasks begin.
+
+use std::ops::Range;
+
+use freestone_base::task_sizes::Scheme;
+
+use super::run::Options;
+use super::{Class, Input, Kind, Output, Pipeline};
+
+/// Bytes of a register in a tile, unless said otherwise: with some registers, and with what is read
+/// ahead, what the nearest cache holds; and enough for an instruction's start not to count.
+const TILE_BYTES: usize = 4096;
+
+/// Inputs of fewer bytes are in a cache, likely as not.
+const FROM_MEMORY: usize = 1 << 20;
+
+/// The most bytes of a tile's inputs that are asked for ahead.
+const AHEAD: usize = 32 << 10;
+
+/// The least cells of a task of the automatic choice: some ten microseconds.
+const CELLS_OF_TASK: u64 = 32_768;
+
+/// The least rows of a task. The automatic choice is a share of the rows alone; where that is little
+/// work, taking tasks would be much of it.
+pub fn grain(pipeline: &Pipeline, options: &Options) -> u64 {
+    if options.scheme != Scheme::Auto {
+        return options.grain;
+    }
+    let rows = pipeline.rows as u64;
+    let least = rows.saturating_mul(CELLS_OF_TASK) / (cells_of(pipeline) as u64).max(1);
+    // With few rows, still a task for each worker, as far as there are rows.
+    options.grain.max(least.min(rows / 16))
+}
+
+/// How many cells there are to work on: of compressed rows, those that are stored.
+pub fn cells_of(pipeline: &Pipeline) -> usize {
+    let dense = pipeline.rows * pipeline.columns;
+    pipeline.structure.map_or(dense, |_| stored(pipeline, 0..pipeline.rows).len() + pipeline.rows)
+}
+
+/// The stored cells of rows; none without compressed rows.
+pub fn stored(pipeline: &Pipeline, rows: Range<usize>) -> Range<usize> {
+    pipeline.structure.map_or(0..0, |structure| {
+        // SAFETY: there are offsets for all rows, and one more.
+        unsafe {
+            *structure.offsets.add(rows.start) as usize..*structure.offsets.add(rows.end) as usize
+        }
+    })
+}
+
+/// Cells that a row has of the widest register that is made.
+fn width(pipeline: &Pipeline, kinds: &[Kind]) -> usize {
+    let made = &kinds[pipeline.inputs.len()..];
+    let reads = pipeline.outputs.iter().map(|output| match output {
+        Output::Store(register, _)
+        | Output::Reduce(_, register)
+        | Output::ColumnReduce(_, register, _) => kinds[*register].class,
+    });
+    let classes: Vec<Class> = made.iter().map(|kind| kind.class).chain(reads).collect();
+    if classes.contains(&Class::Full) {
+        return pipeline.columns;
+    }
+    if classes.contains(&Class::Sparse) {
+        let all = stored(pipeline, 0..pipeline.rows).len();
+        return all.div_ceil(pipeline.rows.max(1));
+    }
+    1
+}
+
+/// How many rows a tile has.
+pub fn tile_rows(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize) -> usize {
+    let registers = pipeline.inputs.len() + pipeline.instructions.len();
+    let wide = |kind: &&Kind| !matches!(kind.class, Class::Scalar | Class::Row);
+    let size = kinds.iter().filter(wide).map(|kind| kind.cell.size()).max().unwrap_or(1);
+    let cells = if batch_bytes == 0 { TILE_BYTES / size } else { batch_bytes / (8 * registers) };
+    (cells / width(pipeline, kinds).max(1)).max(1)
+}
+
+/// Whether inputs are asked for two tiles before they are computed with: they are worth it if they
+/// come from memory, and if a tile's are no more than the nearest cache takes.
+pub fn reads_ahead(pipeline: &Pipeline, step: usize) -> bool {
+    let stored = stored(pipeline, 0..pipeline.rows).len();
+    let size = |input: &Input| {
+        input.cell.size()
+            * match input.class {
+                Class::Scalar | Class::Row => 0,
+                Class::Column => pipeline.rows,
+                Class::Full => pipeline.rows * pipeline.columns,
+                Class::Sparse => stored,
+            }
+    };
+    let all: usize = pipeline.inputs.iter().map(size).sum();
+    let of_tile = all / pipeline.rows.div_ceil(step).max(1);
+    all >= FROM_MEMORY && of_tile <= AHEAD
+}
+
+/// Where tasks begin, so that they have even shares of the work: with compressed rows, that is not
+/// of the rows but of what they store.
+pub struct Shares<'a> {
+    pipeline: &'a Pipeline,
+    work: u64,
+    row: u64,
+}
+
+impl<'a> Shares<'a> {
+    /// The row where a share ends; asked for from the first row on.
+    pub fn of(pipeline: &'a Pipeline) -> impl FnMut(u64) -> u64 + use<'a> {
+        let rows = pipeline.rows as u64;
+        let work = stored(pipeline, 0..pipeline.rows).len() as u64 + rows;
+        let mut shares = Self { pipeline, work, row: 0 };
+        move |share| if pipeline.structure.is_some() { shares.place(share) } else { share }
+    }
+
+    fn before(&self, row: u64) -> u64 {
+        stored(self.pipeline, 0..row as usize).len() as u64 + row
+    }
+
+    fn place(&mut self, share: u64) -> u64 {
+        let rows = self.pipeline.rows as u64;
+        let wanted = (u128::from(share) * u128::from(self.work) / u128::from(rows.max(1))) as u64;
+        // Steps that double, from where the last share ended: many small shares cost little.
+        let (mut low, mut step) = (self.row, 1);
+        while low + step <= rows && self.before(low + step) < wanted {
+            low += step;
+            step *= 2;
+        }
+        let mut high = (low + step).min(rows);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.before(middle) < wanted {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        self.row = low;
+        low
+    }
+}

@@ -1,0 +1,103 @@
+"""``freestone run --distributed``: the cluster that a script runs on."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from freestone.cli import script
+from freestone.errors import ConfigurationError
+from freestone.errors.base import did_you_mean
+
+if TYPE_CHECKING:
+    from freestone import Cluster
+    from freestone.lang.settings import Settings
+
+__all__ = ["run_script"]
+
+HOSTS = ("mpi", "dask", "slurm")
+BACKENDS = ("MPI", "sync-gRPC", "async-gRPC")
+
+
+def run_script(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Run a script on the cluster that the options name, or on one of its own."""
+    host = _host(arguments)
+    if arguments.cluster is not None and host != "dask":
+        if host is not None:
+            problem = f"--cluster names a cluster that runs; it goes with --host=dask, not {host}"
+            raise ConfigurationError(problem, key="cluster", origin="the options")
+        return _run_there(arguments, settings)
+    from freestone.lang.distributed.running import DistributedRun
+
+    with _opened(host, arguments.cluster) as cluster:
+        return script.run_with(DistributedRun(settings, cluster), arguments)
+
+
+def _host(arguments: argparse.Namespace) -> str | None:
+    backend = arguments.dist_backend
+    _check("dist_backend", backend, BACKENDS)
+    _check("host", arguments.host, HOSTS)
+    return arguments.host or ("mpi" if backend == "MPI" else None)
+
+
+def _check(key: str, value: str | None, known: tuple[str, ...]) -> None:
+    if value is not None and value not in known:
+        problem = f"--{key}={value}: there are {', '.join(known)}{did_you_mean(value, known)}"
+        raise ConfigurationError(problem, key=key, origin="the options")
+
+
+def _opened(host: str | None, address: str | None) -> Cluster:
+    from freestone import Cluster
+    from freestone.config import Config
+
+    if host == "mpi":
+        return Cluster.on_mpi()
+    if host == "slurm":
+        return Cluster.on_slurm(Config.load().workers or 1)
+    if host == "dask":
+        from freestone.hosts.engine import require
+
+        dask = require("distributed", "Dask", "pip install distributed")
+        return Cluster.on_dask(dask.Client(address))
+    return Cluster()
+
+
+def _run_there(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Have a cluster of another program run the script, and print what it prints."""
+    from freestone.config import Config
+    from freestone.hosts.node import runtime_dir
+    from freestone.lang.distributed.serving import encoded_settings
+    from freestone.observe.control import ask, find, only
+
+    folder = only(find(runtime_dir(Config.load())), arguments.cluster)["folder"]
+    path = Path(arguments.script)
+    question = {
+        "ask": "script",
+        "script": path.read_text(),
+        "file": str(path.resolve()),
+        "arguments": [*script.listed(arguments.args_option), *arguments.args],
+        "settings": encoded_settings(settings),
+    }
+    job = ask(folder, question)["job"]
+    while True:
+        found = ask(folder, {"ask": "script-output", "job": job})
+        sys.stdout.write(found["text"])
+        sys.stdout.flush()
+        if found["status"] is not None:
+            return _ended(found)
+
+
+def _ended(found: dict[str, Any]) -> int:
+    from freestone.errors.lang import ScriptCompileError, ScriptRunError, ScriptSyntaxError
+
+    if found["failure"] is not None:
+        problem, text = found["failure"]
+        kinds = {1: ScriptSyntaxError, 2: ScriptCompileError, 3: ScriptRunError}
+        kind = kinds[found["status"]]
+        # Files are named as they were on the command line.
+        text = text.replace(os.getcwd() + os.sep, "")
+        print(script.message(kind(text, problem=problem, file=None, line=None, column=None)))
+    return int(found["status"])

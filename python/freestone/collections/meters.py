@@ -1,0 +1,93 @@
+"""How many bytes of a file are read or written, and a bar that shows it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from freestone import _native
+from freestone.observe.progress import Bar, Progress, shows_progress
+from freestone.observe.rich_bar import make_bar
+
+__all__ = ["Meter", "metered"]
+
+# A bar that is gone before it can be read is only a flash.
+LONG_S = 1.0
+
+
+class Meter:
+    """Bytes that are done, of so many.
+
+    Parameters
+    ----------
+    total : int
+        How many there are; 0 while nobody knows.
+    done : callable
+        Returns how many are done; by default the sizes of the futures that are.
+    """
+
+    def __init__(self, total: int = 0, done: Callable[[], int] | None = None) -> None:
+        self.total = total
+        self._done = done or self._of_futures
+        self._futures: list[tuple[Any, int]] = []
+
+    @classmethod
+    def of_reads(cls, total: int) -> Meter:
+        """Count what this process reads from now on."""
+        start, _ = _native.io_moved()
+        return cls(total, lambda: _native.io_moved()[0] - start)
+
+    @classmethod
+    def of_writes(cls, total: int = 0) -> Meter:
+        """Count what this process writes from now on."""
+        _, start = _native.io_moved()
+        return cls(total, lambda: _native.io_moved()[1] - start)
+
+    def add(self, future: Any, nbytes: int) -> None:
+        """Count some bytes as soon as a future is done."""
+        self._futures.append((future, nbytes))
+
+    def _of_futures(self) -> int:
+        return sum(nbytes for future, nbytes in list(self._futures) if future.done())
+
+    def __call__(self) -> tuple[int, int, int, str]:
+        """Look once."""
+        done = self._done()
+        return done, 0, max(self.total, done), ""
+
+
+@contextlib.contextmanager
+def metered(label: str, meter: Meter, visible: bool | None) -> Iterator[Meter]:
+    """Show a bar while the block runs, once it takes long.
+
+    Parameters
+    ----------
+    label
+        In front of the bar.
+    meter
+        Tells how far it is.
+    visible
+        Whether to show a bar; by default if standard error is a terminal or this is a notebook,
+        and rich is installed.
+    """
+    shown = shows_progress() if visible is None else visible
+    bar = make_bar(label, in_bytes=True) if shown else None
+    with Progress(meter, None if bar is None else _Late(bar)):
+        yield meter
+
+
+class _Late:
+    """A bar that is not shown in the first second."""
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+        self._begin = time.monotonic()
+
+    def show(self, done: int, failed: int, total: int, words: str) -> None:
+        if time.monotonic() - self._begin >= LONG_S:
+            self._bar.show(done, failed, total, words)
+
+    def close(self) -> None:
+        self._bar.close()

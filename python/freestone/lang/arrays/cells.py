@@ -1,0 +1,168 @@
+"""Functions of cells: NumPy's ufuncs, and other functions that work on each cell by itself."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from freestone.lang.arrays.nodes import Function, Node, Shape, broadcast, cut_up, refusal
+
+CELLS = {
+    "bool": "ui8",
+    "int8": "si8",
+    "uint8": "ui8",
+    "int32": "si32",
+    "uint32": "ui32",
+    "int64": "si64",
+    "uint64": "ui64",
+    "float32": "f32",
+    "float64": "f64",
+}
+"""The engine's types of cells for NumPy's; truth values are bytes in it."""
+
+_TRUTH = {
+    "add": "or",
+    "multiply": "and",
+    "minimum": "and",
+    "maximum": "or",
+    "bitwise_and": "and",
+    "bitwise_or": "or",
+    "bitwise_xor": "neq",
+    "logical_xor": "neq",
+}
+_ANY = {
+    "equal": "eq",
+    "not_equal": "neq",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "logical_and": "and",
+    "logical_or": "or",
+}
+_NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul"}
+_WHOLE = {"minimum": "min", "maximum": "max"}
+_FLOATS = {
+    "divide": "div",
+    "fmod": "mod",
+    "power": "pow",
+    "negative": "minus",
+    "absolute": "abs",
+    "fabs": "abs",
+    "exp": "exp",
+    "log": "ln",
+    "sqrt": "sqrt",
+    "floor": "floor",
+    "ceil": "ceil",
+    "sin": "sin",
+    "cos": "cos",
+    "tan": "tan",
+    "sinh": "sinh",
+    "cosh": "cosh",
+    "tanh": "tanh",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+}
+
+
+def engine_name(ufunc: str, dtypes: Sequence[np.dtype[Any]]) -> str | None:
+    """Return what the engine calls a ufunc's loop for certain types; None if it has none.
+
+    The engine's own rules differ for integers that are divided and for NaN in extremes.
+    """
+    names = {dtype.name for dtype in dtypes[:-1]}
+    (kind,) = names if len(names) == 1 else ("",)
+    if kind not in CELLS or dtypes[-1].name not in CELLS:
+        return None
+    if kind == "bool":
+        return {**_ANY, **_TRUTH}.get(ufunc)
+    table = {**_ANY, **_NUMBERS, **(_FLOATS if kind[0] == "f" else _WHOLE)}
+    return table.get(ufunc)
+
+
+def ufunc(function: np.ufunc, args: Sequence[Node], options: dict[str, Any]) -> Node:
+    """Make the node of a ufunc's cells."""
+    name = function.__name__
+    if function.nout != 1 or function.signature is not None:
+        raise refusal(f"np.{name}", "is not computed lazily")
+    if options.pop("where", True) is not True or set(options) - {"dtype", "casting"}:
+        raise refusal(f"np.{name}", f"takes no {', '.join(sorted(options) or ['where'])} here")
+    given = [_type_of(arg) for arg in args]
+    wanted = options.get("dtype")
+    signature = None if wanted is None else (*[None] * len(args), np.dtype(wanted))
+    loop = _loop(function, given, signature)
+    call = function if wanted is None else functools.partial(function, dtype=np.dtype(wanted))
+    return _made(call, args, loop[-1], {"ufunc": name, "loop": loop})
+
+
+def _loop(function: np.ufunc, given: Sequence[Any], signature: Any) -> tuple[np.dtype[Any], ...]:
+    types = (*given, None)
+    if signature is None:
+        return function.resolve_dtypes(types)
+    return function.resolve_dtypes(types, signature=signature)
+
+
+def elementwise(function: Function, args: Sequence[Node], name: str) -> Node:
+    """Make the node of another function of cells; its type is that of a trial."""
+    samples = [_sample(arg) for arg in args]
+    with np.errstate(all="ignore"):
+        dtype = np.asarray(function(*samples)).dtype
+    return _made(function, args, dtype, {"ufunc": name})
+
+
+def _made(function: Function, args: Sequence[Node], dtype: Any, attrs: dict[str, Any]) -> Node:
+    name = attrs["ufunc"]
+    shape = broadcast([arg.shape for arg in args])
+    rows = next((arg.rows for arg in args if arg.rows is not None), None)
+    attrs = {"function": function, **attrs}
+    if any(arg.kind == "turned" for arg in args):
+        raise refusal(f"np.{name} of the transpose", "has no rows that are in blocks")
+    if rows is None:
+        return Node("small", tuple(args), shape, dtype, None, attrs)
+    fitted = tuple(_fitted(arg, shape, rows, name) for arg in args)
+    return Node("cells", fitted, shape, dtype, rows, attrs)
+
+
+def _fitted(arg: Node, shape: Shape, rows: Any, name: str) -> Node:
+    """Check that a side goes with the rows; what is here and is as long is cut up like them."""
+    if arg.rows is None:
+        long = arg.ndim == len(shape) and shape[0] != 1 and arg.shape[0] == shape[0]
+        if not long:
+            return arg
+        if arg.kind != "value":
+            raise refusal(f"np.{name}", "takes no whole array of all its rows that is not computed")
+        return cut_up(np.asarray(arg.attrs["data"]), rows)
+    if arg.rows != rows:
+        same_rows(arg, rows, name)
+    if arg.ndim != len(shape) or arg.shape[0] != shape[0]:
+        raise refusal(f"np.{name}", f"of shape {arg.shape} does not go by rows with {shape}")
+    return arg
+
+
+def same_rows(arg: Node, rows: Any, name: str) -> None:
+    """Raise the error for arrays whose rows do not go together."""
+    if arg.rows is None or arg.rows == rows:
+        return
+    if arg.rows.count is None or rows.count is None:
+        raise refusal(f"np.{name}", "takes arrays whose rows are chosen by one and the same mask")
+    raise TypeError(
+        f"np.{name} of arrays that are cut into blocks differently: {len(arg.rows.offsets) - 1} "
+        f"and {len(rows.offsets) - 1} blocks; call rechunk() on one of them first"
+    )
+
+
+def _type_of(arg: Node) -> Any:
+    if not arg.attrs.get("weak"):
+        return arg.dtype
+    kind = type(arg.attrs["data"])
+    return arg.dtype if kind is bool else kind
+
+
+def _sample(arg: Node) -> Any:
+    if arg.attrs.get("weak"):
+        return arg.attrs["data"]
+    return np.ones((1,) * arg.ndim, arg.dtype)

@@ -1,0 +1,246 @@
+"""Computes expressions: stage by stage, each one pass over the blocks, where they are.
+
+A sum over all rows that needs another one (a variance needs the mean) is in a later stage. All
+sums and extremes of a stage over the same rows are parts of one plan, which runs once on each
+partition; what it returns is combined in a tree.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freestone.cluster import Cluster
+from freestone.collections import Array
+from freestone.collections.pieces import value_of
+from freestone.lang.arrays.lowering import Lowering, is_single, sides
+from freestone.lang.arrays.nodes import Node, ordered
+from freestone.lang.arrays.plans import run_plan
+from freestone.lang.arrays.tiles import each, tiles_of
+from freestone.lang.arrays.totals import COMBINE
+from freestone.partitions import split
+from freestone.reduction import reduce
+
+HERE, THERE = 0, 1
+"""How many cores a plan uses: all of them here; an executor is one."""
+
+COMBINED: dict[str, Any] = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "any": np.logical_or,
+    "all": np.logical_and,
+}
+TOTALS = frozenset({"total", "product"})
+LARGE = 1 << 16
+"""A whole value of so many bytes is sent once, as a block."""
+
+Known = dict[Node, Any]
+
+
+def computed(node: Node) -> Any:
+    """Return the value of a node, here."""
+    if node.kind == "turned":
+        return np.transpose(computed(node.args[0]))
+    known = _totals([node])
+    if node.rows is None:
+        return _small(node, known)
+    return _gathered(node, known)
+
+
+def as_array(node: Node) -> Array:
+    """Return an array whose blocks are computed, and stay, where those are that they come from."""
+    if node.rows is None or node.kind == "turned":
+        raise TypeError("only what is computed row by row has blocks; call compute() instead")
+    return _mapped(node, _totals([node]))
+
+
+def stages(root: Node) -> list[list[list[Node]]]:
+    """Return the sums and extremes that are computed together, in order of stages."""
+    levels: dict[Node, int] = {}
+    for node in ordered([root]):
+        level = max((levels[arg] for arg in node.args), default=0)
+        levels[node] = level + (node.kind in TOTALS)
+    found: dict[int, dict[Any, list[Node]]] = {}
+    for node in levels:
+        if node.kind in TOTALS:
+            rows = node.args[0].rows
+            assert rows is not None
+            together = found.setdefault(levels[node], {})
+            together.setdefault(rows.offsets.tobytes(), []).append(node)
+    return [list(found[level].values()) for level in sorted(found)]
+
+
+def _totals(roots: Sequence[Node]) -> Known:
+    known: Known = {}
+    for root in roots:
+        for stage in stages(root):
+            for nodes in stage:
+                known.update(zip(nodes, _combined(nodes, known), strict=True))
+    return known
+
+
+def _small(root: Node, known: Known) -> Any:
+    """Compute what is whole, from totals that are known."""
+    for node in ordered([root]):
+        if node in known or node.rows is not None or node.kind in TOTALS:
+            continue
+        if node.kind == "value":
+            known[node] = node.attrs["data"]
+        elif node.kind == "small" and all(arg in known for arg in node.args):
+            with np.errstate(all="ignore"):
+                known[node] = node.attrs["function"](*[known[arg] for arg in node.args])
+    return known[root]
+
+
+def _wholes(lowering: Lowering, known: Known) -> list[Any]:
+    return [_form(_small(node, known), node, form) for node, form in lowering.wholes]
+
+
+def _form(value: Any, node: Node, form: str) -> Any:
+    if is_single(node, form):
+        return np.asarray(value, node.dtype).item()
+    matrix = np.ascontiguousarray(value, node.dtype).reshape(sides(node.shape, form))
+    return matrix.view(np.uint8) if node.dtype == bool else matrix
+
+
+# -- sums and extremes ------------------------------------------------------------------------
+
+
+def _combined(nodes: list[Node], known: Known) -> list[Any]:
+    lowering = Lowering(nodes)
+    arrays = [node.attrs["data"] for node in lowering.sources]
+    names = tuple(_way(node) for node in nodes)
+    call = functools.partial(parts_of, lowering.plan.encoded(), names)
+    whole = _wholes(lowering, known)
+    cluster = arrays[0].cluster
+    if cluster is None:
+        parts = _parts_here(call, lowering, whole, names)
+    else:
+        parts = _parts_there(cluster, arrays, call, whole, names)
+    return [_finished(node, part) for node, part in zip(nodes, parts, strict=True)]
+
+
+def _parts_here(call: Any, lowering: Lowering, whole: list[Any], names: Any) -> Any:
+    tiles = tiles_of(lowering)
+    parts = each(lambda tile, threads: call(threads, whole, [tile]), tiles, lowering)
+    return functools.reduce(functools.partial(merged, names), parts)
+
+
+def _parts_there(
+    cluster: Cluster, arrays: Sequence[Array], call: Any, whole: list[Any], names: Any
+) -> Any:
+    partitions = split(*arrays)
+    sent = _sent(cluster, whole)
+    futures = [cluster.submit(call, THERE, sent, part) for part in partitions]
+    return reduce(functools.partial(merged, names), futures, commutes=True).result()
+
+
+def _sent(cluster: Cluster, whole: list[Any]) -> Any:
+    """Make what is whole and large a block, which each worker gets once."""
+    large = sum(getattr(value, "nbytes", 0) for value in whole) > LARGE
+    return cluster.put(whole) if large else whole
+
+
+def parts_of(
+    encoded: bytes, names: Sequence[str], threads: int, whole: Sequence[Any], blocks: Any
+) -> list[Any]:
+    """Run a plan on blocks one after the other, and combine the parts."""
+    parts: list[Any] | None = None
+    for block in blocks:
+        together = block if isinstance(block, tuple) else (block,)
+        fresh = run_plan(encoded, threads, together, whole)
+        parts = fresh if parts is None else merged(names, parts, fresh)
+    return parts or [None] * len(names)
+
+
+def merged(names: Sequence[str], one: list[Any], other: list[Any]) -> list[Any]:
+    """Combine the parts of two groups of rows; None is no part."""
+    return [
+        second if first is None else first if second is None else COMBINED[name](first, second)
+        for name, first, second in zip(names, one, other, strict=True)
+    ]
+
+
+def _way(node: Node) -> str:
+    name = str(node.attrs["name"])
+    return COMBINE.get(name, name)
+
+
+def _finished(node: Node, part: Any) -> Any:
+    shape = [side or 0 for side in node.shape]
+    if part is None:
+        raise ValueError(f"there is no {node.attrs['name']} of no cells")
+    return np.asarray(part).astype(node.dtype).reshape(shape)[()]
+
+
+# -- what is computed row by row --------------------------------------------------------------
+
+
+def _mapped(node: Node, known: Known) -> Array:
+    if node.kind == "source":
+        return node.attrs["data"]  # type: ignore[no-any-return]
+    lowering = Lowering([node])
+    arrays = [one.attrs["data"] for one in lowering.sources]
+    cluster = arrays[0].cluster
+    whole = _wholes(lowering, known)
+    call = functools.partial(
+        rows_of,
+        lowering.plan.encoded(),
+        HERE if cluster is None else THERE,
+        node.ndim,
+        node.dtype.str,
+        len(arrays),
+    )
+    sent = whole if cluster is None else _sent(cluster, whole)
+    blocks = [*arrays[1:], sent]
+    if node.rows is not None and node.rows.count is None:
+        return _chosen(arrays[0], call, blocks, cluster)
+    shape = tuple(side or 0 for side in node.shape)
+    made: Array = arrays[0].map_blocks(
+        call, *blocks, shape=shape, dtype=node.dtype, name="expression"
+    )
+    return made
+
+
+def _chosen(first: Array, call: Any, more: list[Any], cluster: Cluster | None) -> Array:
+    """Map to blocks of which nobody knows yet how many rows they have."""
+    columns = [
+        each.blocks if isinstance(each, Array) else [each] * len(first.blocks) for each in more
+    ]
+    if cluster is None:
+        values = [[value_of(piece) for piece in column] for column in (first.blocks, *columns)]
+        pieces: list[Any] = [call(*row) for row in zip(*values, strict=True)]
+        return Array.from_blocks(pieces, name="expression")
+    futures = cluster.map(call, first.blocks, *columns, near="input")
+    return Array.from_futures(futures, name="expression")
+
+
+def _gathered(node: Node, known: Known) -> Any:
+    lowering = Lowering([node]) if node.kind != "source" else None
+    if lowering is None or lowering.sources[0].attrs["data"].cluster is not None:
+        return _mapped(node, known).compute()
+    encoded, whole = lowering.plan.encoded(), _wholes(lowering, known)
+
+    def rows(tile: tuple[Any, ...], threads: int) -> NDArray[Any]:
+        return rows_of(encoded, threads, node.ndim, node.dtype.str, len(tile), *tile, whole)
+
+    made = each(rows, tiles_of(lowering), lowering)
+    return made[0] if len(made) == 1 else np.concatenate(made)
+
+
+def rows_of(
+    encoded: bytes, threads: int, ndim: int, dtype: str, count: int, *given: Any
+) -> NDArray[Any]:
+    """Run a plan on blocks that go together, and return the rows that it makes of them."""
+    *blocks, whole = given
+    (out,) = run_plan(encoded, threads, blocks[:count], whole)
+    cells = np.asarray(out)
+    if np.dtype(dtype) == bool:
+        cells = cells.view(np.bool_) if cells.dtype == np.uint8 else cells.astype(bool)
+    return cells.reshape(-1) if ndim == 1 else cells

@@ -1,0 +1,235 @@
+"""NumPy's functions beyond its ufuncs that are computed lazily, by name."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from freestone.lang.arrays import totals
+from freestone.lang.arrays.cells import elementwise, same_rows, ufunc
+from freestone.lang.arrays.nodes import Node, cut_up, refusal, value
+
+Made = Callable[..., Any]
+FUNCTIONS: dict[str, Made] = {}
+"""By NumPy's name; each takes nodes where NumPy takes arrays."""
+
+
+def lazily(*names: str) -> Callable[[Made], Made]:
+    """Register what makes the node of a function."""
+
+    def register(made: Made) -> Made:
+        FUNCTIONS.update(dict.fromkeys(names, made))
+        return made
+
+    return register
+
+
+def _node(operand: Any) -> Node:
+    return operand if isinstance(operand, Node) else value(operand)
+
+
+def _register_reduction(name: str, *names: str) -> None:
+    def made(arg: Node, axis: Any = None, dtype: Any = None, **options: Any) -> Node:
+        _no_options(name, options, {"keepdims"})
+        return totals.reduction(name, arg, axis, dtype, bool(options.get("keepdims", False)))
+
+    lazily(name, *names)(made)
+
+
+_register_reduction("sum")
+_register_reduction("prod")
+_register_reduction("min", "amin")
+_register_reduction("max", "amax")
+_register_reduction("any")
+_register_reduction("all")
+
+
+def _no_options(name: str, options: dict[str, Any], known: set[str]) -> None:
+    given = {word for word, what in options.items() if what is not None and word not in known}
+    if given:
+        raise refusal(f"np.{name}", f"takes no {', '.join(sorted(given))} here")
+
+
+@lazily("mean")
+def _mean(arg: Node, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
+    return totals.mean(arg, axis, dtype, keepdims)
+
+
+@lazily("average")
+def _average(arg: Node, axis: Any = None) -> Node:
+    return totals.mean(arg, axis)
+
+
+@lazily("var")
+def _var(
+    arg: Node, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False
+) -> Node:
+    return totals.variance(arg, axis, dtype, ddof, keepdims)
+
+
+@lazily("std")
+def _std(
+    arg: Node, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False
+) -> Node:
+    return ufunc(np.sqrt, [totals.variance(arg, axis, dtype, ddof, keepdims)], {})
+
+
+@lazily("count_nonzero")
+def _count_nonzero(arg: Node, axis: Any = None, keepdims: bool = False) -> Node:
+    marks = arg if arg.dtype == bool else ufunc(np.not_equal, [arg, value(0)], {})
+    return totals.reduction("sum", marks, axis, None, keepdims)
+
+
+@lazily("ptp")
+def _ptp(arg: Node, axis: Any = None) -> Node:
+    sides = [totals.reduction(name, arg, axis) for name in ("max", "min")]
+    return ufunc(np.subtract, sides, {})
+
+
+@lazily("transpose")
+def _transpose(arg: Node, axes: Any = None) -> Node:
+    if axes is not None and tuple(axes) != tuple(reversed(range(arg.ndim))):
+        raise refusal("np.transpose", f"takes no axes={axes}")
+    return totals.turned(arg)
+
+
+@lazily("dot")
+def _dot(left: Any, right: Any) -> Node:
+    left, right = _node(left), _node(right)
+    if not left.ndim or not right.ndim:
+        # To this function Python's numbers are arrays of their own type.
+        typed = [
+            value(np.asarray(s.attrs["data"])) if s.kind == "value" else s for s in (left, right)
+        ]
+        return ufunc(np.multiply, typed, {})
+    return totals.matmul(left, right)
+
+
+@lazily("where")
+def _where(condition: Any, *sides: Any) -> Node:
+    if len(sides) != 2:
+        raise refusal("np.where with a condition alone", "gives positions; give both sides")
+    args = [_node(condition), *map(_node, sides)]
+    return elementwise(np.where, args, "where")
+
+
+@lazily("clip")
+def _clip(arg: Node, a_min: Any = None, a_max: Any = None, **options: Any) -> Node:
+    _no_options("clip", options, {"min", "max"})
+    low, high = options.get("min", a_min), options.get("max", a_max)
+    if low is not None:
+        arg = ufunc(np.maximum, [arg, _node(low)], {})
+    return arg if high is None else ufunc(np.minimum, [arg, _node(high)], {})
+
+
+@lazily("round", "around")
+def _round(arg: Node, decimals: int = 0) -> Node:
+    return elementwise(functools.partial(np.round, decimals=decimals), [arg], "round")
+
+
+@lazily("nan_to_num")
+def _nan_to_num(arg: Node, copy: bool = True, **options: Any) -> Node:
+    return elementwise(functools.partial(np.nan_to_num, **options), [arg], "nan_to_num")
+
+
+@lazily("isclose")
+def _isclose(left: Any, right: Any, **options: Any) -> Node:
+    function = functools.partial(np.isclose, **options)
+    return elementwise(function, [_node(left), _node(right)], "isclose")
+
+
+@lazily("allclose")
+def _allclose(left: Any, right: Any, **options: Any) -> Node:
+    return totals.reduction("all", _isclose(left, right, **options), None)
+
+
+@lazily("array_equal")
+def _array_equal(left: Any, right: Any) -> Node:
+    left, right = _node(left), _node(right)
+    if left.shape != right.shape:
+        return value(np.False_)
+    return totals.reduction("all", ufunc(np.equal, [left, right], {}), None)
+
+
+@lazily("full_like")
+def _full_like(arg: Node, fill_value: Any, dtype: Any = None) -> Node:
+    goal = np.dtype(dtype or arg.dtype)
+    return elementwise(functools.partial(_full, goal), [arg, _node(fill_value)], "full_like")
+
+
+def _full(dtype: Any, array: Any, fill: Any) -> Any:
+    return np.full(np.shape(array), fill, dtype)
+
+
+FUNCTIONS["zeros_like"] = lambda arg, dtype=None: _full_like(arg, 0, dtype)
+FUNCTIONS["ones_like"] = lambda arg, dtype=None: _full_like(arg, 1, dtype)
+
+
+def _register_along_rows(name: str) -> None:
+    def made(arg: Node, axis: Any = None) -> Node:
+        if arg.rows is None:
+            return totals.small(functools.partial(getattr(np, name), axis=axis), arg)
+        if arg.ndim != 2 or axis not in (1, -1):
+            raise refusal(f"np.{name}", f"goes along rows only, axis=1, not axis={axis}")
+        function = functools.partial(_along, name)
+        sample = np.asarray(function(np.ones((1, arg.shape[1] or 0), arg.dtype)))
+        flat = name in ("argmin", "argmax", "median")
+        shape = arg.shape[:1] if flat else (arg.shape[0], *sample.shape[1:])
+        return Node("rows", (arg,), shape, sample.dtype, arg.rows, {"function": function})
+
+    lazily(name)(made)
+
+
+def _along(name: str, block: Any) -> Any:
+    out = np.asarray(getattr(np, name)(block, axis=1))
+    return out.reshape(len(block), -1) if out.ndim == 1 else out
+
+
+for _name in ("argmin", "argmax", "cumsum", "cumprod", "sort", "argsort", "median", "diff"):
+    _register_along_rows(_name)
+
+
+@lazily("column_stack")
+def _column_stack(arrays: Sequence[Any]) -> Node:
+    return _side_by_side([_node(array) for array in arrays])
+
+
+@lazily("hstack")
+def _hstack(arrays: Sequence[Any]) -> Node:
+    found: Node = _concatenate(arrays, 1)
+    return found
+
+
+@lazily("concatenate")
+def _concatenate(arrays: Sequence[Any], axis: Any = 0) -> Node:
+    nodes = [_node(array) for array in arrays]
+    if axis not in (1, -1) or any(node.ndim != 2 for node in nodes):
+        raise refusal("np.concatenate", "puts matrices side by side only, by axis=1")
+    return _side_by_side(nodes)
+
+
+def _side_by_side(nodes: list[Node]) -> Node:
+    rows = next((node.rows for node in nodes if node.rows is not None), None)
+    if rows is None:
+        return totals.small(lambda *arrays: np.column_stack(arrays), *nodes)
+    fitted = [
+        cut_up(np.asarray(node.attrs["data"]), rows)
+        if node.kind == "value" and node.ndim and node.shape[0] == rows.count
+        else node
+        for node in nodes
+    ]
+    for node in fitted:
+        same_rows(node, rows, "column_stack")
+        if node.rows is None:
+            raise refusal("np.column_stack", "takes arrays with as many rows")
+    width = sum(node.shape[1] or 0 if node.ndim == 2 else 1 for node in fitted)
+    dtype = np.result_type(*[node.dtype for node in fitted])
+    shape = (fitted[0].shape[0], width)
+    return Node("rows", tuple(fitted), shape, dtype, rows, {"function": _stacked})
+
+
+def _stacked(*blocks: Any) -> Any:
+    return np.hstack(blocks)

@@ -1,0 +1,137 @@
+"""Parts of expressions: rows by slices, numbers and masks; columns by anything of NumPy's."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freestone.lang.arrays.nodes import Node, Rows, cut_up, ordered, refusal, source
+from freestone.lang.arrays.totals import small, total
+
+Key = tuple[Any, ...]
+
+
+def indexed(node: Node, key: Key) -> Node:
+    """Make the node of ``x[key]``."""
+    if node.kind == "turned":
+        raise refusal("an index into the transpose", "has no rows; index x and not x.T")
+    if node.rows is None:
+        return small(functools.partial(_taken, key), node)
+    if len(key) == 1 and _is_mask(key[0]):
+        return filtered(node, key[0])
+    if key and isinstance(key[0], type(Ellipsis)):
+        key = (*[slice(None)] * (node.ndim - sum(one is not None for one in key[1:])), *key[1:])
+    rows, columns = (key[0], key[1:]) if key else (slice(None), ())
+    if sum(one is not None for one in columns) > node.ndim - 1:
+        raise IndexError(f"too many indexes for {node.ndim} dimensions: {key}")
+    if _is_mask(rows):
+        return _columns(filtered(node, rows), columns)
+    if isinstance(rows, slice):
+        return _columns(sliced(node, rows), columns)
+    if isinstance(rows, int | np.integer):
+        return _row(node, int(rows), columns)
+    raise refusal("an index by a list of rows", "would move them; take slices or a mask of rows")
+
+
+def _taken(key: Key, array: Any) -> Any:
+    return array[key]
+
+
+def _is_mask(key: Any) -> bool:
+    if isinstance(key, Node):
+        return key.dtype == bool
+    return isinstance(key, np.ndarray | list) and np.asarray(key).dtype == bool
+
+
+def filtered(node: Node, mask: Any) -> Node:
+    """Make the node of the rows, or cells, where a mask of the same rows is true."""
+    assert node.rows is not None
+    if not isinstance(mask, Node):
+        mask = cut_up(np.asarray(mask), node.rows)
+    if mask.rows != node.rows or mask.shape[0] != node.shape[0]:
+        raise IndexError(f"a mask of shape {mask.shape} for an array of shape {node.shape}")
+    if mask.ndim == 2 and mask.shape != node.shape:
+        raise IndexError(f"a mask of shape {mask.shape} for an array of shape {node.shape}")
+    shape = (None,) if mask.ndim == 2 else (None, *node.shape[1:])
+    rows = Rows(mask, node.rows.offsets)
+    function = select_cells if mask.ndim == 2 else select_rows
+    return Node("filter", (node, mask), shape, node.dtype, rows, {"function": function})
+
+
+def select_rows(block: NDArray[Any], mask: NDArray[Any]) -> Any:
+    """Take the rows where a mask of one column is true."""
+    return block[mask[:, 0]]
+
+
+def select_cells(block: NDArray[Any], mask: NDArray[Any]) -> Any:
+    """Take the cells where a mask of the same shape is true, as a column."""
+    return block[mask].reshape(-1, 1)
+
+
+def sliced(node: Node, rows: slice) -> Node:
+    """Make the node of some rows, of the same rows of all that it is made of."""
+    if rows == slice(None):
+        return node
+    assert node.rows is not None
+    count = node.rows.count
+    if count is None:
+        raise refusal("rows of what a mask chose", "have no numbers yet")
+    start, stop, step = rows.indices(count)
+    if step != 1:
+        raise refusal("a slice with a step", "would move rows")
+    made: dict[Node, Node] = {}
+    fresh: Rows | None = None
+    for one in ordered([node]):
+        if one.rows is None:
+            made[one] = one
+        elif one.kind == "source":
+            made[one] = source(one.attrs["data"][start : max(start, stop)])
+            fresh = made[one].rows
+        else:
+            args = tuple(made[arg] for arg in one.args)
+            shape = (max(0, stop - start), *one.shape[1:])
+            made[one] = Node(one.kind, args, shape, one.dtype, fresh, one.attrs)
+    return made[node]
+
+
+def _columns(node: Node, key: Key) -> Node:
+    if not key or all(isinstance(one, slice) and one == slice(None) for one in key):
+        return node
+    whole = np.empty((1, *[side or 0 for side in node.shape[1:]]), node.dtype)
+    try:
+        part = whole[(slice(None), *key)]
+    except IndexError as error:
+        raise IndexError(f"{error}: the shape is {node.shape}") from None
+    if part.ndim not in (1, 2):
+        raise refusal(f"a part of {part.ndim} dimensions", "is no matrix")
+    function = functools.partial(_part_of, key, node.ndim)
+    shape = (node.shape[0], *part.shape[1:])
+    return Node("rows", (node,), shape, node.dtype, node.rows, {"function": function})
+
+
+def _part_of(key: Key, ndim: int, block: NDArray[Any]) -> Any:
+    rows = block[:, 0] if ndim == 1 else block
+    part = rows[(slice(None), *key)]
+    return part.reshape(-1, 1) if part.ndim == 1 else part
+
+
+def _row(node: Node, number: int, columns: Key) -> Node:
+    count = node.shape[0]
+    if count is None:
+        raise refusal("a row of what a mask chose", "has no number yet")
+    if not -count <= number < count:
+        raise IndexError(f"row {number} of {count}")
+    number %= count
+    one = sliced(node, slice(number, number + 1))
+    whole = total("sum", one, node.shape[1:], node.dtype, 0)
+    # A sum of one row, without a type of its own: any cells will do.
+    whole.attrs["function"] = _only
+    whole.attrs["counts"] = True
+    return small(functools.partial(_taken, columns), whole) if columns else whole
+
+
+def _only(block: NDArray[Any]) -> Any:
+    return block if len(block) else None

@@ -1,0 +1,249 @@
+"""From nodes to plans: what the engine has becomes its operations, all else calls NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from freestone.lang.arrays.cells import CELLS, engine_name
+from freestone.lang.arrays.nodes import TRUTH, Node
+from freestone.lang.arrays.plans import Operand, Plan
+from freestone.lang.types.types import Type, matrix, scalar
+
+SWAPPED = {
+    **{name: name for name in ("add", "mul", "min", "max", "eq", "neq", "and", "or")},
+    "lt": "gt",
+    "gt": "lt",
+    "le": "ge",
+    "ge": "le",
+}
+"""What a binary operation is called when its sides change places."""
+
+
+class Lowering:
+    """Makes a plan of nodes.
+
+    Attributes
+    ----------
+    plan : Plan
+        What is made.
+    sources : list of Node
+        The arrays whose blocks are the first inputs.
+    wholes : list of (Node, str)
+        The values that are the other inputs, and the form they take in it.
+    """
+
+    def __init__(self, roots: Sequence[Node]) -> None:
+        self.plan = Plan()
+        self._made: dict[Node, int] = {}
+        self._forms: dict[tuple[Node, str], Operand] = {}
+        order = list(_by_rows(roots))
+        # The same array is one input, however often it stands in an expression.
+        arrays = {id(node.attrs["data"]): node for node in order if node.kind == "source"}
+        self.sources = list(arrays.values())
+        self.wholes = list(
+            dict.fromkeys((arg, form) for node in order for arg, form in _wholes(node))
+        )
+        self._inputs(order)
+        for node in order:
+            if node.kind != "source":
+                self._made[node] = self._lowered(node)
+        self.plan.outs = [self._made[node] for node in roots]
+
+    def _inputs(self, order: Sequence[Node]) -> None:
+        inputs: list[Type] = []
+        places = {}
+        for node in self.sources:
+            places[id(node.attrs["data"])] = len(inputs)
+            inputs.append(_type(node, sparse=node.attrs["data"]._first().sparse))
+        for node in order:
+            if node.kind == "source":
+                self._made[node] = places[id(node.attrs["data"])]
+        for node, form in self.wholes:
+            if node.attrs.get("weak"):
+                self._forms[node, form] = (node.attrs["data"], _cell(node.dtype))
+                continue
+            self._forms[node, form] = len(inputs)
+            inputs.append(_whole_type(node, form))
+        self.wholes = [pair for pair in self.wholes if not pair[0].attrs.get("weak")]
+        self.plan.inputs = inputs
+
+    def _operand(self, node: Node, form: str = "cells") -> Operand:
+        return self._made[node] if node.rows is not None else self._forms[node, form]
+
+    def _lowered(self, node: Node) -> int:
+        native = getattr(self, f"_{node.kind}", None)
+        made = None if native is None else native(node)
+        return self._applied(node) if made is None else int(made)
+
+    def _applied(self, node: Node) -> int:
+        """Call the node's function of NumPy's with blocks."""
+        forms = dict(_wholes(node))
+        operands = [self._operand(arg, forms.get(arg, "cells")) for arg in node.args]
+        dtypes = tuple(None if arg.attrs.get("weak") else arg.dtype.str for arg in node.args)
+        type, name = _type(node), node.attrs.get("ufunc") or node.attrs.get("name") or node.kind
+        function = node.attrs["function"]
+        return self.plan.emit("apply", operands, type, name=name, function=function, dtypes=dtypes)
+
+    def _cells(self, node: Node) -> int | None:
+        name = node.attrs["ufunc"]
+        if name == "astype" and {node.dtype.name, node.args[0].dtype.name} <= CELLS.keys():
+            return self._cast(node)
+        loop = node.attrs.get("loop")
+        if loop is None or (loop[0] == TRUTH and any(arg.dtype != TRUTH for arg in node.args)):
+            return None
+        if name == "square" and loop[0] in (np.float32, np.float64):
+            side = self._operand(node.args[0])
+            return self._binary("mul", [side, side], loop, node)
+        if name in ("logical_not", "invert") and loop[0] == TRUTH:
+            return self._binary("eq", [self._operand(node.args[0]), (0, "ui8")], loop, node)
+        if name == "isnan" and loop[0] in (np.float32, np.float64):
+            type = _type(node).of(CELLS[loop[0].name])
+            mark = self.plan.emit("unary", [self._operand(node.args[0])], type, name="isNan")
+            return self.plan.emit("cast", [mark], _type(node))
+        word = engine_name(name, loop)
+        if word is None or not all(_holds(loop[0], arg) for arg in node.args):
+            return None
+        operands = [self._operand(arg) for arg in node.args]
+        if len(operands) == 2:
+            return self._binary(word, operands, loop, node)
+        if _cell(node.args[0].dtype) != CELLS[loop[0].name]:
+            return None
+        return self.plan.emit("unary", operands, _type(node), name=word)
+
+    def _cast(self, node: Node) -> int | None:
+        (arg,) = node.args
+        if node.dtype == bool:
+            loop = (arg.dtype, arg.dtype, node.dtype)
+            return self._binary("neq", [self._operand(arg), (0, _cell(arg.dtype))], loop, node)
+        if node.dtype.kind in "iu" and arg.dtype.kind == "f":
+            return None
+        return self.plan.emit("cast", [self._operand(arg)], _type(node))
+
+    def _binary(
+        self, name: str, operands: list[Operand], loop: Sequence[Any], node: Node
+    ) -> int | None:
+        """Append a binary operation; only its right side may be narrower than the result."""
+        result = _type(node)
+        left, right = (self.plan.type_of(operand) for operand in operands)
+        if left.data == "matrix" and not _covers(left, result):
+            if name not in SWAPPED or not _covers(right, result):
+                return None
+            name, operands = SWAPPED[name], operands[::-1]
+        cell = CELLS[loop[0].name]
+        return self.plan.emit("binary", operands, result, name=name, cell=cell)
+
+    def _rows(self, node: Node) -> int | None:
+        name, arg = node.attrs.get("name"), node.args[0]
+        if name == "matmul":
+            cell = _cell(node.dtype)
+            same = all(_cell(side.dtype) == cell for side in node.args)
+            if not same or cell not in ("f32", "f64"):
+                return None
+            operands = [self._operand(arg), self._operand(node.args[1], "right")]
+            return self.plan.emit("matmul", operands, _type(node))
+        if name != "sum" or not _summable(arg, node):
+            return None
+        return self.plan.emit("agg_row", [self._as(arg, node)], _type(node), name="sum")
+
+    def _total(self, node: Node) -> int | None:
+        (arg,) = node.args
+        name = {"any": "max", "all": "min"}.get(node.attrs["name"], node.attrs["name"])
+        if node.attrs.get("counts") or name not in ("sum", "min", "max"):
+            return None
+        if name != "sum" and arg.rows is not None and arg.rows.count is None:
+            return None
+        if not _summable(arg, node):
+            return None
+        side = self._as(arg, node) if name == "sum" else self._operand(arg)
+        cell = self.plan.type_of(side).cell
+        if node.attrs["axis"] is None or arg.ndim == 1:
+            return self.plan.emit("agg_all", [side], scalar(cell), name=name)
+        return self.plan.emit("agg_col", [side], matrix(cell, 1, arg.shape[1]), name=name)
+
+    def _as(self, arg: Node, node: Node) -> Operand:
+        operand, cell = self._operand(arg), _cell(node.dtype)
+        if self.plan.type_of(operand).cell == cell:
+            return operand
+        return self.plan.emit("cast", [operand], self.plan.type_of(operand).of(cell))
+
+    def _product(self, node: Node) -> int | None:
+        left, right = node.args
+        cell = _cell(node.dtype)
+        if cell not in ("f32", "f64") or not all(_cell(s.dtype) == cell for s in node.args):
+            return None
+        type = self.plan.type_of(self._operand(left))
+        flipped = type.shaped(type.columns, type.rows)
+        turned = self.plan.emit("transpose", [self._operand(left)], flipped)
+        shape = type.columns, self.plan.type_of(self._operand(right)).columns
+        return self.plan.emit("matmul", [turned, self._operand(right)], matrix(cell, *shape))
+
+
+def _by_rows(roots: Sequence[Node]) -> list[Node]:
+    """Return what is done row by row for some nodes, in order; what is whole stays outside."""
+    seen: set[Node] = set()
+    found: list[Node] = []
+    stack = [(root, False) for root in reversed(roots)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            found.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack += [(arg, False) for arg in reversed(node.args) if arg.rows is not None]
+    return found
+
+
+def _wholes(node: Node) -> list[tuple[Node, str]]:
+    """Return what a node needs that is whole, and in which form."""
+    form = "right" if node.attrs.get("name") == "matmul" else "cells"
+    return [(arg, form) for arg in node.args if arg.rows is None]
+
+
+def _holds(dtype: np.dtype[Any], arg: Node) -> bool:
+    """Tell whether a type holds a number of Python's; NumPy itself has rules for all others."""
+    if not arg.attrs.get("weak") or dtype.kind not in "iu":
+        return True
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= arg.attrs["data"] <= limits.max)
+
+
+def _covers(type: Type, result: Type) -> bool:
+    return (type.rows, type.columns) == (result.rows, result.columns)
+
+
+def _summable(arg: Node, node: Node) -> bool:
+    kinds = {arg.dtype.name, node.dtype.name}
+    return kinds <= CELLS.keys() and (arg.dtype == node.dtype or node.dtype.kind != "b")
+
+
+def _cell(dtype: np.dtype[Any]) -> str:
+    return CELLS.get(dtype.name, dtype.name)
+
+
+def _type(node: Node, sparse: bool = False) -> Type:
+    columns = 1 if node.ndim == 1 else node.shape[1] if node.ndim == 2 else 1
+    rows = node.shape[0] if node.ndim else 1
+    return Type("matrix", _cell(node.dtype), rows, columns, csr=sparse)
+
+
+def _whole_type(node: Node, form: str) -> Type:
+    if is_single(node, form):
+        return scalar(_cell(node.dtype))
+    return matrix(_cell(node.dtype), *sides(node.shape, form))
+
+
+def is_single(node: Node, form: str) -> bool:
+    """Tell whether what is whole is one cell, which goes with any others."""
+    return not node.ndim or (form == "cells" and all(side == 1 for side in node.shape))
+
+
+def sides(shape: Sequence[int | None], form: str) -> tuple[int, int]:
+    """Return the shape of a matrix for what is whole: a row, or a column on the right of @."""
+    lengths = [side or 0 for side in shape]
+    if len(lengths) == 1:
+        return (lengths[0], 1) if form == "right" else (1, lengths[0])
+    return lengths[0], lengths[1]

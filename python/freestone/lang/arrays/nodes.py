@@ -1,0 +1,148 @@
+"""The graph of an array expression, in NumPy's terms: shapes, dtypes, and which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freestone.collections import Array
+
+Dtype = np.dtype[Any]
+Function = Callable[..., Any]
+Shape = tuple[int | None, ...]
+TRUTH = np.dtype(np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that are cut into blocks in one way.
+
+    Attributes
+    ----------
+    key : object
+        Equal for rows that go together: the offsets' bytes, or the mask that chose them.
+    offsets : ndarray of shape (blocks + 1,)
+        Where the blocks begin that they are, or are chosen from.
+    """
+
+    key: Any
+    offsets: NDArray[np.int64] = field(compare=False)
+
+    @property
+    def count(self) -> int | None:
+        """How many there are; None where a mask decides."""
+        return int(self.offsets[-1]) if isinstance(self.key, bytes) else None
+
+    @classmethod
+    def of(cls, offsets: NDArray[np.int64]) -> Rows:
+        """Make it from where the blocks begin."""
+        return cls(np.asarray(offsets, np.int64).tobytes(), offsets)
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A value that is computed later.
+
+    Attributes
+    ----------
+    kind : str
+        ``source`` and ``value`` hold data; ``cells`` and ``rows`` work row by row; ``filter``
+        takes the rows that a mask chooses; ``total`` and ``product`` combine all rows; ``turned``
+        is a transpose; ``small`` works on what is whole, here.
+    args : tuple of Node
+        What it needs.
+    shape : tuple
+        Its shape; None stands for rows that a mask chooses.
+    dtype : dtype
+        NumPy's type of its cells.
+    rows : Rows or None
+        How its rows are cut; None if it is whole, here.
+    attrs : dict
+        What there is to know beside: ``function``, ``name``, ``data``.
+    """
+
+    kind: str
+    args: tuple[Node, ...]
+    shape: Shape
+    dtype: Dtype
+    rows: Rows | None = None
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions it has."""
+        return len(self.shape)
+
+
+def source(array: Array) -> Node:
+    """Make the node of an array that is cut into blocks."""
+    rows = Rows.of(array.offsets)
+    return Node("source", (), array.shape, array.dtype, rows, {"data": array})
+
+
+def cut_up(data: NDArray[Any], rows: Rows) -> Node:
+    """Make the node of an array that is here and goes with the rows of another."""
+    blocks = (
+        Array.from_numpy(data, rows.offsets)
+        if len(data)
+        else Array([data], rows.offsets, name="array", columns=data.shape[1:], dtype=data.dtype)
+    )
+    return Node("source", (), data.shape, data.dtype, rows, {"data": blocks})
+
+
+def value(data: Any) -> Node:
+    """Make the node of an array or a number that is here.
+
+    Python's own numbers have no type of their own, as in NumPy.
+    """
+    if isinstance(data, bool | int | float | complex):
+        return Node("value", (), (), np.dtype(type(data)), None, {"data": data, "weak": True})
+    array = np.asarray(data)
+    if array.dtype.hasobject:
+        raise TypeError(f"{type(data).__name__} can't be part of an array expression")
+    return Node("value", (), array.shape, array.dtype, None, {"data": data})
+
+
+def ordered(roots: Iterable[Node]) -> Iterator[Node]:
+    """Yield nodes, each after those that it needs; graphs may be deeper than the stack."""
+    seen: set[Node] = set()
+    stack = [(root, False) for root in roots]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack += [(arg, False) for arg in reversed(node.args)]
+
+
+def broadcast(shapes: Iterable[Shape]) -> Shape:
+    """Return the shape of what cells of several shapes make, as NumPy does.
+
+    Raises
+    ------
+    ValueError
+        If they do not go together.
+    """
+    known = [shape for shape in shapes if shape]
+    out: list[int | None] = []
+    for at in range(1, max(map(len, known), default=0) + 1):
+        sides = {shape[-at] for shape in known if len(shape) >= at} - {1}
+        if len(sides) > 1:
+            shown = " ".join(str(shape) for shape in known)
+            raise ValueError(f"shapes that do not go together: {shown}")
+        out.append(sides.pop() if sides else 1)
+    return tuple(reversed(out))
+
+
+def refusal(name: str, reason: str) -> TypeError:
+    """Make the error of what is not computed lazily."""
+    return TypeError(
+        f"{name} of an Array {reason}; call compute() on it first to have it as a NumPy array, or "
+        "call a function with each block by map_blocks"
+    )

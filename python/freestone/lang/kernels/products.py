@@ -1,0 +1,71 @@
+"""Products, and transposes, of compressed rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from freestone._native import csr_panel, csr_product, csr_product_sizes, csr_transpose
+from freestone.lang.kernels.coordinates import DenseError
+from freestone.lang.kernels.elementwise import converted
+from freestone.lang.kernels.memory import empty
+from freestone.lang.kernels.pipeline import CODES
+from freestone.lang.kernels.sparse import MOST_COLUMNS, Csr, raw
+from freestone.lang.plan.graph import Op
+from freestone.lang.types.types import DTYPES
+
+Array = np.ndarray[Any, Any]
+
+
+def matmul(run: Any, op: Op, left: Any, right: Any) -> Any:
+    """Multiply compressed rows with compressed rows, or with a dense matrix."""
+    cell = op.results[0].type.cell
+    if not isinstance(left, Csr) or cell not in CODES:
+        raise DenseError
+    if left.shape[1] != right.shape[0]:
+        raise ValueError(
+            f"@ of a {left.shape[0]}x{left.shape[1]} and a {right.shape[0]}x{right.shape[1]} matrix"
+        )
+    one = left.with_cells(converted(left.cells, cell))
+    if isinstance(right, Csr):
+        return _sparse(run, cell, one, right.with_cells(converted(right.cells, cell)))
+    dense = np.ascontiguousarray(converted(right, cell))
+    out = empty(run, (left.shape[0], right.shape[1]), DTYPES[cell])
+    csr_panel(CODES[cell], one.arrays, raw(dense), right.shape[1], workers(run), raw(out))
+    return out
+
+
+def _sparse(run: Any, cell: str, left: Csr, right: Csr) -> Csr:
+    offsets = np.zeros(left.shape[0] + 1, "i8")
+    shared = (CODES[cell], left.arrays, right.arrays, right.shape[1], workers(run))
+    csr_product_sizes(*shared, raw(offsets[1:]))
+    np.cumsum(offsets, out=offsets)
+    columns = np.empty(offsets[-1], "i4")
+    cells = empty(run, (int(offsets[-1]),), DTYPES[cell])
+    csr_product(*shared, (raw(offsets), raw(columns), raw(cells)))
+    return Csr((left.shape[0], right.shape[1]), offsets, columns, cells)
+
+
+def transpose(run: Any, op: Op, value: Csr) -> Csr:
+    """Swap rows and columns."""
+    code = next((c for cell, c in CODES.items() if DTYPES[cell] == value.dtype), None)
+    if code is None or value.shape[0] > MOST_COLUMNS:
+        raise DenseError
+    count = len(value.cells)
+    offsets, columns = np.empty(value.shape[1] + 1, "i8"), np.empty(count, "i4")
+    out = Csr((value.shape[1], value.shape[0]), offsets, columns, np.empty(count, value.dtype))
+    csr_transpose(code, value.arrays, out.arrays)
+    return out
+
+
+def workers(run: Any) -> int:
+    """Return how many workers the settings ask for."""
+    import os
+
+    return run.settings.num_threads or len(os.sched_getaffinity(0))
+
+
+KERNELS: dict[str, Callable[..., Any]] = {"matmul": matmul, "transpose": transpose}
+"""What is done with compressed rows outside of pipelines; all else takes the dense matrix."""

@@ -1,0 +1,86 @@
+"""``freestone run --distributed``: clusters of its own, of other programs, of engines."""
+
+from pathlib import Path
+
+import pytest
+
+from freestone import Cluster
+from freestone.cli import main
+
+SCRIPT = """X = rand($n, 6, 0.0, 1.0, 1.0, 1);
+print(t(X) @ X);
+print(sum(X * 2.0));
+"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(text: str, *options: str, words: tuple[str, ...] = ("n=50",)) -> int:
+    Path("s.daph").write_text(text)
+    return main(["run", *options, "s.daph", *words])
+
+
+@pytest.fixture
+def expected(capsys: pytest.CaptureFixture[str]) -> str:
+    """What a script prints without a cluster."""
+    assert run(SCRIPT, "--vec") == 0
+    return str(capsys.readouterr().out)
+
+
+def test_a_cluster_of_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, expected: str
+) -> None:
+    for name in ("FREESTONE_WORKERS", "FREESTONE_EXECUTORS"):
+        # What --set changes in this process is put back.
+        monkeypatch.setenv(name, "1")
+    options = ("--distributed", "--min-distr-size=0", "--set", "workers=2", "--set", "executors=1")
+    assert run(SCRIPT, *options, "--statistics") == 0
+    out, err = capsys.readouterr()
+    assert out == expected
+    assert "agg_all" in err or "pipeline" in err
+
+
+def test_a_cluster_of_another_program(
+    capsys: pytest.CaptureFixture[str], expected: str, cluster: Cluster
+) -> None:
+    options = ("--distributed", "--min-distr-size=0", f"--cluster={cluster.folder}")
+    before = cluster.statistics().done
+    assert run(SCRIPT, *options) == 0
+    assert capsys.readouterr().out == expected
+    assert cluster.statistics().done > before
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("x = ;", 1),
+        ("print(fill(1.0, 2, 2) + fill(1.0, 3, 3));", 2),
+        ('print("a");\nX = fill(1, 9, 2);\nprint(X / (X - 1));', 3),
+        ('stop("enough");', 3),
+    ],
+)
+def test_errors_are_those_of_local_runs(
+    capsys: pytest.CaptureFixture[str], cluster: Cluster, text: str, status: int
+) -> None:
+    assert run(text) == status
+    here = capsys.readouterr().out
+    assert run(text, "--distributed", "--min-distr-size=0", f"--cluster={cluster.folder}") == status
+    assert capsys.readouterr().out == here
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--host=mp",), "there are mpi, dask, slurm; did you mean 'mpi'"),
+        (("--dist_backend=grpc",), "there are MPI, sync-gRPC, async-gRPC"),
+        (("--host=slurm", "--cluster=a"), "goes with --host=dask, not slurm"),
+    ],
+)
+def test_what_does_not_go_together(
+    capsys: pytest.CaptureFixture[str], options: tuple[str, ...], problem: str
+) -> None:
+    assert run(SCRIPT, "--distributed", *options) != 0
+    assert problem in capsys.readouterr().err

@@ -1,0 +1,279 @@
+"""NumPy's functions and operators on arrays in blocks give what they give on NumPy's own."""
+
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import freestone as fs
+
+LONG = 1000 if os.environ.get("CI") else 150
+DTYPES = ["f8", "f4", "i8", "i4", "u1", "?", "i2", "f2", "u8"]
+FLOATS = [0.0, -0.0, 1.5, -2.0, 3.25, float("inf"), float("nan"), 1e3]
+
+
+@st.composite
+def arrays(draw: Any) -> tuple[Any, Any]:
+    """Draw an array and the same one in blocks."""
+    rows, columns = draw(st.integers(1, 12)), draw(st.sampled_from([None, 1, 2, 3]))
+    return draw(like(rows, columns, draw(st.integers(1, 5))))
+
+
+@st.composite
+def like(draw: Any, rows: int, columns: int | None, block_rows: int) -> tuple[Any, Any]:
+    """Draw an array of a certain shape and blocking."""
+    shape = (rows,) if columns is None else (rows, columns)
+    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+    cells = st.sampled_from(FLOATS) if dtype.kind == "f" else st.integers(0, 100)
+    count = int(np.prod(shape))
+    drawn = draw(st.lists(cells, min_size=count, max_size=count))
+    array = np.array(drawn).astype(dtype).reshape(shape)
+    return array, fs.Array.from_numpy(array, block_rows)
+
+
+def check(lazy: Any, expected: Any, exact: bool = False) -> None:
+    """Compare a lazy value with NumPy's: cells, shape and type."""
+    found = lazy.compute()
+    assert np.shape(found) == np.shape(expected)
+    assert np.asarray(found).dtype == np.asarray(expected).dtype
+    if exact or np.asarray(expected).dtype.kind not in "fc":
+        np.testing.assert_array_equal(found, expected)
+        return
+    rtol = {2: 2e-2, 4: 1e-4, 8: 1e-9}[np.asarray(expected).dtype.itemsize]
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol)
+
+
+def same(function: Any, *pairs: tuple[Any, Any]) -> None:
+    """Check that a function gives the same of arrays and of arrays in blocks, or refuses both."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            expected = function(*[array for array, _ in pairs])
+        except (TypeError, ValueError) as error:
+            with pytest.raises(type(error)):
+                function(*[blocks for _, blocks in pairs]).compute()
+            return
+        check(function(*[blocks for _, blocks in pairs]), expected)
+
+
+UNARY = [np.exp, np.sqrt, np.negative, np.absolute, np.sign, np.floor, np.isnan, np.isfinite]
+UNARY += [np.square, np.logical_not, np.tanh, np.log, np.arctan, np.rint, np.isinf, np.ceil]
+BINARY = [np.add, np.subtract, np.multiply, np.divide, np.minimum, np.maximum, np.less, np.equal]
+BINARY += [np.greater_equal, np.logical_and, np.logical_or, np.fmod, np.floor_divide, np.not_equal]
+BINARY += [np.arctan2, np.remainder, np.hypot, np.logical_xor]
+REDUCTIONS = [np.sum, np.mean, np.min, np.max, np.var, np.std, np.any, np.all, np.prod]
+REDUCTIONS += [np.count_nonzero]
+
+
+@settings(max_examples=LONG, deadline=None)
+@given(arrays(), st.sampled_from(UNARY))
+def test_functions_of_cells(pair: Any, function: Any) -> None:
+    same(function, pair)
+
+
+@settings(max_examples=LONG, deadline=None)
+@given(st.data(), st.sampled_from(BINARY))
+def test_functions_of_two_cells(data: Any, function: Any) -> None:
+    rows, columns = data.draw(st.integers(1, 9)), data.draw(st.sampled_from([None, 1, 3]))
+    size = data.draw(st.integers(1, 4))
+    one, other = (data.draw(like(rows, columns, size)) for _ in range(2))
+    same(function, one, other)
+    number = data.draw(st.sampled_from([2, 0.5, np.float32(1.5), np.int8(3), True]))
+    same(lambda x: function(x, number), one)
+    same(lambda x: function(number, x), one)
+    if columns == 3:
+        row = np.array([1.0, 2.0, 4.0])
+        same(lambda x: function(x, row), one)
+        same(lambda x: function(row, x), one)
+        same(lambda x: function(x[:, :1], x), one)
+    whole = other[0]
+    same(lambda x: function(x, whole), one)
+
+
+@settings(max_examples=LONG, deadline=None)
+@given(arrays(), st.sampled_from(REDUCTIONS), st.sampled_from([None, 0, 1, -1]), st.booleans())
+def test_reductions(pair: Any, function: Any, axis: int | None, keepdims: bool) -> None:
+    if pair[0].ndim == 1 and axis == 1:
+        axis = 0
+    same(lambda x: function(x, axis=axis, keepdims=keepdims), pair)
+
+
+@settings(max_examples=LONG, deadline=None)
+@given(st.data())
+def test_masks_choose_rows_and_cells(data: Any) -> None:
+    pair = data.draw(arrays())
+    bound = data.draw(st.sampled_from([-1, 1, 50, 1e6]))
+    same(lambda x: x[x > bound], pair)
+    same(lambda x: x[x > bound].sum(), pair)
+    same(lambda x: (x[x > bound] * 2.0).mean() if bound < 0 else x[x > bound] * 2.0, pair)
+    if pair[0].ndim == 2:
+        same(lambda x: x[x[:, 0] > bound], pair)
+        same(lambda x: x[x[:, 0] > bound].sum(axis=0), pair)
+    mask = pair[0].astype("f8").reshape(len(pair[0]), -1)[:, 0] > bound
+    same(lambda x: x[mask], pair)
+
+
+@settings(max_examples=LONG, deadline=None)
+@given(st.data())
+def test_slices_rows_and_columns(data: Any) -> None:
+    pair = data.draw(arrays())
+    count = len(pair[0])
+    start, stop = (data.draw(st.integers(-count, count)) for _ in range(2))
+    same(lambda x: np.add(x, x)[start:stop], pair)
+    same(lambda x: np.add(x, x)[start], pair) if start < count else None
+    if pair[0].ndim == 2:
+        same(lambda x: x[:, 0], pair)
+        same(lambda x: x[start:stop, ::-1], pair)
+        same(lambda x: x[..., -1], pair)
+        same(lambda x: x[:, [0, -1]], pair)
+    else:
+        same(lambda x: x[:, None], pair)
+
+
+@settings(max_examples=LONG, deadline=None)
+@given(st.data())
+def test_products_of_matrices(data: Any) -> None:
+    rows, columns = data.draw(st.integers(1, 9)), data.draw(st.sampled_from([1, 2, 3]))
+    size = data.draw(st.integers(1, 4))
+    one, other = data.draw(like(rows, columns, size)), data.draw(like(rows, None, size))
+    with np.errstate(all="ignore"):
+        one = np.nan_to_num(one[0], posinf=1, nan=0), np.nan_to_num(one[1], posinf=1, nan=0)
+        other = np.nan_to_num(other[0], posinf=1, nan=0), np.nan_to_num(other[1], posinf=1, nan=0)
+    vector, matrix = np.arange(1.0, columns + 1), np.ones((columns, 2), "f4")
+    weights = np.linspace(0, 1, rows)
+    same(lambda x: x @ vector, one)
+    same(lambda x: x @ matrix, one)
+    same(lambda x: x.T @ x, one)
+    same(lambda x, y: x.T @ y, one, other)
+    same(lambda x, y: y @ x, one, other)
+    same(lambda y: y @ y, other)
+    same(lambda x: weights @ x, one)
+    same(lambda x: np.dot(x, 2.0), one)
+
+
+@settings(max_examples=LONG, deadline=None)
+@given(arrays())
+def test_other_functions(pair: Any) -> None:
+    same(lambda x: np.where(x > 1, x, -1.0), pair)
+    same(lambda x: np.where(x > 1, x, np.float64(2)), pair)
+    same(lambda x: np.clip(x, 1, 2), pair)
+    same(lambda x: np.round(x, 1) if pair[0].dtype != bool else x + x, pair)
+    same(lambda x: np.nan_to_num(x), pair)
+    same(lambda x: np.isclose(x, 1.5), pair)
+    same(lambda x: np.full_like(x, 3), pair)
+    same(lambda x: x.astype("f4"), pair)
+    same(lambda x: np.transpose(x), pair)
+    if pair[0].ndim == 2:
+        same(lambda x: np.cumsum(x, axis=1), pair)
+        same(lambda x: np.argmax(x, axis=1), pair)
+        same(lambda x: np.sort(x, axis=1), pair)
+        same(lambda x: np.column_stack([x, x[:, 0]]), pair)
+        same(lambda x: np.concatenate([x, x], axis=1), pair)
+
+
+@settings(max_examples=LONG // 3, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 7))
+def test_compressed_rows(seed: int, block_rows: int) -> None:
+    matrix = sp.random(13, 4, 0.3, format="csr", rng=np.random.default_rng(seed))
+    kept = matrix.copy()
+    pair = matrix.toarray(), fs.Array.from_numpy(matrix, block_rows)
+    same(lambda x: x * 2.0, pair)
+    same(lambda x: np.exp(x).sum(axis=0), pair)
+    same(lambda x: x @ np.arange(4.0), pair)
+    same(lambda x: x.T @ x, pair)
+    same(lambda x: x.max(axis=0), pair)
+    same(lambda x: x.sum(axis=1), pair)
+    assert (kept != matrix).nnz == 0
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[fs.Cluster]:
+    with fs.Cluster(executors=2) as opened:
+        yield opened
+
+
+def test_in_a_cluster_it_runs_where_the_blocks_are(cluster: fs.Cluster) -> None:
+    array = np.random.default_rng(1).normal(size=(1000, 4))
+    pair = array, fs.Array.from_numpy(array, 90)
+    same(lambda x: np.exp(x).sum(), pair)
+    same(lambda x: ((x - x.mean(axis=0)) / x.std(axis=0))[5:900], pair)
+    same(lambda x: x[x[:, 1] > 0].mean(axis=0), pair)
+    same(lambda x: np.linalg.norm(x) if x is array else np.sqrt((x * x).sum()), pair)
+    same(lambda x: x.T @ x, pair)
+    large = np.ones((4, 20_000))
+    same(lambda x: (x @ large).sum(axis=1), pair)
+    doubled = (pair[1] * 2).to_array()
+    assert isinstance(doubled, fs.Array)
+    assert doubled.where() == pair[1].where()
+    np.testing.assert_array_equal(doubled.compute(), array * 2)
+    chosen = pair[1][pair[1][:, 0] > 0].to_array()
+    np.testing.assert_array_equal(chosen.compute(), array[array[:, 0] > 0])
+
+
+def test_a_sum_is_one_call_for_each_partition(cluster: fs.Cluster) -> None:
+    x = fs.Array.from_function((400, 2), 10, lambda start, stop: np.ones((stop - start, 2)))
+    x.persist()
+    before = cluster.statistics().done
+    assert float((x * 3).sum()) == 2400
+    # Blocks are described, each executor has a partition, and their parts are combined.
+    assert cluster.statistics().done - before <= 8
+
+
+def test_the_plan_shows_what_is_fused() -> None:
+    x = fs.Array.from_numpy(np.ones((10, 2)), 5)
+    plan = ((x - x.mean(axis=0)) ** 2.0).sum().explain()
+    assert plan.count("-- stage") == 2
+    assert plan.count("agg_col sum") == 1
+    assert "fused" in plan.partition("stage 2")[2]
+
+
+def test_an_expression_of_thousands_of_operations() -> None:
+    array = np.ones(10)
+    x = fs.Array.from_numpy(array, 4)
+    for _ in range(3000):
+        x = x + 1.0
+    assert x.compute().tolist() == [3001.0] * 10
+
+
+X = fs.Array.from_numpy(np.arange(12.0).reshape(6, 2), 4)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: np.linalg.svd(X), "np.svd of an Array is not computed lazily; call compute()"),
+        (lambda: np.sort(X, axis=0), "goes along rows only"),
+        (lambda: np.add(X, 1, out=np.ones((6, 2))), "out= can't be given"),
+        (lambda: np.add.accumulate(X), "np.add.accumulate"),
+        (lambda: X.T + 1, "transpose"),
+        (lambda: X[[2, 1]], "take slices or a mask"),
+        (lambda: X[::2].sum(), "step"),
+        (lambda: X + fs.Array.from_numpy(np.ones((6, 2)), 3), "rechunk"),
+        (lambda: X[X > 0] + X[X > 1], "one and the same mask"),
+        (lambda: X + object(), "object can't be part"),
+        (lambda: list(X * 2), "call compute"),
+        (lambda: bool(X * 2), "is no number"),
+        (lambda: X.sum().to_array(), "compute"),
+    ],
+)
+def test_what_is_not_lazy_says_what_to_do(call: Any, words: str) -> None:
+    with pytest.raises((TypeError, IndexError)) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+def test_shapes_that_do_not_go_together_are_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="do not go together"):
+        X + np.ones(3)
+    with pytest.raises(ValueError, match="matmul"):
+        X @ np.ones(3)
+    with pytest.raises(IndexError):
+        X[:, 5]
+    with pytest.raises(IndexError):
+        (X + 1)[7]

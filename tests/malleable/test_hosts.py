@@ -1,0 +1,68 @@
+"""Several hosts: network namespaces, with nothing but TCP between them."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import pytest
+
+from benchmarks.resizing.namespaces import SUBNET, NoNamespacesError, hosts
+from freestone.errors import NoSpawnError
+from freestone.malleable import spawning
+from freestone.malleable.crew import own_host
+from freestone.malleable.planning import leaving
+from freestone.malleable.spawning import Group, Spawned
+from tests.malleable.jobs import run
+
+pytest.importorskip("mpi4py")
+
+ROWS = 131
+NAMES = [f"{SUBNET}.{host}" for host in (1, 2, 3)]
+
+
+def test_a_job_grows_over_hosts_and_whole_hosts_leave() -> None:
+    resizes = [
+        (6, "merge-collective-sync"),
+        (2, "merge-p2p-nonblocking"),
+        (4, "baseline-p2p-sync"),
+        (2, "merge-onesided-sync"),
+    ]
+    words = {"resizes": resizes, "rows": ROWS, "seed": 3, "share": False}
+    words["slots"] = dict.fromkeys(NAMES, 2)
+    try:
+        with hosts(3, "1gbit") as mpiexec:
+            outcome = run("program.py", json.dumps(words), mpiexec=mpiexec)
+    except NoNamespacesError as error:
+        pytest.skip(f"no network namespaces: {error}")
+    assert outcome.status == 0, outcome.err
+    records = outcome.data["resizes"]
+    assert [(r["after"], r["error"]) for r in records] == [(size, "") for size, _ in resizes]
+    assert outcome.data["places"] == [
+        {NAMES[0]: 2, NAMES[1]: 2, NAMES[2]: 2},
+        {NAMES[0]: 1, NAMES[1]: 1},
+        {NAMES[0]: 2, NAMES[1]: 2},
+        {NAMES[0]: 2},
+    ]
+
+
+def test_a_host_is_known_by_its_addresses() -> None:
+    assert own_host({"127.0.0.1": 3}) == "127.0.0.1"
+    assert own_host({"192.0.2.7": 3, socket.gethostname(): 1}) == socket.gethostname()
+    assert own_host({"192.0.2.7": 3}) not in ("192.0.2.7", "")
+    assert own_host(None) == own_host(4) != ""
+
+
+def test_of_a_group_for_each_host_the_newest_leave() -> None:
+    # Ranks of three hosts, spawned one after another, in the order that relabelling gave them.
+    assert leaving([0, 2, 0, 1, 2, 1], 2) == [1, 4]
+    assert leaving([0, 2, 0, 1, 2, 1], 4) == [1, 3, 4, 5]
+
+
+def test_open_mpi_is_refused_where_it_would_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spawning, "library", lambda: "Open MPI v5.0.11")
+    monkeypatch.setenv("PMIX_RANK", "0")
+    spawned = Spawned([Group(2)], 1.0, sources=2)
+    spawned.start()
+    assert spawned.error.startswith(NoSpawnError.__name__)
+    assert "Open MPI v5.0.11 can't join new processes with 2 old ones" in spawned.error
