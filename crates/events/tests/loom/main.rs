@@ -1,4 +1,4 @@
-//! Rings, bells and waiting threads under every interleaving of small cases.
+//! Rings, bells and waiting threads of small cases under every interleaving of some interruptions.
 //!
 //! The sources are those of the crate, compiled once more, with loom's atomics in place of the
 //! system's, and with what is below in place of futexes and of the memory that ranks share.

@@ -13,11 +13,17 @@ fn ring(capacity: usize) -> (Writer, Reader) {
     (Writer::new(Arc::clone(&region), 0, capacity), Reader::new(region, 0, capacity))
 }
 
-/// Checks a small case under every interleaving.
+/// How often a thread is interrupted where it would go on. What few interruptions do not show is
+/// hardly ever a mistake, and all of them would take hours.
+const INTERRUPTIONS: usize = 4;
+
+/// Checks a small case under every interleaving of so many interruptions.
 pub fn every_interleaving(body: impl Fn() + Send + Sync + 'static) {
     let seen = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = Arc::clone(&seen);
-    loom::model(move || {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(INTERRUPTIONS);
+    model.check(move || {
         count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         body();
     });
