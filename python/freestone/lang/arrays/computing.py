@@ -21,21 +21,13 @@ from freestone.lang.arrays.lowering import Lowering, is_single, sides
 from freestone.lang.arrays.nodes import Node, ordered
 from freestone.lang.arrays.plans import run_plan
 from freestone.lang.arrays.tiles import each, tiles_of
-from freestone.lang.arrays.totals import COMBINE
+from freestone.lang.arrays.totals import COMBINE, REDUCERS
 from freestone.partitions import split
 from freestone.reduction import reduce
 
 HERE, THERE = 0, 1
 """How many cores a plan uses: all of them here; an executor is one."""
 
-COMBINED: dict[str, Any] = {
-    "sum": np.add,
-    "prod": np.multiply,
-    "min": np.minimum,
-    "max": np.maximum,
-    "any": np.logical_or,
-    "all": np.logical_and,
-}
 TOTALS = frozenset({"total", "product"})
 LARGE = 1 << 16
 """A whole value of so many bytes is sent once, as a block."""
@@ -162,7 +154,7 @@ def parts_of(
 def merged(names: Sequence[str], one: list[Any], other: list[Any]) -> list[Any]:
     """Combine the parts of two groups of rows; None is no part."""
     return [
-        second if first is None else first if second is None else COMBINED[name](first, second)
+        second if first is None else first if second is None else REDUCERS[name](first, second)
         for name, first, second in zip(names, one, other, strict=True)
     ]
 

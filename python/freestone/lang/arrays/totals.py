@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from freestone.lang.arrays.cells import elementwise, same_rows, ufunc
 from freestone.lang.arrays.nodes import TRUTH, Node, cut_up, refusal, value
 
-_REDUCERS: dict[str, np.ufunc] = {
+REDUCERS: dict[str, np.ufunc] = {
     "sum": np.add,
     "prod": np.multiply,
     "min": np.minimum,
@@ -67,7 +67,7 @@ def _whole(name: str, axis: Any, dtype: Any, keepdims: bool, array: Any) -> Any:
     if name in ("any", "all"):
         return getattr(np, name)(array, axis=axis, keepdims=keepdims)
     options = {} if dtype is None else {"dtype": dtype}
-    return _REDUCERS[name].reduce(array, axis=axis, keepdims=keepdims, **options)
+    return REDUCERS[name].reduce(array, axis=axis, keepdims=keepdims, **options)
 
 
 def _each_row(name: str, arg: Node, dtype: Any, keepdims: bool) -> Node:
