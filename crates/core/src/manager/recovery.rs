@@ -100,8 +100,8 @@ impl Manager {
         let kills = history.deaths;
         // Where workers are preempted all the time, the task is not to blame: of a few workers one
         // in three runs it anyway.
-        let lost = lost_workers - history.lost_before;
-        let is_cause = kills >= MANY_DEATHS && 5 * kills >= 4 * lost;
+        let deaths_of_all = lost_workers - history.lost_before;
+        let is_cause = kills >= MANY_DEATHS && 5 * kills >= 4 * deaths_of_all;
         let survives = !is_cause && kills < MOST_DEATHS;
         if !survives {
             self.fail_with(task, Why::Killed { kills, last });
