@@ -48,15 +48,19 @@ test-rust:
 	cargo test --locked --workspace --exclude freestone-python
 
 # Continuous integration runs on shared machines: there, what failed is tried once more, alone.
+ONCE_MORE = --last-failed --last-failed-no-failures none
+define tested
+$(1) $(PYTEST) || { test -n "$(CI)" && echo "== what failed, once more" && \
+	$(1) $(ONCE_MORE) $(PYTEST); }
+endef
+
 test-python: $(NATIVE) $(STAMPS)/test
-	$(BIN)/python -m pytest $(PYTEST) || { test -n "$(CI)" && \
-		echo "== what failed, once more" && \
-		$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(PYTEST); }
+	$(call tested,$(BIN)/python -m pytest)
 
 ## make test-dask  the tests of graphs once more, with a newer Dask than other packages allow
 .PHONY: test-dask
 test-dask: $(NATIVE) $(NEWEST_DASK)/installed
-	PYTHONPATH=python $(NEWEST_DASK)/bin/python -m pytest tests/graph $(PYTEST)
+	$(call tested,PYTHONPATH=python $(NEWEST_DASK)/bin/python -m pytest tests/graph)
 
 $(NEWEST_DASK)/installed: requirements/dask-newest.txt
 	$(PYTHON) -m venv $(NEWEST_DASK)
@@ -66,7 +70,7 @@ $(NEWEST_DASK)/installed: requirements/dask-newest.txt
 ## make test-hdfs  the tests against a real HDFS on loopback; needs Java and Maven
 .PHONY: test-hdfs
 test-hdfs: $(NATIVE) $(STAMPS)/test target/hdfs/lib
-	TEST_HDFS=1 $(BIN)/python -m pytest tests/hdfs $(PYTEST)
+	$(call tested,TEST_HDFS=1 $(BIN)/python -m pytest tests/hdfs)
 
 target/hdfs/lib: tests/hdfs/server/pom.xml
 	mvn --quiet --batch-mode --file $< package

@@ -53,6 +53,13 @@ def test_a_storage_target_is_read_by_one_worker() -> None:
     assert found[1::2] == [1 - int(found[0] or 0)] * 3
 
 
+def test_a_host_that_holds_a_block_goes_before_who_reads_the_rest_of_a_stranger() -> None:
+    held = [["c"], ["c", "b"], ["c", "a"], ["c", "b"], ["c"], []]
+    found = drawn_to(cluster(("a", 1), ("b", 1)), cuts(6), held)
+    assert found[1:4] == [1, 0, 1]
+    assert found[4] == found[0]
+
+
 def test_addresses_are_no_names_with_domains() -> None:
     workers = cluster(("10.0.0.1", 1), ("10.0.0.2", 1))
     assert drawn_to(workers, cuts(2), [["10.0.0.2"], ["10.0.0.1"]]) == [1, 0]

@@ -64,17 +64,20 @@ def drawn_to(
     near: dict[str, list[int]] = defaultdict(list)
     for worker in workers:
         near[_key(worker.host)].append(_number(worker.worker))
+    # Of a target on no worker's host: who got its first block gets its others.
+    adopted: dict[str, int] = {}
     limit = MOST * float(offsets[-1]) / sum(slots.values())
     load = dict.fromkeys(slots, 0.0)
     found: list[int | None] = []
     for rows, names in zip(np.diff(offsets).tolist(), hosts, strict=True):
         held = [number for name in names for number in near.get(_key(name), ())]
+        strange = not held
+        held = held or [adopted[name] for name in names if name in adopted]
         free = [number for number in held if load[number] + rows / slots[number] <= limit]
         number = min(free or slots, key=lambda each: load[each] + rows / slots[each])
         load[number] += rows / slots[number]
-        for name in names[:1]:
-            # The first worker of a target that is on no host is where its other blocks go.
-            near[_key(name)] = near.get(_key(name)) or [number]
+        if names and strange:
+            adopted.setdefault(names[0], number)
         found.append(number)
     return found
 

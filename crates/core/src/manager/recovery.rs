@@ -9,8 +9,8 @@ use super::workers::Worker;
 use crate::wire::TaskFailure;
 use freestone_base::{Name, TaskId, WorkerId};
 
-/// How many workers may die under a task before it may be taken to be the cause,
-const MANY_DEATHS: u32 = 5;
+/// How many workers, and no others, die under a task before it is taken to be the cause,
+const MANY_DEATHS: u32 = 8;
 /// and before it is, however many workers die under others.
 const MOST_DEATHS: u32 = 20;
 
@@ -98,10 +98,10 @@ impl Manager {
         }
         history.deaths += 1;
         let kills = history.deaths;
-        // Where workers are preempted all the time, the task is not to blame: of a few workers one
-        // in three runs it anyway.
+        // It is to blame where all lost workers died under it. Of a few workers that are preempted
+        // all the time one in three runs it anyway.
         let deaths_of_all = lost_workers - history.lost_before;
-        let is_cause = kills >= MANY_DEATHS && 5 * kills >= 4 * deaths_of_all;
+        let is_cause = kills >= MANY_DEATHS.max(deaths_of_all);
         let survives = !is_cause && kills < MOST_DEATHS;
         if !survives {
             self.fail_with(task, Why::Killed { kills, last });

@@ -35,8 +35,8 @@ fn kills(play: &Play) -> u32 {
 fn a_task_under_which_all_lost_workers_died_is_to_blame() {
     let mut play = play();
     play.request(Request::Submit(vec![call(1, &[])]));
-    deaths(&mut play, 5, 0);
-    assert_eq!(kills(&play), 5);
+    deaths(&mut play, 8, 0);
+    assert_eq!(kills(&play), 8);
 }
 
 #[test]

@@ -125,7 +125,7 @@ impl Blocks {
             Why::Attempt(attempt) => self.is_attempt(&known, failure.name, attempt, injected),
             // An executor that died has a signal; a worker that died has none.
             Why::Killed { kills, last: TaskFailure::Killed { signal: None, status: None } } => {
-                *kills >= 5 && injected.gone.len() as u32 >= *kills
+                *kills >= 8 && injected.gone.len() as u32 >= *kills
             }
             Why::Killed { kills, .. } => *kills >= 3 && injected.of(&failure.name).killed >= *kills,
             Why::Unschedulable { .. } => {
