@@ -61,6 +61,8 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
         if arguments.workers:
             stack.enter_context(fs.Cluster(workers=arguments.workers))
         found = fs.read(arguments.input, format=arguments.source, progress=progress, **reading)
+        # A write waits for all blocks; here the bar shows them.
+        found.persist()
         fs.write(found, arguments.output, format=arguments.target, progress=progress, **writing)
         shape = (
             list(found.shape) if isinstance(found, fs.Array) else [len(found), len(found.columns)]

@@ -172,9 +172,10 @@ class Array(Expressions, Collection):
         -----
         Blocks of uneven lengths are rechunked first: chunks of a store are of one length.
         """
-        from freestone.collections.zarr import is_even, write_blocks
+        from freestone.collections.meters import Meter
+        from freestone.collections.zarr import write_chunks
 
-        write_blocks(self if is_even(self) else self.rechunk(self.block_rows), url)
+        write_chunks(self, url, Meter())
 
     # -- what it knows ------------------------------------------------------------------------
 

@@ -45,6 +45,11 @@ class Dataset:
     unit_rows: int = 1
     stamp: tuple[Any, ...] = ()
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the file; 0 if nobody says."""
+        return int(self.stamp[0]) if self.stamp else 0
+
     def read(self, start: int, stop: int, *, threads: int = 1) -> Any:
         """Read rows ``start:stop``.
 
@@ -75,7 +80,6 @@ class Dataset:
 
         Rows are taken to be of equal length, which is right to within a few of them.
         """
-        nbytes = self.stamp[0] if self.stamp else 0
-        each = nbytes / max(self.rows, 1)
-        last = min(int(stop * each) + 1, nbytes)
+        each = self.nbytes / max(self.rows, 1)
+        last = min(int(stop * each) + 1, self.nbytes)
         return self.place.hosts(int(start * each), last, self.stamp)

@@ -33,7 +33,8 @@ def read_values(
     Parameters
     ----------
     source
-        A path, or an object with ``read_at(offset, nbytes)``.
+        A path, or an object with ``read_at(offset, nbytes)``; one that also has
+        ``read_into(offset, view)`` fills memory without a copy in between.
     offset
         Its first byte.
     shape, dtype
@@ -91,6 +92,9 @@ def _fill(descriptor: int, view: memoryview, offset: int) -> None:
 
 
 def _copy(source: Any, view: memoryview, offset: int) -> None:
+    if hasattr(source, "read_into"):
+        count = source.read_into(offset, view)
+        view, offset = view[count:], offset + count
     while len(view):
         found = source.read_at(offset, len(view))
         if not len(found):

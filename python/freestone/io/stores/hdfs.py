@@ -39,6 +39,11 @@ PASSING = (
     "timed out",
     "UnexpectedEof",
     "IO error",
+    "DataNode read failed",
+    "Not enough data returned from DataNode",
+    "Datanode connection closed",
+    "All nodes failed for write",
+    "Failed to complete file in time",
 )
 
 
@@ -172,6 +177,7 @@ class HdfsPlace(Place):
             with open(path, "rb") as local:
                 while chunk := local.read(COPIED):
                     file.write(chunk)
+                    _native.io_count(written=len(chunk))
 
         self._replace(copy)
 
@@ -259,6 +265,28 @@ class Source:
         # Replaced as a whole: threads that read at once at most lose a window.
         self._windows = ((offset, found), *self._windows[: KEPT - 1])
         return memoryview(found)[:count]
+
+    def read_into(self, offset: int, view: memoryview) -> int:
+        """Fill memory from an offset on; how many bytes there were.
+
+        The client hands out a packet at a time, which is still in the processor's cache when it is
+        copied: a range as a whole would be put together in memory of its own first. A read that
+        breaks off goes on where it was.
+        """
+        wanted = max(min(len(view), self.nbytes - offset), 0)
+        filled = 0
+
+        def attempt() -> None:
+            nonlocal filled
+            if filled == wanted:
+                return
+            for packet in self._reader.read_range_stream(offset + filled, wanted - filled):
+                view[filled : filled + len(packet)] = packet
+                filled += len(packet)
+                _native.io_count(read=len(packet))
+
+        self._place._asked(lambda: retried(attempt))
+        return filled
 
     def _read(self, offset: int, count: int) -> bytes:
         found = self._place._asked(lambda: retried(lambda: self._reader.read_range(offset, count)))
