@@ -55,7 +55,7 @@ class Spec:
 def _array(spec: Spec, block: Any, index: int) -> Any:
     if not is_sparse(block):
         block = np.asarray(block)
-    elif block.format != "csr":
+    elif block.format not in ("csr", "coo"):
         block = block.tocsr()
     if block.dtype.hasobject:
         wanted = "an array of numbers or fixed-size text"

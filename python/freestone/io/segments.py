@@ -80,7 +80,7 @@ def _joined(blocks: list[Any]) -> Any:
     if hasattr(first, "tocsr"):
         import scipy.sparse
 
-        return scipy.sparse.vstack(blocks, format="csr")
+        return scipy.sparse.vstack(blocks, format=first.format)
     return np.concatenate(blocks)
 
 

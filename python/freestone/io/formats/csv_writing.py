@@ -95,8 +95,12 @@ class CsvWriter(Writer):
         if self.shape.kind == "frame":
             return table_columns(block), block.num_rows
         block = block.tocoo()
-        rows = np.ascontiguousarray(block.row, np.int64) + start
-        parts = [rows, np.ascontiguousarray(block.col, np.int64), block.data]
+        rows, columns, values = np.asarray(block.row, np.int64) + start, block.col, block.data
+        if (np.diff(rows) < 0).any():
+            # Sorted, so that whoever reads some rows of the file finds them.
+            order = np.argsort(rows, kind="stable")
+            rows, columns, values = rows[order], columns[order], values[order]
+        parts = [rows, np.ascontiguousarray(columns, np.int64), values]
         return [(*reversed(numbers_of(part)), None, None, 0, 0) for part in parts], block.nnz
 
     def beside(self, nbytes: Sequence[int]) -> dict[str, bytes]:

@@ -9,6 +9,9 @@ its code numbers them from 0. Both are read: which of both a file has follows fr
 written here is what the code writes.
 
 A frame is written as its columns' types and labels, and then the columns one after the other.
+
+Options of a read: `sparse` (``"csr"`` or ``"coo"``: what a sparse matrix becomes). Of a write:
+`meta` (whether to write DAPHNE's ``NAME.meta``).
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import numpy as np
 
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
+from freestone.io.formats.entries import form_of, in_form
 from freestone.io.formats.meta import CODES, Meta, value_type_of, without_order
 from freestone.io.raw import read_values
 from freestone.io.stores import Place
@@ -60,6 +64,7 @@ class Sparse(Dataset):
     pointers: int
     columns_at: int
     pointer: str
+    form: str
 
     def _read(self, start: int, stop: int, threads: int) -> Any:
         import scipy.sparse
@@ -90,7 +95,7 @@ class Sparse(Dataset):
         small = max(count, columns) < 2**31
         kind = np.int32 if small else np.int64
         parts = (values, positions.astype(kind), starts.astype(kind))
-        return scipy.sparse.csr_array(parts, shape=(stop - start, columns))
+        return in_form(scipy.sparse.csr_array(parts, shape=(stop - start, columns)), self.form)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,18 +117,18 @@ class Columns(Dataset):
         return pa.table(arrays, names=[str(name) for name in self.columns])
 
 
-def open_dataset(place: Place) -> Dataset:
+def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
     """Read the header of a DBDF file, and check it against the file's size."""
     stamp = place.stamp()
-    return _Header(place, stamp, int(stamp[0])).dataset()
+    return _Header(place, stamp, form_of(sparse)).dataset()
 
 
 class _Header:
-    def __init__(self, place: Place, stamp: tuple[Any, ...], nbytes: int) -> None:
-        self.place, self.stamp, self.nbytes = place, stamp, nbytes
+    def __init__(self, place: Place, stamp: tuple[Any, ...], form: str) -> None:
+        self.place, self.stamp, self.nbytes, self.form = place, stamp, int(stamp[0]), form
         self._source = place.source()
         # All that most files have before their values, in one read.
-        self._first = bytes(read_values(self._source, 0, (min(nbytes, FIRST),), np.uint8))
+        self._first = bytes(read_values(self._source, 0, (min(self.nbytes, FIRST),), np.uint8))
         version, self.kind, self.rows, self.columns = HEAD.unpack(self._bytes(0, HEAD.size))
         if version != VERSION:
             raise self._wrong(0, f"version {version}, and only {VERSION} is known (foreign file?)")
@@ -215,6 +220,7 @@ class _Header:
                     pointers=pointers,
                     columns_at=columns_at,
                     pointer=pointer,
+                    form=self.form,
                     **self._common(),
                 )
         raise self._wrong(
@@ -336,6 +342,8 @@ class DbdfWriter(Writer):
         (dtype,) = self._dtypes
         if not self.shape.sparse:
             return [_bytes_of(block, dtype)]
+        # Of a COO matrix, entries of one place are added up.
+        block = block.tocsr()
         if not block.has_sorted_indices:
             block = block.sorted_indices()
         parts = ((block.indptr[1:], "<u8"), (block.indices, "<u8"), (block.data, dtype))
@@ -359,7 +367,7 @@ class DbdfWriter(Writer):
             columns=self.shape.width,
             value_type=None if frame else names[0],
             schema=tuple(zip(map(str, self.shape.columns), names, strict=True)) if frame else (),
-            nonzeros=self.shape.nonzeros,
+            nonzeros=nbytes[1] // 8 if self.shape.sparse else None,
         )
         return {".meta": meta.encode()}
 

@@ -2,6 +2,9 @@
 
 A coordinate file has its entries in any order, so whoever reads some rows reads the whole file and
 keeps theirs; one reader with several threads parses each byte once.
+
+Options of a read: `sparse` (``"csr"`` or ``"coo"``: what a coordinate file becomes). Of a write:
+`decimals` (floats with so many).
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from freestone import _native
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.csv_writing import numbers_of
+from freestone.io.formats.entries import form_of, in_form
 from freestone.io.raw import joined
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
@@ -44,7 +48,8 @@ class Matrix(Dataset):
     symmetry: str
     entries: int
     start: int
-    nbytes: int
+    length: int
+    form: str
 
     def _read(self, start: int, stop: int, threads: int) -> Any:
         import scipy.sparse
@@ -61,14 +66,15 @@ class Matrix(Dataset):
         if not kept.all():
             rows, columns, values = rows[kept], columns[kept], values[kept]
         shape = (stop - start, *self.columns)
-        return scipy.sparse.coo_array((values, (rows - start, columns)), shape=shape).tocsr()
+        made = scipy.sparse.coo_array((values, (rows - start, columns)), shape=shape)
+        return in_form(made, self.form)
 
     def _entries(self, threads: int) -> tuple[Any, Any, Any]:
         code = "i8" if self.dtype == "i8" else "f8"
         parts = _native.mtx_read(
             self.place.source(),
             self.start,
-            self.nbytes,
+            self.length,
             code=code,
             positions=self.layout == "coordinate",
             values=self.values,
@@ -112,8 +118,9 @@ def _mirror(symmetry: str, values: Any) -> Any:
     return np.conj(values) if symmetry == "hermitian" else values
 
 
-def open_dataset(place: Place) -> Dataset:
+def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
     """Read the header of a Matrix Market file."""
+    form = form_of(sparse)
     stamp = place.stamp()
     nbytes = int(stamp[0])
     banner, sizes, start = _header(place, nbytes)
@@ -161,7 +168,8 @@ def open_dataset(place: Place) -> Dataset:
         symmetry=symmetry,
         entries=wanted,
         start=start,
-        nbytes=nbytes,
+        length=nbytes,
+        form=form,
     )
 
 
