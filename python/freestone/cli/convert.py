@@ -52,8 +52,11 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Read and write, block by block."""
     import freestone as fs
 
-    hdfs.apply(arguments)
-
+    hdfs.apply(
+        enable=bool(arguments.enable_hdfs),
+        address=arguments.hdfs_ip,
+        user=arguments.hdfs_username,
+    )
     begin = time.perf_counter()
     reading, writing = _options(arguments.read, "--read"), _options(arguments.write, "--write")
     progress = False if arguments.no_progress else None
