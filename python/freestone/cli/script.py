@@ -233,12 +233,21 @@ def _data(arguments: argparse.Namespace) -> dict[str, Any]:
         value = getattr(arguments, _field(name))
         if value is not None:
             data[name.replace("-", "_")] = value
+    return data
+
+
+def _apply_hdfs(data: dict[str, Any]) -> None:
+    # The file of defaults may be one of DAPHNE's, which has other names than its flags.
+    enable = bool(data.get("enable_hdfs", data.get("use_hdfs", False)))
+    address = data.get("hdfs_ip", data.get("hdfs_Address"))
+    hdfs.apply(enable=enable, address=address or None, user=data.get("hdfs_username") or None)
+
+
+def settings_of(data: dict[str, Any]) -> Settings:
+    """Make the settings from what the options say."""
+    from freestone.lang.settings import LAYOUTS, SCHEMES, VICTIMS, Settings
+
     paths = data.get("daphnedsl_import_paths", {})
-    hdfs.apply(
-        enable=bool(data.get("enable_hdfs", data.get("use_hdfs", False))),
-        address=data.get("hdfs_ip", data.get("hdfs_Address")),
-        user=data.get("hdfs_username"),
-    )
     distributed = bool(data.get("distributed", data.get("use_distributed", False)))
     policy, node = _placed(data)
     restricted = bool(data.get("vec_restricted", False))
