@@ -1,0 +1,42 @@
+"""Every cell of the table of formats, by two workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import freestone as fs
+from freestone.cli.main import main
+from freestone.errors import UsageError
+from tests.io import table
+
+CELLS, HOLDS = table.CELLS, table.HOLDS
+
+
+@pytest.mark.parametrize(("kind", "format"), CELLS)
+def test_a_cell(two_workers: fs.Cluster, tmp_path: Path, kind: str, format: str) -> None:
+    table.need(format)
+    path = tmp_path / f"x.{format}"
+    given = table.blocks_of(kind, 17)
+    if format not in HOLDS[kind]:
+        with pytest.raises(UsageError):
+            fs.write(given, path)
+        assert not table.left(tmp_path)
+        return
+    fs.write(given, path)
+    assert table.left(tmp_path) == [path.name]
+    read = fs.read(path, block_rows=13, **table.options_of(kind))
+    assert len(read.blocks) == 5
+    table.check(kind, read.compute())
+    assert read.cluster is two_workers
+
+
+@pytest.mark.parametrize("format", ["dbdf", "tdms", "root", "zarr"])
+def test_convert_by_workers(tmp_path: Path, format: str) -> None:
+    table.need(format)
+    first, there, back = tmp_path / "a.csv", tmp_path / f"b.{format}", tmp_path / "c.csv"
+    fs.write(table.DENSE, first)
+    assert main(["convert", "--workers", "2", str(first), str(there)]) == 0
+    assert main(["convert", "--workers", "2", str(there), str(back)]) == 0
+    assert back.read_bytes() == first.read_bytes()
