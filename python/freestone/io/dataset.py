@@ -34,6 +34,8 @@ class Dataset:
         Rows that should not be cut: those of a chunk or row group; 1 if any can be.
     stamp : tuple
         What the store says of the file's version.
+    nonzeros : int or None
+        How many values a sparse matrix stores, about; None of what is not sparse.
     """
 
     place: Place
@@ -44,6 +46,7 @@ class Dataset:
     row_nbytes: float = 8.0
     unit_rows: int = 1
     stamp: tuple[Any, ...] = ()
+    nonzeros: int | None = None
 
     @property
     def nbytes(self) -> int:

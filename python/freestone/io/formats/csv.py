@@ -294,6 +294,7 @@ class _Look:
             columns=(columns,),
             dtype=code,
             lines=self.lines,
+            nonzeros=self.lines,
             cells=self.width or 3,
             form=form,
             row_nbytes=16.0 * self.lines / max(rows, 1) + 8,

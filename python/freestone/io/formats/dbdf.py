@@ -60,7 +60,7 @@ class Dense(Dataset):
 class Sparse(Dataset):
     """Rows of a CSR block: where rows begin at `pointers`, columns and values behind them."""
 
-    nonzeros: int
+    stored: int
     pointers: int
     columns_at: int
     pointer: str
@@ -75,7 +75,7 @@ class Sparse(Dataset):
         found = read_values(source, at, (stop - start + 1,), self.pointer)
         wrong = (
             found[0] > found[-1]
-            or found[-1] > self.nonzeros
+            or found[-1] > self.stored
             or (np.diff(found.astype("f8")) < 0).any()
         )
         if wrong or (start == 0 and found[0] != 0):
@@ -89,7 +89,7 @@ class Sparse(Dataset):
             raise FormatError(
                 self.place.url, f"byte {at}: column {int(positions.max())} of {columns} (from 0)"
             )
-        values_at = self.columns_at + self.nonzeros * 8 + first * dtype.itemsize
+        values_at = self.columns_at + self.stored * 8 + first * dtype.itemsize
         values = read_values(source, values_at, (count,), dtype, threads)
         starts = found.astype(np.int64) - first
         small = max(count, columns) < 2**31
@@ -217,6 +217,7 @@ class _Header:
                     dtype=dtype,
                     row_nbytes=(self.nbytes - VALUES) / max(self.rows, 1),
                     nonzeros=nonzeros,
+                    stored=nonzeros,
                     pointers=pointers,
                     columns_at=columns_at,
                     pointer=pointer,

@@ -170,6 +170,7 @@ def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
         start=start,
         length=nbytes,
         form=form,
+        nonzeros=None if layout == "array" else wanted * (1 if symmetry == "general" else 2),
     )
 
 

@@ -45,10 +45,14 @@ def _of_meta(path: str, meta: Any) -> Type:
         return Type("frame", "", meta.rows, meta.columns, schema)
     if meta.value_type is None:
         raise ValueError(f"{path}.meta makes no sense: it says neither valueType nor schema")
-    known = meta.nonzeros is not None and meta.rows * meta.columns > 0
-    share = meta.nonzeros / (meta.rows * meta.columns) if known else None
-    cell = _cell(meta.value_type)
-    return Type("matrix", cell, meta.rows, meta.columns, sparsity=share)
+    share = _share(meta.nonzeros, meta.rows, meta.columns)
+    return Type("matrix", _cell(meta.value_type), meta.rows, meta.columns, sparsity=share)
+
+
+def _share(nonzeros: int | None, rows: int, columns: int) -> float | None:
+    if nonzeros is None or not rows * columns:
+        return None
+    return min(nonzeros / (rows * columns), 1.0)
 
 
 def _cell(name: str) -> str:
@@ -61,8 +65,10 @@ def _of_dataset(dataset: Any) -> Type:
     from freestone.lang.kernels.frames import cell_of
 
     if dataset.kind != "frame":
-        columns = dataset.columns[0] if dataset.columns else 1
-        return matrix(cell_of(_widened(dataset.dtype)), dataset.rows, int(columns))
+        columns = int(dataset.columns[0]) if dataset.columns else 1
+        share = _share(dataset.nonzeros, dataset.rows, columns)
+        cell = cell_of(_widened(dataset.dtype))
+        return Type("matrix", cell, dataset.rows, columns, sparsity=share)
     # No rows say the types as well as all of them.
     columns = _columns(dataset.read(0, min(dataset.rows, 1)))
     cells = ["str" if column.dtype == object else cell_of(column.dtype) for column in columns]
