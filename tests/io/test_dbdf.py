@@ -116,6 +116,57 @@ def test_many_writers_one_file(
             np.testing.assert_array_equal(*dense)
 
 
+def test_an_empty_block_is_zeros(tmp_path: Path) -> None:
+    path = tmp_path / "m.dbdf"
+    for kind, nbytes in [(1, 45), (1, 44), (2, 45), (2, 44)]:
+        head = struct.pack("<BBQQ", 1, kind, 5, 3) + struct.pack("<BQQIIBB", 7, 0, 0, 5, 3, 0, 7)
+        path.write_bytes(head[:nbytes])
+        found = fs.read(path).compute()
+        assert (found.shape, found.dtype) == ((5, 3), np.float64)
+        assert not (found.toarray() if kind == 2 else found).any()
+
+
+def changed(content: bytes, at: int, *values: int) -> bytes:
+    return content[:at] + bytes(values) + content[at + len(values) :]
+
+
+WHOLE = dense(np.arange(6, dtype="<f8").reshape(3, 2), 7)
+CSR = sparse(scipy.sparse.csr_array(np.array([[0, 1.5], [0, 0], [2, 3]])), 7, "<u8")
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (WHOLE[:10], "byte 10: it ends in its header"),
+        (WHOLE[:30], "byte 30: it ends in its header"),
+        (WHOLE[:-1], "byte 92: 93 bytes are wanted for 3 x 2 of f8, and it has 92"),
+        (WHOLE + b"x", "and it has 94 (truncated, or foreign)"),
+        (b"PK" + WHOLE[2:], "byte 0: version 80, and only 1 is known"),
+        (changed(WHOLE, 0, 2), "byte 0: version 2, and only 1 is known"),
+        (changed(WHOLE, 1, 9), "byte 1: data type 9; there are 1 dense, 2 CSR and 3 frame"),
+        (changed(WHOLE, 9, 255), "rows of 2 columns can't be"),
+        (changed(changed(WHOLE, 18, 99), 44, 99), "byte 18: value type 99; there are 0 to 7"),
+        (changed(WHOLE, 18, 5), "byte 44: value type 7 of the block, 5 of the matrix"),
+        (changed(WHOLE, 19, 1), "byte 19: the matrix is of several blocks"),
+        (changed(WHOLE, 35, 4), "byte 35: a block of 4 x 2, the matrix has 3 x 2"),
+        (changed(WHOLE, 43, 2), "byte 43: a block of type 2, and data type 1 has 1"),
+        (changed(WHOLE, 43, 0), "byte 45: values follow a block that says it is empty"),
+        (changed(CSR, 45, 9), "do not hold 3 rows with 9 values"),
+        (changed(CSR, 61, 9), "byte 53: where rows begin does not rise"),
+        (changed(CSR, 85, 7), "byte 85: column 7 of 2 (from 0)"),
+    ],
+)
+def test_headers_that_lie_are_told_with_their_place(
+    tmp_path: Path, content: bytes, place: str
+) -> None:
+    path = tmp_path / "bad.dbdf"
+    path.write_bytes(content)
+    with pytest.raises(FormatError) as caught:
+        fs.read(path).compute()
+    assert place in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
 @settings(max_examples=400, deadline=None)
 @given(data=st.data())
 def test_any_change_of_a_file_is_read_or_refused(folder: Path, data: st.DataObject) -> None:

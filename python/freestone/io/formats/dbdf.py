@@ -99,6 +99,25 @@ class Sparse(Dataset):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Empty(Dataset):
+    """Rows of a block that has no values: all of them are 0."""
+
+    form: str | None
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        shape = (stop - start, int(self.columns[0]))
+        if self.form is not None:
+            import scipy.sparse
+
+            return in_form(scipy.sparse.csr_array(shape, dtype=self.dtype), self.form)
+        try:
+            return np.zeros(shape, self.dtype)
+        except (MemoryError, ValueError):
+            reason = f"{shape[0]} x {shape[1]} zeros do not fit into memory"
+            raise FormatError(self.place.url, reason) from None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Columns(Dataset):
     """Rows of a frame, whose columns lie one after the other."""
 
@@ -153,6 +172,9 @@ class _Header:
     def dataset(self) -> Dataset:
         if self.kind == FRAME:
             return self._frame()
+        start = self._bytes(HEAD.size, BLOCK.size - 1)
+        if start[-1] == EMPTY_BLOCK:
+            return self._empty(start[0])
         said, first_row, first_column, rows, columns, block, code = BLOCK.unpack(
             self._bytes(HEAD.size, BLOCK.size)
         )
@@ -160,8 +182,6 @@ class _Header:
             raise self._wrong(44, f"value type {code} of the block, {said} of the matrix")
         if (first_row, first_column) != (0, 0):
             raise self._wrong(19, "the matrix is of several blocks; only one is known")
-        if block == EMPTY_BLOCK:
-            raise self._wrong(43, "an empty block has no values to read; write the matrix anew")
         if (rows, columns) != (self.rows & LARGEST_BLOCK, self.columns & LARGEST_BLOCK):
             raise self._wrong(
                 35,
@@ -174,6 +194,18 @@ class _Header:
                 43, f"a block of type {block}, and data type {self.kind} has {wanted}"
             )
         return self._dense(code) if self.kind == DENSE else self._sparse(code)
+
+    def _empty(self, code: int) -> Dataset:
+        # The manual ends such a block before its value type.
+        if self.nbytes not in (VALUES - 1, VALUES):
+            raise self._wrong(VALUES, "values follow a block that says it is empty")
+        return Empty(
+            kind="array",
+            columns=(self.columns,),
+            dtype=self._codes(code)[0][0],
+            form=self.form if self.kind == SPARSE else None,
+            **self._common(),
+        )
 
     def _codes(self, code: int) -> list[tuple[str, bool]]:
         """Return the types that a code stands for: as DAPHNE's code has it, and its manual."""
