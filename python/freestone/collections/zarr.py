@@ -50,7 +50,8 @@ def write_chunks(array: Array, url: str, meter: Meter) -> None:
         for start, block in zip(starts, array, strict=True):
             _native.io_count(written=_write(url, start, block))
     else:
-        options = {"pure": False, "near": "input", "name": "write zarr"}
+        # Written again, after a worker is lost: the same chunk.
+        options = {"pure": False, "retries": 2, "near": "input", "name": "write zarr"}
         written = cluster.map(_write, [url] * len(starts), starts, array.blocks, **options)
         for future in written:
             meter.add(future)
