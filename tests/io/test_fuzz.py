@@ -239,10 +239,12 @@ def test_what_zarr_says_of_any_folder_is_a_format_error(tmp_path: Path) -> None:
     store[:] = 1.5
     files = sorted(each for each in (tmp_path / "x.zarr").rglob("*") if each.is_file())
     samples = {file: file.read_bytes() for file in files}
+    whole = samples[files[0]]
 
     def reader(content: bytes) -> object:
         changed = files[len(content) % len(files)]
-        changed.write_bytes(mutated(random.Random(content), samples[changed]))
+        if content != whole:
+            changed.write_bytes(mutated(random.Random(content), samples[changed]))
         try:
             place = PosixPlace(str(tmp_path / "x.zarr"))
             with telling(place.url):
@@ -253,4 +255,4 @@ def test_what_zarr_says_of_any_folder_is_a_format_error(tmp_path: Path) -> None:
             changed.write_bytes(samples[changed])
 
     refused = (FormatError, FileError, UsageError, MemoryError)
-    check([samples[files[0]]], reader, refused, max(ROUNDS // 100, 100))
+    check([whole], reader, refused, max(ROUNDS // 100, 100))

@@ -199,10 +199,12 @@ class _Header:
         # The manual ends such a block before its value type.
         if self.nbytes not in (VALUES - 1, VALUES):
             raise self._wrong(VALUES, "values follow a block that says it is empty")
+        dtype = self._codes(code)[0][0]
         return Empty(
             kind="array",
             columns=(self.columns,),
-            dtype=self._codes(code)[0][0],
+            dtype=dtype,
+            row_nbytes=float(self.columns) * np.dtype(dtype).itemsize,
             form=self.form if self.kind == SPARSE else None,
             **self._common(),
         )
