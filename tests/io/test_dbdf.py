@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from hypothesis.extra import numpy as hnp
 
 import freestone as fs
 from freestone.errors import FormatError, UsageError
+from freestone.io import open_dataset
 
 QUICK = settings(max_examples=60, deadline=None)
 CODES = ["i1", "i4", "i8", "u1", "u4", "u8", "f4", "f8"]
@@ -114,6 +117,43 @@ def test_many_writers_one_file(
         else:
             dense = [m.toarray() if here is s else m for m in (back, here)]
             np.testing.assert_array_equal(*dense)
+
+
+@pytest.mark.parametrize("kind", ["dbdf", "npy"])
+def test_bytes_go_straight_into_the_workers_caches(
+    two_workers: fs.Cluster, tmp_path: Path, kind: str
+) -> None:
+    x = np.random.default_rng(1).normal(size=(5000, 40))
+    path = tmp_path / f"m.{kind}"
+    fs.write(x, path)
+    array = fs.read(path, block_rows=700)
+    np.testing.assert_array_equal(array.compute(), x)
+    assert {len(places) for places in array.where()} == {1}
+    # They are blocks as any others, for calls and for other workers.
+    sums = array.map_blocks(lambda block: block.sum(axis=1, keepdims=True))
+    np.testing.assert_array_equal(sums.compute(), x.sum(axis=1, keepdims=True))
+    moved = array.rechunk(2500)
+    np.testing.assert_array_equal(moved.compute(), x)
+    fs.write(moved, tmp_path / f"again.{kind}")
+    assert (tmp_path / f"again.{kind}").read_bytes() == path.read_bytes()
+
+
+def test_only_executors_have_a_cache_to_fill(two_workers: fs.Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "m.dbdf"
+    fs.write(np.ones((10, 2)), path)
+    dataset = open_dataset(path)
+    assert isinstance(dataset.read_block(2, 5), np.ndarray)
+
+    def in_a_call(start: int, stop: int) -> str:
+        return type(dataset.read_block(start, stop)).__name__
+
+    assert two_workers.submit(in_a_call, 2, 5).result() == "Filled"
+    assert two_workers.submit(in_a_call, 5, 5).result() == "ndarray"
+    np.testing.assert_array_equal(two_workers.submit(dataset.read_block, 2, 5).result(), 1.0)
+    os.truncate(path, 100)
+    short = replace(dataset, stamp=dataset.place.stamp())
+    with pytest.raises(FormatError, match="truncated"):
+        two_workers.submit(short.read_block, 0, 10).result()
 
 
 def test_an_empty_block_is_zeros(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ mod columns;
 mod events;
 mod executor;
 mod figures;
+mod filled;
 mod future;
 mod groups;
 mod io;
@@ -39,6 +40,8 @@ mod _native {
     };
     #[pymodule_export]
     use crate::executor::{fresh_claims, run_executor};
+    #[pymodule_export]
+    use crate::filled::{Filled, fill_block};
     #[pymodule_export]
     use crate::future::FutureBase;
     #[pymodule_export]

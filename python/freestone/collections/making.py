@@ -130,6 +130,9 @@ def make_block(
     except Exception as error:
         error.add_note(f"while making block {index} of {spec.collection!r}, rows {start}:{stop}")
         raise
+    if isinstance(block, _native.Filled):
+        # Written in its form by the reader of a file.
+        return block
     return _native.Stored(spec.check(block, index, stop - start))
 
 

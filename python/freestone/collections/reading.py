@@ -92,7 +92,7 @@ def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array |
     )
     with telling(dataset.place.url):
         hosts = [dataset.where(*cut) for cut in itertools.pairwise(offsets.tolist())]
-    pieces = made(spec, dataset.read, offsets, {}, hosts)
+    pieces = made(spec, dataset.read_block, offsets, {}, hosts)
     if is_frame:
         found: Array | Frame = Frame(pieces, offsets, name=name)
     else:

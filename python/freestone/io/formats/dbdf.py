@@ -42,7 +42,7 @@ from freestone.io.formats.dbdf_layout import (
 from freestone.io.formats.dbdf_writing import DbdfWriter, type_of, type_of_column
 from freestone.io.formats.entries import form_of, in_form
 from freestone.io.formats.meta import CODES
-from freestone.io.raw import read_values
+from freestone.io.raw import fill_block, read_values
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
 
@@ -55,11 +55,15 @@ FIRST = 4096
 class Dense(Dataset):
     """Rows of a dense block."""
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def _values(self, start: int, stop: int) -> tuple[Any, ...]:
         offset = VALUES + start * int(self.row_nbytes)
-        shape = (stop - start, *self.columns)
-        source, unit = self.place.source(), self.place.unit
-        return read_values(source, offset, shape, str(self.dtype), threads, unit=unit)
+        return self.place.source(), offset, (stop - start, *self.columns), str(self.dtype)
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        return read_values(*self._values(start, stop), threads, unit=self.place.unit)
+
+    def _fill(self, start: int, stop: int) -> Any:
+        return fill_block(*self._values(start, stop), unit=self.place.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
