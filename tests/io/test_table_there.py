@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import freestone as fs
 from freestone.cli.main import main
 from freestone.errors import UsageError
+from freestone.lang.kernels import files
 from tests.io import table
+from tests.lang.scripts import said_on
 
 CELLS, HOLDS = table.CELLS, table.HOLDS
 
@@ -30,6 +33,34 @@ def test_a_cell(two_workers: fs.Cluster, tmp_path: Path, kind: str, format: str)
     assert len(read.blocks) == 5
     table.check(kind, read.compute())
     assert read.cluster is two_workers
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("format", table.FORMATS)
+def test_scripts_on_blocks_read_and_write_each(
+    two_workers: fs.Cluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    format: str,
+) -> None:
+    table.need(format)
+    if format not in HOLDS[kind]:
+        pytest.skip("there is no such cell")
+    path, copy = tmp_path / f"a.{format}", tmp_path / "below" / f"b.{format}"
+    fs.write(table.VALUES[kind], path)
+
+    def refused(*words: Any) -> Any:
+        raise AssertionError("it was read by the script's process")
+
+    monkeypatch.setattr(files, "_loaded", refused)
+    said_on(
+        two_workers,
+        f'X = readMatrix("{path}"); writeMatrix(X, "{copy}");',
+        select_matrix_repr=True,
+        sparsity_threshold=0.5,
+    )
+    table.check(kind, fs.read(copy).compute())
 
 
 @pytest.mark.parametrize("format", ["dbdf", "tdms", "root", "zarr"])

@@ -156,10 +156,14 @@ def read_csv_file(run: Any, op: Op, path: str, rows: Any, columns: Any, delimite
 
 def write(run: Any, op: Op, value: Any, path: str) -> None:
     """Write a matrix or a frame, and its description; what was there stays until all is written."""
+    is_frame = op.operands[0].type.data == "frame"
+    written(_table(value.labels, value.columns) if is_frame else _matrix(value, path), path)
+
+
+def written(given: Any, path: str) -> None:
+    """Write what `freestone.write` takes, in folders that are made if they are not there."""
     from freestone.collections import write as write_file
 
-    type = op.operands[0].type
-    given = _table(value.labels, value.columns) if type.data == "frame" else _matrix(value, path)
     folder = "" if "://" in path else os.path.dirname(path)
     if folder:
         os.makedirs(folder, exist_ok=True)
@@ -171,16 +175,20 @@ def write(run: Any, op: Op, value: Any, path: str) -> None:
 
 def _matrix(value: Any, path: str) -> Any:
     """Return a matrix as what is written: entries where the format has them, texts as a table."""
-    from freestone.io.formats import FORMATS, format_of
-
+    if hasattr(value, "toarray") and holds_entries(path):
+        return value.to_scipy()
     if hasattr(value, "toarray"):
-        module = format_of(os.path.basename(path)).__name__
-        if module.rpartition(".")[2] in SPARSE & set(FORMATS):
-            return value.to_scipy()
-        value = value.toarray()
+        return value.toarray()
     if value.dtype == object:
         return _table([f"col_{at}" for at in range(value.shape[1])], list(value.T))
     return value
+
+
+def holds_entries(path: str) -> bool:
+    """Tell whether a file's format has a form for matrices that are not dense."""
+    from freestone.io.formats import format_of
+
+    return format_of(os.path.basename(path)).__name__.rpartition(".")[2] in SPARSE
 
 
 def _table(labels: list[str], columns: list[Any]) -> Any:
