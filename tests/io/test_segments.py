@@ -19,6 +19,7 @@ from freestone.collections.segmenting import _shares
 from freestone.errors import FileChangedError, FormatError
 from freestone.io import open_dataset, segment_writer
 from freestone.io.stores import hdfs
+from tests.lang.scripts import said
 
 X = np.random.default_rng(1).normal(size=(80, 3))
 URL = "hdfs://h:1/folder/x.{}.hdfs"
@@ -248,6 +249,19 @@ def test_a_local_meta_leads_to_segments(store: Store, tmp_path: Path) -> None:
     fs.write(blocks(), path)
     np.testing.assert_array_equal(fs.read(path).compute(), X)
     assert store.folders == {"", "/folder", "/folder/x.csv.hdfs"}
+
+
+def test_scripts_follow_a_local_meta(store: Store, tmp_path: Path) -> None:
+    for kind, name in (("frame", "Frame"), ("dense", "Matrix"), ("csr", "Matrix")):
+        path, copy = tmp_path / f"{kind}.csv.hdfs", tmp_path / f"{kind}.csv"
+        fs.write(VALUES[kind], path)
+        said(f'write{name}(read{name}("{path}"), "{copy}");')
+        found, wanted = fs.read(copy).compute(), VALUES[kind].compute()
+        if kind == "frame":
+            assert found.to_pydict() == wanted.to_pydict()
+        else:
+            dense = wanted.toarray() if kind == "csr" else wanted
+            np.testing.assert_array_equal(found, dense)
 
 
 def test_blocks_are_dealt_to_the_executors_of_their_workers() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from freestone.errors import FormatError, UsageError
 from freestone.io.formats import format_of
+from freestone.io.formats.csv_writing import column_type
 from freestone.io.formats.meta import Meta, value_type_of
 from freestone.io.stores import Place
 from freestone.io.stores.hdfs import HdfsPlace
@@ -157,10 +158,15 @@ class SegmentWriter:
             part.remove()
 
     def _meta(self) -> Meta:
-        frame = self.shape.kind == "frame"
+        schema: tuple[tuple[str, str], ...] = ()
+        if self.shape.kind == "frame":
+            kinds = [column_type(field.type) for field in self.shape.schema]
+            schema = tuple(zip(self.shape.columns, kinds, strict=True))
         return Meta(
             rows=self.shape.rows,
             columns=self.shape.width,
-            value_type="str" if frame else value_type_of(str(self.shape.dtype)),
+            value_type=None if schema else value_type_of(str(self.shape.dtype)),
+            schema=schema,
+            nonzeros=self.shape.nonzeros,
             hdfs=self.place.hdfs_path,
         )
