@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse
 
 import freestone as fs
+from freestone import _native
 from freestone.collections.segmenting import _shares
 from freestone.errors import FileChangedError, FormatError
 from freestone.io import open_dataset, segment_writer
@@ -149,6 +150,13 @@ def test_what_is_written_is_read(store: Store, kind: str, format: str) -> None:
         else:
             assert found.tobytes() == wanted.tobytes()
         assert store.folders == {"", "/folder", f"/folder/x.{format}.hdfs"}
+
+
+def test_bytes_of_segments_are_counted(store: Store) -> None:
+    before = _native.io_moved()[1]
+    fs.write(blocks(), URL.format("csv"))
+    nbytes = sum(len(content) for content in store.files.values())
+    assert _native.io_moved()[1] - before == nbytes
 
 
 def test_files_wait_together_until_they_are_complete(store: Store) -> None:

@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
+from freestone import _native
 from freestone.errors import FormatError, UsageError
 from freestone.io.formats import format_of
 from freestone.io.formats.csv_writing import column_type
@@ -30,7 +31,9 @@ def _put(place: HdfsPlace, content: list[Any]) -> None:
 
 def _write_all(file: Any, content: list[Any]) -> None:
     for piece in content:
-        file.write(memoryview(piece))
+        view = memoryview(piece)
+        file.write(view)
+        _native.io_count(written=view.nbytes)
 
 
 class _Uploads:

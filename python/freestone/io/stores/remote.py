@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from freestone import _native
 from freestone.errors import UsageError
 from freestone.io.stores.place import Place
 
@@ -79,8 +80,16 @@ class RemotePlace(Place):
 
     def upload(self, path: str) -> None:
         """Write the file from one of this machine; a store of objects shows it when it is whole."""
+        from fsspec.callbacks import Callback
+
+        class Counted(Callback):  # type: ignore[misc]
+            """Counts what is sent, for bars."""
+
+            def relative_update(self, inc: int = 1) -> None:
+                _native.io_count(written=inc)
+
         files, target = self._system
-        files.put_file(path, target)
+        files.put_file(path, target, callback=Counted())
 
     def remove(self) -> None:
         """Remove the file if it is there."""
