@@ -193,6 +193,7 @@ def open_segments(place: HdfsPlace, module: ModuleType, options: dict[str, Any])
             reason = f"it does not go with the first segment: {part.columns} of {part.dtype}"
             raise FormatError(part.place.url, reason)
     ends = np.cumsum([0, *(part.rows for part in parts)]).tolist()
+    stored = [part.nonzeros for part in parts]
     return Segments(
         place=place,
         kind=first.kind,
@@ -200,6 +201,7 @@ def open_segments(place: HdfsPlace, module: ModuleType, options: dict[str, Any])
         columns=first.columns,
         dtype=first.dtype,
         row_nbytes=max(part.row_nbytes for part in parts),
+        nonzeros=None if None in stored else sum(each or 0 for each in stored),
         parts=tuple(parts),
         ends=tuple(ends),
     )
