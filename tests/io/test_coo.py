@@ -14,6 +14,7 @@ import scipy.sparse
 import freestone as fs
 from freestone.cli.main import main
 from freestone.errors import UsageError
+from freestone.io import open_dataset
 
 
 def entries(rows: int = 97, columns: int = 20, dtype: str = "f8") -> Any:
@@ -46,7 +47,9 @@ def test_blocks_stay_entries(two_workers: fs.Cluster, by_workers: bool) -> None:
         assert found.format == "coo"
         np.testing.assert_array_equal(found.toarray(), dense[cut])
     same(array.rechunk(33).compute(), x)
-    assert array.nbytes == x.data.nbytes + x.row.nbytes + x.col.nbytes
+    held = x.data.nbytes + x.row.nbytes + x.col.nbytes
+    # In a cache there is a little around each block.
+    assert array.nbytes > held if by_workers else array.nbytes == held
     assert np.asarray(array).tolist() == dense.tolist()
     assert (array * 2).sum().compute() == dense.sum() * 2
     mixed = fs.Array.from_blocks([x, scipy.sparse.csr_array(x)]).compute()
@@ -86,10 +89,10 @@ def test_files_of_entries(
 def test_entries_of_others_keep_their_order(tmp_path: Path) -> None:
     x = entries()
     scipy.io.mmwrite(tmp_path / "x.mtx", x)
-    found, theirs = fs.read(tmp_path / "x.mtx", sparse="coo").compute(), x
-    assert found.row.tolist() == theirs.row.tolist()
-    assert found.col.tolist() == theirs.col.tolist()
-    assert found.data.tolist() == theirs.data.tolist()
+    found = open_dataset(tmp_path / "x.mtx", sparse="coo").read(0, 97)
+    assert found.row.tolist() == x.row.tolist()
+    assert found.col.tolist() == x.col.tolist()
+    assert found.data.tolist() == x.data.tolist()
 
 
 @pytest.mark.parametrize("kind", ["csv", "mtx", "dbdf"])

@@ -286,9 +286,7 @@ def test_files_that_cant_be_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "dbdf", "npy", "parquet"])
-def test_a_file_that_changes_is_noticed(
-    cluster: fs.Cluster, tmp_path: Path, kind: str
-) -> None:
+def test_a_file_that_changes_is_noticed(cluster: fs.Cluster, tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"m.{kind}"
     x = np.arange(40.0).reshape(10, 4)
     fs.write(x, path)

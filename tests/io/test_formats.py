@@ -85,7 +85,9 @@ def test_patterns_are_written_without_their_ones(two_workers: fs.Cluster, tmp_pa
     x.data[:] = 1
     path = tmp_path / "p.mtx"
     fs.write(fs.Array.from_numpy(x, 11), path, pattern=True)
-    assert path.read_text().startswith("%%MatrixMarket matrix coordinate pattern general\n40 9 72\n")
+    assert path.read_text().startswith(
+        "%%MatrixMarket matrix coordinate pattern general\n40 9 72\n"
+    )
     np.testing.assert_array_equal(scipy.io.mmread(path).toarray(), x.toarray())
     np.testing.assert_array_equal(fs.read(path).compute().toarray(), x.toarray())
     x.data[30] = 2

@@ -91,7 +91,7 @@ def test_files_of_a_web_server(
 
 def test_what_a_web_server_does_not_have_and_does_not_take(server: Server) -> None:
     url = f"http://127.0.0.1:{server.server_port}/none.csv"
-    with pytest.raises(FileMissingError, match="none.csv"):
+    with pytest.raises(FileMissingError, match=r"none\.csv"):
         fs.read(url)
     with pytest.raises((FreestoneError, NotImplementedError)):
         fs.write(X[:3], url)

@@ -101,7 +101,7 @@ def test_what_libraries_write_is_counted(
     assert (failed, total) == (0, done)
     assert done == X.nbytes if kind == "zarr" else done > X.nbytes / 2
     fs.read(path, progress=True).persist()
-    assert bars[1].shown[-1][0] == bars[1].shown[-1][2]
+    assert bars[1].shown[-1][0] > 0.9 * bars[1].shown[-1][2]
 
 
 def test_sizes_that_only_the_results_tell() -> None:

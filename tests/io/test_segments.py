@@ -234,7 +234,7 @@ def test_segments_that_are_not_what_their_metas_say(store: Store) -> None:
     store.files[second] = content + b"1,2,3\n"
     with pytest.raises(FileChangedError, match="segment_2"):
         dataset.read(0, 80)
-    with pytest.raises(FormatError, match="its .meta says 20 rows of 3 columns, and it has 21"):
+    with pytest.raises(FormatError, match=r"its \.meta says 20 rows of 3 columns, and it has 21"):
         open_dataset(url).read(0, 80)
     store.files[second] = content.replace(b",", b";")
     with pytest.raises(FormatError, match="segment_2"):

@@ -89,9 +89,7 @@ def test_a_worker_dies_at_each_step(
 STREAMS = {"parquet": ParquetWriter, "arrow": ArrowWriter, "tdms": TdmsWriter, "root": RootWriter}
 
 
-@pytest.mark.parametrize(
-    ("kind", "step"), [(kind, step) for kind in STREAMS for step in range(5)]
-)
+@pytest.mark.parametrize(("kind", "step"), [(kind, step) for kind in STREAMS for step in range(5)])
 def test_a_worker_dies_at_each_block_of_a_library(
     three_workers: fs.Cluster,
     tmp_path: Path,

@@ -50,10 +50,13 @@ class Meter:
         _, start = _native.io_moved()
         return cls(total, lambda: _native.io_moved()[1] - start)
 
-    def watch(self, path: str) -> None:
-        """Count the bytes of a file that a library writes, and then what is sent on of it."""
-        _, start = _native.io_moved()
-        self._done = lambda: max(_size(path), _native.io_moved()[1] - start)
+    @contextlib.contextmanager
+    def watching(self, path: str) -> Iterator[None]:
+        """Count the bytes of a file that a library writes while the block runs."""
+        self._done = lambda: _size(path)
+        yield
+        nbytes = _size(path)
+        self._done = lambda: nbytes
 
     def add(self, future: Any, nbytes: int | None = None) -> None:
         """Count some bytes as soon as a future is done; by default as many as its value says."""

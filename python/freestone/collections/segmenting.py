@@ -58,9 +58,7 @@ def _slots(cluster: Cluster) -> dict[int, int]:
     return {int(one.worker.removeprefix("worker-")): one.slots for one in workers}
 
 
-def _shares(
-    where: list[list[str]], slots: dict[int, int]
-) -> list[tuple[int | None, list[int]]]:
+def _shares(where: list[list[str]], slots: dict[int, int]) -> list[tuple[int | None, list[int]]]:
     """Deal the blocks of each worker to its executors; those of none to all there are.
 
     Returns

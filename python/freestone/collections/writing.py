@@ -186,13 +186,22 @@ def _write_stream(writer: StreamWriter, x: Collection, meter: Meter) -> None:
         raise EmptyCollectionError(x.name, "write")
     with drafted(writer.place) as draft:
         assert draft.path is not None
-        meter.watch(draft.path)
-        file = None
+        with meter.watching(draft.path):
+            _stream(writer, draft.path, x)
+
+
+def _stream(writer: StreamWriter, path: str, x: Collection) -> None:
+    file = None
+    try:
         for block in x:
             if file is None:
-                file = writer.begin(draft.path, block)
+                file = writer.begin(path, block)
             writer.append(file, block)
         writer.finish(file)
+    except BaseException:
+        if file is not None:
+            writer.abandon(file)
+        raise
 
 
 def _write_rows(writer: Writer, draft: Draft, blocks: Sequence[Any], threads: int) -> bool:

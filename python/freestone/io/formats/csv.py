@@ -3,7 +3,8 @@
 Options of a read: `delimiter` (a character); `header` (whether the first line names the columns;
 by default what `.meta` says, or what the cells look like); `dtype` (of an array); `kind`
 (``"array"`` or ``"frame"``); `sparse` (lines are row, column and value, or row and column: True or
-``"csr"``, or ``"coo"`` for a matrix of those entries) with `shape`; `index` (whether to keep where rows begin in a file beside this one, ``NAME.index``).
+``"csr"``, or ``"coo"`` for a matrix of those entries) with `shape`; `index` (whether to keep where
+rows begin in a file beside this one, ``NAME.index``).
 
 Options of a write: `delimiter`; `header`; `decimals` (floats with so many, as C's ``%.6f``, instead
 of the shortest text that reads back as the same bits); `width` (characters of every cell);
