@@ -386,13 +386,7 @@ class EventInvitation:
     @property
     def ranks(self) -> int: ...
     def accept(
-        self,
-        patience_s: float,
-        *,
-        workers: int,
-        thread: bool,
-        spin_us: int,
-        stuck_s: float | None,
+        self, patience_s: float, *, workers: int, thread: bool, spin_us: int, stuck_s: float | None
     ) -> EventRank: ...
 
 def meet_ranks(

@@ -13,7 +13,7 @@ import scipy.sparse
 
 import freestone as fs
 from freestone.cli.main import main
-from freestone.errors import UsageError
+from freestone.errors import FormatError, UsageError
 from freestone.io import open_dataset
 
 
@@ -129,3 +129,21 @@ def test_convert_of_entries(tmp_path: Path, workers: list[str]) -> None:
     assert main([*words, str(tmp_path / "x.mtx"), first]) == 0
     assert main([*words, first, second]) == 0
     np.testing.assert_array_equal(scipy.io.mmread(second).toarray(), x.toarray())
+
+
+def test_patterns_are_written_without_their_ones(two_workers: fs.Cluster, tmp_path: Path) -> None:
+    x = scipy.sparse.random_array((40, 9), density=0.2, rng=np.random.default_rng(2), format="csr")
+    x.data[:] = 1
+    path = tmp_path / "p.mtx"
+    fs.write(fs.Array.from_numpy(x, 11), path, pattern=True)
+    assert path.read_text().startswith(
+        "%%MatrixMarket matrix coordinate pattern general\n40 9 72\n"
+    )
+    np.testing.assert_array_equal(scipy.io.mmread(path).toarray(), x.toarray())
+    np.testing.assert_array_equal(fs.read(path).compute().toarray(), x.toarray())
+    x.data[30] = 2
+    row = int(x.tocoo().row[30]) + 1
+    with pytest.raises(FormatError, match=rf"row {row}, column \d: a pattern has ones only"):
+        fs.write(fs.Array.from_numpy(x, 11), path, pattern=True)
+    with pytest.raises(UsageError, match="pattern= is for sparse arrays"):
+        fs.write(x.toarray(), path, pattern=True)

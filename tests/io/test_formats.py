@@ -80,24 +80,6 @@ def test_every_variant_that_scipy_writes(
     np.testing.assert_array_equal(found, wanted)
 
 
-def test_patterns_are_written_without_their_ones(two_workers: fs.Cluster, tmp_path: Path) -> None:
-    x = scipy.sparse.random_array((40, 9), density=0.2, rng=np.random.default_rng(2), format="csr")
-    x.data[:] = 1
-    path = tmp_path / "p.mtx"
-    fs.write(fs.Array.from_numpy(x, 11), path, pattern=True)
-    assert path.read_text().startswith(
-        "%%MatrixMarket matrix coordinate pattern general\n40 9 72\n"
-    )
-    np.testing.assert_array_equal(scipy.io.mmread(path).toarray(), x.toarray())
-    np.testing.assert_array_equal(fs.read(path).compute().toarray(), x.toarray())
-    x.data[30] = 2
-    row = int(x.tocoo().row[30]) + 1
-    with pytest.raises(FormatError, match=rf"row {row}, column \d: a pattern has ones only"):
-        fs.write(fs.Array.from_numpy(x, 11), path, pattern=True)
-    with pytest.raises(UsageError, match="pattern= is for sparse arrays"):
-        fs.write(x.toarray(), path, pattern=True)
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

@@ -141,7 +141,7 @@ def test_a_worker_dies_while_chunks_are_written(
     submit = three_workers.map
 
     def submitted(function: Any, *columns: Any, **options: Any) -> Any:
-        if function.__name__ != "_write":
+        if getattr(function, "__name__", "") != "_write":
             return submit(function, *columns, **options)
         if step == 0:
             kill(three_workers, victim)

@@ -257,8 +257,11 @@ class MtxWriter(Writer):
         wrong = block.data != 1
         if wrong.any():
             at = int(wrong.argmax())
-            reason = f"a pattern has ones only, and there is {block.data[at]}; leave pattern out"
             row, column = start + int(block.row[at]) + 1, int(block.col[at]) + 1
+            reason = (
+                f"row {row}, column {column}: a pattern has ones only, and there is "
+                f"{block.data[at]}; leave pattern out"
+            )
             raise FormatError(self.place.url, reason, row=row, column=column)
         return []
 

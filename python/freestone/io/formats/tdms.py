@@ -37,6 +37,10 @@ class Channels(Dataset):
         with _opened(self.place) as file:
             group = file[self.group]
             parts = [group[name].read_data(start, stop - start) for name in self.channels]
+        lengths = {len(part) for part in parts} or {stop - start}
+        if lengths != {stop - start}:
+            reason = f"it has {min(lengths)} of rows {start}:{stop} (truncated)"
+            raise FormatError(self.place.url, reason)
         if self.kind == "array":
             return np.column_stack(parts).astype(str(self.dtype), copy=False)
         import pyarrow as pa

@@ -85,7 +85,7 @@ def write_blocks(run: DistributedRun, op: Op, operands: list[Any]) -> list[Any] 
     if split.csr:
         blocks = run.cluster.map(_to_scipy, blocks, near="input")
     written(Array(blocks, offsets, name=os.path.basename(path)), path)
-    return []
+    return [None]
 
 
 def _to_scipy(block: Any) -> _native.Stored:
