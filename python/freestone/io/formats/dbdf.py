@@ -55,7 +55,7 @@ FIRST = 4096
 class Dense(Dataset):
     """Rows of a dense block."""
 
-    def _values(self, start: int, stop: int) -> tuple[Any, ...]:
+    def _values(self, start: int, stop: int) -> tuple[Any, int, tuple[int, ...], Any]:
         offset = VALUES + start * int(self.row_nbytes)
         return self.place.source(), offset, (stop - start, *self.columns), str(self.dtype)
 

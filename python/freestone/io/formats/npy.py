@@ -39,7 +39,7 @@ class Rows(Dataset):
             out[:, column] = read_values(source, offset, (stop - start,), dtype, threads)
         return out
 
-    def _values(self, start: int, stop: int) -> tuple[Any, ...]:
+    def _values(self, start: int, stop: int) -> tuple[Any, int, tuple[int, ...], Any]:
         offset = self.offset + start * int(self.row_nbytes)
         return self.place.source(), offset, (stop - start, *self.columns), np.dtype(self.dtype)
 

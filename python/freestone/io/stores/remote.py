@@ -103,7 +103,7 @@ class RemotePlace(Place):
         except (OSError, FreestoneError):
             raise
         except Exception as error:
-            reason = f"can't be written: {error or type(error).__name__}"
+            reason = f"can't be written: {error} ({type(error).__name__})"
             raise FileError(self.url, reason) from error
 
     def remove(self) -> None:

@@ -70,8 +70,8 @@ def _of_dataset(dataset: Any) -> Type:
         cell = cell_of(_widened(dataset.dtype))
         return Type("matrix", cell, dataset.rows, columns, sparsity=share)
     # No rows say the types as well as all of them.
-    columns = _columns(dataset.read(0, min(dataset.rows, 1)))
-    cells = ["str" if column.dtype == object else cell_of(column.dtype) for column in columns]
+    found = _columns(dataset.read(0, min(dataset.rows, 1)))
+    cells = ["str" if column.dtype == object else cell_of(column.dtype) for column in found]
     schema = tuple(zip(map(str, dataset.columns), cells, strict=True))
     return Type("frame", "", dataset.rows, len(schema), schema)
 
