@@ -232,6 +232,6 @@ def test_a_worker_dies_at_each_step_of_a_write(
         for name in ("begin", "commit"):
             monkeypatch.setattr(SegmentWriter, name, at_step(getattr(SegmentWriter, name)))
         fs.write(array, url)
-        assert left == step - 5
+        assert left < 0
     np.testing.assert_array_equal(fs.read(url).compute(), X)
     assert names(hdfs, "/killed") == ["k.csv.hdfs"]

@@ -260,7 +260,10 @@ mod tests {
             let mut segment = folder.segment(expected).unwrap();
             write_from(&mut segment, b"hello", length, &mut bytes.as_slice()).unwrap();
             segment.finish().unwrap();
-            assert_eq!(std::fs::read(segment.path()).unwrap(), written(b"hello", &[bytes.clone()]));
+            assert_eq!(
+                std::fs::read(segment.path()).unwrap(),
+                written(b"hello", std::slice::from_ref(&bytes))
+            );
             let mut short = folder.segment(expected).unwrap();
             let found = write_from(&mut short, b"hello", length, &mut &bytes[1..]);
             assert!(matches!(found, Err(StoreError::Io { .. })));
