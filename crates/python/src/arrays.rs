@@ -76,7 +76,7 @@ pub fn kinds(py: Python<'_>) -> PyResult<Option<&'static Kinds>> {
 pub fn load_kinds(py: Python<'_>) -> PyResult<&'static Kinds> {
     KINDS.get_or_try_init(py, || {
         let make = py.import(intern!(py, "numpy"))?.getattr(intern!(py, "dtype"))?;
-        let kind = |(name, nbytes)| {
+        let kind = |(name, nbytes): (&str, usize)| {
             let dtype = make.call1((name,))?;
             let scalar = dtype.getattr(intern!(py, "type"))?.unbind();
             PyResult::Ok(Kind { dtype: dtype.unbind(), scalar, nbytes })

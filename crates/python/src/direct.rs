@@ -201,13 +201,20 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// A class that derives `tuple`.
+struct NamedTuple {
+    class: Py<PyType>,
+    /// The class, if it has nothing but its values and can be imported.
+    pickled: Option<Vec<u8>>,
+}
+
 /// The pickled class of a named tuple that is nothing but its values.
 fn class_of_named(tuple: &Bound<'_, PyTuple>) -> Option<Vec<u8>> {
-    static KNOWN: Mutex<Vec<(Py<PyType>, Option<Vec<u8>>)>> = Mutex::new(Vec::new());
+    static KNOWN: Mutex<Vec<NamedTuple>> = Mutex::new(Vec::new());
     let class = tuple.get_type();
     let find = || {
         let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().find(|(known, _)| class.is(known)).map(|(_, pickled)| pickled.clone())
+        known.iter().find(|known| class.is(&known.class)).map(|known| known.pickled.clone())
     };
     if let Some(found) = find() {
         return found;
@@ -216,7 +223,7 @@ fn class_of_named(tuple: &Bound<'_, PyTuple>) -> Option<Vec<u8>> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     // The lock is held for moments only: nothing is dropped that could run Python code under it.
     let former = if known.len() >= MOST_CLASSES { std::mem::take(&mut *known) } else { Vec::new() };
-    known.push((class.unbind(), pickled.clone()));
+    known.push(NamedTuple { class: class.unbind(), pickled: pickled.clone() });
     drop(known);
     drop(former);
     pickled
@@ -226,18 +233,14 @@ fn class_of_named(tuple: &Bound<'_, PyTuple>) -> Option<Vec<u8>> {
 fn is_named(class: &Bound<'_, PyType>) -> bool {
     let py = class.py();
     let tuple = py.get_type::<PyTuple>();
-    let is_direct = class
-        .getattr(intern!(py, "__bases__"))
-        .and_then(|bases| bases.extract::<(Bound<'_, PyAny>,)>())
-        .is_ok_and(|(base,)| base.is(&tuple));
+    let base = class.getattr(intern!(py, "__base__"));
+    let is_direct = base.is_ok_and(|base| base.is(&tuple));
+    let offset = class.getattr(intern!(py, "__dictoffset__"));
+    let has_no_more = offset.is_ok_and(|offset| offset.extract::<isize>().is_ok_and(|at| at == 0));
     let own = class.getattr(intern!(py, "__dict__"));
     let has = |name: &str| own.as_ref().is_ok_and(|own| own.contains(name).unwrap_or(true));
-    let has_state = class
-        .getattr(intern!(py, "__dictoffset__"))
-        .and_then(|offset| offset.extract::<isize>())
-        .map_or(true, |offset| offset != 0);
     let pickles = ["__reduce__", "__reduce_ex__", "__getstate__"].into_iter().any(has);
-    is_direct && has("_fields") && has("_make") && !has_state && !pickles
+    is_direct && has_no_more && has("_fields") && has("_make") && !pickles
 }
 
 /// Reads what [`write`] wrote, behind the tag. Arrays in it can't be written to.
@@ -299,7 +302,8 @@ impl<'py, 'a> Reader<'py, 'a> {
     fn values(&mut self, depth: usize) -> PyResult<Bound<'py, PyTuple>> {
         let count = self.number()?;
         let values = (0..count).map(|_| self.value(depth));
-        PyTuple::new(self.py, values.collect::<PyResult<SmallVec<[_; 8]>>>()?)
+        let values = values.collect::<PyResult<SmallVec<[_; 8]>>>()?;
+        PyTuple::new(self.py, values)
     }
 
     fn named_tuple(&mut self, depth: usize) -> PyResult<Bound<'py, PyAny>> {
