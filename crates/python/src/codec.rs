@@ -23,7 +23,7 @@ const BUFFERED: u8 = 1;
 /// The first byte of arguments, or of an inline value, that are written without pickle.
 const DIRECT: u8 = 2;
 /// Arguments of more bytes are pickled.
-const DIRECT_MOST: usize = 64 << 10;
+const DIRECT_MOST: usize = 1 << 20;
 
 /// So many names are looked through faster than looked up.
 const FEW: usize = 16;
