@@ -1,5 +1,5 @@
-//! Between Python values and bytes: plain ones directly, all others by pickle protocol 5; with futures
-//! as positions of inputs.
+//! Between Python values and bytes: plain ones directly, others by pickle protocol 5; futures among
+//! them as positions of inputs.
 
 use crate::direct;
 use crate::future::FutureBase;

@@ -1,6 +1,6 @@
 //! Plain values as bytes, without pickle: what most arguments and results of calls are.
 //!
-//! `None`, numbers, texts, bytes, futures, arrays and scalars of `NumPy`'s own kinds, and tuples and
+//! `None`, numbers, texts, bytes, futures, arrays and scalars of `NumPy`'s own dtypes, tuples and
 //! named tuples of them. To pickle and unpickle a small array takes ten times as long as to write
 //! and read it like this. Whatever else there is in a value, all of it is left to pickle: so two
 //! references to one mutable object stay two references to one.

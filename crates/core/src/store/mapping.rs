@@ -101,8 +101,8 @@ fn read(file: &File, nbytes: usize) -> io::Result<Mapping> {
     Ok(copy)
 }
 
-/// Fills memory from a file. By the system's call itself: the standard library wants memory that was
-/// written to before, and to do so takes as long as to read.
+/// Fills memory from a file. By the system's call itself: the standard library wants memory that
+/// was written to before, and to do so takes as long as to read.
 fn fill(address: NonNull<u8>, nbytes: usize, file: &File) -> io::Result<()> {
     let mut filled = 0;
     while filled < nbytes {
