@@ -144,7 +144,7 @@ fn is_array(value: &Bound<'_, PyAny>) -> bool {
 
 impl Known {
     /// The array over these bytes, which it can't change.
-    pub fn over(&self, py: Python<'_>, bytes: Py<MappedBuffer>) -> PyResult<Py<PyAny>> {
+    pub fn over(&self, py: Python<'_>, bytes: &Py<MappedBuffer>) -> PyResult<Py<PyAny>> {
         Ok(over(py, self.shape.bind(py), &self.dtype, bytes.bind(py).as_any())?.unbind())
     }
 }

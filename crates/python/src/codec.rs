@@ -247,8 +247,7 @@ fn write_arguments(
         // That a future is another cluster's is said where it is pickled.
         owner.is(&reference.link.owner).then(|| inputs.position(reference.name))
     };
-    let payload =
-        direct::write_arguments(arguments, keywords, DIRECT, DIRECT_MOST, &mut position)?;
+    let payload = direct::write_arguments(arguments, keywords, DIRECT, DIRECT_MOST, &mut position)?;
     Some(Arguments { payload, inputs: inputs.names })
 }
 

@@ -45,7 +45,8 @@ pub type Position<'a> = &'a mut dyn FnMut(&FutureBase) -> Option<usize>;
 /// Writes a value in `limit` bytes at most, behind a tag. Nothing: it is for pickle.
 pub fn write(value: &Bound<'_, PyAny>, tag: u8, limit: usize) -> Option<Vec<u8>> {
     // Outside of arguments nothing stands for a future.
-    let mut writer = Writer::new(tag, limit, &mut |_| None);
+    let mut position = |_: &FutureBase| None;
+    let mut writer = Writer::new(tag, limit, &mut position);
     writer.value(value, 0)?;
     Some(writer.bytes)
 }
@@ -70,7 +71,8 @@ pub fn write_arguments(
 
 /// The arguments of a call that are its first `count` inputs, as [`write_arguments`] writes them.
 pub fn write_inputs(count: usize, tag: u8) -> Option<Vec<u8>> {
-    let mut writer = Writer::new(tag, usize::MAX, &mut |_| None);
+    let mut position = |_: &FutureBase| None;
+    let mut writer = Writer::new(tag, usize::MAX, &mut position);
     writer.number(count)?;
     for position in 0..count {
         writer.bytes.push(INPUT);
@@ -154,9 +156,9 @@ impl<'a> Writer<'a> {
         let number = kinds.all.iter().position(|kind| dtype.is(&kind.dtype))?;
         let shape: SmallVec<[usize; 4]> =
             value.getattr(intern!(py, "shape")).ok()?.extract::<Vec<usize>>().ok()?.into();
-        let nbytes = shape.iter().try_fold(kinds.all[number].nbytes, |product, length| {
-            product.checked_mul(*length)
-        })?;
+        let nbytes = shape
+            .iter()
+            .try_fold(kinds.all[number].nbytes, |product, length| product.checked_mul(*length))?;
         if flags & C_CONTIGUOUS == 0 || self.bytes.len() + nbytes > self.limit {
             return None;
         }

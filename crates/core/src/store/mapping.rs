@@ -111,17 +111,16 @@ fn fill(address: NonNull<u8>, nbytes: usize, file: &File) -> io::Result<()> {
             let rest = address.as_ptr().add(filled);
             libc::read(file.as_raw_fd(), rest.cast(), nbytes - filled)
         };
-        if count == 0 {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        match usize::try_from(count) {
-            Ok(count) => filled += count,
-            Err(_) => {
-                let error = io::Error::last_os_error();
-                if error.kind() != ErrorKind::Interrupted {
-                    return Err(error);
-                }
+        let error = match count {
+            0 => ErrorKind::UnexpectedEof.into(),
+            1.. => {
+                filled += count as usize;
+                continue;
             }
+            _ => io::Error::last_os_error(),
+        };
+        if error.kind() != ErrorKind::Interrupted {
+            return Err(error);
         }
     }
     Ok(())
