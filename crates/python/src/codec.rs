@@ -22,6 +22,8 @@ const PLAIN: u8 = 0;
 const BUFFERED: u8 = 1;
 /// The first byte of arguments, or of an inline value, that are written without pickle.
 const DIRECT: u8 = 2;
+/// What is written of an array besides its bytes, at most.
+const HEADER: usize = 64;
 /// Arguments of more bytes are pickled.
 const DIRECT_MOST: usize = 1 << 20;
 
@@ -331,8 +333,9 @@ pub enum Encoded {
 /// Encodes a value; whatever is larger than `inline_nbytes` is [`Encoded::Large`].
 pub fn encode_value(value: &Bound<'_, PyAny>, inline_nbytes: usize) -> PyResult<Encoded> {
     let py = value.py();
-    // Nothing at all is never a block.
-    let limit = if value.is_none() { DIRECT_MOST } else { inline_nbytes };
+    // Nothing at all is never a block; an array of just `inline_nbytes` is none either.
+    let may_be_block = !value.is_none() && inline_nbytes == 0;
+    let limit = if may_be_block { 0 } else { inline_nbytes + HEADER };
     if let Some(inline) = direct::write(value, DIRECT, limit) {
         return Ok(Encoded::Inline(inline));
     }
