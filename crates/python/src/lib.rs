@@ -10,6 +10,7 @@ mod columns;
 mod direct;
 mod events;
 mod executor;
+mod fields;
 mod figures;
 mod future;
 mod groups;
