@@ -13,9 +13,9 @@ from numba import njit
 
 from benchmarks.splits import cases
 from examples.data import draw
+from examples.kmeans.kernels import sum_compiled
 
 BINS = cases.GRID.bins[0]
-FIRST = np.linspace(0, 1, cases.CLUSTERS * 20).reshape(cases.CLUSTERS, 20)
 
 
 def count(points: Any, bins: int, counts: Any) -> None:
@@ -31,24 +31,7 @@ def count(points: Any, bins: int, counts: Any) -> None:
             counts[cell] += 1
 
 
-def add(points: Any, centres: Any, sums: Any, counts: Any) -> None:
-    """Add each point to the sum of the nearest centre."""
-    for row in range(points.shape[0]):
-        best, least = 0, np.inf
-        for centre in range(centres.shape[0]):
-            distance = 0.0
-            for column in range(points.shape[1]):
-                apart = points[row, column] - centres[centre, column]
-                distance += apart * apart
-            if distance < least:
-                best, least = centre, distance
-        counts[best] += 1
-        for column in range(points.shape[1]):
-            sums[best, column] += points[row, column]
-
-
 count_all: Any = njit(count)
-add_all: Any = njit(add, fastmath=True)
 
 
 def histogram(points: Any) -> Any:
@@ -59,12 +42,11 @@ def histogram(points: Any) -> Any:
 
 
 def kmeans(points: Any) -> Any:
-    """Make ten passes."""
+    """Make ten passes of the application's own loop."""
     centres = points[: cases.CLUSTERS].copy()
     for _ in range(cases.PASSES):
-        sums, counts = np.zeros_like(centres), np.zeros(len(centres), np.int64)
-        add_all(points, centres, sums, counts)
-        centres = sums / counts[:, None]
+        found = sum_compiled(points, centres)
+        centres = found.sums / found.counts[:, None]
     return centres
 
 

@@ -15,8 +15,13 @@ Matrix = NDArray[np.float64]
 
 MANY = 1_000
 """So many points are worth being put in order."""
-CELLS = 31
-"""The last cell of the grid along each dimension: five bits."""
+BITS = 5
+"""Of the number of a cell along each dimension of the grid that a curve goes through."""
+DIMENSIONS = 12
+"""So many of the dimensions are looked at: more have no place in 64 bits."""
+LEAF = 32
+"""Points of a leaf. Side by side in memory, so many are looked through faster than a tree that has
+three times as many nodes."""
 
 
 class Found(NamedTuple):
@@ -43,48 +48,68 @@ class Tree:
     tree
         `scipy.spatial.cKDTree` or `sklearn.neighbors.KDTree`.
     runs
-        Where its points are in the collection: first and last row of each run of them, in the
-        order in which the tree has them.
+        Where its points are in the collection: first and last row of each run of them.
+    order
+        Which of those each point of the tree is; None: they are in that order.
     """
 
     tree: Any
     runs: tuple[range, ...]
+    order: NDArray[np.intp] | None = None
 
     def indexes_of(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return where points of the tree are in the collection; -1 for those beyond its end."""
         lengths = np.array([len(run) for run in self.runs], np.int64)
         ends = np.cumsum(lengths)
+        is_there = rows < ends[-1]
+        if self.order is not None:
+            rows = self.order[np.where(is_there, rows, 0)]
         shifts = np.array([run.start for run in self.runs], np.int64) - (ends - lengths)
         which = np.minimum(np.searchsorted(ends, rows, side="right"), len(ends) - 1)
-        return np.where(rows < ends[-1], rows + shifts[which], -1)
+        return np.where(is_there, rows + shifts[which], -1)
 
 
 def build(points: Matrix, runs: Iterable[range], kernel: str) -> Tree:
     """Return a tree over points, shape ``(n, d)``, and where they are in their collection."""
-    return Tree(KERNELS[kernel](points), tuple(runs))
+    tree, order = KERNELS[kernel](points)
+    return Tree(tree, tuple(runs), order)
 
 
-def build_scipy(points: Matrix) -> Any:
+def build_scipy(points: Matrix) -> tuple[Any, NDArray[np.intp] | None]:
     """Return SciPy's k-d tree, which any number of threads may look up in at once.
+
+    Returns
+    -------
+    tree
+        `scipy.spatial.cKDTree`.
+    order
+        Which point each of the tree's is; None if they are as they were.
 
     Notes
     -----
     Cut at the middle of a cell, not at the median of its points, it is built in half the time
-    and looked up in as fast, unless points are most unevenly spread.
+    and looked up in as fast, unless points are most unevenly spread. Many points are put along a
+    curve through space first: so those of a leaf are side by side in memory, the tree is built in
+    two thirds of the time, and what a look-up needs of a large one is in fewer of its pages.
     """
     from scipy.spatial import cKDTree
 
-    return cKDTree(points, balanced_tree=False, compact_nodes=True)
+    order = None
+    if len(points) >= MANY and np.isfinite(points).all():
+        order = curve(points)
+        points = points[order]
+    return cKDTree(points, LEAF, balanced_tree=False, compact_nodes=True), order
 
 
-def build_sklearn(points: Matrix) -> Any:
-    """Return scikit-learn's k-d tree, as the paper does."""
+def build_sklearn(points: Matrix) -> tuple[Any, None]:
+    """Return scikit-learn's k-d tree, as the paper does; see `build_scipy`."""
     from sklearn.neighbors import KDTree
 
-    return KDTree(points)
+    return KDTree(points), None
 
 
-KERNELS: dict[str, Callable[[Matrix], Any]] = {"sklearn": build_sklearn, "scipy": build_scipy}
+Builder = Callable[[Matrix], tuple[Any, NDArray[np.intp] | None]]
+KERNELS: dict[str, Builder] = {"sklearn": build_sklearn, "scipy": build_scipy}
 """The kernels by name."""
 
 
@@ -109,13 +134,22 @@ def look_up(tree: Tree, points: Matrix, neighbours: int) -> Found:
 def curve(points: Matrix) -> NDArray[np.intp]:
     """Return the points' rows in Morton's order: near to each other where points are, mostly."""
     low, high = points.min(axis=0), points.max(axis=0)
-    cells = ((points - low) / np.where(high > low, high - low, 1) * CELLS).astype(np.int64)
-    keys = np.zeros(len(points), np.int64)
-    dimensions = min(points.shape[1], 12)
-    for bit in range(5):
-        for dimension in range(dimensions):
-            keys |= (cells[:, dimension] >> bit & 1) << (bit * dimensions + dimension)
+    scale = ((1 << BITS) - 1) / np.where(high > low, high - low, 1)
+    dimensions = min(points.shape[1], DIMENSIONS)
+    # Keys of 16 bits are sorted by counting, in time that grows as their number.
+    dtype = np.uint16 if BITS * dimensions <= 16 else np.int64
+    keys = np.zeros(len(points), dtype)
+    for dimension in range(dimensions):
+        cells = (points[:, dimension] - low[dimension]) * scale[dimension]
+        keys |= _spread(dimensions, dtype)[cells.astype(np.intp)] << dtype(dimension)
     return np.argsort(keys, kind="stable")
+
+
+def _spread(dimensions: int, dtype: type[np.integer]) -> NDArray[np.integer]:
+    """Return the numbers of all cells along a dimension, with room for the others' bits."""
+    bits = np.arange(BITS)
+    ones = np.arange(1 << BITS)[:, None] >> bits & 1
+    return np.asarray((ones << (bits * dimensions)).sum(axis=1), dtype)
 
 
 def _look_up(tree: Tree, points: Matrix, neighbours: int) -> Found:

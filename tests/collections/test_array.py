@@ -52,6 +52,16 @@ def test_slices_are_those_of_numpy(
     np.testing.assert_array_equal(part.rechunk(11).compute(), whole[start:stop])
 
 
+def test_to_slice_calls_nothing_and_moves_nothing(two_workers: fs.Cluster) -> None:
+    x = fs.Array.from_function((1000, 3), 70, numbers).persist()
+    before = two_workers.statistics()
+    part = x[10:960][5:].persist()
+    after = two_workers.statistics()
+    for figure in ("done", "pending", "blocks", "transferred_nbytes"):
+        assert getattr(after, figure) == getattr(before, figure), figure
+    np.testing.assert_array_equal(part.compute(), numbers(15, 960))
+
+
 @QUICK
 @given(rows=st.integers(1, 200), old=CUTS, new=CUTS)
 def test_rechunk_gives_the_same_rows(

@@ -48,6 +48,9 @@ def test_a_block_that_raises_is_named(cluster: fs.Cluster) -> None:
     with pytest.raises(ArithmeticError, match="no such block") as caught:
         x.compute()
     assert any("block 2 of 'points', rows 4:6" in note for note in caught.value.__notes__)
+    with pytest.raises(ArithmeticError, match="no such block") as split:
+        fs.split(x)
+    assert any("block 2 of 'points', rows 4:6" in note for note in split.value.__notes__)
     y = fs.Array.from_numpy(np.zeros((4, 2)), 2).map_blocks(lambda block: 1 / 0, name="ratios")
     with pytest.raises(ZeroDivisionError) as divided:
         y.persist()
@@ -76,7 +79,15 @@ def test_use_after_drop(cluster: fs.Cluster) -> None:
     x = fs.Array.from_numpy(np.zeros(10), 5, name="points")
     (part, *_) = fs.split(x)
     x.drop()
-    for action in (x.compute, x.persist, lambda: x.blocks, lambda: fs.split(x), lambda: list(part)):
+    for action in (
+        x.compute,
+        x.persist,
+        lambda: x.blocks,
+        lambda: fs.split(x),
+        lambda: list(part),
+        lambda: list(part.tiles()),
+        part.materialize,
+    ):
         with pytest.raises(DroppedError, match="'points' was dropped"):
             action()
     with pytest.raises(DroppedError, match="use a partition of it: 'points' was dropped"):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -48,6 +49,26 @@ def test_html_is_self_contained_and_shows_workers(two_workers: fs.Cluster) -> No
     assert parser.open == []
     # However many blocks there are.
     assert len(html) < 200_000
+
+
+def test_blocks_have_the_colour_of_their_worker(two_workers: fs.Cluster) -> None:
+    x = fs.Array.from_function(20, 2, lambda a, b: np.zeros(b - a)).persist()
+    html = x._repr_html_()
+    drawn = re.findall(r'title="(worker-\d): 5 blocks".*?background: (#\w+)', html)
+    assert [worker for worker, _ in drawn] == ["worker-0", "worker-1"]
+    assert len({colour for _, colour in drawn}) == 2
+    for worker, colour in drawn:
+        assert f'color: {colour}">■</span> {worker} 5' in html
+
+
+def test_frames_and_bags_are_shown(two_workers: fs.Cluster) -> None:
+    for collection, facts in (
+        (fs.Frame.from_table({"a": [1, 2, 3, 4]}, 2, name="table"), "4 rows, 2 blocks"),
+        (fs.Bag.from_items(["a"], 2, name="words"), "1 item, 1 block"),
+    ):
+        html = collection._repr_html_()
+        assert f"<b>{collection.name}</b>" in html
+        assert facts in html
 
 
 def test_a_partition_is_shown(two_workers: fs.Cluster) -> None:

@@ -49,3 +49,9 @@ def test_what_a_rechunk_costs_without_a_cluster() -> None:
     cost = x.rechunk_cost(20)
     assert (cost.moved_nbytes, cost.copied_nbytes, cost.peak_nbytes) == (0, 800, 1600)
     assert x.rechunk_cost(10).copied_nbytes == 0
+
+
+def test_slices_share_the_memory_of_what_they_were_cut_from() -> None:
+    whole = numbers(0, 50)
+    x = fs.Array.from_numpy(whole, 8)
+    assert all(np.shares_memory(block, whole) for block in x[3:44][2:].blocks)

@@ -3,7 +3,7 @@ import pytest
 from sklearn.cluster import KMeans as Reference
 
 import freestone as fs
-from examples.data import digits, in_blocks, uniform
+from examples.data import digits, flights, in_blocks, uniform
 from examples.kmeans.kernels import KERNELS, nearest
 from examples.kmeans.kmeans import KMeans
 from examples.kmeans.passes import VARIANTS
@@ -31,6 +31,18 @@ def test_whole_numbers_give_the_same_centres_to_the_last_bit(variant, place):
     np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
     np.testing.assert_array_equal(found.counts_, expected.counts_)
     assert found.n_iter_ == expected.n_iter_ < 300
+
+
+def test_flights(place):
+    pytest.importorskip("pandas")
+    points = flights().points
+    points = points[np.isfinite(points).all(axis=1)]
+    points = (points - points.mean(axis=0)) / points.std(axis=0)
+    init = points[:5]
+    model = KMeans(5, init=init, max_iter=4, tol=0).fit(in_blocks(points, 30))
+    reference = Reference(5, init=init, n_init=1, max_iter=4, tol=0).fit(points)
+    np.testing.assert_allclose(model.cluster_centers_, reference.cluster_centers_, rtol=1e-9)
+    assert model.counts_.sum() == len(points)
 
 
 def test_labels_are_in_the_points_order(place):

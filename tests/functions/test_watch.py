@@ -116,3 +116,32 @@ def test_a_named_tuple_is_watched_without_hashing(monkeypatch):
 )
 def test_methods_of_types_that_nobody_can_change_are_constant(method, constant):
     assert watch._is_constant(method) is constant
+
+
+def make_adder(step):
+    def add(value):
+        return value + step
+
+    def rebind(other):
+        nonlocal step
+        step = other
+
+    def empty():
+        nonlocal step
+        del step
+
+    return add, rebind, empty
+
+
+def test_cells_are_watched():
+    add, rebind, empty = make_adder(1)
+    before = encode(add)
+    assert encode(add) is before
+    rebind(2)
+    assert encode(add).name != before.name
+    rebind(1)
+    assert encode(add).name == before.name
+    empty()
+    assert encode(add).name != before.name
+    rebind(int)
+    assert encode(add).name != before.name

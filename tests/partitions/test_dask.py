@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import freestone as fs
-from freestone.errors import BlockingError, BlockShapeError
+from freestone.errors import BlockingError, BlockShapeError, EmptyCollectionError
 
 pytest.importorskip("distributed")
 
@@ -81,6 +81,28 @@ def test_partitions(client: Client) -> None:
     for part in parts:
         whole[part.get_item_indexes()] = part.materialize().result()
     np.testing.assert_array_equal(whole, np.arange(4800))
+    assert sum(block.sum() for part in parts for block in part) == EXACT
+
+
+def test_an_iteration_costs_the_same_whatever_the_number_of_blocks(client: Client) -> None:
+    x = made(client)
+    parts = fs.split(x)
+    assert sum(len(part) for part in parts) == 96
+    calls = [client.submit(total, part, 1) for part in parts]
+    wait(calls)
+    found = client.run_on_scheduler(_dependencies, [call.key for call in calls])
+    assert found == [[part.key] for part in parts]
+
+
+def _dependencies(keys: list[str], dask_scheduler: Any) -> list[list[str]]:
+    return [[task.key for task in dask_scheduler.tasks[key].dependencies] for key in keys]
+
+
+def test_partitions_keep_the_blocks_that_nobody_else_has(client: Client) -> None:
+    x = made(client)
+    parts = fs.split(x)
+    del x
+    assert sums(client, parts, 1) == EXACT
     assert sum(block.sum() for part in parts for block in part) == EXACT
 
 
@@ -167,6 +189,8 @@ def test_refusals(client: Client) -> None:
         fs.split(da.ones(10, chunks=5).persist(), da.ones(10, chunks=4).persist())
     with pytest.raises(TypeError, match=r"Dask.s alone, not what is numpy\.ndarray"):
         fs.split(da.ones(10, chunks=5).persist(), np.ones(10))
+    with pytest.raises(EmptyCollectionError, match="can't split 'nothing'"):
+        fs.split(db.Bag({}, "nothing", 0))
     with pytest.raises(ValueError, match="per='node'"):
         fs.split(da.ones(10, chunks=5).persist(), per="node")
 

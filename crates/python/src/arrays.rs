@@ -1,4 +1,4 @@
-//! Arrays of blocks without unpickling each.
+//! Arrays without unpickling each: those of blocks, and the kinds that there are of small ones.
 //!
 //! A block that is an array has all but its bytes in its pickle stream, so blocks of one shape and
 //! dtype have the same stream. What the first of them turned out to be, the others are too.
@@ -24,6 +24,77 @@ pub struct Known {
 }
 
 static KNOWN: Mutex<Option<HashMap<Vec<u8>, Known>>> = Mutex::new(None);
+
+/// The dtypes that are written and read without pickle: `NumPy`'s own, in this machine's order.
+const DTYPES: [(&str, usize); 14] = [
+    ("|b1", 1),
+    ("|i1", 1),
+    ("<i2", 2),
+    ("<i4", 4),
+    ("<i8", 8),
+    ("|u1", 1),
+    ("<u2", 2),
+    ("<u4", 4),
+    ("<u8", 8),
+    ("<f2", 2),
+    ("<f4", 4),
+    ("<f8", 8),
+    ("<c8", 8),
+    ("<c16", 16),
+];
+
+/// One of `NumPy`'s own dtypes.
+pub struct Kind {
+    /// The dtype: the one object that stands for it.
+    pub dtype: Py<PyAny>,
+    /// The class of its scalars.
+    pub scalar: Py<PyAny>,
+    /// Bytes of a value.
+    pub nbytes: usize,
+}
+
+/// `NumPy`'s own dtypes, and the class of its arrays.
+pub struct Kinds {
+    /// Of arrays, and nothing derived.
+    pub array: Py<PyType>,
+    /// By number.
+    pub all: Vec<Kind>,
+}
+
+static KINDS: PyOnceLock<Kinds> = PyOnceLock::new();
+
+/// The dtypes, if `NumPy` is loaded: without it no value is an array.
+pub fn kinds(py: Python<'_>) -> PyResult<Option<&'static Kinds>> {
+    if let Some(kinds) = KINDS.get(py) {
+        return Ok(Some(kinds));
+    }
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    if modules.contains(intern!(py, "numpy"))? { load_kinds(py).map(Some) } else { Ok(None) }
+}
+
+/// The dtypes; loads `NumPy`.
+pub fn load_kinds(py: Python<'_>) -> PyResult<&'static Kinds> {
+    KINDS.get_or_try_init(py, || {
+        let make = py.import(intern!(py, "numpy"))?.getattr(intern!(py, "dtype"))?;
+        let kind = |(name, nbytes): (&str, usize)| {
+            let dtype = make.call1((name,))?;
+            let scalar = dtype.getattr(intern!(py, "type"))?.unbind();
+            PyResult::Ok(Kind { dtype: dtype.unbind(), scalar, nbytes })
+        };
+        let all = DTYPES.into_iter().map(kind).collect::<PyResult<_>>()?;
+        Ok(Kinds { array: array_class(py)?.clone().unbind(), all })
+    })
+}
+
+/// The array of a shape and dtype over some bytes.
+pub fn over<'py>(
+    py: Python<'py>,
+    shape: &Bound<'py, PyTuple>,
+    dtype: &Py<PyAny>,
+    bytes: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    array_class(py)?.call1((shape, dtype, bytes))
+}
 
 fn array_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CELL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -73,7 +144,7 @@ fn is_array(value: &Bound<'_, PyAny>) -> bool {
 
 impl Known {
     /// The array over these bytes, which it can't change.
-    pub fn over(&self, py: Python<'_>, bytes: Py<MappedBuffer>) -> PyResult<Py<PyAny>> {
-        Ok(array_class(py)?.call1((&self.shape, &self.dtype, bytes))?.unbind())
+    pub fn over(&self, py: Python<'_>, bytes: &Py<MappedBuffer>) -> PyResult<Py<PyAny>> {
+        Ok(over(py, self.shape.bind(py), &self.dtype, bytes.bind(py).as_any())?.unbind())
     }
 }

@@ -162,7 +162,7 @@ fn load_value(py: Python<'_>, mapped: &Arc<Mapped>, usage: Use) -> PyResult<Py<P
     if let [buffer] = parsed.buffers.as_slice()
         && let Some(array) = arrays::known(py, &mapping[parsed.pickle.clone()], buffer.len())
     {
-        return array.over(py, view(buffer.clone())?);
+        return array.over(py, &view(buffer.clone())?);
     }
     let buffers = PyList::empty(py);
     for range in &parsed.buffers {

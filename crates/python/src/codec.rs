@@ -1,12 +1,15 @@
-//! Between Python values and bytes: pickle protocol 5, with futures as positions of inputs.
+//! Between Python values and bytes: plain ones directly, others by pickle protocol 5; futures among
+//! them as positions of inputs.
 
+use crate::direct;
+use crate::future::FutureBase;
 use freestone_base::Name;
 use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -17,6 +20,12 @@ const WITH_KEYWORDS: u8 = 1;
 /// The first byte of an inline value: a pickle alone, or buffers and a pickle.
 const PLAIN: u8 = 0;
 const BUFFERED: u8 = 1;
+/// The first byte of arguments, or of an inline value, that are written without pickle.
+const DIRECT: u8 = 2;
+/// What is written of an array besides its bytes, at most.
+const HEADER: usize = 64;
+/// Arguments of more bytes are pickled.
+const DIRECT_MOST: usize = 1 << 20;
 
 /// So many names are looked through faster than looked up.
 const FEW: usize = 16;
@@ -162,6 +171,13 @@ pub fn pickled(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     Ok(as_bytes(&pickle(value, None)?)?.to_vec())
 }
 
+/// A pickled class that the other side can import.
+pub fn pickled_by_name(class: &Bound<'_, PyType>) -> Option<Vec<u8>> {
+    let pickle = dumps(class.py()).ok()?.call1((class, PROTOCOL)).ok()?;
+    let pickle = as_bytes(&pickle).ok()?;
+    (!mentions_main(pickle)).then(|| pickle.to_vec())
+}
+
 /// What [`pickled`] pickled.
 pub fn unpickled<'py>(py: Python<'py>, pickled: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     loads(py)?.call1((PyBytes::new(py, pickled),))
@@ -183,7 +199,7 @@ pub fn is_large(value: &Bound<'_, PyAny>, limit: usize) -> bool {
     nbytes.is_ok_and(|nbytes| nbytes > limit)
 }
 
-/// Pickled arguments and the blocks that they stand on.
+/// Encoded arguments and the blocks that they stand on.
 pub struct Arguments {
     /// What travels.
     pub payload: Vec<u8>,
@@ -191,12 +207,15 @@ pub struct Arguments {
     pub inputs: Vec<Name>,
 }
 
-/// Pickles a call's arguments for `owner`'s cluster.
+/// Encodes a call's arguments for `owner`'s cluster.
 pub fn encode_arguments(
     owner: &Bound<'_, PyAny>,
     arguments: &Bound<'_, PyTuple>,
     keywords: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Arguments> {
+    if let Some(direct) = write_arguments(owner, arguments, keywords) {
+        return Ok(direct);
+    }
     let py = owner.py();
     let encoding =
         Encoding { owner: owner.clone().unbind(), inputs: Inputs::default(), place: None };
@@ -216,6 +235,22 @@ pub fn encode_arguments(
     payload.extend_from_slice(body);
     let inputs = encoding.map(|encoding| encoding.inputs.names).unwrap_or_default();
     Ok(Arguments { payload, inputs })
+}
+
+/// Writes a call's arguments without pickle, if they are plain.
+fn write_arguments(
+    owner: &Bound<'_, PyAny>,
+    arguments: &Bound<'_, PyTuple>,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> Option<Arguments> {
+    let mut inputs = Inputs::default();
+    let mut position = |future: &FutureBase| {
+        let reference = future.reference().ok()?;
+        // That a future is another cluster's is said where it is pickled.
+        owner.is(&reference.link.owner).then(|| inputs.position(reference.name))
+    };
+    let payload = direct::write_arguments(arguments, keywords, DIRECT, DIRECT_MOST, &mut position)?;
+    Some(Arguments { payload, inputs: inputs.names })
 }
 
 /// The cluster whose call's arguments this thread pickles now, if any.
@@ -254,7 +289,7 @@ pub fn load_input(py: Python<'_>, position: usize) -> PyResult<Py<PyAny>> {
         .ok_or_else(|| PyRuntimeError::new_err(format!("there is no input {position}")))
 }
 
-/// Unpickles a call's arguments with `inputs` in their places.
+/// Decodes a call's arguments with `inputs` in their places.
 pub fn decode_arguments<'py>(
     py: Python<'py>,
     payload: &[u8],
@@ -263,6 +298,9 @@ pub fn decode_arguments<'py>(
     let Some((tag, body)) = payload.split_first() else {
         return Err(PyValueError::new_err("a call's arguments are empty"));
     };
+    if *tag == DIRECT {
+        return direct::read_arguments(py, body, &inputs);
+    }
     let body = PyBytes::new(py, body);
     INPUTS.with_borrow_mut(|stack| stack.push(inputs));
     let value = loads(py)?.call1((body,));
@@ -279,7 +317,7 @@ pub fn decode_arguments<'py>(
     }
 }
 
-/// A pickled value.
+/// An encoded value.
 pub enum Encoded {
     /// Small: it travels in messages.
     Inline(Vec<u8>),
@@ -292,12 +330,14 @@ pub enum Encoded {
     },
 }
 
-/// Pickles a value; whatever is larger than `inline_nbytes` is [`Encoded::Large`].
+/// Encodes a value; whatever is larger than `inline_nbytes` is [`Encoded::Large`].
 pub fn encode_value(value: &Bound<'_, PyAny>, inline_nbytes: usize) -> PyResult<Encoded> {
     let py = value.py();
-    if value.is_none() {
-        // The most frequent result of all: PROTO 5, NONE, STOP.
-        return Ok(Encoded::Inline(vec![PLAIN, 0x80, PROTOCOL, b'N', b'.']));
+    // Nothing at all is never a block; an array of just `inline_nbytes` is none either.
+    let may_be_block = !value.is_none() && inline_nbytes == 0;
+    let limit = if may_be_block { 0 } else { inline_nbytes + HEADER };
+    if let Some(inline) = direct::write(value, DIRECT, limit) {
+        return Ok(Encoded::Inline(inline));
     }
     let list = PyList::empty(py);
     let pickled = pickle(value, Some(&list))?;
@@ -335,14 +375,14 @@ pub fn buffer_bytes(buffer: &PyBuffer<u8>) -> &[u8] {
     unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) }
 }
 
-/// Unpickles what [`encode_value`] made inline.
+/// Decodes what [`encode_value`] made inline.
 pub fn decode_inline<'py>(py: Python<'py>, inline: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let malformed = || PyValueError::new_err("an inline value is cut short");
     let (tag, mut rest) = inline.split_first().ok_or_else(malformed)?;
+    if *tag == DIRECT {
+        return direct::read(py, rest);
+    }
     if *tag == PLAIN {
-        if rest == [0x80, PROTOCOL, b'N', b'.'] {
-            return Ok(py.None().into_bound(py));
-        }
         return loads(py)?.call1((PyBytes::new(py, rest),));
     }
     let mut take = |nbytes: usize| {
@@ -372,27 +412,8 @@ pub fn load_with_buffers<'py>(
     loads(py)?.call((stream,), Some(&keywords))
 }
 
-/// Pickled arguments of a call whose only arguments are its first `count` inputs.
-pub fn positions(py: Python<'_>, count: usize) -> PyResult<Vec<u8>> {
-    let slots = (0..count)
-        .map(|position| Py::new(py, InputSlot { position }))
-        .collect::<PyResult<Vec<_>>>()?;
-    let pickled = pickle(PyTuple::new(py, slots)?.as_any(), None)?;
-    let mut payload = vec![POSITIONAL];
-    payload.extend_from_slice(as_bytes(&pickled)?);
-    Ok(payload)
-}
-
-/// Stands for an input in the arguments of a reduction's calls.
-#[pyclass(frozen)]
-struct InputSlot {
-    position: usize,
-}
-
-#[pymethods]
-impl InputSlot {
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let arguments = (self.position,).into_pyobject(py)?;
-        (load_input_function(py)?, arguments).into_pyobject(py)
-    }
+/// Arguments of a call that are its first `count` inputs.
+pub fn positions(count: usize) -> PyResult<Vec<u8>> {
+    let problem = || PyValueError::new_err(format!("{count} inputs are too many for a call"));
+    direct::write_inputs(count, DIRECT).ok_or_else(problem)
 }

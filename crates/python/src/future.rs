@@ -35,7 +35,7 @@ pub struct Reference {
 pub struct Call {
     /// The function's number.
     pub function: u32,
-    /// The pickled arguments.
+    /// The encoded arguments.
     pub arguments: Payload,
     /// The blocks that they stand on.
     pub inputs: SmallVec<[Name; 2]>,

@@ -7,6 +7,7 @@ mod arrays;
 mod blocks;
 mod codec;
 mod columns;
+mod direct;
 mod events;
 mod executor;
 mod fields;

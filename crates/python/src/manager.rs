@@ -128,7 +128,7 @@ impl Manager {
         (submission, cells)
     }
 
-    /// Pickles a call's arguments. Large ones become blocks first; their futures must be held
+    /// Encodes a call's arguments. Large ones become blocks first; their futures must be held
     /// until the call is submitted.
     fn encode<'py>(
         &self,
@@ -398,7 +398,7 @@ impl Manager {
         }
         let output = blocks::name_of_reduction(name, &inputs, commutes);
         let arguments = (2..=arity as usize)
-            .map(|count| Ok(codec::positions(py, count)?.into()))
+            .map(|count| Ok(codec::positions(count)?.into()))
             .collect::<PyResult<Vec<Payload>>>()?;
         let cell = self.link.client.ask(|ticket| {
             Request::Reduce(Reduction {

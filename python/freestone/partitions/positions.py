@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Positioned", "Positions"]
+__all__ = ["Ints", "Positioned", "Positions"]
 
 Ints = NDArray[np.int64]
 

@@ -11,7 +11,7 @@ from freestone.collections.pieces import value_of
 from freestone.collections.rows import concatenate
 from freestone.future import Future
 from freestone.partitions.partition import Partition, arrived
-from freestone.partitions.positions import Positions
+from freestone.partitions.positions import Ints, Positions
 
 __all__ = ["hold", "materialize"]
 
@@ -24,7 +24,16 @@ def hold(cluster: Cluster, partition: Partition) -> Future:
     O(blocks) once; from then on a call that has the partition carries one input, and an executor
     that has mapped it does so no more. If a block moves or is lost, the list is made again.
     """
-    args = (partition._blocks, partition._positions, partition.worker, partition.nbytes)
+    positions = partition._positions
+    # Tuples and arrays alone: thousands of futures among them are written without pickle.
+    args = (
+        tuple(map(tuple, partition._blocks)),
+        positions.index_runs,
+        positions.item_runs,
+        positions.block_rows,
+        partition.worker,
+        partition.nbytes,
+    )
     future: Future = _submit(cluster, partition, _hold, args)
     return future
 
@@ -55,10 +64,19 @@ def _submit(
     return cluster._submit(function, args, {}, {"name": "split", "near": near}, outputs)
 
 
-def _hold(
-    blocks: Sequence[Sequence[Any]], positions: Positions, worker: str | None, nbytes: int
-) -> _native.Group:
-    return _native.Group(arrived(blocks, positions, worker, nbytes), arrived)
+def _hold(*args: Any) -> _native.Group:
+    return _native.Group(_arrived(*args), _arrived)
+
+
+def _arrived(
+    blocks: Sequence[Sequence[Any]],
+    index_runs: Ints,
+    item_runs: Ints,
+    block_rows: Ints,
+    worker: str | None,
+    nbytes: int,
+) -> Partition:
+    return arrived(blocks, Positions(index_runs, item_runs, block_rows), worker, nbytes)
 
 
 def _materialize(partition: Partition) -> Any:

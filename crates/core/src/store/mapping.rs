@@ -1,9 +1,9 @@
 //! A block's file, mapped or read.
 
 use super::error::{At, StoreError};
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind};
 use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -66,7 +66,7 @@ impl Mapping {
             return Ok(Self { address: NonNull::dangling(), nbytes, is_copy: true });
         }
         if nbytes < least || mapped >= MOST_MAPPED {
-            return read(file, nbytes).at(path);
+            return read(&file, nbytes).at(path);
         }
         map(&file, nbytes).at(path)
     }
@@ -90,16 +90,40 @@ fn map(file: &File, nbytes: usize) -> io::Result<Mapping> {
     Ok(Mapping { address, nbytes, is_copy: false })
 }
 
-fn read(mut file: File, nbytes: usize) -> io::Result<Mapping> {
+fn read(file: &File, nbytes: usize) -> io::Result<Mapping> {
     let layout = layout(nbytes);
     // SAFETY: of more than no bytes.
-    let address = unsafe { alloc_zeroed(layout) };
+    let address = unsafe { alloc(layout) };
     let Some(address) = NonNull::new(address) else { handle_alloc_error(layout) };
-    // Frees the bytes from here on, whatever fails.
+    // Frees the bytes from here on, whatever fails; nobody sees them before all are written.
     let copy = Mapping { address, nbytes, is_copy: true };
-    // SAFETY: allocated and zeroed above, and nobody else has them yet.
-    file.read_exact(unsafe { std::slice::from_raw_parts_mut(address.as_ptr(), nbytes) })?;
+    fill(address, nbytes, file)?;
     Ok(copy)
+}
+
+/// Fills memory from a file. By the system's call itself: the standard library wants memory that
+/// was written to before, and to do so takes as long as to read.
+fn fill(address: NonNull<u8>, nbytes: usize, file: &File) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < nbytes {
+        // SAFETY: what is left of `nbytes` from `address` on, which only the caller has.
+        let count = unsafe {
+            let rest = address.as_ptr().add(filled);
+            libc::read(file.as_raw_fd(), rest.cast(), nbytes - filled)
+        };
+        let error = match count {
+            0 => ErrorKind::UnexpectedEof.into(),
+            1.. => {
+                filled += count as usize;
+                continue;
+            }
+            _ => io::Error::last_os_error(),
+        };
+        if error.kind() != ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 fn layout(nbytes: usize) -> Layout {
@@ -174,6 +198,13 @@ mod tests {
     fn when_very_many_are_mapped_others_are_read() {
         assert!(!open(1 << 20, MOST_MAPPED - 1).is_copy);
         assert!(open(1 << 20, MOST_MAPPED).is_copy);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_while_it_is_read_is_an_error() {
+        let file = file(1000);
+        let error = read(file.as_file(), 1001).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The messages, one enum per direction.
 //!
-//! Bytes of user values are opaque here: only executors and clients pickle.
+//! Bytes of user values are opaque here: only executors and clients encode and decode them.
 
 use super::address::Address;
 use super::options::CallOptions;
@@ -120,7 +120,7 @@ pub struct BlockDesc {
 /// An output of a call.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Output {
-    /// A small value, pickled; it travels with messages and is held by the manager.
+    /// A small value, encoded; it travels with messages and is held by the manager.
     Inline(Payload),
     /// A block in the cache of the worker that ran the call.
     Stored(BlockDesc),
@@ -129,7 +129,7 @@ pub enum Output {
 /// An input of a call.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Input {
-    /// A small value, pickled.
+    /// A small value, encoded.
     Inline(Payload),
     /// A block that must be in the worker's cache before the call starts.
     Stored(BlockDesc),
@@ -144,7 +144,7 @@ pub struct Assignment {
     pub attempt: u32,
     /// The function, sent to the worker before.
     pub function: FunctionId,
-    /// The pickled arguments, in which inputs stand as their positions in `inputs`.
+    /// The encoded arguments, in which inputs stand as their positions in `inputs`.
     pub arguments: Payload,
     /// The inputs.
     pub inputs: Vec<Input>,
@@ -438,7 +438,7 @@ pub struct Call {
     pub sequence: u32,
     /// The function.
     pub function: FunctionId,
-    /// The pickled arguments.
+    /// The encoded arguments.
     pub arguments: Payload,
     /// The inputs, in the positions that the arguments name.
     pub inputs: Vec<PlacedInput>,
@@ -459,7 +459,7 @@ pub struct Call {
 /// An input that is in place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum PlacedInput {
-    /// A small value, pickled.
+    /// A small value, encoded.
     Inline(Payload),
     /// A block in this node's cache.
     Mapped {
