@@ -91,6 +91,12 @@ pub extern "C" fn fse_ranks() -> c_int {
     answer(rank().map(|rank| rank.ranks().cast_signed()))
 }
 
+/// Whether this rank joined a run that was on.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_has_joined() -> c_int {
+    answer(rank().map(|rank| c_int::from(rank.has_joined())))
+}
+
 /// Waits until nothing is left to do on any rank.
 #[unsafe(no_mangle)]
 pub extern "C" fn fse_drain() -> c_int {

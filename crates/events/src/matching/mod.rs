@@ -162,6 +162,11 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
         self.queues.has_event(source, id)
     }
 
+    /// Whether a task, of any kind, waits for an event with `id` from any rank.
+    pub fn is_wanted(&self, id: &EventId) -> bool {
+        self.queues.first_need(NONE, id).is_some()
+    }
+
     /// Whether a task waits or an event is unconsumed that the end of a run has to wait for.
     pub fn is_outstanding(&self) -> bool {
         self.transient > 0 || self.queues.once() > 0

@@ -174,7 +174,7 @@ impl Inner {
 
     fn tell_failure(&self, state: &mut State, failure: &Failure) {
         let bytes = super::control::Control::Failed(failure.clone()).encode();
-        for target in 0..self.transport.ranks() {
+        for target in 0..self.ranks() {
             self.send_control(state, target, bytes.clone());
         }
     }

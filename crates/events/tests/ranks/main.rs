@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod newcomers;
 mod runs;
 
 use freestone_events::payload::{Data, Payload};
