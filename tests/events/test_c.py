@@ -118,17 +118,22 @@ int main(int argc, char **argv) {
 """
 
 
-@pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
-@pytest.mark.parametrize("compiler", ["mpicc", "mpicc_abi"])
-def test_a_program_shares_its_own_mpi(prefix: Path, tmp_path: Path, compiler: str) -> None:
+def built_by(compiler: str, prefix: Path, folder: Path, text: str) -> str:
+    """Compile a program of MPI and of events with one of MPI's compilers."""
     compile_by = shutil.which(compiler, path=f"{BIN}:{os.environ['PATH']}")
     if compile_by is None:
         pytest.skip(f"{compiler} is not installed")
-    source, program = tmp_path / "shares.c", tmp_path / "shares"
-    source.write_text(SHARES)
+    source, program = folder / "program.c", folder / "program"
+    source.write_text(text)
     rpath = f"-Wl,-rpath,{BIN.parent / 'lib'}"
     done([compile_by, str(source), *flags(prefix), rpath, "-o", str(program)])
-    ended = mpiexec(3, str(program))
+    return str(program)
+
+
+@pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
+@pytest.mark.parametrize("compiler", ["mpicc", "mpicc_abi"])
+def test_a_program_shares_its_own_mpi(prefix: Path, tmp_path: Path, compiler: str) -> None:
+    ended = mpiexec(3, built_by(compiler, prefix, tmp_path, SHARES))
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.count("18") == 3
 
@@ -173,6 +178,30 @@ def test_cmake_finds_the_library(prefix: Path, tmp_path: Path) -> None:
     done(["cmake", "--build", str(build)])
     assert run(str(build / "shared"), 2).stdout == "133\n"
     assert run(str(build / "static"), 2).stdout == "133\n"
+
+
+TOO_LATE = r"""
+#include <freestone_events.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  int code = fse_init(NULL);
+  int said = strstr(fse_error(), "MPI_THREAD_MULTIPLE") != NULL;
+  MPI_Finalize();
+  return code == FSE_NO_START && said ? 0 : 1;
+}
+"""
+
+
+@pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
+@pytest.mark.parametrize("compiler", ["mpicc", "mpicc_abi"])
+def test_mpi_without_the_thread_level_is_refused(
+    prefix: Path, tmp_path: Path, compiler: str
+) -> None:
+    ended = mpiexec(2, built_by(compiler, prefix, tmp_path, TOO_LATE))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 MISTAKES = r"""

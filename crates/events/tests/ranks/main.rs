@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod newcomers;
+mod rules;
 mod runs;
 
 use freestone_events::payload::{Data, Payload};
