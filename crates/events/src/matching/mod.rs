@@ -204,6 +204,11 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
 
     fn give(&mut self, need: Need, arrived: Arrived<P>, ready: &mut Vec<Ready<T, P>>) {
         let Some(request) = self.requests.get_mut(need.request) else { return };
+        if request.runs_for_each() && self.queues.persistent() == 0 {
+            let given = Given::Events(vec![arrived.event]);
+            ready.push(Ready { task: request.task.clone(), given });
+            return;
+        }
         let slot = request.poorest(need.slot as usize, &arrived.event);
         if !request.mode.collects() {
             let wanting = &mut request.slots[slot];
