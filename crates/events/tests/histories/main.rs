@@ -103,9 +103,8 @@ fn check_random_histories(most_newcomers: usize) {
         let ranks = 1 + random.below(3) as u32;
         let newcomers = random.below(most_newcomers + 1);
         let world = random_world(&mut random, ranks, newcomers);
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            world.run(&mut random)
-        }));
+        let outcome =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run(&mut random)));
         let (verdict, submitted) = outcome.unwrap_or_else(|_| panic!("seed {seed}"));
         tasks += submitted;
         match verdict {

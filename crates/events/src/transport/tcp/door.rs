@@ -98,13 +98,12 @@ impl Door {
         addresses: Vec<String>,
     ) -> io::Result<()> {
         lock(&self.desk).addresses = addresses;
-        self.serve(listener, |door, tls, number, address| {
-            if number == NEWCOMER {
-                door.receive(tls, address)
-            } else {
-                Ok(())
-            }
-        })
+        self.serve(
+            listener,
+            |door, tls, number, address| {
+                if number == NEWCOMER { door.receive(tls, address) } else { Ok(()) }
+            },
+        )
     }
 
     /// Lets in who asked.

@@ -241,7 +241,10 @@ mod tests {
             (&[ours[0], ours[2], (RANK[0], "3")], "it must be less than the number of ranks, 3"),
             (&[ours[0], ours[2], (RANK[0], "0"), (MOST, "2")], "FREESTONE_EVENTS_MOST is '2'"),
             (&[ours[0], ours[2], (RANK[0], "0"), (MOST, "x")], "at least those that there are, 3"),
-            (&[(RANK[0], "join")], "FREESTONE_EVENTS_MEETING is '': it must be HOST:PORT of rank 0"),
+            (
+                &[(RANK[0], "join")],
+                "FREESTONE_EVENTS_MEETING is '': it must be HOST:PORT of rank 0",
+            ),
             (&[(MOST, "4"), ("PMI_RANK", "0")], "and FREESTONE_EVENTS_MOST is set"),
         ] {
             let error = read(pairs).unwrap_err();

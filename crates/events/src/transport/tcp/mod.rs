@@ -132,8 +132,10 @@ impl Tcp {
         waker.set_nonblocking(true).and_then(|()| woken.set_nonblocking(true)).map_err(failed)?;
         let ranks = peers.len() as u32;
         let room = most.max(ranks) as usize;
-        let mut places: Vec<OnceLock<Mutex<Peer>>> =
-            peers.into_iter().map(|peer| peer.map(Mutex::new).map_or_else(OnceLock::new, OnceLock::from)).collect();
+        let mut places: Vec<OnceLock<Mutex<Peer>>> = peers
+            .into_iter()
+            .map(|peer| peer.map(Mutex::new).map_or_else(OnceLock::new, OnceLock::from))
+            .collect();
         places.resize_with(room, OnceLock::new);
         let inputs = (0..room).map(|_| None).collect();
         let shared = Arc::new(Shared {
