@@ -7,6 +7,7 @@ they were there at the beginning or have come later; they need not be told apart
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections import Counter
 from pathlib import Path
@@ -85,7 +86,7 @@ def main(rank: ev.Rank, limit: int, pieces: int) -> None:
         help_out(rank)
         return
     ends = np.linspace(0, limit, pieces + 1).astype(int).tolist()
-    dealer = Dealer(rank, list(zip(ends, ends[1:], strict=False)))
+    dealer = Dealer(rank, list(itertools.pairwise(ends)))
     rank.wait([(ev.SELF, "done")])
     helped = ", ".join(f"rank {number}" for number in sorted(dealer.helped))
     print(f"{dealer.primes:,} primes below {limit:,}, found by {helped}")

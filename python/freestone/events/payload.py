@@ -51,9 +51,9 @@ def decode(kind: int, buffer: Any) -> Any:
         numbers = np.frombuffer(buffer, dtype=_TYPES[kind])
         return numbers.item() if numbers.size == 1 else numbers
     raise BadEventError(
-        f"an event carries {memoryview(buffer).nbytes} bytes of type {kind}, which is none of those "
-        "that Python, C and Fortran fire; see that all ranks run the same version of freestone, or "
-        "fire bytes"
+        f"an event carries {memoryview(buffer).nbytes} bytes of type {kind}, which is none that "
+        "Python, C or Fortran fires; see that all ranks run the same version of freestone, or fire "
+        "bytes"
     )
 
 
