@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from freestone import events as ev
-from freestone.events import payload
 from freestone.errors import (
     BadEventError,
     ConfigurationError,
@@ -22,6 +21,7 @@ from freestone.errors import (
     RankLostError,
     RunStuckError,
 )
+from freestone.events import payload
 
 WAYS = pytest.mark.parametrize("threads", [True, False], ids=["threads", "processes"])
 
