@@ -251,7 +251,8 @@ impl Inner {
             } else if since.elapsed() >= period && !self.is_over() {
                 let report = self.describe(&state);
                 drop(state);
-                eprintln!("freestone events: nothing has happened for {period:?}\n{report}");
+                let what = format!("nothing has happened for {period:?}\n{report}");
+                crate::say(&format!("freestone events: {what}"));
                 since = Instant::now();
             }
         }
