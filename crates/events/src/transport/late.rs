@@ -96,7 +96,7 @@ mod tests {
             let mut made = lock(&self.made);
             *made += 1;
             let _ = self.calls.send(*made);
-            *made % 3 != 0
+            !made.is_multiple_of(3)
         }
     }
 

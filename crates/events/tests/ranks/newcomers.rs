@@ -229,7 +229,9 @@ fn a_run_without_room_or_with_another_certificate_is_not_joined() {
 #[test]
 fn a_run_that_is_over_is_not_joined() {
     let (open, founders) = Open::begin(1, 3);
-    founders.into_iter().for_each(|tcp| drop(started(tcp).finish().unwrap()));
+    for tcp in founders {
+        started(tcp).finish().unwrap();
+    }
     let error = open.try_join(SHORT).unwrap_err().to_string();
     assert!(error.contains("it does while its run goes on"), "{error}");
 }

@@ -25,8 +25,8 @@ impl Gate {
 
     fn wait_for(&self, wanted: i64) {
         let value = self.value.lock().unwrap();
-        let waited = self.changed.wait_timeout_while(value, PATIENCE, |value| *value < wanted);
-        assert!(!waited.unwrap().1.timed_out(), "{wanted} never came");
+        let end = self.changed.wait_timeout_while(value, PATIENCE, |value| *value < wanted);
+        assert!(!end.unwrap().1.timed_out(), "{wanted} never came");
     }
 }
 

@@ -21,7 +21,7 @@ const RANKS: [&str; 4] =
 /// As how many ranks a run may end; rank 0 says so.
 const MOST: &str = "FREESTONE_EVENTS_MOST";
 /// There is a place for each, whether it is taken or not.
-const MOST_RANKS: u32 = 1 << 16;
+const LIMIT: u32 = 1 << 16;
 /// What a process says instead of its rank that joins a run that is on.
 const JOIN: &str = "join";
 /// For how many days the certificate of a run is good.
@@ -146,12 +146,13 @@ impl Seat {
             let must = format!("less than the number of ranks, {ranks}");
             return Err(bad(RANK[0], &rank.to_string(), &must));
         }
-        let must = format!("a number of ranks, at least those that there are, {ranks}");
-        let most = variable(MOST).map(|_| number(variable, &[MOST], &must)).transpose()?;
-        let most = most.unwrap_or(ranks);
-        if most < ranks || most > MOST_RANKS {
-            let must = format!("{must}, and at most {MOST_RANKS}");
-            return Err(bad(MOST, &most.to_string(), &must));
+        let limits = format!(
+            "a number of ranks, at least those that there are, {ranks}, and at most {LIMIT}"
+        );
+        let found = variable(MOST).map(|_| number(variable, &[MOST], &limits)).transpose()?;
+        let most = found.unwrap_or(ranks);
+        if most < ranks || most > LIMIT {
+            return Err(bad(MOST, &most.to_string(), &limits));
         }
         Ok(Self { rank, ranks, most })
     }
