@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import freestone as fs
 from benchmarks import common, plots
-from benchmarks.io import SHAPES, STEP, seconds, workers
+from benchmarks.io import SHAPES, STEP, seconds, warm, workers
 from freestone.io import open_dataset
 
 QUESTION = "How fast are files in HDFS read and written?"
@@ -145,6 +145,7 @@ def by_workers(x: Any, url: str) -> tuple[float, float]:
     """Read and write a segment for each of some blocks, by two workers."""
     rows, url = -(-len(x) // 8), url + ".hdfs"
     with workers(2):
+        warm(2, f"{url.rpartition('/')[0]}/small.{url.split('.')[-2]}.hdfs")
         write = seconds(functools.partial(fs.write, fs.Array.from_numpy(x, rows).persist(), url))
         return seconds(lambda: opened(url, block_rows=rows).persist()), write
 
