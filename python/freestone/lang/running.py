@@ -50,6 +50,8 @@ class Run:
         The frames that SQL knows.
     times : dict
         Seconds and counts of operations, if statistics are wanted.
+    saved : list
+        What the script hands to the Python that runs it.
     regions : list
         What the system had counted when each region that is open began.
     """
@@ -65,10 +67,18 @@ class Run:
         self.times: dict[Op, list[float]] = {}
         self.properties: dict[str, float] = {}
         self.kernels = kernels_of(settings)
+        self.saved: list[Any] = []
         self.regions: list[dict[str, float]] = []
         self._depth = 0
         self._dying: dict[Op, list[Value]] = {}
         self._known: set[Block] = set()
+
+    def measured(self) -> list[tuple[str, str, float, int]]:
+        """Return name, place, seconds and count of each operation, if statistics are wanted."""
+        return [
+            (op.name, str(op.place or ""), seconds, int(count))
+            for op, (seconds, count) in self.times.items()
+        ]
 
     def program(self, program: Program) -> None:
         """Run the main block."""

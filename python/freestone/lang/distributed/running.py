@@ -11,6 +11,7 @@ from freestone.errors import FreestoneError
 from freestone.errors.lang import ScriptError, ScriptRunError
 from freestone.future import Future
 from freestone.lang.distributed.combining import added, combined
+from freestone.lang.distributed.files import read
 from freestone.lang.distributed.fragment import Fragment, fragment_of, join_rows, run_fragment
 from freestone.lang.distributed.placing import SOURCES
 from freestone.lang.distributed.roles import ROWS
@@ -57,7 +58,11 @@ class DistributedRun(Run):
     def kernel(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
         """Run an operation on blocks, or else here."""
         try:
-            if op.kind in EFFECTS and op.kind not in _CONTROL:
+            if op.kind == "read":
+                made = read(self, op, operands[0])
+                if made is not None:
+                    return (made,)
+            elif op.kind in EFFECTS and op.kind not in _CONTROL:
                 self.settle()
             found = self._on_blocks(op, operands) if any(map(_is_split, operands)) else None
             if found is not None:
@@ -87,7 +92,7 @@ class DistributedRun(Run):
     def cut(self, value: Any, op: Op) -> Any:
         """Cut a large matrix into blocks; what is small, or no matrix, stays as it is."""
         type = op.results[0].type
-        if type.data != "matrix" or type.cell == "str" or value.shape[0] < 2:
+        if type.data != "matrix" or type.cell == "str" or type.coo or value.shape[0] < 2:
             return value
         csr = hasattr(value, "indptr")
         nbytes = value.cells.nbytes if csr else value.nbytes

@@ -36,11 +36,14 @@ class Job:
         What ``freestone run`` exits with; None while it runs.
     error : list of str or None
         What went wrong: the problem alone, and all of the message.
+    times : list
+        What each operation took, if that is wanted; see `Run.measured`.
     """
 
     def __init__(self) -> None:
         self.status: int | None = None
         self.error: list[str] | None = None
+        self.times: list[tuple[str, str, float, int]] = []
         self._text: list[str] = []
         self._change = threading.Condition()
 
@@ -66,7 +69,8 @@ class Job:
             if not self._text and self.status is None:
                 self._change.wait(PATIENCE_S)
             text, self._text = "".join(self._text), []
-            return {"text": text, "status": self.status, "failure": self.error}
+            found = {"text": text, "status": self.status, "failure": self.error}
+            return found | {"times": self.times} if self.status is not None else found
 
 
 def start(cluster: Cluster, question: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +104,11 @@ def _run(cluster: Cluster, question: dict[str, Any], job: Job) -> None:
         source = Source(question["script"], question["file"])
         given = read_arguments(question["arguments"])
         program = compile_source(source, given, settings, Path(question["file"]))
-        DistributedRun(settings, cluster, job).program(program)  # type: ignore[arg-type]
+        run = DistributedRun(settings, cluster, job)  # type: ignore[arg-type]
+        try:
+            run.program(program)
+        finally:
+            job.times = run.measured()
     except ScriptError as error:
         job.end(error.status, [error.problem, str(error)])
     except Exception as error:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import DTYPES, Type, matrix
 
-DBDF_CELLS = ("si8", "si32", "si64", "ui8", "ui32", "ui64", "f32", "f64", "str")
-DBDF_HEAD = struct.Struct("<BBQQBQQIIBB")
 MTX_CELLS = {"real": "f64", "double": "f64", "integer": "si64", "pattern": "f64"}
 
 
@@ -32,8 +30,6 @@ def describe(path: str) -> Type:
     if os.path.exists(meta_path(path)):
         return _from_meta(path)
     suffix = Path(path).suffix
-    if suffix == ".dbdf":
-        return _dbdf_type(path)
     if suffix == ".mtx":
         return _mtx_type(path)
     if suffix == ".parquet":
@@ -51,7 +47,7 @@ def _from_meta(path: str) -> Type:
         rows, columns = int(data["numRows"]), int(data["numCols"])
         default = data.get("valueType", "")
         if "schema" not in data:
-            return matrix(_cell(default), rows, columns)
+            return sparse(matrix(_cell(default), rows, columns), data.get("numNonZeros"))
         schema = tuple(
             (item["label"], _cell(item.get("valueType") or default)) for item in data["schema"]
         )
@@ -66,33 +62,31 @@ def _cell(name: str) -> str:
     return name
 
 
-def _dbdf_type(path: str) -> Type:
-    with open(path, "rb") as file:
-        head = file.read(DBDF_HEAD.size)
-    if len(head) < DBDF_HEAD.size:
-        raise ValueError(f"{path} is too short for its head")
-    version, kind, rows, columns, code, *_ = DBDF_HEAD.unpack(head)
-    if version != 1 or kind not in (1, 2) or code >= len(DBDF_CELLS):
-        raise ValueError(f"{path} is no matrix of version 1: {version}, {kind}, {code}")
-    return matrix(DBDF_CELLS[code], rows, columns)
+def sparse(type: Type, stored: Any) -> Type:
+    """Note the share of cells that a file stores, where it tells; -1 is for those that do not."""
+    cells = (type.rows or 0) * (type.columns or 0)
+    if not isinstance(stored, int) or stored < 0 or not cells:
+        return type
+    return replace(type, sparsity=min(1.0, stored / cells))
 
 
-def _mtx_head(path: str) -> tuple[list[str], list[int], int]:
+def _mtx_head(path: str) -> tuple[list[str], list[int]]:
     with open(path) as file:
         words = file.readline().lower().split()
         if len(words) != 5 or words[0] != "%%matrixmarket" or words[3] not in MTX_CELLS:
             raise ValueError(f"{path} is no Matrix Market file of numbers")
-        count = 1
         for line in file:
-            count += 1
             if line.strip() and not line.startswith("%"):
-                return words, [int(word) for word in line.split()], count
+                return words, [int(word) for word in line.split()]
     raise ValueError(f"{path} has no shape")
 
 
 def _mtx_type(path: str) -> Type:
-    words, sizes, _ = _mtx_head(path)
-    return matrix(MTX_CELLS[words[3]], sizes[0], sizes[1])
+    words, sizes = _mtx_head(path)
+    type = matrix(MTX_CELLS[words[3]], sizes[0], sizes[1])
+    # Of a symmetric matrix one half is stored.
+    times = 1 if words[4] == "general" else 2
+    return sparse(type, sizes[2] * times) if words[2] == "coordinate" else type
 
 
 def _parquet_type(path: str) -> Type:
@@ -109,24 +103,22 @@ def _parquet_type(path: str) -> Type:
 
 def read(run: Any, op: Op, path: str) -> Any:
     """Read a matrix or a frame."""
-    from freestone.lang.kernels.elementwise import converted
+    from freestone.lang.kernels.datasets import loaded
     from freestone.lang.kernels.frames import Frame
 
     stored, wanted = describe(path), op.results[0].type
-    from freestone.lang.kernels.datasets import loaded
-
-    readers = {".csv": _csv, ".dbdf": _dbdf, ".mtx": _mtx, ".parquet": _parquet}
-    suffix = Path(path).suffix
-    own = suffix in readers and "://" not in path
-    value = readers[suffix](path, stored) if own else loaded(path, stored)
+    if wanted.data == "matrix" and wanted.cell != "str":
+        type = matrix(wanted.cell, stored.rows, stored.columns)
+        return loaded(path, type, csr=wanted.csr)
+    readers = {".csv": _csv, ".parquet": _parquet}
+    reader = readers.get(Path(path).suffix, loaded) if "://" not in path else loaded
+    numbers = stored.data == "matrix" and stored.cell != "str"
+    value = loaded(path, stored) if numbers else reader(path, stored)
     if wanted.data == "frame" and not isinstance(value, Frame):
         schema = wanted.schema or ()
         columns = [value[:, at].copy() for at in range(value.shape[1])]
         return Frame(columns, [name for name, _ in schema], [cell for _, cell in schema])
-    if wanted.data == "matrix":
-        value = value.matrix(wanted.cell) if isinstance(value, Frame) else value
-        return converted(value, wanted.cell)
-    return value
+    return value.matrix(wanted.cell) if wanted.data == "matrix" and stored.schema else value
 
 
 def _csv(path: str, type: Type) -> Any:
@@ -136,8 +128,6 @@ def _csv(path: str, type: Type) -> Any:
 
     from freestone.lang.kernels.frames import Frame
 
-    if type.data == "matrix" and type.cell != "str":
-        return parse_numbers(path, type, ",")
     with open(path, newline="") as file:
         rows = [row for row in csv.reader(file) if row]
     if len(rows) != type.rows or any(len(row) != type.columns for row in rows):
@@ -153,66 +143,13 @@ def _csv(path: str, type: Type) -> Any:
     return Frame(columns, [name for name, _ in schema], [cell for _, cell in schema])
 
 
-def parse_numbers(path: str, type: Type, delimiter: str) -> Any:
-    """Read a matrix of numbers from text."""
-    import warnings
-
-    import numpy as np
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        value = np.loadtxt(path, DTYPES[type.cell], delimiter=delimiter, ndmin=2, comments=None)
-    if value.size == 0:
-        value = value.reshape(type.rows or 0, type.columns or 0)
-    if value.shape != (type.rows, type.columns):
-        raise ValueError(f"{path} is {value.shape}, not {type.rows}x{type.columns}")
-    return value
-
-
 def read_csv_file(run: Any, op: Op, path: str, rows: Any, columns: Any, delimiter: str) -> Any:
     """Read a matrix of numbers from text."""
-    return parse_numbers(path, matrix("f64", int(rows), int(columns)), delimiter)
+    from freestone.lang.kernels.datasets import loaded
 
-
-def _dbdf(path: str, type: Type) -> Any:
-    import numpy as np
-
-    data = Path(path).read_bytes()
-    _, kind, rows, columns, *_, block, code = DBDF_HEAD.unpack_from(data)
-    dtype = np.dtype(DTYPES[DBDF_CELLS[code]])
-    if block == 0:
-        return np.zeros((rows, columns), dtype)
-    offset = DBDF_HEAD.size
-    if kind == 1:
-        cells = np.frombuffer(data, dtype, rows * columns, offset)
-        return cells.reshape(rows, columns).copy()
-    (nnz,) = struct.unpack_from("<Q", data, offset)
-    starts = np.frombuffer(data, "<u8", rows + 1, offset + 8).astype("i8")
-    places = np.frombuffer(data, "<u8", nnz, offset + 8 + 8 * (rows + 1)).astype("i8")
-    cells = np.frombuffer(data, dtype, nnz, offset + 8 + 8 * (rows + 1 + nnz))
-    out = np.zeros((rows, columns), dtype)
-    out[np.repeat(np.arange(rows), np.diff(starts)), places] = cells
-    return out
-
-
-def _mtx(path: str, type: Type) -> Any:
-    import numpy as np
-
-    words, sizes, skip = _mtx_head(path)
-    rows, columns = sizes[:2]
-    body = np.loadtxt(path, ndmin=2, skiprows=skip, comments="%")
-    out = np.zeros((rows, columns), DTYPES[type.cell])
-    if words[2] == "array":
-        out[:] = body.reshape(columns, rows).T
-    elif body.size:
-        left, right = body[:, 0].astype("i8") - 1, body[:, 1].astype("i8") - 1
-        cells = np.ones(len(body)) if words[3] == "pattern" else body[:, 2]
-        out[left, right] = cells
-        if words[4] != "general":
-            mirrored = -cells if words[4] == "skew-symmetric" else cells
-            keep = left != right
-            out[right[keep], left[keep]] = mirrored[keep]
-    return out
+    type = matrix("f64", int(rows), int(columns))
+    options = {"delimiter": delimiter, "header": False, "dtype": "f8", "kind": "array"}
+    return loaded(path, type, options=options)
 
 
 def _parquet(path: str, type: Type) -> Any:
@@ -228,21 +165,13 @@ def _parquet(path: str, type: Type) -> Any:
 def write(run: Any, op: Op, value: Any, path: str) -> None:
     """Write a matrix or a frame, and its description; what was there stays until all is written."""
     type = op.operands[0].type
-    suffix = Path(path).suffix
-    if suffix == ".csv" and "://" not in path:
+    texts = type.data == "frame" or type.cell == "str"
+    if texts and Path(path).suffix == ".csv" and "://" not in path:
         _write_csv(path, type, value)
-    elif (
-        suffix == ".dbdf"
-        and "://" not in path
-        and type.data == "matrix"
-        and type.cell in DBDF_CELLS[:-1]
-    ):
-        _write_dbdf(path, type, value)
-    else:
-        from freestone.lang.kernels.datasets import save
+        return _write_meta(path, type, value)
+    from freestone.lang.kernels.datasets import save
 
-        return save(path, type, value)
-    return _write_meta(path, type, value)
+    return save(path, type, value)
 
 
 def _write_csv(path: str, type: Type, value: Any) -> None:
@@ -259,15 +188,6 @@ def _text(cell: Any) -> str:
         quoted = any(letter in cell for letter in ',"\n\r')
         return '"' + cell.replace('"', '""') + '"' if quoted else cell
     return str(int(cell))
-
-
-def _write_dbdf(path: str, type: Type, value: Any) -> None:
-    import numpy as np
-
-    rows, columns = value.shape
-    code = DBDF_CELLS.index(type.cell)
-    head = DBDF_HEAD.pack(1, 1, rows, columns, code, 0, 0, rows, columns, 1, code)
-    _replace(path, head + np.ascontiguousarray(value, DTYPES[type.cell]).tobytes())
 
 
 def _write_meta(path: str, type: Type, value: Any) -> None:
@@ -302,6 +222,18 @@ def open_file(run: Any, op: Op, path: str) -> str:
     if not os.path.isfile(path):
         raise FileNotFoundError(f"there is no file {path!r}")
     return path
+
+
+def open_device(run: Any, op: Op, path: str) -> str:
+    """Check that a device is there: the folder where it is mounted."""
+    if not os.path.isdir(path):
+        raise FileNotFoundError(f"there is no device {path!r}: give the folder where it is mounted")
+    return path
+
+
+def open_on_device(run: Any, op: Op, device: str, path: str) -> str:
+    """Check that a file is on a device."""
+    return open_file(run, op, os.path.join(device, path))
 
 
 def close(run: Any, op: Op, path: str) -> None:
