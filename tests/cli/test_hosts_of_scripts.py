@@ -86,9 +86,7 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
 
 # Leaves a file open in each of its workers now and then, which is not ours to mend.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_workers_of_dask(
-    capsys: pytest.CaptureFixture[str], expected: str, scheduler: str
-) -> None:
+def test_workers_of_dask(capsys: pytest.CaptureFixture[str], expected: str, scheduler: str) -> None:
     options = ("--distributed", "--min-distr-size=0", "--host=dask", f"--cluster={scheduler}")
     assert run(*options, *SMALL) == 0
     assert capsys.readouterr().out == expected
@@ -138,4 +136,3 @@ def test_a_cluster_without_distributed_is_refused(
 ) -> None:
     assert run(option) == 2
     assert "add --distributed" in capsys.readouterr().err
-

@@ -284,7 +284,8 @@ def test_random_numbers_are_those_of_the_twister() -> None:
 def test_a_device_is_a_folder_where_files_are_opened(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("1;2\n3;4\n")
     text = (
-        'f = openFileOnTarget(openDevice($folder), "x.csv"); print(readCsv(f, 2, 2, ";")); close(f);'
+        'f = openFileOnTarget(openDevice($folder), "x.csv"); print(readCsv(f, 2, 2, ";")); '
+        "close(f);"
     )
     assert said(text, f'folder="{tmp_path}"') == dense(F64, "1 2", "3 4")
     with pytest.raises(ScriptRunError, match="there is no device"):

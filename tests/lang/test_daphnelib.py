@@ -112,7 +112,7 @@ def test_loops_are_inside_one_another(way: Settings) -> None:
 @pytest.mark.parametrize(
     ("problem", "make"),
     [
-        ("one way gives 1 values", lambda x: CONTEXT.cond([x], lambda: 1, lambda a: a, lambda a: (a, a))),
+        ("one way gives", lambda x: CONTEXT.cond([x], lambda: 1, lambda a: a, lambda a: (a, a))),
         ("value 0 is a matrix", lambda x: CONTEXT.cond([x], lambda: 1, lambda a: a, lambda a: 5)),
         ("one round gives 1 values", lambda x: CONTEXT.for_loop([x], lambda a, i: (a, a), 1, 2)),
         ("can't be 0", lambda x: CONTEXT.for_loop([x], lambda a, i: a, 1, 2, 0)),
@@ -153,8 +153,10 @@ def test_functions_check_their_hints(way: Settings) -> None:
 )
 def test_indexing_is_that_of_numpy_with_two_dimensions_kept(key: object, way: Settings) -> None:
     rows, columns = key if isinstance(key, tuple) else (key, slice(None))
-    keep = [slice(k, None if k == -1 else k + 1) if isinstance(k, int) else k for k in (rows, columns)]
-    expected = X[keep[0]][:, keep[1]]
+    first, second = (
+        slice(k, None if k == -1 else k + 1) if isinstance(k, int) else k for k in (rows, columns)
+    )
+    expected = X[first][:, second]
     np.testing.assert_array_equal(CONTEXT.from_numpy(X)[key].compute(way), expected)
 
 

@@ -50,11 +50,12 @@ def test_calls_of_built_in_functions(name: str, values: list[str]) -> None:
         run_text(f"x = {name}({', '.join(values)}); print(x);", out=io.StringIO())
 
 
-SQL_PIECES = (
+SQL = (
     "SELECT DISTINCT * f g f.a f.b g.a a b , + - / ( ) SUM( COUNT( MIN( MAX( AVG( AS s FROM JOIN "
     "INNER ON = < >= <> WHERE AND OR NOT BETWEEN GROUP BY HAVING ORDER DESC 1 0 2.5 'x' NULL ; -- "
     "INSERT DROP TABLE LIMIT UNION CASE WHEN THEN END read_csv('x') \\\" \\n"
-).split()
+)
+SQL_PIECES = SQL.split()
 FRAMES = 'registerView("f", {"a": [1, 2], "b": [0.5, 1.5]}); registerView("g", {"a": ["x", "y"]}); '
 WHOLE = [
     "SELECT f.a FROM f",

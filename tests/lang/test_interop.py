@@ -125,7 +125,8 @@ def test_what_no_matrix_holds_is_refused(wrong: Any, problem: str) -> None:
 
 
 def test_strings_go_in_and_out() -> None:
-    for array in (np.array([["a", "bc"]]), np.array([["a", "bc"]], object), np.array([[b"a", b"bc"]])):
+    words = np.array([["a", "bc"]])
+    for array in (words, words.astype(object), words.astype(bytes)):
         found = CONTEXT.from_numpy(array).upper().compute()
         assert found.tolist() == [["A", "BC"]]
 
@@ -283,7 +284,8 @@ def test_frames_of_pandas_go_in_place() -> None:
 def test_tables_of_arrow_go_in_place() -> None:
     pa = pytest.importorskip("pyarrow")
     array = np.arange(6.0)
-    table = pa.table({"a": array, "b": pa.array([1, 2, 3, 4, 5, 6], pa.int16()), "c": list("uvwxyz")})
+    numbers = pa.array([1, 2, 3, 4, 5, 6], pa.int16())
+    table = pa.table({"a": array, "b": numbers, "c": list("uvwxyz")})
     lazy = CONTEXT.from_arrow(table)
     out = lazy.to_arrow()
     assert out.column("a").to_pylist() == array.tolist()

@@ -67,7 +67,7 @@ def _held(cells: Array) -> Array:
     dtype = cells.dtype
     if dtype.kind in "US":
         return cells.astype(str).astype(object)
-    if dtype == object:
+    if dtype.hasobject:
         wrong = next((item for item in cells.flat if not isinstance(item, str)), None)
         if wrong is not None:
             raise ValueError(f"cells are numbers of one type, or strings, not {wrong!r} of objects")
@@ -121,7 +121,7 @@ def _frame(pairs: Iterable[tuple[str, Array]], *, copy: bool = False) -> FrameDa
 
 def cell_of_column(column: Array) -> str:
     """Return the type of a column's cells."""
-    return "str" if column.dtype == object else cell_of(column.dtype)
+    return "str" if column.dtype.hasobject else cell_of(column.dtype)
 
 
 def exported(data: Any, given: Iterable[Any], *, index: bool = False) -> Any:

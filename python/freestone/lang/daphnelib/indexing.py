@@ -66,9 +66,9 @@ def _side(emitter: Emitter, type: Type, side: Any, count: int | None, lift: Lift
         return _range(emitter, side, count, lift)
     if _is_label(side):
         return _labels(emitter, type, side)
-    if isinstance(side, list) or getattr(side, "dtype", None) == bool:
+    if isinstance(side, list) or _is_truth(side):
         cells = np.asarray(side)
-        side = np.flatnonzero(cells) if cells.dtype == bool else cells.astype("i8")
+        side = np.flatnonzero(cells) if _is_truth(cells) else cells.astype("i8")
     value = lift(side)
     if value.type.data == "scalar":
         emitter.number(value, "a position")
@@ -77,6 +77,10 @@ def _side(emitter: Emitter, type: Type, side: Any, count: int | None, lift: Lift
     positions = emitter.numbers(value, "positions")
     emitter.equal(positions.columns, 1, "positions are one column; columns")
     return "list", [value], positions.rows
+
+
+def _is_truth(side: Any) -> bool:
+    return isinstance(side, np.ndarray) and side.dtype.kind == "b"
 
 
 def _check(value: Value, count: int | None) -> None:

@@ -193,9 +193,7 @@ def called(name: str, args: Iterable[Any], keywords: dict[str, Any]) -> Any:
     function = BUILTINS[name]
     names = function.required + function.optional
     named = {
-        _parameter(word, names): value_of(arg)
-        for word, arg in keywords.items()
-        if arg is not None
+        _parameter(word, names): value_of(arg) for word, arg in keywords.items() if arg is not None
     }
     made = [wrapped(value) for value in lower(graph.emitter(), name, values, named)]
     return made if len(made) > 1 else made[0]

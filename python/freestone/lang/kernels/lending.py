@@ -59,7 +59,9 @@ def receive(run: Any, op: Op, address: Any, rows: Any, columns: Any) -> Array:
         )
     if (cells.shape, cells.dtype) != (shape, np.dtype(dtype)):
         found = f"a {cells.shape[0]}x{cells.shape[1]} of {cells.dtype}"
-        raise ValueError(f"the array that is lent is {found}, not a {shape[0]}x{shape[1]} of {dtype}")
+        raise ValueError(
+            f"the array that is lent is {found}, not a {shape[0]}x{shape[1]} of {dtype}"
+        )
     # A view: operations write only over what they own.
     return cells.view()
 

@@ -52,7 +52,9 @@ def read_source(path: Path, name: str | None = None) -> Source:
     try:
         return Source(path.read_text(encoding="utf-8"), name)
     except UnicodeDecodeError as error:
-        problem = f"{name} is no text in UTF-8: byte {error.start} is {error.object[error.start]:#x}"
+        problem = (
+            f"{name} is no text in UTF-8: byte {error.start} is {error.object[error.start]:#x}"
+        )
         raise failure(ScriptSyntaxError, problem) from None
 
 

@@ -16,7 +16,7 @@ from freestone.lang.plan.graph import Block, Op, Program, Value
 from freestone.lang.plan.scope import Scope
 from freestone.lang.plan.search import Search
 from freestone.lang.types.scalars import Scalar
-from freestone.lang.types.types import Type, matrix, scalar
+from freestone.lang.types.types import Type, scalar
 
 MOST_ROUNDS = 4
 """How often a loop is built anew until the types of its variables settle."""
