@@ -31,7 +31,9 @@ CASES = {
     "a label that is not there": (
         '{"ab": [1]}[, "abc"];', COMPILING, "did you mean 'ab'?", None,
     ),
-    "a file that is not there": ('x = readMatrix("no.csv");', COMPILING, "no file 'no.csv'", "read"),
+    "a file that is not there": (
+        'x = readMatrix("no.csv");', COMPILING, "there is no file 'no.csv'", "read",
+    ),
     "a division by zero": ("x = 0;\nprint(7 / x);", RUNNING, "integers are divided by zero", "/ x"),
     "a remainder by zero": ("print(7 % 0);", RUNNING, "integers are divided by zero", "% 0"),
     "cells divided by zero": (

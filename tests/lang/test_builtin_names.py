@@ -39,20 +39,6 @@ def test_every_function_of_the_language_is_there_and_no_other() -> None:
     assert set(NAMES) == set(BUILTINS) | ABOVE
 
 
-def test_every_function_is_called_by_a_script_of_the_tests() -> None:
-    """Look for a call in the scripts of the tests; tables of cases name what they call, too."""
-    text = "\n".join(path.read_text() for path in Path(__file__).parent.glob("test_builtins*.py"))
-    text = text.replace("outer{name}", " ").replace("{name}_pool2d", " ")
-    missing = [
-        name
-        for name in NAMES
-        if not re.search(rf"(?<![\w.]){name}\(|\(\"{name}\"|\"{name}\"", text)
-        and not name.startswith("outer")
-        and not name.endswith(("_pool2d", "_pool2d_backward"))
-    ]
-    assert missing == []
-
-
 def test_the_reference_lists_them_all() -> None:
     page = (ROOT / "docs" / "reference" / "daphnedsl.md").read_text()
     table = page.partition("## Built-in functions")[2]
