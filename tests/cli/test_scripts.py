@@ -1,11 +1,13 @@
 """``freestone run`` for scripts in DaphneDSL: options, messages, exit statuses."""
 
+import argparse
 import json
 from pathlib import Path
 
 import pytest
 
-from freestone.cli import main
+from freestone.cli import main, script
+from freestone.lang.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -77,9 +79,12 @@ def test_a_file_has_defaults_of_the_options(capsys: pytest.CaptureFixture[str]) 
     assert err.startswith("-- built")
 
 
+ABSENT = "cuda fpgaopencl optimistic-splitting codegen debug-mt matmul-tile matmul-invert-loops"
+WITH_VALUES = "libdir=x matmul-unroll-factor=4 partitioning=FAST num-threads=-1 explain=all"
+
+
 @pytest.mark.parametrize(
-    "option",
-    ["--cuda", "--partitioning=FAST", "--num-threads=-1", "--explain=all"],
+    "option", [f"--{word}" for word in f"{ABSENT} {WITH_VALUES} enable-hdfs".split()]
 )
 def test_what_is_not_there_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("print(1);", options=(option,)) == 2
@@ -113,3 +118,39 @@ def test_memory_is_placed_by_a_policy(capsys: pytest.CaptureFixture[str]) -> Non
     for bad in ("nearest", "preferred", "preferred=99", "local=1"):
         assert run(text, options=("--vec", f"--numa={bad}")) != 0
         assert "--numa" in capsys.readouterr().err
+
+
+def settings(*options: str) -> Settings:
+    """Return the settings that options make."""
+    parser = argparse.ArgumentParser()
+    script.configure(parser)
+    return script.settings_of(parser.parse_args(options))
+
+
+def test_schemes_are_options_of_their_own() -> None:
+    assert settings("--vec", "--GSS").partitioning == "GSS"
+    assert settings("--vec", "--MSTATIC").partitioning == "MSTATIC"
+
+
+def test_a_job_of_slurm_has_no_more_threads_than_it_was_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", "1")
+    assert settings("--vec").num_threads == 1
+    assert settings("--vec", "--num-threads=7").num_threads == 1
+    monkeypatch.delenv("SLURM_CPUS_ON_NODE")
+    assert settings("--vec").num_threads == 0
+    assert settings("--vec", "--num-threads=7").num_threads == 7
+
+
+def test_files_in_hdfs_are_found_where_the_options_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    from freestone.io.stores.hdfs import HdfsPlace
+
+    # What the options change in this process is put back.
+    monkeypatch.setenv("HDFS_ADDRESS", "")
+    monkeypatch.setenv("HADOOP_USER_NAME", "")
+    settings("--enable-hdfs", "--hdfs-ip=127.0.0.1", "--hdfs-username=ada")
+    place = HdfsPlace.of("hdfs:///x.csv")
+    assert (place.url, place.user) == ("hdfs://127.0.0.1:9000/x.csv", "ada")
+    settings("--hdfs-address=127.0.0.1:1234")
+    assert HdfsPlace.of("hdfs:///x.csv").url == "hdfs://127.0.0.1:1234/x.csv"

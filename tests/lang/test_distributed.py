@@ -83,6 +83,15 @@ def test_compressed_rows(two_workers: Cluster, part: str, fused: bool) -> None:
     assert said_on(two_workers, script, **options) == said(script, **options)
 
 
+def test_cells_with_their_places(two_workers: Cluster, fused: bool) -> None:
+    script = (
+        "G = rand(60, 20, 1.0, 2.0, 0.01, 3); X = rand(60, 20, 0.0, 1.0, 1.0, 4); "
+        "print(typeOf(G)); print(sum(G)); print(G + G); print(X * G); print(X + G); print(t(G) @ X);"
+    )
+    options = {"vec": fused, "select_matrix_repr": True}
+    assert said_on(two_workers, script, **options) == said(script, **options)
+
+
 def test_few_rows_and_many_blocks(two_workers: Cluster) -> None:
     script = "X = rand(3, 2, 0.0, 1.0, 1.0, 1); print(X * 2.0); print(t(X) @ X); print(X[2, ]);"
     assert said_on(two_workers, script, block_bytes=1) == said(script, vec=True)
