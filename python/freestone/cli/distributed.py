@@ -94,7 +94,7 @@ def _run_there(arguments: argparse.Namespace, settings: Settings) -> int:
     from freestone.hosts.node import runtime_dir
     from freestone.lang.distributed.serving import encoded_settings
     from freestone.lang.parse.source import read_source
-    from freestone.observe.control import ask, find, only
+    from freestone.observe.control import find, only
 
     _tell_there(settings)
     folder = only(find(runtime_dir(Config.load())), arguments.cluster)["folder"]
@@ -111,15 +111,26 @@ def _run_there(arguments: argparse.Namespace, settings: Settings) -> int:
         "arguments": [*script.listed(arguments.args_option), *arguments.args],
         "settings": encoded_settings(settings),
     }
-    job = ask(folder, question)["job"]
+    job = _asked(folder, question)["job"]
     while True:
-        found = ask(folder, {"ask": "script-output", "job": job})
+        found = _asked(folder, {"ask": "script-output", "job": job})
         sys.stdout.write(found["text"])
         sys.stdout.flush()
         if found["status"] is not None:
             if settings.statistics:
                 print(script.statistics(found["times"]), file=sys.stderr)
             return _ended(found)
+
+
+def _asked(folder: str, question: dict[str, Any]) -> dict[str, Any]:
+    from freestone.errors import UsageError
+    from freestone.observe import control
+
+    try:
+        return control.ask(folder, question)
+    except OSError as error:
+        problem = f"the program whose cluster runs the script does not answer any more: {error}"
+        raise UsageError(problem) from None
 
 
 def _tell_there(settings: Settings) -> None:
