@@ -101,7 +101,8 @@ def _labels(emitter: Emitter, type: Type, side: str | list[str]) -> Side:
 
 
 def _range(emitter: Emitter, side: slice, count: int | None, lift: Lift) -> Side:
-    if side == slice(None):
+    # Compared one by one: an end may be lazy, and so is what it is compared with.
+    if side.start is None and side.stop is None and side.step is None:
         return "all", [], count
     if side.step not in (None, 1):
         raise IndexError("a slice takes every row or column; give positions for others")

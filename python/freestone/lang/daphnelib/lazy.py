@@ -144,7 +144,8 @@ def lifted(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.ndim:
         return of_cells(cells_of(value))
     if isinstance(value, np.generic | np.ndarray):
-        return wrapped(graph.emitter().constant(value.item(), cell_of(value.dtype)))
+        cells = cells_of(np.reshape(value, 1))
+        return wrapped(graph.emitter().constant(cells.item(), cell_of_column(cells)))
     if hasattr(value, "tocsr"):
         return of_rows(value)
     if hasattr(value, "iloc") and hasattr(value, "columns"):
