@@ -86,7 +86,7 @@ def test_workers_write_what_they_have(two_workers: Cluster, name: str, csr: bool
     script = (
         f'X = rand({ROWS}, {COLUMNS}, 0.0, 1.0, 0.2, 1); Y = X * 2.0; writeMatrix(Y, "{name}");'
     )
-    said(script)
+    said(script, select_matrix_repr=csr)
     wanted = {path.name: path.read_bytes() for path in Path("out").iterdir()}
     for path in Path("out").iterdir():
         path.unlink()

@@ -136,6 +136,8 @@ def exported(data: Any, given: Iterable[Any], *, index: bool = False) -> Any:
     index : bool
         Whether the column ``index`` of a frame becomes the index.
     """
+    if not isinstance(data, np.ndarray | Csr | Coo | FrameData | list):
+        return data
     known = [array for item in given for array in _arrays(item)]
     if isinstance(data, Csr):
         from scipy.sparse import csr_array
@@ -151,7 +153,7 @@ def exported(data: Any, given: Iterable[Any], *, index: bool = False) -> Any:
         return _pandas(data, known, index)
     if isinstance(data, list):
         return [exported(item, known) for item in data]
-    return _guarded(data, known) if isinstance(data, np.ndarray) else data
+    return _guarded(data, known)
 
 
 def _pandas(data: FrameData, known: list[Array], index: bool) -> Any:

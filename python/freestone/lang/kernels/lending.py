@@ -32,11 +32,11 @@ def lent(array: Array) -> Iterator[tuple[int, int, int, int]]:
     if cells.ndim != 2 or cell_of(cells.dtype) not in VALUE_TYPES:
         known = ", ".join(VALUE_TYPES)
         raise ValueError(f"lent are matrices of {known}, not {array.dtype} of {array.shape}")
-    address = cells.ctypes.data
+    address, (rows, columns) = cells.ctypes.data, cells.shape
     before = _lent.get(address)
     _lent[address] = cells
     try:
-        yield address, *cells.shape, VALUE_TYPES.index(cell_of(cells.dtype))
+        yield address, rows, columns, VALUE_TYPES.index(cell_of(cells.dtype))
     finally:
         del _lent[address]
         if before is not None:
