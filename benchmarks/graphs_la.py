@@ -309,9 +309,9 @@ def claims(report: common.Report) -> list[common.Claim]:
             found.append(common.at_least(name, speedup, least, "x"))
     for algorithm in ALGORITHMS:
         medians = report.series(f"{algorithm} csr, by schedule")
-        ours = min((v for name, v in medians.items() if name.startswith("AUTO")), default=None)
+        own = min((v for name, v in medians.items() if name.startswith("AUTO")), default=None)
         best = min(medians.values(), default=None)
-        value = common.ratio(ours, best)
+        value = common.ratio(own, best)
         found.append(common.at_most(f"AUTO over the best, {algorithm}", value, 1.05, "x"))
     return found
 

@@ -76,7 +76,7 @@ def test_a_cluster_that_is_not_there_or_ends_is_told(
     assert run(SCRIPT, "--distributed", "--cluster=nowhere") == 2
     assert "no running cluster is 'nowhere'" in capsys.readouterr().err
 
-    def gone(folder: str, question: object) -> dict[str, object]:
+    def gone(folder: str, question: object, timeout_s: float = 0) -> dict[str, object]:
         raise ConnectionRefusedError("nobody listens")
 
     monkeypatch.setattr("freestone.observe.control.ask", gone)

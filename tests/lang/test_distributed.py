@@ -86,7 +86,7 @@ def test_compressed_rows(two_workers: Cluster, part: str, fused: bool) -> None:
 def test_cells_with_their_places(two_workers: Cluster, fused: bool) -> None:
     script = (
         "G = rand(60, 20, 1.0, 2.0, 0.01, 3); X = rand(60, 20, 0.0, 1.0, 1.0, 4); "
-        "print(typeOf(G)); print(sum(G)); print(G + G); print(X * G); "
+        "print(typeOf(G)); print(sum(G)); print(G + G); print(sum(X * G, 0)); "
         "print(X + G); print(t(G) @ X);"
     )
     options = {"vec": fused, "select_matrix_repr": True}

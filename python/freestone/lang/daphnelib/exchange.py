@@ -142,7 +142,9 @@ def exported(data: Any, given: Iterable[Any], *, index: bool = False) -> Any:
     if isinstance(data, Csr):
         from scipy.sparse import csr_array
 
-        parts = [_guarded(part, known) for part in (data.cells, data.indices, data.indptr)]
+        # SciPy takes offsets and columns of one type; with other offsets it would copy the columns.
+        offsets = data.indptr.astype("i4") if len(data.cells) < 2**31 else data.indptr
+        parts = [_guarded(part, known) for part in (data.cells, data.indices, offsets)]
         return csr_array(tuple(parts), shape=data.shape)
     if isinstance(data, Coo):
         from scipy.sparse import coo_array

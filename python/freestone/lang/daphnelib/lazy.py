@@ -152,10 +152,10 @@ def lifted(value: Any) -> Any:
         return framed(frame_of_pandas(value))
     if hasattr(value, "column_names"):
         return framed(frame_of_arrow(value))
-    cells = {bool: "bool", int: "si64", float: "f64", str: "str"}
-    if type(value) not in cells:
+    kinds = {bool: "bool", int: "si64", float: "f64", str: "str"}
+    if type(value) not in kinds:
         raise TypeError(f"{type(value).__name__} can't be part of a lazy expression")
-    return wrapped(graph.emitter().constant(value, cells[type(value)]))
+    return wrapped(graph.emitter().constant(value, kinds[type(value)]))
 
 
 def of_cells(cells: np.ndarray[Any, Any]) -> Any:
@@ -233,4 +233,5 @@ def _flat(args: Iterable[Any]) -> Iterable[Any]:
 
 def value_of(value: Any) -> Value:
     """Return the value of the graph that Python's stands for."""
-    return lifted(value)._value
+    made: Value = lifted(value)._value
+    return made

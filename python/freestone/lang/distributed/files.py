@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ def read(run: DistributedRun, op: Op, path: str) -> Split | None:
     nbytes = type.shaped(rows, columns).nbytes or 0
     if rows < 2 or nbytes < run.settings.distributed_bytes or not nbytes:
         return None
-    dataset = open_dataset(path)
+    dataset = _opened(path)
     offsets = run.offsets(rows, nbytes)
     if dataset.rows != rows:
         # The same message as without a cluster.
@@ -51,11 +52,24 @@ def read(run: DistributedRun, op: Op, path: str) -> Split | None:
     workers = _workers(run, dataset, offsets)
     blocks = [
         run.cluster._call(
-            number, (dataset, *cut, type.cell, type.csr, op.place), {"near": worker}, 1
+            number, (dataset, path, *cut, type.cell, type.csr, op.place), {"near": worker}, 1
         )
         for worker, cut in zip(workers, itertools.pairwise(offsets), strict=True)
     ]
     return run.split(blocks, offsets, columns, type.cell, csr=type.csr)
+
+
+def _opened(path: str) -> Dataset:
+    """Open a file by its whole path: workers have folders of their own."""
+    try:
+        return open_dataset(path if "://" in path else os.path.abspath(path))
+    except FreestoneError as error:
+        raise ValueError(_named(error, path)) from None
+
+
+def _named(error: Exception, path: str) -> str:
+    """Return what an error says, with the path as the script has it."""
+    return str(error) if "://" in path else str(error).replace(os.path.abspath(path), path)
 
 
 def _workers(run: DistributedRun, dataset: Dataset, offsets: tuple[int, ...]) -> list[int | None]:
@@ -67,13 +81,20 @@ def _workers(run: DistributedRun, dataset: Dataset, offsets: tuple[int, ...]) ->
 
 
 def read_rows(
-    dataset: Dataset, start: int, stop: int, cell: str, csr: bool, place: Place | None
+    dataset: Dataset,
+    path: str,
+    start: int,
+    stop: int,
+    cell: str,
+    csr: bool,
+    place: Place | None,
 ) -> Any:
     """Read the rows of a block, on a worker; what goes wrong has its place in the script."""
     try:
         return _native.Stored(rows_of(dataset, start, stop, cell, csr=csr))
     except (FreestoneError, ValueError, OSError) as error:
-        raise failure(ScriptRunError, str(error), place) from None
+        problem = str(error).replace(dataset.place.url, path)
+        raise failure(ScriptRunError, problem, place) from None
 
 
 def write(run: DistributedRun, op: Op, operands: list[Any]) -> Sequence[Any] | None:
