@@ -92,6 +92,17 @@ def test_workers_of_dask(capsys: pytest.CaptureFixture[str], expected: str, sche
     assert capsys.readouterr().out == expected
 
 
+def test_workers_that_dask_starts_here(expected: str) -> None:
+    pytest.importorskip("distributed")
+    words = ["run", "--distributed", "--min-distr-size=0", "--host=dask", "s.daph", "n=50"]
+    program = Path(sys.executable).with_name("freestone")
+    done = subprocess.run(
+        [str(program), *words], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == expected
+
+
 def test_a_scheduler_of_dask_that_is_not_there_is_told(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

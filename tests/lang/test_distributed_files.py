@@ -70,7 +70,8 @@ def test_sparse_files_are_read_as_compressed_rows(two_workers: Cluster) -> None:
     # Dense, it would be 320 GB, and each block of it 160.
     script = (
         'G = readMatrix("g.mtx"); p = rand(200000, 1, 0.0, 1.0, 1.0, 2); q = G @ p; print(sum(q)); '
-        "print(sum(G)); print(sum(G, 0)[0:4, ]); print(sum((G @ q) * 0.5 + p));"
+        "print(sum(G)); print(sum(G, 0)[0:4, ]); print(sum((G @ q) * 0.5 + p)); "
+        "print(sum(t(G) @ p)); print(sum(t(G) @ cbind(p, q), 1));"
     )
     expected = said(script, vec=True, select_matrix_repr=True)
     found = said_on(two_workers, script, select_matrix_repr=True)

@@ -303,6 +303,16 @@ def test_tables_of_arrow_go_in_place() -> None:
     assert empty.shape == (0, 3)
 
 
+def test_polars_takes_lazy_frames_and_gives_frames() -> None:
+    polars = pytest.importorskip("polars")
+    pd = pytest.importorskip("pandas")
+    lazy = CONTEXT.from_pandas(pd.DataFrame({"a": np.arange(3), "w": ["x", "y", "z"]}))
+    frame = polars.DataFrame(lazy)
+    assert frame.to_dict(as_series=False) == {"a": [0, 1, 2], "w": ["x", "y", "z"]}
+    back = CONTEXT.from_arrow(frame.to_arrow())
+    assert back.compute()["w"].tolist() == ["x", "y", "z"]
+
+
 def address(column: Any) -> int:
     """Return where a column's numbers are."""
     return int(column.chunk(0).buffers()[1].address)

@@ -48,7 +48,7 @@ def _sparse(run: Any, cell: str, left: Csr, right: Csr) -> Csr:
     return Csr((left.shape[0], right.shape[1]), offsets, columns, cells)
 
 
-def transpose(run: Any, op: Op, value: Csr) -> Csr:
+def transpose(run: Any, op: Op | None, value: Csr) -> Csr:
     """Swap rows and columns."""
     code = next((c for cell, c in CODES.items() if DTYPES[cell] == value.dtype), None)
     if code is None or value.shape[0] > MOST_COLUMNS:
