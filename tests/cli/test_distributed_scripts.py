@@ -65,6 +65,11 @@ def test_options_reach_the_other_program(
     out, err = capsys.readouterr()
     assert out == "DenseMatrix(2x2, double)\n3 3\n3 3\n"
     assert "binary add" in err
+    told = 'print(1, true, true); startProfiling(); stopProfiling("r"); print(2);'
+    assert run(told, *options, words=()) == 0
+    out, err = capsys.readouterr()
+    assert out == "2\n"
+    assert err.startswith('1\n{"region": "r"')
     for refused in ("--timing", "--explain=built"):
         assert run(text, *options, refused, words=()) == 2
         assert "in another one" in capsys.readouterr().err

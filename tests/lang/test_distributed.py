@@ -159,7 +159,7 @@ def test_compressed_rows_in_place_are_not_sent_again(two_workers: Cluster) -> No
     found = said_on(two_workers, script, **options)
     after = two_workers.statistics()
     assert found == said(script, vec=True, select_matrix_repr=True)
-    # Half of G goes to the other worker, once; a worker with nothing to do may fetch the other half.
+    # Half of G goes to the other worker, once; one with nothing to do may fetch the other half.
     # Each round the vector comes together and goes out anew. Some places are drawn twice.
     half, vector = 4000 * 200 * 12 // 2, 4000 * 8
     sent = after.transferred_nbytes - before.transferred_nbytes

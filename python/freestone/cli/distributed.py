@@ -116,6 +116,7 @@ def _run_there(arguments: argparse.Namespace, settings: Settings) -> int:
         found = _asked(folder, {"ask": "script-output", "job": job})
         sys.stdout.write(found["text"])
         sys.stdout.flush()
+        sys.stderr.write(found["errors"])
         if found["status"] is not None:
             if settings.statistics:
                 print(script.statistics(found["times"]), file=sys.stderr)

@@ -46,6 +46,8 @@ class Run:
 
     Attributes
     ----------
+    errors : file or None
+        Where ``print`` writes what is for standard error, if that is elsewhere.
     views : dict
         The frames that SQL knows.
     times : dict
@@ -63,6 +65,7 @@ class Run:
     def __init__(self, settings: Settings, out: TextIO | None = None) -> None:
         self.settings = settings
         self.out = out or sys.stdout
+        self.errors: TextIO | None = None
         self.views: dict[str, Any] = {}
         self.times: dict[Op, list[float]] = {}
         self.properties: dict[str, float] = {}
