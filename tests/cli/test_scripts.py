@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -83,12 +84,31 @@ ABSENT = "cuda fpgaopencl optimistic-splitting codegen debug-mt matmul-tile matm
 WITH_VALUES = "libdir=x matmul-unroll-factor=4 partitioning=FAST num-threads=-1 explain=all"
 
 
-@pytest.mark.parametrize(
-    "option", [f"--{word}" for word in f"{ABSENT} {WITH_VALUES} enable-hdfs".split()]
-)
+@pytest.mark.parametrize("option", [f"--{word}" for word in f"{ABSENT} {WITH_VALUES}".split()])
 def test_what_is_not_there_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("print(1);", options=(option,)) == 2
     assert "configuration" in capsys.readouterr().err
+
+
+def test_the_flags_of_hdfs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("HDFS_ADDRESS", "HADOOP_USER_NAME"):
+        monkeypatch.setenv(name, "")
+    assert run("print(1);", options=("--enable-hdfs",)) == 2
+    assert "--enable-hdfs knows no server" in capsys.readouterr().err
+    assert run("print(1);", options=("--hdfs-ip=there", "--hdfs-username=she")) == 0
+    assert (os.environ["HDFS_ADDRESS"], os.environ["HADOOP_USER_NAME"]) == ("there:9000", "she")
+    assert run("print(1);", options=("--hdfs-address=here:7",)) == 0
+    assert os.environ["HDFS_ADDRESS"] == "here:7"
+    defaults = {"use_hdfs": False, "hdfs_Address": "h:8020", "hdfs_username": "he"}
+    Path("defaults.json").write_text(json.dumps(defaults))
+    assert run("print(1);", options=("--config=defaults.json",)) == 0
+    assert (os.environ["HDFS_ADDRESS"], os.environ["HADOOP_USER_NAME"]) == ("h:8020", "he")
+    Path("p.py").write_text("import os; print(os.environ['HDFS_ADDRESS'])")
+    capsys.readouterr()
+    assert main(["run", "--hdfs-ip", "other:1", "p.py"]) == 0
+    assert capsys.readouterr().out.startswith("other:1\n")
 
 
 def test_regions_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,7 +144,7 @@ def settings(*options: str) -> Settings:
     """Return the settings that options make."""
     parser = argparse.ArgumentParser()
     script.configure(parser)
-    return script.settings_of(parser.parse_args(options))
+    return script.settings_of(script.options_of(parser.parse_args(options)))
 
 
 def test_schemes_are_options_of_their_own() -> None:
@@ -141,16 +161,3 @@ def test_a_job_of_slurm_has_no_more_threads_than_it_was_given(
     monkeypatch.delenv("SLURM_CPUS_ON_NODE")
     assert settings("--vec").num_threads == 0
     assert settings("--vec", "--num-threads=7").num_threads == 7
-
-
-def test_files_in_hdfs_are_found_where_the_options_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    from freestone.io.stores.hdfs import HdfsPlace
-
-    # What the options change in this process is put back.
-    monkeypatch.setenv("HDFS_ADDRESS", "")
-    monkeypatch.setenv("HADOOP_USER_NAME", "")
-    settings("--enable-hdfs", "--hdfs-ip=127.0.0.1", "--hdfs-username=ada")
-    place = HdfsPlace.of("hdfs:///x.csv")
-    assert (place.url, place.user) == ("hdfs://127.0.0.1:9000/x.csv", "ada")
-    settings("--hdfs-address=127.0.0.1:1234")
-    assert HdfsPlace.of("hdfs:///x.csv").url == "hdfs://127.0.0.1:1234/x.csv"

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from freestone.cli import hdfs
 from freestone.errors import ConfigurationError
 from freestone.errors.base import did_you_mean
 from freestone.lang.settings import LAYOUTS, NUMA, SCHEMES, VICTIMS, Settings
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["SUFFIXES", "configure", "run_script"]
 
 SUFFIXES = (".daph", ".daphne")
-HDFS_PORT = 9000
 STAGES = (
     "built",
     "algebra",
@@ -51,7 +51,6 @@ _FLAGS = {
     "no-ipa-const-propa": "keep constants out of the functions that are called with them",
     "no-phy-op-selection": "keep operations as they are written, without syrk, gemv and the like",
     "distributed": "cut large matrices into blocks of a cluster; a local one, if none is named",
-    "enable-hdfs": "names of hdfs:// without a server, and of .hdfs, are of --hdfs-ip's",
     "enable-profiling": "at the end, tell what the script took as the system counts it",
     "statistics": "at the end, tell how long each operation took",
     "timing": "at the end, tell how long each stage took, as JSON on standard error",
@@ -78,12 +77,11 @@ _VALUES = {
     ),
     "max-distr-chunk-size": ("B", "the bytes of the largest block"),
     "min-distr-size": ("B", "smaller matrices stay in the script's process"),
-    "hdfs-ip": ("IP[:PORT]", "the server of files in HDFS; its port is 9000 by default"),
-    "hdfs-username": ("USER", "who reads and writes files in HDFS"),
     "args": ("a=1,b=2", "arguments of the script"),
     "config": ("FILE", "defaults of these options, as JSON"),
     "explain": ("STAGES", f"show the graph after these stages: {', '.join(STAGES)}"),
 }
+_HDFS = ("enable-hdfs", "hdfs-ip", "hdfs-username")
 _ABSENT = {
     "cuda": "there is no CUDA device that freestone can use",
     "fpgaopencl": "there is no FPGA that freestone can use",
@@ -129,12 +127,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
             group.add_argument(f"--{name}", help=argparse.SUPPRESS)
         else:
             group.add_argument(f"--{name}", action="store_const", const="", help=argparse.SUPPRESS)
+    hdfs.add_flags(parser)
 
 
 def run_script(arguments: argparse.Namespace) -> int:
     """Run a script, tell its errors, and return the exit status."""
-    settings = settings_of(arguments)
+    data = options_of(arguments)
+    _apply_hdfs(data)
+    settings = settings_of(data)
     if not settings.distributed:
+        _alone(arguments)
         from freestone.lang.running import Run
 
         if arguments.settings:
@@ -244,21 +246,30 @@ def message(error: ScriptError) -> str:
     return (f"\x1b[31m{head}\x1b[0m" if colour else head) + where
 
 
-def settings_of(arguments: argparse.Namespace) -> Settings:
-    """Make the settings from the options, and from the file of their defaults."""
+def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what the options say, over what the file of their defaults says."""
     for name, reason in _ABSENT.items():
         if getattr(arguments, name.replace("-", "_")) is not None:
             raise ConfigurationError(f"--{name} is not there: {reason}", key=name, origin="")
     data = _config(arguments.config)
-    for name in (*_FLAGS, *_VALUES):
+    for name in (*_FLAGS, *_VALUES, *_HDFS):
         value = getattr(arguments, _field(name))
         if value is not None:
             data[name.replace("-", "_")] = value
+    return data
+
+
+def _apply_hdfs(data: dict[str, Any]) -> None:
+    # The file of defaults may be one of DAPHNE's, which has other names than its flags.
+    enable = bool(data.get("enable_hdfs", data.get("use_hdfs", False)))
+    address = data.get("hdfs_ip", data.get("hdfs_Address"))
+    hdfs.apply(enable=enable, address=address or None, user=data.get("hdfs_username") or None)
+
+
+def settings_of(data: dict[str, Any]) -> Settings:
+    """Make the settings from what the options say."""
     paths = data.get("daphnedsl_import_paths", {})
     distributed = bool(data.get("distributed", data.get("use_distributed", False)))
-    if not distributed:
-        _alone(arguments)
-    _reach_hdfs(data)
     policy, node = _placed(data)
     restricted = bool(data.get("vec_restricted", False))
     return Settings(
@@ -331,22 +342,6 @@ def _alone(arguments: argparse.Namespace) -> None:
         if getattr(arguments, key) is not None:
             problem = f"--{key} is for scripts on a cluster; add --distributed"
             raise ConfigurationError(problem, key=key, origin="the options")
-
-
-def _reach_hdfs(data: dict[str, Any]) -> None:
-    """Tell what reads and writes where HDFS is, and who asks; workers get it with each file."""
-    server, user = data.get("hdfs_ip"), data.get("hdfs_username")
-    if not (data.get("enable_hdfs") or server or user):
-        return
-    from freestone.io.stores.hdfs import ADDRESS
-
-    if data.get("enable_hdfs") and not server and ADDRESS not in os.environ:
-        problem = f"--enable-hdfs needs --hdfs-ip=IP:PORT, or {ADDRESS} in the environment"
-        raise ConfigurationError(problem, key="enable-hdfs", origin="the options")
-    if server:
-        os.environ[ADDRESS] = str(server) if ":" in str(server) else f"{server}:{HDFS_PORT}"
-    if user:
-        os.environ["HADOOP_USER_NAME"] = str(user)
 
 
 def _threads(data: dict[str, Any]) -> int:

@@ -1,116 +1,125 @@
-"""Files of scripts on a cluster: each worker reads and writes rows of its own."""
+"""Files of scripts whose large matrices are in blocks: read, and written, by the workers."""
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from freestone import _native
+from freestone.collections import Array
 from freestone.collections.placing import dealt, drawn_to
 from freestone.errors import FreestoneError
 from freestone.errors.lang import ScriptRunError
 from freestone.io import Dataset, open_dataset
-from freestone.io.telling import telling
 from freestone.lang.distributed.split import Split, as_dense
-from freestone.lang.kernels.datasets import rows_of, save
-from freestone.lang.kernels.files import describe
+from freestone.lang.kernels.elementwise import converted
+from freestone.lang.kernels.files import framed, holds_entries, written
+from freestone.lang.kernels.sparse import Csr
 from freestone.lang.parse.source import Place, failure
 from freestone.lang.plan.graph import Op
+from freestone.lang.types.types import DTYPES, SIZES, Type
 
 if TYPE_CHECKING:
     from freestone.lang.distributed.running import DistributedRun
 
-__all__ = ["read", "write"]
+__all__ = ["read_blocks", "write_blocks"]
 
 
-def read(run: DistributedRun, op: Op, path: str) -> Split | None:
-    """Have workers read a large matrix; None if it is small, or no matrix of numbers.
+def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
+    """Have each block of a matrix read by a worker; None for what is small, or no matrix.
 
-    Raises
-    ------
-    FreestoneError
-        If the file can't be opened.
+    The path has to lead to the same file on every worker.
     """
     type = op.results[0].type
     if type.data != "matrix" or type.cell == "str" or type.coo:
         return None
-    stored = describe(path)
-    rows, columns = stored.rows or 0, stored.columns or 0
-    nbytes = type.shaped(rows, columns).nbytes or 0
-    if rows < 2 or nbytes < run.settings.distributed_bytes or not nbytes:
-        return None
-    dataset = _opened(path)
-    offsets = run.offsets(rows, nbytes)
-    if dataset.rows != rows:
-        # The same message as without a cluster.
-        return None
-    number = run.cluster._define(read_rows, f"read {dataset.place.name}", True)
-    workers = _workers(run, dataset, offsets)
-    blocks = [
-        run.cluster._call(
-            number, (dataset, path, *cut, type.cell, type.csr, op.place), {"near": worker}, 1
-        )
-        for worker, cut in zip(workers, itertools.pairwise(offsets), strict=True)
-    ]
-    return run.split(blocks, offsets, columns, type.cell, csr=type.csr)
-
-
-def _opened(path: str) -> Dataset:
-    """Open a file by its whole path: workers have folders of their own."""
     try:
-        return open_dataset(path if "://" in path else os.path.abspath(path))
-    except FreestoneError as error:
-        raise ValueError(_named(error, path)) from None
+        # Workers have folders of their own.
+        dataset = open_dataset(path if "://" in path else os.path.abspath(path))
+    except FreestoneError:
+        # Told by whoever reads it here.
+        return None
+    width, nbytes = _width(dataset), _nbytes(dataset, type)
+    # What is not as it is described is told by whoever reads it here, too.
+    if dataset.rows < 2 or (dataset.rows, width) != (type.rows, type.columns):
+        return None
+    if nbytes < max(run.settings.distributed_bytes, 1):
+        return None
+    offsets = run.offsets(dataset.rows, nbytes)
+    cuts = np.array(offsets, np.int64)
+    pairs = list(pairwise(offsets))
+    hosts = [dataset.where(*pair) for pair in pairs]
+    place = drawn_to(run.cluster, cuts, hosts) if any(hosts) else dealt(run.cluster, cuts)
+    number = run.cluster._define(read_rows, f"read {dataset.place.name}", True)
+    given = (dataset, path, type.cell, type.csr, op.place)
+    blocks = [
+        run.cluster._call(number, (*given, *pair), {"near": near}, 1)
+        for pair, near in zip(pairs, place, strict=True)
+    ]
+    return run.split(blocks, offsets, width, type.cell, csr=type.csr)
 
 
-def _named(error: Exception, path: str) -> str:
-    """Return what an error says, with the path as the script has it."""
-    return str(error) if "://" in path else str(error).replace(os.path.abspath(path), path)
+def _width(dataset: Dataset) -> int:
+    if dataset.kind == "frame":
+        return len(dataset.columns)
+    return int(dataset.columns[0]) if dataset.columns else 1
 
 
-def _workers(run: DistributedRun, dataset: Dataset, offsets: tuple[int, ...]) -> list[int | None]:
-    """Choose a worker for each block: one that is near its bytes, if that matters."""
-    ends = np.array(offsets, np.int64)
-    with telling(dataset.place.url):
-        hosts = [dataset.where(*cut) for cut in itertools.pairwise(offsets)]
-    return drawn_to(run.cluster, ends, hosts) if any(hosts) else dealt(run.cluster, ends)
+def _nbytes(dataset: Dataset, type: Type) -> int:
+    cells = dataset.nonzeros if type.csr else None
+    count = dataset.rows * _width(dataset)
+    return (count if cells is None else cells) * SIZES[type.cell]
 
 
 def read_rows(
     dataset: Dataset,
     path: str,
-    start: int,
-    stop: int,
     cell: str,
     csr: bool,
     place: Place | None,
-) -> Any:
+    start: int,
+    stop: int,
+) -> _native.Stored:
     """Read the rows of a block, on a worker; what goes wrong has its place in the script."""
     try:
-        return _native.Stored(rows_of(dataset, start, stop, cell, csr=csr))
+        return _native.Stored(_cells(path, dataset.read(start, stop), cell, csr))
     except (FreestoneError, ValueError, OSError) as error:
         problem = str(error).replace(dataset.place.url, path)
         raise failure(ScriptRunError, problem, place) from None
 
 
-def write(run: DistributedRun, op: Op, operands: list[Any]) -> Sequence[Any] | None:
-    """Write a matrix from the workers that have its blocks, into one file."""
-    value, path = operands
-    if not isinstance(value, Split):
+def _cells(path: str, block: Any, cell: str, csr: bool) -> Any:
+    if csr and hasattr(block, "toarray"):
+        return Csr.of_scipy(block.astype(DTYPES[cell], copy=False))
+    if hasattr(block, "column_names"):
+        block = framed(path, block, Type("matrix", cell)).matrix(cell)
+    dense = block.toarray() if hasattr(block, "toarray") else block
+    found = converted(np.ascontiguousarray(dense.reshape(len(dense), -1)), cell)
+    return Csr.of(found) if csr else found
+
+
+def write_blocks(run: DistributedRun, op: Op, operands: list[Any]) -> list[Any] | None:
+    """Have each block of a matrix written by the worker that has it."""
+    split, path = operands
+    if not isinstance(split, Split):
         return None
-    split = value
-    if value.csr:
-        number = run.cluster._define(dense_rows, "dense", True)
-        blocks = [run.cluster._call(number, (block,), {}, 1) for block in value.blocks]
-        split = run.split(blocks, value.offsets, value.columns, value.cell)
-    save(path, op.operands[0].type, split.array())
+    blocks, offsets = split.blocks, np.array(split.offsets, np.int64)
+    if split.csr:
+        form = to_scipy if holds_entries(path) else dense_rows
+        blocks = run.cluster.map(form, blocks, near="input")
+    written(Array(blocks, offsets, name=os.path.basename(path)), path)
     return [None]
 
 
-def dense_rows(block: Any) -> Any:
+def to_scipy(block: Any) -> _native.Stored:
+    """Give the entries of a block, on a worker."""
+    sparse = block if isinstance(block, Csr) else Csr.of(block)
+    return _native.Stored(sparse.to_scipy())
+
+
+def dense_rows(block: Any) -> _native.Stored:
     """Give all cells of a block, on a worker."""
     return _native.Stored(as_dense(block))

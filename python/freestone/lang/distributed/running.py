@@ -11,7 +11,7 @@ from freestone.errors import FreestoneError
 from freestone.errors.lang import ScriptError, ScriptRunError
 from freestone.future import Future
 from freestone.lang.distributed.combining import added, combined
-from freestone.lang.distributed.files import read
+from freestone.lang.distributed.files import read_blocks
 from freestone.lang.distributed.fragment import Fragment, fragment_of, join_rows, run_fragment
 from freestone.lang.distributed.placing import SOURCES
 from freestone.lang.distributed.roles import ROWS
@@ -59,9 +59,9 @@ class DistributedRun(Run):
         """Run an operation on blocks, or else here."""
         try:
             if op.kind == "read":
-                made = read(self, op, operands[0])
-                if made is not None:
-                    return (made,)
+                split = read_blocks(self, op, operands[0])
+                if split is not None:
+                    return (split,)
             elif op.kind in EFFECTS and op.kind not in _CONTROL:
                 self.settle()
             found = self._on_blocks(op, operands) if any(map(_is_split, operands)) else None
