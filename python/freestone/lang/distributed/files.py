@@ -37,8 +37,7 @@ def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
     if type.data != "matrix" or type.cell == "str" or type.coo:
         return None
     try:
-        # Workers have folders of their own.
-        dataset = open_dataset(path if "://" in path else os.path.abspath(path))
+        dataset = open_dataset(path)
     except FreestoneError:
         # Told by whoever reads it here.
         return None
@@ -54,7 +53,7 @@ def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
     hosts = [dataset.where(*pair) for pair in pairs]
     place = drawn_to(run.cluster, cuts, hosts) if any(hosts) else dealt(run.cluster, cuts)
     number = run.cluster._define(read_rows, f"read {dataset.place.name}", True)
-    given = (dataset, path, type.cell, type.csr, op.place)
+    given = (dataset, type.cell, type.csr, op.place)
     blocks = [
         run.cluster._call(number, (*given, *pair), {"near": near}, 1)
         for pair, near in zip(pairs, place, strict=True)
@@ -75,27 +74,20 @@ def _nbytes(dataset: Dataset, type: Type) -> int:
 
 
 def read_rows(
-    dataset: Dataset,
-    path: str,
-    cell: str,
-    csr: bool,
-    place: Place | None,
-    start: int,
-    stop: int,
+    dataset: Dataset, cell: str, csr: bool, place: Place | None, start: int, stop: int
 ) -> _native.Stored:
     """Read the rows of a block, on a worker; what goes wrong has its place in the script."""
     try:
-        return _native.Stored(_cells(path, dataset.read(start, stop), cell, csr))
+        return _native.Stored(_cells(dataset.place.url, dataset.read(start, stop), cell, csr))
     except (FreestoneError, ValueError, OSError) as error:
-        problem = str(error).replace(dataset.place.url, path)
-        raise failure(ScriptRunError, problem, place) from None
+        raise failure(ScriptRunError, str(error), place) from None
 
 
-def _cells(path: str, block: Any, cell: str, csr: bool) -> Any:
+def _cells(url: str, block: Any, cell: str, csr: bool) -> Any:
     if csr and hasattr(block, "toarray"):
         return Csr.of_scipy(block.astype(DTYPES[cell], copy=False))
     if hasattr(block, "column_names"):
-        block = framed(path, block, Type("matrix", cell)).matrix(cell)
+        block = framed(url, block, Type("matrix", cell)).matrix(cell)
     dense = block.toarray() if hasattr(block, "toarray") else block
     found = converted(np.ascontiguousarray(dense.reshape(len(dense), -1)), cell)
     return Csr.of(found) if csr else found
