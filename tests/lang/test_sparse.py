@@ -33,10 +33,11 @@ def coo(dense: Array) -> Any:
     """Make a lazy matrix that is held as cells with their places."""
     from dataclasses import replace
 
-    from freestone.lang.daphnelib import Matrix, _given
+    from freestone.lang.daphnelib import Matrix
+    from freestone.lang.daphnelib.graph import given
 
     type = replace(CONTEXT.from_numpy(dense)._value.type, coo=True)
-    return Matrix(_given(Coo.of(dense), type))
+    return Matrix(given(Coo.of(dense), type))
 
 
 def densely(value: Any) -> Array:

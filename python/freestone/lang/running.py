@@ -46,10 +46,14 @@ class Run:
 
     Attributes
     ----------
+    errors : file or None
+        Where ``print`` writes what is for standard error, if that is elsewhere.
     views : dict
         The frames that SQL knows.
     times : dict
         Seconds and counts of operations, if statistics are wanted.
+    saved : list
+        What the script hands to the Python that runs it.
     regions : list
         What the system had counted when each region that is open began.
     """
@@ -61,14 +65,23 @@ class Run:
     def __init__(self, settings: Settings, out: TextIO | None = None) -> None:
         self.settings = settings
         self.out = out or sys.stdout
+        self.errors: TextIO | None = None
         self.views: dict[str, Any] = {}
         self.times: dict[Op, list[float]] = {}
         self.properties: dict[str, float] = {}
         self.kernels = kernels_of(settings)
+        self.saved: list[Any] = []
         self.regions: list[dict[str, float]] = []
         self._depth = 0
         self._dying: dict[Op, list[Value]] = {}
         self._known: set[Block] = set()
+
+    def measured(self) -> list[tuple[str, str, float, int]]:
+        """Return name, place, seconds and count of each operation, if statistics are wanted."""
+        return [
+            (op.name, str(op.place or ""), seconds, int(count))
+            for op, (seconds, count) in self.times.items()
+        ]
 
     def program(self, program: Program) -> None:
         """Run the main block."""

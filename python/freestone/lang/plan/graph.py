@@ -14,6 +14,7 @@ EFFECTS = frozenset(
     [
         "print",
         "stop",
+        "read",
         "write",
         "now",
         "call",
@@ -23,6 +24,8 @@ EFFECTS = frozenset(
         "register_view",
         "close",
         "open_file",
+        "open_device",
+        "open_on_device",
         "save_result",
         "start_profiling",
         "stop_profiling",
