@@ -7,6 +7,7 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "CsvIndex",
+    "Drawing",
     "Event",
     "EventBuffer",
     "EventInvitation",
@@ -63,7 +64,6 @@ __all__ = [
     "memory_nodes",
     "mtx_read",
     "name_file",
-    "rand_dense",
     "run_executor",
     "run_pipeline",
     "run_worker",
@@ -479,8 +479,16 @@ class VectorMemory:
     def __new__(cls, nbytes: int, policy: str, node: int) -> VectorMemory: ...
     def __len__(self) -> int: ...
 
-def rand_dense(out: Any, low: Any, high: Any, sparsity: float, seed: int) -> None: ...
-def sample(out: Any, range: float, again: bool, seed: int) -> None: ...
+@final
+class Drawing:
+    """The cells of a random matrix, drawn in order."""
+
+    def __new__(
+        cls, code: int, count: int, low: Any, high: Any, sparsity: float, seed: int
+    ) -> Drawing: ...
+    def fill(self, out: tuple[int, int]) -> None: ...
+
+def sample(code: int, out: tuple[int, int], range: float, again: bool, seed: int) -> None: ...
 
 @final
 class OwnedBuffer:

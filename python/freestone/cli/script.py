@@ -33,6 +33,7 @@ STAGES = (
     "sparsity",
     "unused",
     "fusion",
+    "strips",
     "placement",
     "buffers",
     "memory",

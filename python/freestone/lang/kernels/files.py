@@ -228,30 +228,38 @@ def _parquet(path: str, type: Type) -> Any:
 def write(run: Any, op: Op, value: Any, path: str) -> None:
     """Write a matrix or a frame, and its description; what was there stays until all is written."""
     type = op.operands[0].type
-    suffix = Path(path).suffix
-    if suffix == ".csv" and "://" not in path:
-        _write_csv(path, type, value)
-    elif (
-        suffix == ".dbdf"
-        and "://" not in path
-        and type.data == "matrix"
-        and type.cell in DBDF_CELLS[:-1]
-    ):
-        _write_dbdf(path, type, value)
+    if type.data == "matrix" and by_rows(path, type):
+        from freestone.lang.kernels.row_files import RowWriter
+
+        writer = RowWriter(path, type, value.shape)
+        try:
+            writer.append(value)
+            writer.finish()
+        finally:
+            writer.abandon()
+    elif Path(path).suffix == ".csv" and "://" not in path:
+        _write_csv(path, value)
+        write_meta(path, type, value.shape, value)
     else:
         from freestone.lang.kernels.datasets import save
 
-        return save(path, type, value)
-    return _write_meta(path, type, value)
+        save(path, type, value)
 
 
-def _write_csv(path: str, type: Type, value: Any) -> None:
-    columns = value.columns if type.data == "frame" else value.T
-    rows = zip(*(map(_text, column.tolist()) for column in columns), strict=True)
+def by_rows(path: str, type: Type) -> bool:
+    """Tell whether a matrix can be written to a file some rows at a time."""
+    suffix = Path(path).suffix
+    known = suffix == ".csv" or (suffix == ".dbdf" and type.cell in DBDF_CELLS[:-1])
+    return known and "://" not in path
+
+
+def _write_csv(path: str, frame: Any) -> None:
+    rows = zip(*(map(csv_text, column.tolist()) for column in frame.columns), strict=True)
     _replace(path, "".join(",".join(row) + "\n" for row in rows).encode())
 
 
-def _text(cell: Any) -> str:
+def csv_text(cell: Any) -> str:
+    """Return how a cell is written."""
     if isinstance(cell, float):
         # The shortest form that reads back: six decimals would lose digits.
         return repr(cell)
@@ -261,22 +269,13 @@ def _text(cell: Any) -> str:
     return str(int(cell))
 
 
-def _write_dbdf(path: str, type: Type, value: Any) -> None:
-    import numpy as np
-
-    rows, columns = value.shape
-    code = DBDF_CELLS.index(type.cell)
-    head = DBDF_HEAD.pack(1, 1, rows, columns, code, 0, 0, rows, columns, 1, code)
-    _replace(path, head + np.ascontiguousarray(value, DTYPES[type.cell]).tobytes())
-
-
-def _write_meta(path: str, type: Type, value: Any) -> None:
-    rows, columns = value.shape
-    data: dict[str, Any] = {"numRows": rows, "numCols": columns}
-    if type.data == "matrix":
+def write_meta(path: str, type: Type, shape: tuple[int, int], frame: Any = None) -> None:
+    """Write the description of a file."""
+    data: dict[str, Any] = {"numRows": shape[0], "numCols": shape[1]}
+    if frame is None:
         data["valueType"] = _stored(type.cell)
     else:
-        pairs = zip(value.labels, value.cells, strict=True)
+        pairs = zip(frame.labels, frame.cells, strict=True)
         data["schema"] = [{"label": name, "valueType": _stored(cell)} for name, cell in pairs]
     _replace(meta_path(path), json.dumps(data, indent=4).encode())
 

@@ -15,6 +15,7 @@ EFFECTS = frozenset(
         "print",
         "stop",
         "write",
+        "append",
         "now",
         "call",
         "if",
