@@ -42,7 +42,7 @@ impl<'a> Bench<'a> {
     /// A bench with no buffers yet; they grow to the largest tile.
     pub fn new(pipeline: &'a Pipeline, kinds: &'a [Kind], homes: &'a Homes) -> Self {
         let buffers = vec![Vec::new(); homes.slots];
-        Self { pipeline, kinds, homes, buffers, spread: Default::default() }
+        Self { pipeline, kinds, homes, buffers, spread: [const { Vec::new() }; 3] }
     }
 
     /// How many numbers a register has in a tile.

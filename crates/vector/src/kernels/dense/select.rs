@@ -81,11 +81,12 @@ mod tests {
     #[test]
     fn all_lengths_are_filled() {
         for count in 0..70 {
-            let mask: Vec<i32> = (0..count).map(|at| at % 3 - 1).collect();
             let yes: Vec<i32> = (0..count).collect();
-            let mut out = vec![-9; count as usize];
+            let mask: Vec<i32> = yes.iter().map(|at| at % 3 - 1).collect();
+            let mut out = vec![-9; yes.len()];
             run(Side::Each(&mask), Side::Each(&yes), Side::All(-1), &mut out);
-            let expected: Vec<i32> = (0..count).map(|at| if at % 3 == 1 { -1 } else { at }).collect();
+            let expected: Vec<i32> =
+                yes.iter().map(|at| if at % 3 == 1 { -1 } else { *at }).collect();
             assert_eq!(out, expected);
         }
     }
