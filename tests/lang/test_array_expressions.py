@@ -166,6 +166,7 @@ def test_choices_between_two_sides(pair: Any) -> None:
     same(lambda x: np.where(x > 1, True, x == 0), pair)
     same(lambda x: np.where(x > 1, 1, 0).sum(axis=0), pair)
     same(lambda x: np.where(x > 1, np.float32(1), x), pair)
+    same(lambda x: np.select([x > 3, x > 1], [x, x + x], -1.0), pair)
     if pair[0].ndim == 2:
         row = np.arange(float(pair[0].shape[1]))
         same(lambda x: np.where(x > 1, x, row), pair)
