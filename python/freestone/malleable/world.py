@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import sys
 import time
 import traceback
@@ -26,6 +25,7 @@ from freestone.malleable.heartbeat import Heartbeat, Word
 from freestone.malleable.method import METHODS, Method
 from freestone.malleable.newcomer import Newcomer, end, pending
 from freestone.malleable.passage import Passage, make_arrays
+from freestone.malleable.progress import Progress
 from freestone.malleable.record import Replicated, Resized
 from freestone.malleable.registering import Load
 from freestone.malleable.resize import SWITCH, Resize, has_threads, listen_for
@@ -100,11 +100,9 @@ class World:
         self._told: dict[str, Any] = {}
         self.resizes: list[Resized] = []
         self.changed = True
-        self._loop = self._seen = self._index = self._done = self._total = 0
-        self._asked, self._since, self._posted = -1, -math.inf, 0.0
-        self._step_s: dict[int, tuple[float, int]] = {}
-        self._began = time.time()
-        self._head_s = 0.0
+        self._progress = Progress()
+        # Loops that this process came to, all steps there will be, and when its last word was sent.
+        self._seen, self._total, self._posted = 0, 0, 0.0
         self._resize: Resize | None = None
         self._closed = False
         newcomer = pending()
@@ -196,18 +194,16 @@ class World:
             If a rank does not come to the head of its step in time.
         """
         loop, self._seen = self._seen, self._seen + 1
-        if loop < self._loop:
+        if loop < self._progress.loop:
             return
-        self._total = self._done - self._index + total
-        while self._index < total:
+        self._total = self._progress.done - self._progress.index + total
+        while self._progress.index < total:
             self._checkpoint()
-            self._head_s = time.perf_counter()
-            yield self._index
-            self._note(time.perf_counter() - self._head_s)
-            self._index += 1
-            self._done += 1
+            head = time.perf_counter()
+            yield self._progress.index
+            self._progress.step_over(self.size, time.perf_counter() - head)
             self.changed = False
-        self._index, self._loop = 0, loop + 1
+        self._progress.loop_over()
 
     # The start.
 
@@ -270,14 +266,15 @@ class World:
     # The head of a step.
 
     def _checkpoint(self) -> None:
-        if self._done % self._config.check_every:
+        done = self._progress.done
+        if done % self._config.check_every:
             return
         if not self._beat.is_out and not self._is_primed:
-            self._beat.post(self._word(self._done))
+            self._beat.post(self._word(done))
         if self._beat.is_out:
             self._act(self._beat.read())
         self._is_primed = False
-        self._beat.post(self._word(self._done + self._config.check_every))
+        self._beat.post(self._word(done + self._config.check_every))
 
     def _word(self, due: int) -> Word:
         """Return what this rank says; `due` is the step at which it will be read."""
@@ -285,26 +282,26 @@ class World:
         resize = self._resize
         if resize is not None:
             ready = resize.test()
-            return Word(self._done, is_ready=ready, has_failed=ready and resize.has_failed)
+            failed = ready and resize.has_failed
+            return Word(self._progress.done, is_ready=ready, has_failed=failed)
         request = self._ask(due)
         if request is None or request.size == self.size:
-            return Word(self._done)
+            return Word(self._progress.done)
         method = request.method or self._method_for(request.size)
-        return Word(self._done, request.size, METHODS.index(method))
+        return Word(self._progress.done, request.size, METHODS.index(method))
 
     def _ask(self, due: int) -> Request | None:
-        means = {size: spent / count for size, (spent, count) in self._step_s.items()}
-        elapsed = time.time() - self._began
+        progress = self._progress
         status = Status(
             due,
             self._total,
             self.size,
             self._config.places,
-            elapsed,
-            means,
-            self._asked,
+            time.time() - progress.began,
+            progress.means_s(),
+            progress.asked,
             len(self.resizes),
-            self._since,
+            progress.since,
         )
         for source in self._config.sources:
             if self.rank > 0 and not source.asks_everywhere:
@@ -325,27 +322,28 @@ class World:
         if self._resize is not None:
             if word.has_failed:
                 self._give_up()
-            elif word.is_ready and self._resize.advance(self._done):
+            elif word.is_ready and self._resize.advance(self._progress.done):
                 self._switch()
         elif word.size:
             self._begin(word.size, METHODS[word.method])
 
     def _begin(self, size: int, method: Method) -> None:
-        self._asked, self._since = self._done, self._posted
+        step = self._progress.done
+        self._progress.asked, self._progress.since = step, self._posted
         places = self._config.places
         if places is not None and size > places:
             error = f"{size} processes were asked for, and there are {places} slots"
-            self._write(Resized(self._done, self.size, size, str(method), error))
+            self._write(Resized(step, self.size, size, str(method), error))
             return
         self._resize = resize = Resize(
-            self._crew, self._arrays, self._layouts, size, method, self._config, self._done
+            self._crew, self._arrays, self._layouts, size, method, self._config, step
         )
         resize.start()
         if resize.is_overlapped:
             return
         if resize.agree_on_failure():
             self._give_up()
-        elif resize.advance(self._done):
+        elif resize.advance(step):
             self._switch()
 
     def _give_up(self) -> None:
@@ -380,18 +378,15 @@ class World:
         moved = int(passage.bridge.allreduce(passage.sent_nbytes))
         state = None
         if resize is not None and passage.bridge.rank == 0:
-            record = resize.record(self._done, moved)
+            record = resize.record(self._progress.done, moved)
             values = {name: item.value for name, item in self._replicated.items()}
-            place = (self._loop, self._index, self._done, self._asked, self._since)
-            spent = (self._step_s, self._began)
-            state = (record, resizes, values, place, spent)
-        record, before, values, place, spent = passage.bridge.bcast(state, root=0)
+            state = (record, resizes, values, self._progress)
+        record, before, values, progress = passage.bridge.bcast(state, root=0)
         for name, item in self._replicated.items():
             item.value = values[name]
         if resize is None:
             self.resizes, self._told = list(before), values
-            self._loop, self._index, self._done, self._asked, self._since = place
-            self._step_s, self._began = spent
+            self._progress = progress
         is_first = passage.place == 0
         self._write(record, is_first)
 
@@ -405,10 +400,6 @@ class World:
 
     def _crew_rank_is_first(self) -> bool:
         return self._crew.rank == 0
-
-    def _note(self, seconds: float) -> None:
-        spent, count = self._step_s.get(self.size, (0.0, 0))
-        self._step_s[self.size] = (spent + seconds, count + 1)
 
     # The end.
 
@@ -443,7 +434,7 @@ class World:
         self._closed = True
         if self._beat.is_out:
             self._beat.read()
-        self._beat.post(Word(self._done, has_left=True))
+        self._beat.post(Word(self._progress.done, has_left=True))
         self._beat.read()
         if self._resize is not None:
             self._resize.cancel()
@@ -452,7 +443,7 @@ class World:
                 source.finish()
 
     def __repr__(self) -> str:
-        return f"<World: rank {self.rank} of {self.size}, {self._done} steps done>"
+        return f"<World: rank {self.rank} of {self.size}, {self._progress.done} steps done>"
 
 
 def _is_good_end(error: BaseException | None) -> bool:

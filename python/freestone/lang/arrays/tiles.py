@@ -45,7 +45,7 @@ def tiles_of(lowering: Lowering) -> list[Tile]:
 
 def each(function: Callable[[Tile, int], T], tiles: Sequence[Tile], lowering: Lowering) -> list[T]:
     """Call a function with each tile and how many cores it may use; results in order."""
-    cores = os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0))
     if len(tiles) == 1 or cores == 1 or not lowering.plan.calls_numpy:
         return [function(tile, 0) for tile in tiles]
     with ThreadPoolExecutor(min(cores, len(tiles))) as pool:
