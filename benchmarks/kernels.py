@@ -96,10 +96,12 @@ def elementwise(x: Array, y: Array) -> Iterator[Case]:
         _lazily(tall.outerMul(CONTEXT.from_numpy(wide.reshape(1, -1)))),
         lambda: np.outer(column, wide),
     )
-    first, second = fs.Array.from_numpy(x, len(x)), fs.Array.from_numpy(y, len(y))
+    first: Any = fs.Array.from_numpy(x, len(x))
+    second: Any = fs.Array.from_numpy(y, len(y))
+    chosen: Any = np.where(first > 0.5, first, second)
     yield (
         "where(X > a, X, Y)",
-        np.where(first > 0.5, first, second).compute,
+        chosen.compute,
         lambda: np.where(x > 0.5, x, y),
     )
     yield (

@@ -99,7 +99,7 @@ def test_files_are_read_and_written_by_rows(suffix: str, tmp_path: Path) -> None
     program, chosen = compiled(text, memory_bytes=600_000)
     shown = "\n".join(lines(program))
     assert "rows read" in shown
-    assert "append write" in shown
+    assert "append_rows write" in shown
     found, peak = measured(program, chosen)
     assert found == expected
     assert (there.read_bytes(), (tmp_path / f"b.{suffix}.meta").read_bytes()) == whole

@@ -50,7 +50,13 @@ pub fn coo_merge(
 
 /// Exchanges rows and columns.
 #[pyfunction]
-pub fn coo_transpose(py: Python<'_>, code: u8, width: usize, from: Raws, out: Raws) -> PyResult<()> {
+pub fn coo_transpose(
+    py: Python<'_>,
+    code: u8,
+    width: usize,
+    from: Raws,
+    out: Raws,
+) -> PyResult<()> {
     with_code!(py, code, T => transpose::transpose::<T>(places(from), width, &mut target(out)));
     Ok(())
 }

@@ -40,7 +40,8 @@ pub fn grain(pipeline: &Pipeline, options: &Options, workers: u64) -> u64 {
     let of_task = rows.saturating_mul(wanted) / cells;
     // With few rows, still a task for each worker, as far as there are rows.
     let of_task = of_task.min(rows / 16);
-    let even = if of_task < ROWS_TOGETHER { of_task } else { of_task.next_multiple_of(ROWS_TOGETHER) };
+    let even =
+        if of_task < ROWS_TOGETHER { of_task } else { of_task.next_multiple_of(ROWS_TOGETHER) };
     options.grain.max(even)
 }
 

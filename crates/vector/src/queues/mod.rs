@@ -261,7 +261,8 @@ mod tests {
         let packages = [0, 0, 0, 0, 1, 1, 1, 1];
         let mut orders = Vec::new();
         for victims in [Victims::Random, Victims::RandomPri] {
-            let queues = Queues::deal(Layout::PerCpu, victims, &packages, 8, false, ones, |row| row);
+            let queues =
+                Queues::deal(Layout::PerCpu, victims, &packages, 8, false, ones, |row| row);
             for (me, visits) in queues.visits.iter().enumerate() {
                 assert_eq!(visits[0], me);
                 let mut sorted = visits.clone();

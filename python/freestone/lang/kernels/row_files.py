@@ -37,7 +37,7 @@ class RowWriter:
         folder = os.path.dirname(path)
         if folder:
             os.makedirs(folder, exist_ok=True)
-        self._file = open(self._temporary, "wb")
+        self._file = open(self._temporary, "wb")  # noqa: SIM115 - open from strip to strip
         self._is_text = Path(path).suffix == ".csv"
         if not self._is_text:
             rows, columns = shape

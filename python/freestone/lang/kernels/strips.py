@@ -100,7 +100,7 @@ def rows(run: Any, op: Op, strip: Strip, *operands: Any) -> Any:
     return _MAKERS[op.attrs["name"]](run, op, strip, *operands)
 
 
-def append(run: Any, op: Op, strip: Strip, value: Any, path: str) -> None:
+def append_rows(run: Any, op: Op, strip: Strip, value: Any, path: str) -> None:
     """Write the rows of a strip behind those of the one before."""
     from freestone.lang.kernels.row_files import RowWriter
 

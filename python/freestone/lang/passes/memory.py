@@ -39,8 +39,8 @@ def check(program: Program, settings: Settings) -> None:
         return
     problem = (
         f"this needs {format_nbytes(nbytes)} of memory at {op.name}, with strips of rows where "
-        f"those go, and there are {format_nbytes(limit)}; use smaller matrices, --select-matrix-repr for sparse ones, or "
-        "--distributed"
+        f"those go, and there are {format_nbytes(limit)}; use smaller matrices, "
+        "--select-matrix-repr for sparse ones, or --distributed"
     )
     raise failure(ScriptCompileError, problem, op.place)
 

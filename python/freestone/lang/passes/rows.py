@@ -38,7 +38,7 @@ class Member:
         For each result, ``"rows"``, ``"sum"``, ``"min"`` or ``"max"``.
     kind : str
         What is done in a strip: the operation's own kind; ``"rows"`` for what makes matrices of
-        nothing, ``"append"`` for what writes them.
+        nothing, ``"append_rows"`` for what writes them.
     """
 
     op: Op
@@ -121,7 +121,7 @@ def _written(op: Op, rows: int) -> Member | None:
     known = type.rows == rows and type.columns is not None and type.cell != "str"
     if type.data != "matrix" or not known or not isinstance(name, str) or not by_rows(name, type):
         return None
-    return Member(op, (value, path), (ROWS, WHOLE), (WHOLE,), "append")
+    return Member(op, (value, path), (ROWS, WHOLE), (WHOLE,), "append_rows")
 
 
 def _is_source(op: Op, rows: int, paths: frozenset[str] | None) -> bool:

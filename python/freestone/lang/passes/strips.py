@@ -112,7 +112,6 @@ class _Cutting:
         return self._ready
 
     def _put(self, op: Op) -> None:
-        self._coming.difference_update(op.results)
         member = self._member(op)
         if op.kind == "transpose" and op.operands[0] in self._by_rows:
             self._turned[op.results[0]] = op
@@ -123,9 +122,11 @@ class _Cutting:
             self._need(member.taken(WHOLE))
             self._need(value for value in member.taken(ROWS) if value not in self._by_rows)
             self._keep(member)
+        # Not before: what is put ahead of it must not read it.
+        self._coming.difference_update(op.results)
 
     def _keep(self, member: Member) -> None:
-        if member.kind == "append":
+        if member.kind == "append_rows":
             self._flush([], member)
             return
         self._order.append(member)
@@ -156,7 +157,7 @@ class _Cutting:
         """Put what can be done in the same round over the strips, though it comes later."""
         for op in list(self._rest):
             member = self._members[op]
-            if member is None or member.kind == "append":
+            if member is None or member.kind == "append_rows":
                 continue
             if any(value in self._coming for value in op.operands):
                 continue
@@ -224,7 +225,7 @@ class _Body:
             return
         operands = self._operands(member)
         attrs = dict(op.attrs)
-        if member.kind in ("rows", "append"):
+        if member.kind in ("rows", "append_rows"):
             operands, attrs["name"] = [self.strip, *operands], op.kind
         clone = Op(member.kind, operands, [], attrs, op.place)
         for value, way in zip(op.results, member.ways, strict=True):

@@ -15,7 +15,7 @@ EFFECTS = frozenset(
         "print",
         "stop",
         "write",
-        "append",
+        "append_rows",
         "now",
         "call",
         "if",

@@ -5,12 +5,7 @@ use crate::cell::Number;
 use crate::widened;
 
 #[inline(always)]
-fn each<T: Number>(
-    mask: &[T],
-    out: &mut [T],
-    yes: impl Fn(usize) -> T,
-    no: impl Fn(usize) -> T,
-) {
+fn each<T: Number>(mask: &[T], out: &mut [T], yes: impl Fn(usize) -> T, no: impl Fn(usize) -> T) {
     let mask = &mask[..out.len()];
     for at in 0..out.len() {
         // Both sides are read: a loop with a branch would not become vectors.
