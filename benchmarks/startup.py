@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import common, plots
 from freestone.lang.parse.source import Source
-from freestone.lang.script import compile_source
+from freestone.lang.script import Arguments, compile_source
 from freestone.lang.settings import Settings
 
 QUESTION = "How soon does a script begin?"
@@ -50,7 +50,7 @@ def started_ms(command: list[str]) -> float:
 
 def compiled_ms(path: Path) -> float:
     """Return how long it takes to compile a script."""
-    arguments = {name: (value, "si64") for name, value in ARGUMENTS.items()}
+    arguments: Arguments = {name: (value, "si64") for name, value in ARGUMENTS.items()}
     begin = time.perf_counter()
     compile_source(Source(path.read_text(), path.name), arguments, Settings(vec=True), path)
     return (time.perf_counter() - begin) * 1e3

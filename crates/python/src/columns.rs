@@ -1,9 +1,10 @@
 //! A trace as columns in Arrow's layout: for many records, a fraction of what dicts take.
 
+use crate::fields::{self, Fields};
 use freestone_core::manager::Record;
-use freestone_core::wire::WorkerStatus;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::convert::Infallible;
 use std::fmt::{Display, Write as _};
 
 /// One column: null, but for the rows that were put.
@@ -76,89 +77,25 @@ impl Columns {
         &mut self.named[index].2
     }
 
-    fn numbers(&mut self, values: &[(&'static str, u64)]) {
-        let row = self.rows;
-        for (field, value) in values {
-            self.column(field, false).put(row, *value);
-        }
-    }
-
-    fn text(&mut self, field: &'static str, value: impl Display) {
-        let row = self.rows;
-        self.column(field, true).write(row, value);
-    }
-
     fn add(&mut self, record: &Record) {
-        match record {
-            Record::Task {
-                label,
-                name,
-                task,
-                attempt,
-                worker,
-                ready_ns,
-                sent_ns,
-                start_ns,
-                duration_ns,
-                nbytes,
-                ended,
-            } => {
-                self.text("kind", "task");
-                self.text("label", label);
-                self.text("name", name);
-                self.text("worker", worker);
-                self.text("ended", ended);
-                self.numbers(&[
-                    ("task", task.0),
-                    ("attempt", u64::from(*attempt)),
-                    ("ready_ns", *ready_ns),
-                    ("sent_ns", *sent_ns),
-                    ("start_ns", *start_ns),
-                    ("duration_ns", *duration_ns),
-                    ("nbytes", *nbytes),
-                ]);
-            }
-            Record::Transfer { name, source, target, nbytes, end_ns, duration_ns } => {
-                self.text("kind", "transfer");
-                self.text("name", name);
-                self.text("source", source);
-                self.text("target", target);
-                self.numbers(&[
-                    ("nbytes", *nbytes),
-                    ("end_ns", *end_ns),
-                    ("duration_ns", *duration_ns),
-                ]);
-            }
-            Record::Joined { worker, at_ns, slots } => {
-                self.text("kind", "joined");
-                self.text("worker", worker);
-                self.numbers(&[("at_ns", *at_ns), ("slots", u64::from(*slots))]);
-            }
-            Record::Left { worker, at_ns } => {
-                self.text("kind", "left");
-                self.text("worker", worker);
-                self.numbers(&[("at_ns", *at_ns)]);
-            }
-            Record::Cache { worker, at_ns, status } => {
-                self.text("kind", "cache");
-                self.text("worker", worker);
-                self.numbers(&[("at_ns", *at_ns)]);
-                self.status(status);
-            }
-        }
+        let Ok(()) = fields::record(record, self);
         self.rows += 1;
     }
+}
 
-    fn status(&mut self, status: &WorkerStatus) {
-        self.numbers(&[
-            ("memory_nbytes", status.memory_nbytes),
-            ("disk_nbytes", status.disk_nbytes),
-            ("waiting", u64::from(status.waiting)),
-            ("running", u64::from(status.running)),
-            ("executors_restarted", u64::from(status.executors_restarted)),
-            ("sent_nbytes", status.sent_nbytes),
-            ("received_nbytes", status.received_nbytes),
-        ]);
+impl Fields for Columns {
+    type Error = Infallible;
+
+    fn text(&mut self, field: &'static str, value: impl Display) -> Result<(), Infallible> {
+        let row = self.rows;
+        self.column(field, true).write(row, value);
+        Ok(())
+    }
+
+    fn number(&mut self, field: &'static str, value: u64) -> Result<(), Infallible> {
+        let row = self.rows;
+        self.column(field, false).put(row, value);
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the manager tells, as Python dicts; the classes around them are Python's.
 
+use crate::fields::{self, Fields};
 use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{
     Attempt, Explanation, Failure, Record, Statistics, Why, WorkerFigures,
@@ -7,6 +8,7 @@ use freestone_core::manager::{
 use freestone_core::wire::{TaskFailure, WorkerStatus};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
+use std::fmt::Display;
 
 /// A dict of the named values.
 macro_rules! dict {
@@ -104,15 +106,9 @@ fn resources<'py>(py: Python<'py>, resources: &Resources) -> PyResult<Bound<'py,
 }
 
 fn status<'py>(py: Python<'py>, status: &WorkerStatus) -> PyResult<Bound<'py, PyDict>> {
-    Ok(dict!(py, {
-        "memory_nbytes": status.memory_nbytes,
-        "disk_nbytes": status.disk_nbytes,
-        "waiting": status.waiting,
-        "running": status.running,
-        "executors_restarted": status.executors_restarted,
-        "sent_nbytes": status.sent_nbytes,
-        "received_nbytes": status.received_nbytes,
-    }))
+    let mut dict = Dict(PyDict::new(py));
+    fields::status(status, &mut dict)?;
+    Ok(dict.0)
 }
 
 fn worker<'py>(py: Python<'py>, figures: &WorkerFigures) -> PyResult<Bound<'py, PyDict>> {
@@ -223,56 +219,23 @@ pub fn explanation(py: Python<'_>, explanation: &Explanation) -> PyResult<Py<PyA
 
 /// A record of the trace.
 pub fn record<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyDict>> {
-    Ok(match record {
-        Record::Task {
-            label,
-            name,
-            task,
-            attempt,
-            worker,
-            ready_ns,
-            sent_ns,
-            start_ns,
-            duration_ns,
-            nbytes,
-            ended,
-        } => dict!(py, {
-            "kind": "task",
-            "label": label,
-            "name": name.to_string(),
-            "task": task.0,
-            "attempt": attempt,
-            "worker": worker.to_string(),
-            "ready_ns": ready_ns,
-            "sent_ns": sent_ns,
-            "start_ns": start_ns,
-            "duration_ns": duration_ns,
-            "nbytes": nbytes,
-            "ended": ended,
-        }),
-        Record::Transfer { name, source, target, nbytes, end_ns, duration_ns } => dict!(py, {
-            "kind": "transfer",
-            "name": name.to_string(),
-            "source": source.to_string(),
-            "target": target.to_string(),
-            "nbytes": nbytes,
-            "end_ns": end_ns,
-            "duration_ns": duration_ns,
-        }),
-        Record::Joined { worker, at_ns, slots } => dict!(py, {
-            "kind": "joined", "worker": worker.to_string(), "at_ns": at_ns, "slots": slots,
-        }),
-        Record::Left { worker, at_ns } => {
-            dict!(py, { "kind": "left", "worker": worker.to_string(), "at_ns": at_ns })
-        }
-        Record::Cache { worker, at_ns, status: figures } => {
-            let dict = status(py, figures)?;
-            dict.set_item("kind", "cache")?;
-            dict.set_item("worker", worker.to_string())?;
-            dict.set_item("at_ns", at_ns)?;
-            dict
-        }
-    })
+    let mut dict = Dict(PyDict::new(py));
+    fields::record(record, &mut dict)?;
+    Ok(dict.0)
+}
+
+struct Dict<'py>(Bound<'py, PyDict>);
+
+impl Fields for Dict<'_> {
+    type Error = PyErr;
+
+    fn text(&mut self, field: &'static str, value: impl Display) -> PyResult<()> {
+        self.0.set_item(field, value.to_string())
+    }
+
+    fn number(&mut self, field: &'static str, value: u64) -> PyResult<()> {
+        self.0.set_item(field, value)
+    }
 }
 
 /// The error for a future that was put into another cluster's call, or pickled outside any call.

@@ -9,6 +9,7 @@ mod codec;
 mod columns;
 mod events;
 mod executor;
+mod fields;
 mod figures;
 mod future;
 mod groups;
