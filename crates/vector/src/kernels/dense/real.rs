@@ -262,10 +262,10 @@ pub fn cosh<const FUSED: bool>(x: f64) -> f64 {
 pub fn tanh<const FUSED: bool>(x: f64) -> f64 {
     let size = x.abs();
     // Beyond this it is 1.
-    let (sine, cosine, less) = halves::<FUSED>(if size > 22.0 { 22.0 } else { size });
+    let (over, under, less) = halves::<FUSED>(if size > 22.0 { 22.0 } else { size });
     let near = size < 0.5;
     // Far from 0, by what is left to 1: that is small, and so is what it is wrong by.
-    let share = choose(near, sine, less) / cosine;
+    let share = choose(near, over, less) / under;
     choose(near, share, 1.0 - share).copysign(x)
 }
 
