@@ -55,13 +55,15 @@ def strip_by_strip(run: Any, op: Op, values: dict[Any, Any]) -> list[Any]:
             for join, part in zip(joins, parts, strict=True):
                 join.add(strip, part)
             del parts
-        for each in kept.values():
-            if hasattr(each, "finish"):
-                each.finish()
-    finally:
+        for key in list(kept):
+            if hasattr(kept[key], "finish"):
+                kept[key].finish()
+                del kept[key]
+    except BaseException:
         for each in kept.values():
             if hasattr(each, "abandon"):
                 each.abandon()
+        raise
     return [join.whole() for join in joins]
 
 
@@ -106,7 +108,7 @@ def append_rows(run: Any, op: Op, strip: Strip, value: Any, path: str) -> None:
 
     if op not in strip.kept:
         shape = strip.rows, value.shape[1]
-        strip.kept[op] = RowWriter(path, op.operands[1].type, shape)
+        strip.kept[op] = RowWriter(path, value.dtype.str, shape)
     strip.kept[op].append(value)
 
 

@@ -17,8 +17,8 @@ from freestone.lang.types.types import Type, scalar
 
 __all__ = ["Member", "expanded", "member_of", "shape_of"]
 
-READ = frozenset({".csv", ".dbdf", ".npy"})
-"""Files of which some rows can be read."""
+FILES = frozenset({".csv", ".dbdf", ".npy"})
+"""Files of which some rows can be read, or written, at a time."""
 _SPREAD = ("mean", "var", "stddev")
 
 
@@ -114,14 +114,17 @@ def _pipeline(op: Op, rows: int) -> Member | None:
 
 
 def _written(op: Op, rows: int) -> Member | None:
-    from freestone.lang.kernels.files import by_rows
-
     value, path = op.operands
     type, name = value.type, path.const
-    known = type.rows == rows and type.columns is not None and type.cell != "str"
-    if type.data != "matrix" or not known or not isinstance(name, str) or not by_rows(name, type):
+    known = type.rows == rows and type.columns is not None and not type.form
+    if type.data != "matrix" or not known or type.cell in ("bool", "str") or not _is_here(name):
         return None
     return Member(op, (value, path), (ROWS, WHOLE), (WHOLE,), "append_rows")
+
+
+def _is_here(path: object) -> bool:
+    """Tell whether a file is of this machine, and in rows."""
+    return isinstance(path, str) and "://" not in path and Path(path).suffix in FILES
 
 
 def _is_source(op: Op, rows: int, paths: frozenset[str] | None) -> bool:
@@ -142,12 +145,10 @@ def _is_source(op: Op, rows: int, paths: frozenset[str] | None) -> bool:
 def _is_read_by_rows(path: object, paths: frozenset[str] | None) -> bool:
     from freestone.lang.kernels.files import describe
 
-    if not isinstance(path, str) or "://" in path or Path(path).suffix not in READ:
-        return False
-    if paths is None or path in paths:
+    if not _is_here(path) or paths is None or path in paths:
         return False
     try:
-        return describe(path).data == "matrix"
+        return describe(str(path)).data == "matrix"
     except (OSError, ValueError):
         return False
 
