@@ -44,9 +44,11 @@ class RowWriter:
             writer = open_writer(path, whole)
             assert isinstance(writer, Writer)
             self._writer = writer
-            self._draft = writer.place.create(None)
+            draft = writer.place.create(None)
         except FreestoneError as error:
             raise ValueError(str(error)) from None
+        assert draft is not None, "a file of this machine"
+        self._draft = draft
         self._begin = self._offset = len(writer.head([]))
 
     def append(self, cells: np.ndarray[Any, Any]) -> None:
