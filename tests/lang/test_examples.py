@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from freestone.lang.kernels.sparse import raw
 from freestone.lang.script import run_text
 from freestone.lang.settings import Settings
+from freestone.lang.types.types import CODES
 from tests.lang.examples import FOLDER, example
 
 Array = np.ndarray[Any, Any]
@@ -38,11 +40,11 @@ def read(text: str) -> list[Array]:
 
 def drawn(rows: int, columns: int, seed: int, share: float = 1.0, low: float = 0.0) -> Array:
     """Draw as scripts do."""
-    from freestone._native import rand_dense
+    from freestone._native import Drawing
 
-    out = np.zeros(rows * columns)
-    rand_dense(out, low, 1.0, share, seed)
-    return out.reshape(rows, columns)
+    out = np.empty((rows, columns))
+    Drawing(CODES["f64"], out.size, low, 1.0, share, seed).fill(raw(out))
+    return out
 
 
 def test_conjugate_gradient() -> None:
@@ -159,8 +161,8 @@ def test_random_forest() -> None:
     votes = np.zeros((200, 3))
     for number in range(1, 6):
         rows, features = np.zeros(200, "i8"), np.zeros(2, "i8")
-        sample(rows, 200, True, number)
-        sample(features, 4, False, 100 + number)
+        sample(CODES["si64"], raw(rows), 200, True, number)
+        sample(CODES["si64"], raw(features), 4, False, 100 + number)
         weights, chosen = np.bincount(rows, minlength=200), np.sort(features)
         model = tree.DecisionTreeClassifier(max_depth=3, random_state=0)
         model.fit(x[:, chosen], y, sample_weight=weights)

@@ -34,6 +34,7 @@ STAGES = (
     "sparsity",
     "unused",
     "fusion",
+    "strips",
     "placement",
     "buffers",
     "memory",

@@ -28,7 +28,7 @@ DEEPEST = 5000
 """How many calls of functions may be inside each other."""
 _FRAMES_PER_CALL = 12
 
-COMPRESSED = frozenset({"pipeline", "print", "shape", "type_of", "given", "write"})
+COMPRESSED = frozenset({"pipeline", "print", "shape", "type_of", "given", "write", "rows"})
 """Operations that take compressed rows as they are."""
 
 Environment = dict[Value, Any]
@@ -265,4 +265,19 @@ def _run_call(run: Run, op: Op, values: Environment) -> list[Any]:
     return results if results else [None]
 
 
-_CONTROL = {"if": _run_if, "while": _run_while, "for": _run_for, "call": _run_call}
+def _run_strips(run: Run, op: Op, values: Environment) -> list[Any]:
+    from freestone.lang.kernels.strips import strip_by_strip
+
+    try:
+        return strip_by_strip(run, op, values)
+    except OSError as error:
+        raise failure(ScriptRunError, _message(error), op.place) from error
+
+
+_CONTROL = {
+    "if": _run_if,
+    "while": _run_while,
+    "for": _run_for,
+    "call": _run_call,
+    "strips": _run_strips,
+}

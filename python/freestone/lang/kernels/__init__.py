@@ -29,6 +29,7 @@ for _module, _kinds in {
     "other": "now quantize one_hot recode bin create_list length append remove",
     "pipeline": "pipeline",
     "applied": "apply",
+    "strips": "rows append_rows",
     "profiling": "start_profiling stop_profiling",
 }.items():
     HOMES.update(dict.fromkeys(_kinds.split(), _module))

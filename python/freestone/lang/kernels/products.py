@@ -11,10 +11,9 @@ from freestone._native import csr_panel, csr_product, csr_product_sizes, csr_tra
 from freestone.lang.kernels.coordinates import DenseError
 from freestone.lang.kernels.elementwise import converted
 from freestone.lang.kernels.memory import empty
-from freestone.lang.kernels.pipeline import CODES
 from freestone.lang.kernels.sparse import MOST_COLUMNS, Csr, raw
 from freestone.lang.plan.graph import Op
-from freestone.lang.types.types import DTYPES
+from freestone.lang.types.types import CODES, DTYPES
 
 Array = np.ndarray[Any, Any]
 

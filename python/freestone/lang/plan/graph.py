@@ -16,6 +16,7 @@ EFFECTS = frozenset(
         "stop",
         "read",
         "write",
+        "append_rows",
         "now",
         "call",
         "if",
