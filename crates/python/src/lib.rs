@@ -11,6 +11,7 @@ mod events;
 mod executor;
 mod fields;
 mod figures;
+mod filled;
 mod future;
 mod groups;
 mod io;
@@ -40,6 +41,8 @@ mod _native {
     };
     #[pymodule_export]
     use crate::executor::{fresh_claims, run_executor};
+    #[pymodule_export]
+    use crate::filled::{Filled, fill_block};
     #[pymodule_export]
     use crate::future::FutureBase;
     #[pymodule_export]
