@@ -38,6 +38,15 @@ SHAPES = {
     True: [(2_000, 1_000)],
     False: [(10_000, 1_000), (20_000, 1_000), (50_000, 1_000), (10_000, 10_000)],
 }
+# What workers do, by what claims call it.
+WORKED = {
+    "CSV read": "csv read",
+    "CSV write": "csv write",
+    "DBDF read": "dbdf read",
+    "DBDF write": "dbdf write",
+    "fixed-width read": "fixed read",
+    "fixed-width write": "fixed write",
+}
 # Of these characters each, in the paper; so many decimals of random numbers fit into them.
 FIXED: dict[str, Any] = {"width": 17, "decimals": 14}
 STEP = 1 << 20
@@ -118,7 +127,7 @@ def writers(x: Any, path: str) -> dict[str, Action]:
 
 
 def raw_read(path: str) -> None:
-    """Read a file by two threads, a megabyte at a time, into memory that is there."""
+    """Read a file by two threads, a megabyte at a time, into new memory, as a result's is."""
     nbytes = os.path.getsize(path)
     target = np.empty(nbytes, np.uint8)
     descriptor = os.open(path, os.O_RDONLY)
@@ -238,6 +247,10 @@ def by_workers(report: common.Report, subject: str, label: str, text: str, out: 
     fixed, binary = out + ".csv", out + ".dbdf"
     written = seconds(lambda: fs.write(array, fixed, meta=False, **FIXED))
     report.add(subject, f"fixed write {label}", written, "s")
+    begin = time.perf_counter()
+    read = fs.read(fixed, block_rows=rows, index=False).persist()
+    report.add(subject, f"fixed read {label}", time.perf_counter() - begin, "s")
+    del read
     clear(out)
     report.add(subject, f"dbdf write {label}", seconds(lambda: fs.write(array, binary)), "s")
     begin = time.perf_counter()
@@ -283,11 +296,10 @@ def claims(report: common.Report, label: str) -> list[common.Claim]:
         ),
         common.at_least("DBDF read of raw reads", speedup("dbdf read", (RAW,)), 0.8, "x"),
         common.at_least("DBDF write of raw writes", speedup("dbdf write", (RAW,)), 0.8, "x"),
-        common.at_least(
-            "fixed-width write, 2 workers over 1", speedup("fixed write", (ONE,), TWO), 1.7, "x"
+        *(
+            common.at_least(f"{name}, 2 workers over 1", speedup(case, (ONE,), TWO), 1.7, "x")
+            for name, case in WORKED.items()
         ),
-        common.at_least("CSV read, 2 workers over 1", speedup("csv read", (ONE,), TWO), 1.7, "x"),
-        common.at_least("CSV write, 2 workers over 1", speedup("csv write", (ONE,), TWO), 1.7, "x"),
         common.at_most(
             "peak memory of a CSV read", report.median(OWN, f"csv peak {label}"), 1.2, "x"
         ),

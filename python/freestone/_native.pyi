@@ -14,6 +14,7 @@ __all__ = [
     "EventMemory",
     "EventRank",
     "EventWorld",
+    "Filled",
     "FutureBase",
     "Group",
     "Hold",
@@ -46,6 +47,7 @@ __all__ = [
     "current_rank",
     "encoding_owner",
     "encoding_place",
+    "fill_block",
     "fresh_claims",
     "io_count",
     "io_moved",
@@ -208,6 +210,10 @@ class Group:
     def make(self) -> Any: ...
 
 @final
+class Filled:
+    """A block that a call has written into its node's cache, and returns."""
+
+@final
 class Hold:
     """Keeps a file block in place while a `freestone.File` lives."""
 
@@ -215,6 +221,7 @@ def encoding_owner() -> Any: ...
 def encoding_place(place: str) -> bool: ...
 def load_input(position: int) -> Any: ...
 def make_identity(days: int) -> tuple[str, str]: ...
+def fill_block(path: str, offset: int, nbytes: int, stream: bytes) -> Filled | None: ...
 def name_file(path: str) -> tuple[str, int]: ...
 def fresh_claims() -> bytes: ...
 def run_executor(
@@ -379,13 +386,7 @@ class EventInvitation:
     @property
     def ranks(self) -> int: ...
     def accept(
-        self,
-        patience_s: float,
-        *,
-        workers: int,
-        thread: bool,
-        spin_us: int,
-        stuck_s: float | None,
+        self, patience_s: float, *, workers: int, thread: bool, spin_us: int, stuck_s: float | None
     ) -> EventRank: ...
 
 def meet_ranks(

@@ -1,6 +1,7 @@
 """``freestone run`` for scripts in DaphneDSL: options, messages, exit statuses."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,25 @@ def test_a_file_has_defaults_of_the_options(capsys: pytest.CaptureFixture[str]) 
 def test_what_is_not_there_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("print(1);", options=(option,)) == 2
     assert "configuration" in capsys.readouterr().err
+
+
+def test_the_flags_of_hdfs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("HDFS_ADDRESS", "HADOOP_USER_NAME"):
+        monkeypatch.setenv(name, "")
+    assert run("print(1);", options=("--enable-hdfs",)) == 2
+    assert "--enable-hdfs knows no server" in capsys.readouterr().err
+    assert run("print(1);", options=("--hdfs-ip=there", "--hdfs-username=she")) == 0
+    assert (os.environ["HDFS_ADDRESS"], os.environ["HADOOP_USER_NAME"]) == ("there:9000", "she")
+    defaults = {"use_hdfs": False, "hdfs_Address": "h:8020", "hdfs_username": "he"}
+    Path("defaults.json").write_text(json.dumps(defaults))
+    assert run("print(1);", options=("--config=defaults.json",)) == 0
+    assert (os.environ["HDFS_ADDRESS"], os.environ["HADOOP_USER_NAME"]) == ("h:8020", "he")
+    Path("p.py").write_text("import os; print(os.environ['HDFS_ADDRESS'])")
+    capsys.readouterr()
+    assert main(["run", "--hdfs-ip", "other:1", "p.py"]) == 0
+    assert capsys.readouterr().out.startswith("other:1\n")
 
 
 def test_regions_are_measured(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +18,7 @@ import freestone as fs
 from freestone.cli.main import main
 from freestone.errors import FileError, FileMissingError, FormatError
 from freestone.io import open_dataset
+from freestone.io.segment_writer import SegmentWriter
 from freestone.io.stores import webhdfs
 from freestone.io.stores.hdfs import HdfsPlace
 from freestone.io.stores.webhdfs import block_locations
@@ -182,3 +185,53 @@ def test_the_flags_of_daphne(hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.Mon
     assert main(["convert", *flags, str(tmp_path / "m.csv"), there]) == 0
     assert main(["convert", *flags, there, back]) == 0
     assert Path(back).read_bytes() == (tmp_path / "m.csv").read_bytes()
+
+
+def test_scripts_read_and_write_segments(
+    hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HDFS_ADDRESS", "HADOOP_USER_NAME"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.chdir(tmp_path)
+    fs.write(X[:50], "m.csv")
+    address = hdfs.url.removeprefix("hdfs://")
+    flags = ["--enable-hdfs", f"--hdfs-ip={address}", "--hdfs-username=anyone"]
+    (tmp_path / "first.daph").write_text('write(readMatrix("m.csv"), "s.csv.hdfs");')
+    (tmp_path / "second.daph").write_text('write(readMatrix("s.csv.hdfs"), "back.csv");')
+    for script in ("first.daph", "second.daph"):
+        assert main(["run", *flags, script]) == 0
+    assert (tmp_path / "back.csv").read_bytes() == (tmp_path / "m.csv").read_bytes()
+    assert "s.csv.hdfs" in names(hdfs, "/")
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_a_worker_dies_at_each_step_of_a_write(
+    hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """A step is the folder, a call for each of three workers, or the folder's name."""
+    url = f"{hdfs.url}/killed/k.csv.hdfs"
+    fs.write(X[:10], url)
+    with fs.Cluster(workers=3, executors=1, memory="128MiB") as cluster:
+        array = fs.Array.from_function(X.shape, 700, lambda start, stop: X[start:stop]).persist()
+        victim = array.where()[0][0]
+        (pid,) = [one.pid for one in cluster.statistics().workers if one.worker == victim]
+        left = step
+
+        def at_step(original: Any) -> Any:
+            def counted(*words: Any, **options: Any) -> Any:
+                nonlocal left
+                if not left:
+                    os.kill(pid, signal.SIGKILL)
+                    np.testing.assert_array_equal(open_dataset(url).read(0, 10), X[:10])
+                left -= 1
+                return original(*words, **options)
+
+            return counted
+
+        monkeypatch.setattr(cluster, "_submit", at_step(cluster._submit))
+        for name in ("begin", "commit"):
+            monkeypatch.setattr(SegmentWriter, name, at_step(getattr(SegmentWriter, name)))
+        fs.write(array, url)
+        assert left < 0
+    np.testing.assert_array_equal(fs.read(url).compute(), X)
+    assert names(hdfs, "/killed") == ["k.csv.hdfs"]

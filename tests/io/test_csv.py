@@ -184,6 +184,41 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, content: bytes, pl
 
 
 @pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (b"a,b\nx,1\ny\n", "row 3 has 1 cells, and 2 are wanted"),
+        (b"a,b\nx,1\ny,2,3\n", "row 3 has 3 cells, and 2 are wanted"),
+        (b'a,b\nx,1\n"y,2\n', "inside of quotes"),
+        (b"a,b\nx,1\n\xff\xfe,2\n", "row 3, column 1: "),
+        (b"a\xff,b\nx,1\ny,2\n", "the names of its columns are no UTF-8"),
+        (b"a,a\nx,1\ny,2\n", "two columns are called 'a'"),
+    ],
+)
+def test_what_is_wrong_in_a_frame_is_told_with_its_place(
+    tmp_path: Path, content: bytes, place: str
+) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    with pytest.raises(FormatError) as caught:
+        fs.read(path).compute()
+    assert place in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("last", [True, False])
+def test_frames_of_other_systems(tmp_path: Path, start: bytes, end: bytes, last: bool) -> None:
+    lines = [b"name,x", b'"a\nb",1.5', b'"c ""d"", e",-2', b"f,NaN"]
+    path = tmp_path / "f.csv"
+    path.write_bytes(start + end.join(lines) + (end if last else b""))
+    found = fs.read(path).compute().to_pydict()
+    assert found["name"] == ["a\nb", 'c "d", e', "f"]
+    assert found["x"][:2] == [1.5, -2.0]
+    assert np.isnan(found["x"][2])
+
+
+@pytest.mark.parametrize(
     "content",
     [
         b"1,2\n3,4",
@@ -250,8 +285,9 @@ def test_files_that_cant_be_opened(tmp_path: Path) -> None:
         fs.read(tmp_path / "m.xyz")
 
 
-def test_a_file_that_changes_is_noticed(cluster: fs.Cluster, tmp_path: Path) -> None:
-    path = tmp_path / "m.csv"
+@pytest.mark.parametrize("kind", ["csv", "dbdf", "npy", "parquet"])
+def test_a_file_that_changes_is_noticed(cluster: fs.Cluster, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"m.{kind}"
     x = np.arange(40.0).reshape(10, 4)
     fs.write(x, path)
     array = fs.read(path, block_rows=5)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from hypothesis.extra import numpy as hnp
 
 import freestone as fs
 from freestone.errors import FormatError, UsageError
+from freestone.io import open_dataset
 
 QUICK = settings(max_examples=60, deadline=None)
 CODES = ["i1", "i4", "i8", "u1", "u4", "u8", "f4", "f8"]
@@ -114,6 +117,94 @@ def test_many_writers_one_file(
         else:
             dense = [m.toarray() if here is s else m for m in (back, here)]
             np.testing.assert_array_equal(*dense)
+
+
+@pytest.mark.parametrize("kind", ["dbdf", "npy"])
+def test_bytes_go_straight_into_the_workers_caches(
+    two_workers: fs.Cluster, tmp_path: Path, kind: str
+) -> None:
+    x = np.random.default_rng(1).normal(size=(5000, 40))
+    path = tmp_path / f"m.{kind}"
+    fs.write(x, path)
+    array = fs.read(path, block_rows=700).persist()
+    assert {place for (place,) in array.where()} == {"worker-0", "worker-1"}
+    np.testing.assert_array_equal(array.compute(), x)
+    # They are blocks as any others, for calls and for other workers.
+    sums = array.map_blocks(lambda block: block.sum(axis=1, keepdims=True))
+    np.testing.assert_array_equal(sums.compute(), x.sum(axis=1, keepdims=True))
+    moved = array.rechunk(2500)
+    np.testing.assert_array_equal(moved.compute(), x)
+    fs.write(moved, tmp_path / f"again.{kind}")
+    assert (tmp_path / f"again.{kind}").read_bytes() == path.read_bytes()
+
+
+def test_only_executors_have_a_cache_to_fill(two_workers: fs.Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "m.dbdf"
+    fs.write(np.ones((10, 2)), path)
+    dataset = open_dataset(path)
+    assert isinstance(dataset.read_block(2, 5), np.ndarray)
+
+    def in_a_call(start: int, stop: int) -> str:
+        return type(dataset.read_block(start, stop)).__name__
+
+    assert two_workers.submit(in_a_call, 2, 5).result() == "Filled"
+    assert two_workers.submit(in_a_call, 5, 5).result() == "ndarray"
+    np.testing.assert_array_equal(two_workers.submit(dataset.read_block, 2, 5).result(), 1.0)
+    os.truncate(path, 100)
+    short = replace(dataset, stamp=dataset.place.stamp())
+    with pytest.raises(FormatError, match="truncated"):
+        two_workers.submit(short.read_block, 0, 10).result()
+
+
+def test_an_empty_block_is_zeros(tmp_path: Path) -> None:
+    path = tmp_path / "m.dbdf"
+    for kind, nbytes in [(1, 45), (1, 44), (2, 45), (2, 44)]:
+        head = struct.pack("<BBQQ", 1, kind, 5, 3) + struct.pack("<BQQIIBB", 7, 0, 0, 5, 3, 0, 7)
+        path.write_bytes(head[:nbytes])
+        found = fs.read(path).compute()
+        assert (found.shape, found.dtype) == ((5, 3), np.float64)
+        assert not (found.toarray() if kind == 2 else found).any()
+
+
+def changed(content: bytes, at: int, *values: int) -> bytes:
+    return content[:at] + bytes(values) + content[at + len(values) :]
+
+
+WHOLE = dense(np.arange(6, dtype="<f8").reshape(3, 2), 7)
+CSR = sparse(scipy.sparse.csr_array(np.array([[0, 1.5], [0, 0], [2, 3]])), 7, "<u8")
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (WHOLE[:10], "byte 10: it ends in its header"),
+        (WHOLE[:30], "byte 30: it ends in its header"),
+        (WHOLE[:-1], "byte 92: 93 bytes are wanted for 3 x 2 of f8, and it has 92"),
+        (WHOLE + b"x", "and it has 94 (truncated, or foreign)"),
+        (b"PK" + WHOLE[2:], "byte 0: version 80, and only 1 is known"),
+        (changed(WHOLE, 0, 2), "byte 0: version 2, and only 1 is known"),
+        (changed(WHOLE, 1, 9), "byte 1: data type 9; there are 1 dense, 2 CSR and 3 frame"),
+        (changed(WHOLE, 9, 255), "rows of 2 columns can't be"),
+        (changed(changed(WHOLE, 18, 99), 44, 99), "byte 18: value type 99; there are 0 to 7"),
+        (changed(WHOLE, 18, 5), "byte 44: value type 7 of the block, 5 of the matrix"),
+        (changed(WHOLE, 19, 1), "byte 19: the matrix is of several blocks"),
+        (changed(WHOLE, 35, 4), "byte 35: a block of 4 x 2, the matrix has 3 x 2"),
+        (changed(WHOLE, 43, 2), "byte 43: a block of type 2, and data type 1 has 1"),
+        (changed(WHOLE, 43, 0), "byte 45: values follow a block that says it is empty"),
+        (changed(CSR, 45, 9), "do not hold 3 rows with 9 values"),
+        (changed(CSR, 61, 9), "byte 53: where rows begin does not rise"),
+        (changed(CSR, 85, 7), "byte 85: column 7 of 2 (from 0)"),
+    ],
+)
+def test_headers_that_lie_are_told_with_their_place(
+    tmp_path: Path, content: bytes, place: str
+) -> None:
+    path = tmp_path / "bad.dbdf"
+    path.write_bytes(content)
+    with pytest.raises(FormatError) as caught:
+        fs.read(path).compute()
+    assert place in str(caught.value)
+    assert str(path) in str(caught.value)
 
 
 @settings(max_examples=400, deadline=None)

@@ -259,7 +259,7 @@ def test_zarr_both_ways(two_workers: fs.Cluster, tmp_path: Path) -> None:
 # -- convert ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["m.dbdf", "m.mtx", "m.npy", "m.parquet", "m.arrow"])
+@pytest.mark.parametrize("name", ["m.dbdf", "m.mtx", "m.npy", "m.parquet", "m.feather"])
 def test_convert_there_and_back(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:

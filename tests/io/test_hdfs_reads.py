@@ -1,19 +1,30 @@
-"""What is asked of HDFS, without one: windows of reads, and where blocks are."""
+"""What is asked of HDFS, without one: windows of reads, where blocks are, and settings."""
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import pickle
 import random
+import sys
+import urllib.error
+from collections.abc import Iterator
+from email.message import Message
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from freestone.errors import FormatError
+from freestone.io.raw import read_values
 from freestone.io.stores import hdfs, webhdfs
 from freestone.io.stores.hdfs import HdfsPlace, Source
 from freestone.io.stores.webhdfs import (
     BlockLocation,
     block_locations,
-    http_address,
+    http_addresses,
     parse_locations,
     ranked,
 )
@@ -26,6 +37,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.calls: list[tuple[int, int]] = []
+        self.breaks = 0
 
     def __len__(self) -> int:
         return len(CONTENT)
@@ -33,6 +45,14 @@ class Reader:
     def read_range(self, offset: int, count: int) -> bytes:
         self.calls.append((offset, count))
         return CONTENT[offset : offset + count]
+
+    def read_range_stream(self, offset: int, count: int) -> Iterator[bytes]:
+        self.calls.append((offset, count))
+        for at in range(offset, offset + count, 700):
+            if self.breaks and at > offset:
+                self.breaks -= 1
+                raise RuntimeError("DataNode read failed")
+            yield CONTENT[at : min(at + 700, offset + count)]
 
 
 @pytest.fixture
@@ -119,9 +139,100 @@ def test_a_server_that_does_not_answer_is_asked_once(monkeypatch: pytest.MonkeyP
     assert asked == [wanted] * 2
 
 
+def test_memory_is_filled_in_place_and_what_breaks_off_goes_on(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hdfs, "FIRST_WAIT_S", 0.0)
+    source = Source(HdfsPlace("hdfs://h:1/f"))
+    view = bytearray(5_000)
+    assert source.read_into(90_000, memoryview(view)) == 5_000
+    assert view == CONTENT[90_000:95_000]
+    assert source.read_into(98_000, memoryview(view)) == 2_000
+    assert view[:2_000] == CONTENT[98_000:]
+    assert source.read_into(100_001, memoryview(view)) == 0
+    reader.calls, reader.breaks = [], 2
+    found = read_values(source, 8, (2_000,), "u1", threads=1)
+    assert bytes(found) == CONTENT[8:2_008]
+    assert reader.calls == [(8, 2_000), (708, 1_300), (1_408, 600)]
+    with pytest.raises(FormatError, match="truncated"):
+        read_values(source, 0, (100_001,), "u1", threads=2)
+
+
+def test_what_breaks_off_for_another_reason_is_told(reader: Reader) -> None:
+    def refused(offset: int, count: int) -> Iterator[bytes]:
+        raise RuntimeError("org.apache.hadoop.security.AccessControlException: Permission denied")
+
+    reader.read_range_stream = refused  # type: ignore[method-assign]
+    with pytest.raises(PermissionError):
+        Source(HdfsPlace("hdfs://h:1/f")).read_into(0, memoryview(bytearray(10)))
+
+
 def test_the_address_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HDFS_HTTP_ADDRESS", raising=False)
-    assert http_address("name:9000") == "name:9870"
-    assert http_address("name") == "name:9870"
+    assert http_addresses("name:9000", {}) == ["name:9870"]
+    assert http_addresses("name", {}) == ["name:9870"]
     monkeypatch.setenv("HDFS_HTTP_ADDRESS", "other:1234")
-    assert http_address("name:9000") == "other:1234"
+    assert http_addresses("name:9000", {}) == ["other:1234"]
+
+
+SITE = """<?xml version="1.0"?><configuration>
+<property><name>dfs.nameservices</name><value>ours</value></property>
+<property><name>dfs.ha.namenodes.ours</name><value>nn1, nn2</value></property>
+<property><name>dfs.namenode.http-address.ours.nn1</name><value>one:9870</value></property>
+<property><name>dfs.namenode.http-address.ours.nn2</name><value>two:9870</value></property>
+</configuration>"""
+
+
+def test_the_active_one_of_two_namenodes_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HDFS_HTTP_ADDRESS", raising=False)
+    (tmp_path / "hdfs-site.xml").write_text(SITE)
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    place = HdfsPlace.of("hdfs://ours/f")
+    asked: list[str] = []
+
+    def answering(url: str, timeout: float) -> Any:
+        asked.append(url.split("/")[2])
+        if "one:" in url:
+            raise urllib.error.HTTPError(url, 403, "StandbyException", Message(), None)
+        return io.BytesIO(said((0, 100, ["a"])))
+
+    monkeypatch.setattr("urllib.request.urlopen", answering)
+    monkeypatch.setattr(webhdfs, "_silent_until", {})
+    assert place.hosts(0, 50, (100, 1)) == ["a"]
+    assert place.hosts(50, 60, (100, 1)) == ["a"]
+    assert asked == ["one:9870", "two:9870"]
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "hdfs-site.xml").write_text("<configuration>")
+    for folder in ("broken", "none"):
+        settings = {"HADOOP_CONF_DIR": str(tmp_path / folder)}
+        assert http_addresses("ours", settings) == ["ours:9870"]
+
+
+def test_settings_of_hadoop_and_kerberos_go_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for the client records how it is made, as it would be by a worker."""
+    made: list[tuple[str | None, dict[str, str]]] = []
+
+    class Client:
+        def __init__(self, url: str | None) -> None:
+            made.append((url, {name: os.environ.get(name, "") for name in hdfs.SETTINGS}))
+
+    wanted = {name: f"/of/{name}" for name in hdfs.SETTINGS}
+    for name, value in wanted.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HADOOP_USER_NAME", "she")
+    place = HdfsPlace.of("hdfs://service/folder/f.csv.hdfs")
+    sent = pickle.dumps(place.inside("f.csv.hdfs_segment_1").beside(".meta").at("/elsewhere"))
+    for name in (*wanted, "HADOOP_USER_NAME"):
+        monkeypatch.delenv(name)
+    monkeypatch.setitem(sys.modules, "hdfs_native", SimpleNamespace(Client=Client))
+    hdfs.client.cache_clear()
+    try:
+        there = pickle.loads(sent)
+        assert there.client is there.client
+    finally:
+        hdfs.client.cache_clear()
+    assert made == [("hdfs://service", wanted)]
+    assert os.environ["HADOOP_USER_NAME"] == "she"
+    assert there.url == "hdfs://service/elsewhere"

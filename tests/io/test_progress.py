@@ -71,6 +71,55 @@ def test_bytes_are_counted_there(
     assert done == path.stat().st_size - (0 if kind == "csv" else head)
 
 
+@pytest.mark.parametrize("kind", ["csv", "dbdf", "parquet"])
+def test_reads_of_workers_are_shown_while_one_waits(
+    bars: list[Bar], two_workers: fs.Cluster, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / f"m.{kind}"
+    fs.write(X, path)
+    array = fs.read(path, block_rows=9_000, progress=True)
+    assert not bars
+    array.persist()
+    assert [bar.label for bar in bars] == [f"read m.{kind}"]
+    nbytes = path.stat().st_size
+    assert bars[0].shown[-1] == (nbytes, 0, nbytes, "")
+    assert bars[0].is_closed
+    np.testing.assert_array_equal(array.compute(), X)
+    array.drop()
+    assert len(bars) == 2
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "zarr", "tdms", "root"])
+@pytest.mark.parametrize("by_workers", [False, True])
+def test_what_libraries_write_is_counted(
+    bars: list[Bar], two_workers: fs.Cluster, tmp_path: Path, kind: str, by_workers: bool
+) -> None:
+    path = tmp_path / f"m.{kind}"
+    given: Any = fs.Array.from_numpy(X, 9_000) if by_workers else X
+    fs.write(given, path, progress=True)
+    done, failed, total, _ = bars[0].shown[-1]
+    assert (failed, total) == (0, done)
+    assert done == X.nbytes if kind == "zarr" else done > X.nbytes / 2
+    fs.read(path, progress=True).persist()
+    assert bars[1].shown[-1][0] > 0.9 * bars[1].shown[-1][2]
+
+
+def test_sizes_that_only_the_results_tell() -> None:
+    class Future:
+        def __init__(self, status: str) -> None:
+            self.status = status
+
+        def result(self) -> int:
+            return 300
+
+    meter = meters.Meter()
+    meter.add(Future("pending"))
+    assert meter() == (0, 0, 0, "")
+    for status in ("done", "done", "failed"):
+        meter.add(Future(status))
+    assert meter() == (600, 0, 1200, "")
+
+
 def test_no_bar_without_a_terminal_or_when_it_is_short(
     bars: list[Bar], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,6 +135,19 @@ def test_no_bar_without_a_terminal_or_when_it_is_short(
     assert len(bars) == 1
     assert not bars[0].shown
     assert bars[0].is_closed
+
+
+def test_no_bar_of_workers_without_a_terminal(
+    bars: list[Bar], two_workers: fs.Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meters, "shows_progress", lambda: False)
+    fs.write(fs.Array.from_numpy(X, 9_000), tmp_path / "m.csv")
+    fs.read(tmp_path / "m.csv").persist()
+    assert not bars
+    monkeypatch.setattr(meters, "shows_progress", lambda: True)
+    fs.read(tmp_path / "m.csv").persist()
+    fs.read(tmp_path / "m.csv", progress=False).persist()
+    assert [bar.label for bar in bars] == ["read m.csv"]
 
 
 def test_the_bar_says_bytes_a_second() -> None:

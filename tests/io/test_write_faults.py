@@ -22,8 +22,12 @@ from freestone.errors import (
     StorageFullError,
 )
 from freestone.io import open_dataset
+from freestone.io.formats.arrow import ArrowWriter
+from freestone.io.formats.parquet import ParquetWriter
+from freestone.io.formats.root import RootWriter
+from freestone.io.formats.tdms import TdmsWriter
+from tests.io.table import need
 
-KINDS = ["csv", "dbdf", "npy", "parquet"]
 X = np.random.default_rng(3).normal(size=(600, 4))
 
 
@@ -39,7 +43,7 @@ def kill(cluster: fs.Cluster, worker: str) -> None:
 
 
 # Of three blocks: each is encoded and written by one call, or by two.
-CALLS = {"csv": 6, "dbdf": 3, "mtx": 6}
+CALLS = {"csv": 6, "dbdf": 3, "mtx": 6, "npy": 3}
 
 
 @pytest.mark.parametrize(
@@ -78,6 +82,80 @@ def test_a_worker_dies_at_each_step(
     fs.write(array, path)
     assert left == step - CALLS[kind] - 2, "the steps are others than this test thinks"
     assert path.read_bytes() == wanted.read_bytes()
+    assert not list(tmp_path.glob(".*"))
+
+
+# Of three blocks each is appended by the program, which fetches it before.
+STREAMS = {"parquet": ParquetWriter, "arrow": ArrowWriter, "tdms": TdmsWriter, "root": RootWriter}
+
+
+@pytest.mark.parametrize(("kind", "step"), [(kind, step) for kind in STREAMS for step in range(5)])
+def test_a_worker_dies_at_each_block_of_a_library(
+    three_workers: fs.Cluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    step: int,
+) -> None:
+    """A step is the beginning, a block, or the end of the file."""
+    need(kind)
+    path = tmp_path / f"m.{kind}"
+    path.write_text("old")
+    array = fs.Array.from_function(X.shape, 200, lambda start, stop: X[start:stop]).persist()
+    victim = array.where()[step % 3][0]
+    left = step
+
+    def at_step(original: Any) -> Any:
+        def counted(*words: Any) -> Any:
+            nonlocal left
+            if not left:
+                kill(three_workers, victim)
+                assert path.read_text() == "old"
+            left -= 1
+            return original(*words)
+
+        return counted
+
+    for name in ("begin", "append", "finish"):
+        monkeypatch.setattr(STREAMS[kind], name, at_step(getattr(STREAMS[kind], name)))
+    fs.write(array, path)
+    assert left == step - 5, "the steps are others than this test thinks"
+    np.testing.assert_array_equal(fs.read(path, **arrays(kind)).compute(), X)
+    assert not list(tmp_path.glob(".*"))
+
+
+def arrays(kind: str) -> dict[str, Any]:
+    return {"kind": "array"} if kind in ("tdms", "root") else {}
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_a_worker_dies_while_chunks_are_written(
+    three_workers: fs.Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """A step is before the chunks are asked for, after, and when the first of them is there."""
+    need("zarr")
+    path = tmp_path / "m.zarr"
+    fs.write(X[:10], path)
+    array = fs.Array.from_function(X.shape, 200, lambda start, stop: X[start:stop]).persist()
+    victim = array.where()[step % 3][0]
+    submit = three_workers.map
+
+    def submitted(function: Any, *columns: Any, **options: Any) -> Any:
+        if getattr(function, "__name__", "") != "_write":
+            return submit(function, *columns, **options)
+        if step == 0:
+            kill(three_workers, victim)
+        made = submit(function, *columns, **options)
+        if step == 2:
+            made[0].result()
+        if step:
+            kill(three_workers, victim)
+        np.testing.assert_array_equal(open_dataset(path).read(0, 10), X[:10])
+        return made
+
+    monkeypatch.setattr(three_workers, "map", submitted)
+    fs.write(array, path)
+    np.testing.assert_array_equal(fs.read(path).compute(), X)
     assert not list(tmp_path.glob(".*"))
 
 
@@ -142,16 +220,21 @@ def out_of_room(path: Path, limit: int, *before: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("kind", ["csv", "dbdf", "npy", "parquet"])
+ALL = ["csv", "dbdf", "mtx", "npy", "parquet", "arrow", "tdms", "root", "zarr"]
+
+
+@pytest.mark.parametrize("kind", ALL)
 def test_a_file_that_may_not_grow_leaves_the_old_one(tmp_path: Path, kind: str) -> None:
+    need(kind)
     path = tmp_path / "data" / f"m.{kind}"
     path.parent.mkdir()
     assert out_of_room(path, 1 << 18) == ["FileError"]
     assert not list(path.parent.glob(".*"))
 
 
-@pytest.mark.parametrize("kind", ["csv", "dbdf", "npy", "parquet"])
+@pytest.mark.parametrize("kind", ALL)
 def test_a_disk_that_is_really_full(tmp_path: Path, kind: str) -> None:
+    need(kind)
     mount = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
     small = (
         f"mount -t tmpfs -o size=256k none {tmp_path} && "
@@ -166,11 +249,12 @@ def test_a_disk_that_is_really_full(tmp_path: Path, kind: str) -> None:
     assert said == ["StorageFullError"] * 2 + [f"m.{kind}", *beside]
 
 
-@pytest.mark.parametrize("kind", ["csv", "dbdf", "npy", "mtx", "parquet"])
+@pytest.mark.parametrize("kind", [kind for kind in ALL if kind != "zarr"])
 @pytest.mark.parametrize("change", ["grown", "truncated", "replaced"])
 def test_a_file_that_changes_while_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, change: str
 ) -> None:
+    need(kind)
     path = tmp_path / f"m.{kind}"
     fs.write(X, path)
     dataset = open_dataset(path)

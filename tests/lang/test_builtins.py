@@ -248,7 +248,7 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ScriptRunError):
         said('print(readMatrix("i.csv"));')
     Path("i.csv.meta").write_text("{")
-    with pytest.raises(ScriptCompileError, match="makes no sense"):
+    with pytest.raises(ScriptCompileError, match="no JSON with numRows"):
         said('print(readMatrix("i.csv"));')
     with pytest.raises(ScriptRunError, match="what"):
         said('write([1], "x.what");')

@@ -245,7 +245,8 @@ pub fn keep_bytes(
     py.detach(|| folder.put(name, stream, &buffers)).map_err(|error| failure(&error))
 }
 
-fn failure(error: &StoreError) -> TaskFailure {
+/// How a call fails whose output can't be stored.
+pub fn failure(error: &StoreError) -> TaskFailure {
     match error {
         StoreError::Full { needed, free, folder } => TaskFailure::StorageFull {
             needed: *needed,
@@ -317,7 +318,8 @@ pub fn name_file(py: Python<'_>, path: PathBuf) -> PyResult<(String, u64)> {
     Ok((name.to_string(), checksum))
 }
 
-fn store_error(error: StoreError) -> PyErr {
+/// The exception for what went wrong with a file of the cache.
+pub fn store_error(error: StoreError) -> PyErr {
     match error {
         StoreError::Full { needed, free, folder } => Python::attach(|py| {
             let made = py

@@ -12,6 +12,7 @@ mod events;
 mod executor;
 mod fields;
 mod figures;
+mod filled;
 mod future;
 mod groups;
 mod io;
@@ -41,6 +42,8 @@ mod _native {
     };
     #[pymodule_export]
     use crate::executor::{fresh_claims, run_executor};
+    #[pymodule_export]
+    use crate::filled::{Filled, fill_block};
     #[pymodule_export]
     use crate::future::FutureBase;
     #[pymodule_export]

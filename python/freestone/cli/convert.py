@@ -52,8 +52,11 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Read and write, block by block."""
     import freestone as fs
 
-    hdfs.apply(arguments)
-
+    hdfs.apply(
+        enable=bool(arguments.enable_hdfs),
+        address=arguments.hdfs_ip,
+        user=arguments.hdfs_username,
+    )
     begin = time.perf_counter()
     reading, writing = _options(arguments.read, "--read"), _options(arguments.write, "--write")
     progress = False if arguments.no_progress else None
@@ -61,6 +64,8 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
         if arguments.workers:
             stack.enter_context(fs.Cluster(workers=arguments.workers))
         found = fs.read(arguments.input, format=arguments.source, progress=progress, **reading)
+        # A write waits for all blocks; here the bar shows them.
+        found.persist()
         fs.write(found, arguments.output, format=arguments.target, progress=progress, **writing)
         shape = (
             list(found.shape) if isinstance(found, fs.Array) else [len(found), len(found.columns)]

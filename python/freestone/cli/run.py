@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterable
 
-from freestone.cli import script
+from freestone.cli import hdfs, script
 from freestone.cli.output import Output
 from freestone.errors import ConfigurationError, FileMissingError
 
@@ -45,6 +45,11 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
             _apply(arguments.settings)
         return script.run_script(arguments)
     _apply(arguments.settings)
+    hdfs.apply(
+        enable=bool(arguments.enable_hdfs),
+        address=arguments.hdfs_ip,
+        user=arguments.hdfs_username,
+    )
     begin = time.perf_counter()
     status = _run(arguments.script, arguments.args)
     seconds = time.perf_counter() - begin

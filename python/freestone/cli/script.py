@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from freestone.cli import hdfs
 from freestone.errors import ConfigurationError
 from freestone.errors.base import did_you_mean
 
@@ -80,19 +81,17 @@ _VALUES = {
     "config": ("FILE", "defaults of these options, as JSON"),
     "explain": ("STAGES", f"show the graph after these stages: {', '.join(STAGES)}"),
 }
+_HDFS = ("enable-hdfs", "hdfs-ip", "hdfs-username")
 _ABSENT = {
     "cuda": "there is no CUDA device that freestone can use",
     "fpgaopencl": "there is no FPGA that freestone can use",
-    "enable-hdfs": "write hdfs://HOST:PORT/PATH for a file in HDFS",
-    "hdfs-ip": "write hdfs://HOST:PORT/PATH for a file in HDFS",
-    "hdfs-username": "write hdfs://HOST:PORT/PATH for a file in HDFS",
     "optimistic-splitting": "use --pre-partition",
     "codegen": "use --vec",
     "libdir": "there are no libraries of compiled kernels; --kernel-ext takes Python files",
     "debug-mt": "use --explain=fusion",
 }
 
-_ABSENT_VALUES = frozenset({"hdfs-ip", "hdfs-username", "libdir"})
+_ABSENT_VALUES = frozenset({"libdir"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -107,11 +106,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
             group.add_argument(f"--{name}", help=argparse.SUPPRESS)
         else:
             group.add_argument(f"--{name}", action="store_const", const="", help=argparse.SUPPRESS)
+    hdfs.add_flags(parser)
 
 
 def run_script(arguments: argparse.Namespace) -> int:
     """Run a script, tell its errors, and return the exit status."""
-    settings = settings_of(arguments)
+    data = _data(arguments)
+    _apply_hdfs(data)
+    settings = settings_of(data)
     if not settings.distributed:
         from freestone.lang.running import Run
 
@@ -221,18 +223,30 @@ def message(error: ScriptError) -> str:
     return (f"\x1b[31m{head}\x1b[0m" if colour else head) + where
 
 
-def settings_of(arguments: argparse.Namespace) -> Settings:
-    """Make the settings from the options, and from the file of their defaults."""
-    from freestone.lang.settings import LAYOUTS, SCHEMES, VICTIMS, Settings
-
+def _data(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what the options say, over what the file of their defaults says."""
     for name, reason in _ABSENT.items():
         if getattr(arguments, name.replace("-", "_")) is not None:
             raise ConfigurationError(f"--{name} is not there: {reason}", key=name, origin="")
     data = _config(arguments.config)
-    for name in (*_FLAGS, *_VALUES):
+    for name in (*_FLAGS, *_VALUES, *_HDFS):
         value = getattr(arguments, _field(name))
         if value is not None:
             data[name.replace("-", "_")] = value
+    return data
+
+
+def _apply_hdfs(data: dict[str, Any]) -> None:
+    # The file of defaults may be one of DAPHNE's, which has other names than its flags.
+    enable = bool(data.get("enable_hdfs", data.get("use_hdfs", False)))
+    address = data.get("hdfs_ip", data.get("hdfs_Address"))
+    hdfs.apply(enable=enable, address=address or None, user=data.get("hdfs_username") or None)
+
+
+def settings_of(data: dict[str, Any]) -> Settings:
+    """Make the settings from what the options say."""
+    from freestone.lang.settings import LAYOUTS, SCHEMES, VICTIMS, Settings
+
     paths = data.get("daphnedsl_import_paths", {})
     distributed = bool(data.get("distributed", data.get("use_distributed", False)))
     policy, node = _placed(data)

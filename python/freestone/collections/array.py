@@ -13,7 +13,7 @@ from freestone.collections.base import Collection
 from freestone.collections.blocking import cuts_of
 from freestone.collections.making import Meta, Spec, check_blocks
 from freestone.collections.protocols import Expressions, expression_of
-from freestone.collections.rows import is_sparse, take_rows
+from freestone.collections.rows import is_sparse, split_rows
 from freestone.collections.sources import made, name_of, put_all
 
 __all__ = ["Array"]
@@ -22,7 +22,7 @@ BlockRows = int | Sequence[int] | NDArray[Any]
 
 
 class Array(Expressions, Collection):
-    """A 1-D or 2-D array cut into blocks of rows: NumPy arrays or SciPy CSR matrices.
+    """A 1-D or 2-D array cut into blocks of rows: NumPy arrays, or SciPy's CSR or COO matrices.
 
     Made by `from_numpy`, `from_function` and their like. Blocks may be of different lengths.
     Operators, and NumPy's functions of it, make expressions that are computed when they are asked
@@ -61,7 +61,8 @@ class Array(Expressions, Collection):
         Parameters
         ----------
         x
-            An array of shape ``(n,)`` or ``(n, k)``, or a SciPy sparse matrix.
+            An array of shape ``(n,)`` or ``(n, k)``, or a SciPy sparse matrix: COO stays COO, any
+            other form becomes CSR.
         block_rows
             Rows per block, of which the last may have less; or offsets, from 0 to n.
         name
@@ -79,7 +80,7 @@ class Array(Expressions, Collection):
         x = Spec(collection=name, kind=cls.kind).check(x, 0, None)
         offsets = cuts_of(x.shape[0], block_rows)
         starts, stops = offsets[:-1].tolist(), offsets[1:].tolist()
-        blocks = [take_rows(x, start, stop) for start, stop in zip(starts, stops, strict=True)]
+        blocks = split_rows(x, starts, stops)
         columns = tuple(map(int, x.shape[1:]))
         return cls(put_all(blocks), offsets, name=name, columns=columns, dtype=x.dtype)
 
@@ -172,9 +173,10 @@ class Array(Expressions, Collection):
         -----
         Blocks of uneven lengths are rechunked first: chunks of a store are of one length.
         """
-        from freestone.collections.zarr import is_even, write_blocks
+        from freestone.collections.meters import Meter
+        from freestone.collections.zarr import write_chunks
 
-        write_blocks(self if is_even(self) else self.rechunk(self.block_rows), url)
+        write_chunks(self, url, Meter())
 
     # -- what it knows ------------------------------------------------------------------------
 

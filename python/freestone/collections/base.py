@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -41,6 +42,8 @@ class Collection(Sources):
         self._offsets = offsets
         self._metas = None if metas is None else list(metas)
         self.name = name
+        # What shows how far the blocks are while the program waits for them.
+        self._waiting: Callable[[], AbstractContextManager[Any]] = nullcontext
         self._collected = collect(self, self._pieces)
 
     # -- what it knows ------------------------------------------------------------------------
@@ -266,12 +269,13 @@ class Collection(Sources):
 
     def persist(self) -> Self:
         """Wait until every block is made, and raise the error of the first that can't be."""
-        for piece in self._live("persist it"):
-            future = future_of(piece)
-            if isinstance(future, Future):
-                error = future.exception()
-                if error is not None:
-                    raise error
+        with self._waiting():
+            for piece in self._live("persist it"):
+                future = future_of(piece)
+                if isinstance(future, Future):
+                    error = future.exception()
+                    if error is not None:
+                        raise error
         return self
 
     def compute(self) -> Any:
@@ -279,12 +283,15 @@ class Collection(Sources):
         pieces = self._live("compute it")
         if not pieces:
             raise EmptyCollectionError(self.name, "compute")
-        return concatenate([value_of(piece) for piece in pieces])
+        with self._waiting():
+            blocks = [value_of(piece) for piece in pieces]
+        return concatenate(blocks)
 
     def drop(self) -> None:
         """Let the blocks go; partitions of it can't be used any more either."""
         disperse(self._pieces or (), self._collected)
         self._pieces = None
+        self._waiting = nullcontext
         self._metas = None
 
     def _slice(self, rows: slice) -> Self:

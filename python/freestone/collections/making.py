@@ -55,7 +55,7 @@ class Spec:
 def _array(spec: Spec, block: Any, index: int) -> Any:
     if not is_sparse(block):
         block = np.asarray(block)
-    elif block.format != "csr":
+    elif block.format not in ("csr", "coo"):
         block = block.tocsr()
     if block.dtype.hasobject:
         wanted = "an array of numbers or fixed-size text"
@@ -130,6 +130,9 @@ def make_block(
     except Exception as error:
         error.add_note(f"while making block {index} of {spec.collection!r}, rows {start}:{stop}")
         raise
+    if isinstance(block, _native.Filled):
+        # Written in its form by the reader of a file.
+        return block
     return _native.Stored(spec.check(block, index, stop - start))
 
 

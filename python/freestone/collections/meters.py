@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,19 +26,23 @@ class Meter:
     total : int
         How many there are; 0 while nobody knows.
     done : callable
-        Returns how many are done; by default the sizes of the futures that are.
+        Returns how many are done; by default those of the futures that are.
     """
 
     def __init__(self, total: int = 0, done: Callable[[], int] | None = None) -> None:
         self.total = total
         self._done = done or self._of_futures
-        self._futures: list[tuple[Any, int]] = []
+        self._futures: list[tuple[Any, int | None]] = []
 
     @classmethod
     def of_reads(cls, total: int) -> Meter:
-        """Count what this process reads from now on."""
-        start, _ = _native.io_moved()
-        return cls(total, lambda: _native.io_moved()[0] - start)
+        """Count what this process reads from now on, libraries included as far as one can see."""
+        start, first = _native.io_moved()[0], _calls()
+
+        def done() -> int:
+            return max(_native.io_moved()[0] - start, min(_calls() - first, total))
+
+        return cls(total, done)
 
     @classmethod
     def of_writes(cls, total: int = 0) -> Meter:
@@ -45,17 +50,47 @@ class Meter:
         _, start = _native.io_moved()
         return cls(total, lambda: _native.io_moved()[1] - start)
 
-    def add(self, future: Any, nbytes: int) -> None:
-        """Count some bytes as soon as a future is done."""
+    @contextlib.contextmanager
+    def watching(self, path: str) -> Iterator[None]:
+        """Count the bytes of a file that a library writes while the block runs."""
+        self._done = lambda: _size(path)
+        yield
+        nbytes = _size(path)
+        self._done = lambda: nbytes
+
+    def add(self, future: Any, nbytes: int | None = None) -> None:
+        """Count some bytes as soon as a future is done; by default as many as its value says."""
         self._futures.append((future, nbytes))
 
     def _of_futures(self) -> int:
-        return sum(nbytes for future, nbytes in list(self._futures) if future.done())
+        futures = list(self._futures)
+        done = [one for one in futures if one[0].status == "done"]
+        count = sum(future.result() if nbytes is None else nbytes for future, nbytes in done)
+        if done and any(nbytes is None for _, nbytes in futures):
+            # If those that are not done yet are like the others.
+            self.total = count * len(futures) // len(done)
+        return int(count)
 
     def __call__(self) -> tuple[int, int, int, str]:
         """Look once."""
         done = self._done()
         return done, 0, max(self.total, done), ""
+
+
+def _calls() -> int:
+    """Return the bytes that this process has read by calls of the system; 0 if that is secret."""
+    try:
+        with open("/proc/self/io") as file:
+            return int(file.readline().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
 
 
 @contextlib.contextmanager

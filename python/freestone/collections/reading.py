@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from typing import Any
@@ -20,7 +21,8 @@ from freestone.io.telling import telling
 
 __all__ = ["read"]
 
-BLOCK_NBYTES = 32 << 20
+# Executors keep memory that they have used before for smaller arrays only: see `memory.rs`.
+BLOCK_NBYTES = 30 << 20
 
 
 def read(
@@ -41,12 +43,12 @@ def read(
     format
         One of ``freestone.io.formats.FORMATS``; by default what the name says.
     block_rows
-        Rows per block; by default so many that a block has about 32 MiB, and that each executor
+        Rows per block; by default so many that a block has about 30 MiB, and that each executor
         gets one. Without a cluster all rows are one block.
     progress
         Whether to show a bar with bytes a second when it takes longer than a second; by default if
-        standard error is a terminal. With a cluster the call does not wait: `freestone.progress`
-        shows how far blocks are.
+        standard error is a terminal. With a cluster this call does not wait; ``persist()`` and
+        ``compute()`` do, and show it.
     **options
         Those of the format; see `freestone.io.formats`.
 
@@ -75,10 +77,10 @@ def read(
     if cluster is None:
         return _here(dataset, progress)
     rows = block_rows or _block_rows(dataset, max(cluster.slots, 1))
-    return _there(dataset, cuts_of(dataset.rows, rows))
+    return _there(dataset, cuts_of(dataset.rows, rows), progress)
 
 
-def _there(dataset: Dataset, offsets: Offsets) -> Array | Frame:
+def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array | Frame:
     """Have each block read by a worker, if that matters by one where its bytes are."""
     name, columns, dtype = dataset.place.name, dataset.columns, dataset.dtype
     is_frame = dataset.kind == "frame"
@@ -90,15 +92,21 @@ def _there(dataset: Dataset, offsets: Offsets) -> Array | Frame:
     )
     with telling(dataset.place.url):
         hosts = [dataset.where(*cut) for cut in itertools.pairwise(offsets.tolist())]
-    pieces = made(spec, dataset.read, offsets, {}, hosts)
+    pieces = made(spec, dataset.read_block, offsets, {}, hosts)
     if is_frame:
-        return Frame(pieces, offsets, name=name)
-    return Array(pieces, offsets, name=name, columns=columns, dtype=dtype)
+        found: Array | Frame = Frame(pieces, offsets, name=name)
+    else:
+        found = Array(pieces, offsets, name=name, columns=columns, dtype=dtype)
+    meter = Meter(dataset.nbytes)
+    ends = (offsets * (dataset.nbytes / max(dataset.rows, 1))).astype(np.int64)
+    for piece, nbytes in zip(pieces, np.diff(ends).tolist(), strict=True):
+        meter.add(piece, nbytes)
+    found._waiting = functools.partial(metered, f"read {name}", meter, progress)
+    return found
 
 
 def _here(dataset: Dataset, progress: bool | None) -> Array | Frame:
-    nbytes = int(dataset.stamp[0]) if dataset.stamp else 0
-    with metered(f"read {dataset.place.name}", Meter.of_reads(nbytes), progress):
+    with metered(f"read {dataset.place.name}", Meter.of_reads(dataset.nbytes), progress):
         block = dataset.read(0, dataset.rows, threads=len(os.sched_getaffinity(0)))
     kind = Frame if dataset.kind == "frame" else Array
     return kind.from_blocks([block], name=dataset.place.name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["concatenate", "count_rows", "describe_type", "nbytes_of", "take_rows"]
+__all__ = ["concatenate", "count_rows", "describe_type", "nbytes_of", "split_rows", "take_rows"]
 
 
 def is_sparse(block: Any) -> bool:
@@ -36,18 +36,42 @@ def take_rows(block: Any, start: int, stop: int) -> Any:
 
     Notes
     -----
-    A list is copied: its items are not. Of a CSR matrix only the row pointers are.
+    A list is copied: its items are not. Of a CSR matrix only the row pointers are. All entries of a
+    COO matrix are looked at, and those of the rows copied.
     """
     if start <= 0 and stop >= count_rows(block):
         return block
     if is_table(block):
         return block.slice(start, stop - start)
+    if is_sparse(block) and block.format == "coo":
+        kept = (block.row >= start) & (block.row < stop)
+        places = (block.row[kept] - start, block.col[kept])
+        return type(block)((block.data[kept], places), shape=(stop - start, block.shape[1]))
     if is_sparse(block):
         first, last = block.indptr[start], block.indptr[stop]
         parts = (block.data[first:last], block.indices[first:last])
         pointers = block.indptr[start : stop + 1] - first
         return type(block)((*parts, pointers), shape=(stop - start, block.shape[1]))
     return block[start:stop]
+
+
+def split_rows(block: Any, starts: Sequence[int], stops: Sequence[int]) -> list[Any]:
+    """Return rows ``start:stop`` for each of some ascending ranges.
+
+    Notes
+    -----
+    As `take_rows` for each, but the entries of a COO matrix are sorted by row once.
+    """
+    if not (is_sparse(block) and block.format == "coo"):
+        return [take_rows(block, start, stop) for start, stop in zip(starts, stops, strict=True)]
+    order = np.argsort(block.row, kind="stable")
+    rows, columns, values = block.row[order], block.col[order], block.data[order]
+    parts = []
+    for start, stop in zip(starts, stops, strict=True):
+        cut = slice(*np.searchsorted(rows, [start, stop]))
+        shape = (stop - start, block.shape[1])
+        parts.append(type(block)((values[cut], (rows[cut] - start, columns[cut])), shape=shape))
+    return parts
 
 
 def concatenate(blocks: Sequence[Any]) -> Any:
@@ -68,7 +92,8 @@ def concatenate(blocks: Sequence[Any]) -> Any:
     if is_sparse(first):
         import scipy.sparse
 
-        return scipy.sparse.vstack(blocks, format="csr")
+        formats = {block.format for block in blocks}
+        return scipy.sparse.vstack(blocks, format="coo" if formats == {"coo"} else "csr")
     if isinstance(first, list):
         return [item for block in blocks for item in block]
     return np.concatenate(blocks)
@@ -76,6 +101,8 @@ def concatenate(blocks: Sequence[Any]) -> Any:
 
 def nbytes_of(block: Any) -> int:
     """Return the bytes of a block's values; of a list, what it takes by itself."""
+    if is_sparse(block) and block.format == "coo":
+        return int(block.data.nbytes + block.row.nbytes + block.col.nbytes)
     if is_sparse(block):
         return int(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes)
     nbytes = getattr(block, "nbytes", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,18 +15,17 @@ from freestone.collections.drafting import Layout, drafted, place_pieces, write_
 from freestone.collections.frame import Frame
 from freestone.collections.meters import Meter, metered
 from freestone.collections.rows import is_sparse, is_table
+from freestone.collections.segmenting import write_segments
 from freestone.collections.spreading import write_there
+from freestone.collections.zarr import write_chunks
 from freestone.errors import EmptyCollectionError, UsageError
 from freestone.io import Shape, StreamWriter, Writer, open_writer
 from freestone.io.formats import format_of
 from freestone.io.formats.root import histograms_of
 from freestone.io.formats.zarr import FolderWriter
-from freestone.io.segments import SegmentWriter
+from freestone.io.segment_writer import SegmentWriter
 from freestone.io.stores import Draft, locate
 from freestone.io.telling import telling
-
-if TYPE_CHECKING:
-    from freestone.io.stores.hdfs import HdfsPlace
 
 __all__ = ["write"]
 
@@ -79,21 +78,27 @@ def write(
     collection = _collection(x)
     writer = open_writer(url, _shape(collection), format=format, **options)
     cluster = collection.cluster
-    meter = Meter.of_writes() if cluster is None else Meter()
+    meter = _meter(writer, cluster)
     label = f"write {writer.place.name}"
     with telling(writer.place.url), metered(label, meter, progress):
         if isinstance(writer, SegmentWriter):
-            _write_segments(writer, collection, cluster)
+            write_segments(writer, collection, cluster, meter)
         elif isinstance(writer, FolderWriter):
             assert isinstance(collection, Array)
             with writer.drafted() as folder:
-                collection.to_zarr(folder)
+                write_chunks(collection, folder, meter)
         elif isinstance(writer, StreamWriter):
-            _write_stream(writer, collection)
+            _write_stream(writer, collection, meter)
         elif cluster is None:
             _write_here(writer, collection)
         else:
             write_there(writer, collection, cluster, meter)
+
+
+def _meter(writer: Any, cluster: Cluster | None) -> Meter:
+    """Return what counts the bytes that are written here, or else by workers."""
+    here = isinstance(writer, Writer) and not writer.place.random
+    return Meter.of_writes() if cluster is None or here else Meter()
 
 
 def _write_histograms(
@@ -175,47 +180,28 @@ def _write_pieces(writer: Writer, draft: Draft, pieces: Sequence[list[Any]]) -> 
     write_beside(writer, layout.totals)
 
 
-def _write_stream(writer: StreamWriter, x: Collection) -> None:
+def _write_stream(writer: StreamWriter, x: Collection, meter: Meter) -> None:
     """Write block after block here, by the library of the format."""
     if not x.blocks:
         raise EmptyCollectionError(x.name, "write")
     with drafted(writer.place) as draft:
         assert draft.path is not None
-        file = None
+        with meter.watching(draft.path):
+            _stream(writer, draft.path, x)
+
+
+def _stream(writer: StreamWriter, path: str, x: Collection) -> None:
+    file = None
+    try:
         for block in x:
             if file is None:
-                file = writer.begin(draft.path, block)
+                file = writer.begin(path, block)
             writer.append(file, block)
         writer.finish(file)
-
-
-def _write_segments(writer: SegmentWriter, x: Collection, cluster: Cluster | None) -> None:
-    """Write a segment for each block, by the worker that has it."""
-    numbers, starts = range(1, len(x.blocks) + 1), x.offsets[:-1].tolist()
-    part = writer.begin()
-    try:
-        if cluster is None:
-            for number, block, start in zip(numbers, x.blocks, starts, strict=True):
-                writer.write(part, number, block, start)
-        else:
-            label = f"write {writer.place.name}"
-            same: list[Any] = [[writer] * len(starts), [part] * len(starts)]
-            columns: list[Any] = [*same, numbers, x.blocks, starts]
-            written = cluster.map(
-                _write_segment, *columns, pure=False, retries=2, near="input", name=label
-            )
-            cluster.gather(written)
-        writer.commit(part)
     except BaseException:
-        writer.abandon(part)
+        if file is not None:
+            writer.abandon(file)
         raise
-
-
-def _write_segment(
-    writer: SegmentWriter, part: HdfsPlace, number: int, block: Any, start: int
-) -> None:
-    with telling(writer.place.url):
-        writer.write(part, number, block, start)
 
 
 def _write_rows(writer: Writer, draft: Draft, blocks: Sequence[Any], threads: int) -> bool:

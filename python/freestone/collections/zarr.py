@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from freestone import _native
 from freestone.errors import FreestoneError
 
 if TYPE_CHECKING:
     from freestone.collections.array import Array
+    from freestone.collections.meters import Meter
 
-__all__ = ["open_zarr", "read_rows", "write_blocks"]
+__all__ = ["open_zarr", "read_rows", "write_chunks"]
 
 
 def _zarr() -> Any:
@@ -32,8 +34,12 @@ def read_rows(url: str, start: int, stop: int) -> Any:
     return open_zarr(url)[start:stop]
 
 
-def write_blocks(array: Array, url: str) -> None:
-    """Write an array whose blocks are Zarr chunks; waits until it is written."""
+def write_chunks(array: Array, url: str, meter: Meter) -> None:
+    """Write an array, a chunk for each block; waits until it is written.
+
+    Blocks of uneven lengths are rechunked first. `meter` is told what is written.
+    """
+    array = array if _is_even(array) else array.rechunk(array.block_rows)
     rows = max(array.block_rows, 1)
     store = _zarr().create_array(
         url, shape=array.shape, chunks=(rows, *array.shape[1:]), dtype=array.dtype, overwrite=True
@@ -42,19 +48,25 @@ def write_blocks(array: Array, url: str) -> None:
     cluster, starts = array.cluster, array.offsets[:-1].tolist()
     if cluster is None:
         for start, block in zip(starts, array, strict=True):
-            _write(url, start, block)
+            _native.io_count(written=_write(url, start, block))
     else:
-        written = cluster.map(_write, [url] * len(starts), starts, array.blocks, pure=False)
+        # Written again, after a worker is lost: the same chunk.
+        options = {"pure": False, "retries": 2, "near": "input", "name": "write zarr"}
+        written = cluster.map(_write, [url] * len(starts), starts, array.blocks, **options)
+        for future in written:
+            meter.add(future)
         cluster.gather(written)
 
 
-def is_even(array: Array) -> bool:
+def _is_even(array: Array) -> bool:
     """Tell whether all blocks but the last are of one length, as Zarr chunks have to be."""
     rows = np.diff(array.offsets)
     return bool((rows[:-1] == rows[:1]).all() and (rows[-1:] <= rows[:1]).all())
 
 
-def _write(url: str, start: int, block: Any) -> None:
+def _write(url: str, start: int, block: Any) -> int:
+    """Write a block; how many bytes it has."""
     target = _zarr().open_array(url, mode="r+")
     dense = block.toarray() if hasattr(block, "toarray") else block
     target[start : start + dense.shape[0]] = dense
+    return int(dense.nbytes)

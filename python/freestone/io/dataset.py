@@ -34,6 +34,8 @@ class Dataset:
         Rows that should not be cut: those of a chunk or row group; 1 if any can be.
     stamp : tuple
         What the store says of the file's version.
+    nonzeros : int or None
+        How many values a sparse matrix stores, about; None of what is not sparse.
     """
 
     place: Place
@@ -44,6 +46,12 @@ class Dataset:
     row_nbytes: float = 8.0
     unit_rows: int = 1
     stamp: tuple[Any, ...] = ()
+    nonzeros: int | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the file; 0 if nobody says."""
+        return int(self.stamp[0]) if self.stamp else 0
 
     def read(self, start: int, stop: int, *, threads: int = 1) -> Any:
         """Read rows ``start:stop``.
@@ -61,6 +69,22 @@ class Dataset:
             self.check()
         return rows
 
+    def read_block(self, start: int, stop: int) -> Any:
+        """Read rows for the cache of this executor's node: what a call returns as its block.
+
+        Where the file has the values as they are, they go from it into the cache piece by piece;
+        else, and in any other process, this is `read`.
+        """
+        with telling(self.place.url):
+            self.check()
+            block = self._fill(start, stop)
+            rows = self._read(start, stop, 1) if block is None else block
+            self.check()
+        return rows
+
+    def _fill(self, start: int, stop: int) -> Any:
+        return None
+
     def check(self) -> None:
         """Raise `FileChangedError` unless the file is the one that was opened."""
         found = self.place.stamp()
@@ -75,7 +99,6 @@ class Dataset:
 
         Rows are taken to be of equal length, which is right to within a few of them.
         """
-        nbytes = self.stamp[0] if self.stamp else 0
-        each = nbytes / max(self.rows, 1)
-        last = min(int(stop * each) + 1, nbytes)
+        each = self.nbytes / max(self.rows, 1)
+        last = min(int(stop * each) + 1, self.nbytes)
         return self.place.hosts(int(start * each), last, self.stamp)

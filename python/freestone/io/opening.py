@@ -16,7 +16,7 @@ from freestone.io.telling import telling
 from freestone.io.writer import Shape, StreamWriter, Writer
 
 if TYPE_CHECKING:
-    from freestone.io.segments import SegmentWriter
+    from freestone.io.segment_writer import SegmentWriter
     from freestone.io.stores.hdfs import HdfsPlace
     from freestone.io.stores.lustre import LustrePlace
 
@@ -87,7 +87,7 @@ def open_writer(
     _check(module.open_writer, options, f"write {place.url}")
     folder = _folder(place)
     if folder is not None:
-        from freestone.io.segments import SegmentWriter
+        from freestone.io.segment_writer import SegmentWriter
 
         local = None if folder is place else place
         name = module.__name__.rpartition(".")[2]

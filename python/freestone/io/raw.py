@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import pickle
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,11 +13,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from freestone import _native
-from freestone.errors import FormatError
+from freestone.errors import FormatError, StorageFullError
 
-__all__ = ["joined", "read_values"]
+__all__ = ["fill_block", "joined", "read_values"]
 
 STEP = 8 << 20
+# That of the blocks in a cache.
+PROTOCOL = 5
 
 
 def read_values(
@@ -33,7 +36,8 @@ def read_values(
     Parameters
     ----------
     source
-        A path, or an object with ``read_at(offset, nbytes)``.
+        A path, or an object with ``read_at(offset, nbytes)``; one that also has
+        ``read_into(offset, view)`` fills memory without a copy in between.
     offset
         Its first byte.
     shape, dtype
@@ -64,6 +68,34 @@ def read_values(
     return out
 
 
+def fill_block(
+    source: Any, offset: int, shape: tuple[int, ...], dtype: DTypeLike, *, unit: int = 1
+) -> Any:
+    """Copy an array that lies in a file in row order into a block of this executor's cache.
+
+    Returns
+    -------
+    freestone._native.Filled or None
+        None where that can't be done: in other processes, from other stores than the file systems
+        of this machine, from stripes, and of no bytes.
+    """
+    # Nothing of it is touched: it is only there to be pickled.
+    like = np.empty(shape, dtype)
+    if not isinstance(source, str) or unit > 1 or not like.nbytes:
+        return None
+    buffers: list[Any] = []
+    stream = pickle.dumps(like, PROTOCOL, buffer_callback=buffers.append)
+    if len(buffers) != 1:
+        return None
+    try:
+        return _native.fill_block(source, offset, like.nbytes, stream)
+    except OSError as error:
+        if error.errno or isinstance(error, StorageFullError):
+            raise
+        # The system has no number for a file that ends too early.
+        raise FormatError("", f"it ends before byte {offset + like.nbytes:,} (truncated)") from None
+
+
 def _pieces(offset: int, nbytes: int, step: int) -> list[slice]:
     """Cut bytes from an offset on where the file's offsets are multiples of a step."""
     cuts = [0, *range(step - offset % step, nbytes, step), nbytes]
@@ -91,6 +123,9 @@ def _fill(descriptor: int, view: memoryview, offset: int) -> None:
 
 
 def _copy(source: Any, view: memoryview, offset: int) -> None:
+    if hasattr(source, "read_into"):
+        count = source.read_into(offset, view)
+        view, offset = view[count:], offset + count
     while len(view):
         found = source.read_at(offset, len(view))
         if not len(found):

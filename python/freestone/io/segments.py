@@ -8,9 +8,7 @@ rows of any of them.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,17 +19,16 @@ import numpy as np
 
 from freestone.errors import FileChangedError, FileMissingError, FormatError, UsageError
 from freestone.io.dataset import Dataset
-from freestone.io.formats import format_of
-from freestone.io.formats.meta import Meta, read_meta
+from freestone.io.formats.meta import CODES, read_meta
 from freestone.io.stores import Place
 from freestone.io.stores.hdfs import HdfsPlace
 from freestone.io.stores.posix import PosixPlace
 from freestone.io.telling import telling
-from freestone.io.writer import Shape, Writer
 
-__all__ = ["SUFFIX", "SegmentWriter", "open_segments", "segments_of"]
+__all__ = ["SUFFIX", "open_segments", "segments_of"]
 
 SUFFIX = ".hdfs"
+ASKED_AT_ONCE = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +37,11 @@ class Segments(Dataset):
 
     parts: tuple[Dataset, ...]
     ends: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all segments."""
+        return sum(part.nbytes for part in self.parts)
 
     def check(self) -> None:
         """Each segment is checked when it is read; here, that none was added or taken away."""
@@ -78,7 +80,7 @@ def _joined(blocks: list[Any]) -> Any:
     if hasattr(first, "tocsr"):
         import scipy.sparse
 
-        return scipy.sparse.vstack(blocks, format="csr")
+        return scipy.sparse.vstack(blocks, format=first.format)
     return np.concatenate(blocks)
 
 
@@ -115,6 +117,63 @@ def _segment(place: HdfsPlace, number: int) -> HdfsPlace:
     return place.inside(f"{place.name}_segment_{number}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Described(Dataset):
+    """Rows of text whose shape and types its `.meta` says; who reads them finds where they begin.
+
+    So the pass over the text is made by the workers, of which each has some segments.
+    """
+
+    options: dict[str, Any]
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        found = _looked_at(self.place, self.stamp, tuple(self.options.items()))
+        said = (self.kind, self.rows, self.columns, self.dtype)
+        if (found.kind, found.rows, found.columns, found.dtype) != said:
+            reason = f"it holds {found.rows} rows of {found.columns}, and not what its .meta says"
+            raise FormatError(self.place.url, reason)
+        return found.read(start, stop, threads=threads)
+
+
+@functools.lru_cache(maxsize=64)
+def _looked_at(place: Place, stamp: tuple[Any, ...], options: tuple[Any, ...]) -> Dataset:
+    """Look at a file of text once for all blocks that this process reads of it."""
+    from freestone.io.formats import csv
+
+    return csv.open_dataset(place, **dict(options))
+
+
+def _described(place: Place, module: ModuleType, options: dict[str, Any]) -> Dataset | None:
+    """Return what a `.meta` says of a segment of text; None where only the text tells."""
+    if not module.__name__.endswith(".csv") or options.keys() - {"delimiter", "index"}:
+        return None
+    meta = read_meta(place)
+    if meta is None or meta.nonzeros is not None or meta.value_type in ("str", "bool"):
+        return None
+    if not meta.schema and meta.value_type is None:
+        return None
+    stamp = place.stamp()
+    frame = bool(meta.schema)
+    code = None if frame else CODES[str(meta.value_type)]
+    return Described(
+        place=place,
+        kind="frame" if frame else "array",
+        rows=meta.rows,
+        columns=tuple(name for name, _ in meta.schema) if frame else (meta.columns,),
+        dtype=code,
+        row_nbytes=stamp[0] / max(meta.rows, 1) if code is None else meta.columns * int(code[1:]),
+        stamp=stamp,
+        options=options,
+    )
+
+
+def _opened(place: HdfsPlace, module: ModuleType, options: dict[str, Any]) -> Dataset:
+    with telling(place.url):
+        found = _described(place, module, options) or module.open_dataset(place, **options)
+    assert isinstance(found, Dataset)
+    return found
+
+
 def open_segments(place: HdfsPlace, module: ModuleType, options: dict[str, Any]) -> Dataset:
     """Look at a folder of segments."""
     if not place.exists():
@@ -124,17 +183,17 @@ def open_segments(place: HdfsPlace, module: ModuleType, options: dict[str, Any])
     count = _numbers(place)
     if not count:
         raise FormatError(place.url, "it is a folder without segments")
-    parts = []
-    for number in range(1, count + 1):
-        segment = _segment(place, number)
-        with telling(segment.url):
-            parts.append(module.open_dataset(segment, **options))
+    opened = functools.partial(_opened, module=module, options=options)
+    segments = [_segment(place, number) for number in range(1, count + 1)]
+    with ThreadPoolExecutor(min(count, ASKED_AT_ONCE)) as pool:
+        parts = list(pool.map(opened, segments))
     first = parts[0]
     for part in parts:
         if (part.kind, part.columns, part.dtype) != (first.kind, first.columns, first.dtype):
             reason = f"it does not go with the first segment: {part.columns} of {part.dtype}"
             raise FormatError(part.place.url, reason)
     ends = np.cumsum([0, *(part.rows for part in parts)]).tolist()
+    stored = [part.nonzeros for part in parts]
     return Segments(
         place=place,
         kind=first.kind,
@@ -142,108 +201,7 @@ def open_segments(place: HdfsPlace, module: ModuleType, options: dict[str, Any])
         columns=first.columns,
         dtype=first.dtype,
         row_nbytes=max(part.row_nbytes for part in parts),
+        nonzeros=None if None in stored else sum(each or 0 for each in stored),
         parts=tuple(parts),
         ends=tuple(ends),
     )
-
-
-def _put(file: tuple[HdfsPlace, list[Any]]) -> None:
-    place, content = file
-    place.put(functools.partial(_write_all, content=content))
-
-
-def _write_all(file: Any, content: list[Any]) -> None:
-    for piece in content:
-        file.write(memoryview(piece))
-
-
-@dataclass(frozen=True, kw_only=True)
-class SegmentWriter:
-    """Writes each block as a segment; the folder takes its name when all are there.
-
-    Attributes
-    ----------
-    place : HdfsPlace
-        The folder.
-    local : Place or None
-        The local file whose `.meta` is to point to the folder.
-    shape : Shape
-        What is to be written.
-    format : str
-        The format of a segment.
-    options : dict
-        Those of the format.
-    """
-
-    place: HdfsPlace
-    local: Place | None
-    shape: Shape
-    format: str
-    options: dict[str, Any]
-
-    def begin(self) -> HdfsPlace:
-        """Make the folder in which segments are written."""
-        if self.place.exists() and not self.place.is_folder():
-            raise FormatError(self.place.url, "it is a file; remove it first")
-        parent, _, name = self.place.hdfs_path.rstrip("/").rpartition("/")
-        part = self.place.at(f"{parent}/.{name}.{uuid.uuid4().hex[:12]}.part")
-        part.make_folder()
-        return part
-
-    def write(self, part: HdfsPlace, number: int, block: Any, start: int) -> None:
-        """Write a block as segment `number`, counted from 1."""
-        rows = block.num_rows if self.shape.kind == "frame" else block.shape[0]
-        nonzeros = int(block.nnz) if self.shape.sparse else None
-        shape = Shape(
-            kind=self.shape.kind,
-            rows=rows,
-            columns=self.shape.columns,
-            dtype=self.shape.dtype,
-            sparse=self.shape.sparse,
-            nonzeros=nonzeros,
-            schema=self.shape.schema,
-        )
-        place = part.inside(f"{self.place.name}_segment_{number}")
-        writer = format_of(place.name, self.format).open_writer(place, shape, **self.options)
-        if not isinstance(writer, Writer):
-            raise UsageError(f"segments are written as csv, dbdf, mtx or npy, not as {self.format}")
-        pieces = writer.encode(block, 0)
-        sizes = [memoryview(piece).nbytes for piece in pieces]
-        content = [writer.head(sizes), *writer.shift(pieces, [0] * len(pieces))]
-        small = [(place.beside(suffix), [text]) for suffix, text in writer.beside(sizes).items()]
-        # Each waits until the NameNode knows that it is complete, so both are written at once.
-        with ThreadPoolExecutor(1 + len(small)) as pool:
-            list(pool.map(_put, [(place, content), *small]))
-
-    def commit(self, part: HdfsPlace) -> None:
-        """Give the folder its name; the one that had it goes."""
-        old = None
-        if self.place.exists():
-            old = self.place.at(part.hdfs_path + ".old")
-            self.place.move(old)
-        try:
-            part.move(self.place)
-        except BaseException:
-            if old is not None:
-                old.move(self.place)
-            raise
-        if old is not None:
-            old.remove()
-        if self.local is not None:
-            self.local.beside(".meta").write_bytes(self._meta().encode())
-
-    def abandon(self, part: HdfsPlace) -> None:
-        """Remove what was written."""
-        with contextlib.suppress(Exception):
-            part.remove()
-
-    def _meta(self) -> Meta:
-        from freestone.io.formats.meta import value_type_of
-
-        frame = self.shape.kind == "frame"
-        return Meta(
-            rows=self.shape.rows,
-            columns=self.shape.width,
-            value_type="str" if frame else value_type_of(str(self.shape.dtype)),
-            hdfs=self.place.hdfs_path,
-        )

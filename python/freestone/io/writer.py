@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -145,3 +146,9 @@ class StreamWriter:
     def finish(self, file: Any) -> None:
         """Write what comes last, and close."""
         file.close()
+
+    def abandon(self, file: Any) -> None:
+        """Close a file that is not to be."""
+        # What can't be written can't be closed, either, in some libraries.
+        with contextlib.suppress(Exception):
+            file.close()

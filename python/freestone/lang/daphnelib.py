@@ -399,14 +399,8 @@ def _run(value: Value, settings: Settings) -> Any:
 
 
 def _exported(data: Any) -> Any:
-    if isinstance(data, Csr):
-        from scipy.sparse import csr_array
-
-        return csr_array((data.cells, data.indices, data.indptr), shape=data.shape)
-    if hasattr(data, "toarray"):
-        from scipy.sparse import coo_array
-
-        return coo_array((data.cells, (data.rows, data.columns)), shape=data.shape)
+    if hasattr(data, "to_scipy"):
+        return data.to_scipy()
     if isinstance(data, FrameData):
         import pandas as pd
 

@@ -28,7 +28,7 @@ DEEPEST = 5000
 """How many calls of functions may be inside each other."""
 _FRAMES_PER_CALL = 12
 
-COMPRESSED = frozenset({"pipeline", "print", "shape", "type_of", "given"})
+COMPRESSED = frozenset({"pipeline", "print", "shape", "type_of", "given", "write"})
 """Operations that take compressed rows as they are."""
 
 Environment = dict[Value, Any]

@@ -15,6 +15,7 @@
 
 use super::error::StoreError;
 use super::segment::Segment;
+use std::io::Read;
 use std::ops::Range;
 
 const MAGIC: [u8; 8] = *b"\x93FSBLOCK";
@@ -80,21 +81,48 @@ fn end(count: u64, pickle: u64, lengths: impl Iterator<Item = u64>) -> Option<u6
 /// # Errors
 /// Those of [`Segment::append`].
 pub fn write(segment: &mut Segment, pickle: &[u8], buffers: &[&[u8]]) -> Result<(), StoreError> {
-    segment.append(&MAGIC)?;
-    segment.append(&VERSION.to_le_bytes())?;
-    segment.append(&(buffers.len() as u32).to_le_bytes())?;
-    segment.append(&(pickle.len() as u64).to_le_bytes())?;
+    write_head(segment, pickle, buffers.iter().map(|buffer| buffer.len()))?;
     for buffer in buffers {
-        segment.append(&(buffer.len() as u64).to_le_bytes())?;
-    }
-    segment.append(pickle)?;
-    for buffer in buffers {
-        let offset = segment.filled();
-        let gap = offset.next_multiple_of(ALIGNMENT) - offset;
-        segment.append(&[0; ALIGNMENT as usize][..gap as usize])?;
+        align(segment)?;
         segment.append(buffer)?;
     }
     Ok(())
+}
+
+/// Writes a value of one buffer, whose `length` bytes a source gives, as [`write`] does.
+///
+/// # Errors
+/// Those of [`Segment::append_alone`].
+pub fn write_from(
+    segment: &mut Segment,
+    pickle: &[u8],
+    length: usize,
+    source: &mut impl Read,
+) -> Result<(), StoreError> {
+    write_head(segment, pickle, std::iter::once(length))?;
+    align(segment)?;
+    segment.append_alone(source)
+}
+
+fn write_head(
+    segment: &mut Segment,
+    pickle: &[u8],
+    lengths: impl ExactSizeIterator<Item = usize>,
+) -> Result<(), StoreError> {
+    segment.append(&MAGIC)?;
+    segment.append(&VERSION.to_le_bytes())?;
+    segment.append(&(lengths.len() as u32).to_le_bytes())?;
+    segment.append(&(pickle.len() as u64).to_le_bytes())?;
+    for length in lengths {
+        segment.append(&(length as u64).to_le_bytes())?;
+    }
+    segment.append(pickle)
+}
+
+fn align(segment: &mut Segment) -> Result<(), StoreError> {
+    let offset = segment.filled();
+    let gap = offset.next_multiple_of(ALIGNMENT) - offset;
+    segment.append(&[0; ALIGNMENT as usize][..gap as usize])
 }
 
 /// Finds the parts of a value in its file.
@@ -220,6 +248,25 @@ mod tests {
             check(&bytes);
             file.extend(bytes);
             check(&file);
+        }
+    }
+
+    #[test]
+    fn a_buffer_may_come_from_a_source() {
+        let folder = scratch_folder();
+        for length in [1, 100, 300_000] {
+            let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let expected = nbytes(5, std::iter::once(length));
+            let mut segment = folder.segment(expected).unwrap();
+            write_from(&mut segment, b"hello", length, &mut bytes.as_slice()).unwrap();
+            segment.finish().unwrap();
+            assert_eq!(
+                std::fs::read(segment.path()).unwrap(),
+                written(b"hello", std::slice::from_ref(&bytes))
+            );
+            let mut short = folder.segment(expected).unwrap();
+            let found = write_from(&mut short, b"hello", length, &mut &bytes[1..]);
+            assert!(matches!(found, Err(StoreError::Io { .. })));
         }
     }
 

@@ -114,6 +114,15 @@ impl Segment {
         if self.nbytes - self.written >= OVERLAP_FROM {
             self.append_overlapped(source)?;
         }
+        self.append_alone(source)
+    }
+
+    /// As [`append_from`](Self::append_from), by this thread alone, for whoever has one processor.
+    ///
+    /// # Errors
+    /// As [`append_from`](Self::append_from).
+    pub fn append_alone(&mut self, source: &mut impl Read) -> Result<(), StoreError> {
+        self.write_staged()?;
         let mut buffer = vec![0; CHUNK.min(self.nbytes as usize).max(1)];
         while self.written < self.nbytes {
             let wanted = (self.nbytes - self.written).min(buffer.len() as u64) as usize;

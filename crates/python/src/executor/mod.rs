@@ -8,6 +8,7 @@ mod isolation;
 
 use crate::blocks::{self, Mapped, Stored, Use};
 use crate::codec::{self, Encoded};
+use crate::filled::{self, Filled};
 use crate::groups::{Group, Groups, Held, Parts};
 use crate::memory;
 use crate::meter::Meter;
@@ -130,6 +131,7 @@ pub fn run_executor(
     let claims = map_claims(page).map_err(PyOSError::new_err)?;
     memory::keep_freed();
     let folder = blocks::open_folder([memory, disk])?;
+    filled::set_cache(&folder);
     let mut executor = Executor {
         socket,
         frames: Frames::default(),
@@ -407,6 +409,9 @@ impl Executor {
         }
         if let Some(path) = blocks::path_of_file(value)? {
             return Ok(blocks::keep_file(py, &self.folder, &path, name).map(Output::Stored));
+        }
+        if let Ok(filled) = value.cast_exact::<Filled>() {
+            return Ok(filled.get().keep(&self.folder, name)?.map(Output::Stored));
         }
         let (value, inline_nbytes) = match value.cast_exact::<Stored>() {
             Ok(stored) => (stored.get().value.bind(py), 0),

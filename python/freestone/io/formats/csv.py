@@ -2,8 +2,9 @@
 
 Options of a read: `delimiter` (a character); `header` (whether the first line names the columns;
 by default what `.meta` says, or what the cells look like); `dtype` (of an array); `kind`
-(``"array"`` or ``"frame"``); `sparse` (lines are row, column and value, or row and column) with
-`shape`; `index` (whether to keep where rows begin in a file beside this one, ``NAME.index``).
+(``"array"`` or ``"frame"``); `sparse` (lines are row, column and value, or row and column: True or
+``"csr"``, or ``"coo"`` for a matrix of those entries) with `shape`; `index` (whether to keep where
+rows begin in a file beside this one, ``NAME.index``).
 
 Options of a write: `delimiter`; `header`; `decimals` (floats with so many, as C's ``%.6f``, instead
 of the shortest text that reads back as the same bits); `width` (characters of every cell);
@@ -21,6 +22,7 @@ from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.csv_rows import Columns, Numbers, Triples
 from freestone.io.formats.csv_writing import CsvWriter
+from freestone.io.formats.entries import form_of
 from freestone.io.formats.meta import CODES, Meta, read_meta
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
@@ -39,7 +41,7 @@ def open_dataset(
     header: bool | None = None,
     dtype: Any = None,
     kind: str | None = None,
-    sparse: bool | None = None,
+    sparse: bool | str | None = None,
     shape: tuple[int, int] | None = None,
     index: bool = True,
 ) -> Dataset:
@@ -48,8 +50,8 @@ def open_dataset(
     meta = read_meta(place)
     if sparse is None:
         sparse = _has_triples(meta, look)
-    if sparse:
-        return look.triples(meta, shape, dtype)
+    if sparse is not False:
+        return look.triples(meta, shape, dtype, form_of(sparse))
     if meta is None:
         return look.inferred(header, dtype, kind)
     return look.as_said(meta, header, dtype, kind)
@@ -273,7 +275,9 @@ class _Look:
             return self._frame(skip, self._names(skip), ("str",) * self.width)
         return self._array(skip, "u1" if code == "b1" else code)
 
-    def triples(self, meta: Meta | None, shape: tuple[int, int] | None, dtype: Any) -> Dataset:
+    def triples(
+        self, meta: Meta | None, shape: tuple[int, int] | None, dtype: Any, form: str
+    ) -> Dataset:
         """Read lines of row, column and value as a sparse matrix."""
         if shape is None and meta is not None:
             shape = (meta.rows, meta.columns)
@@ -291,7 +295,9 @@ class _Look:
             columns=(columns,),
             dtype=code,
             lines=self.lines,
+            nonzeros=self.lines,
             cells=self.width or 3,
+            form=form,
             row_nbytes=16.0 * self.lines / max(rows, 1) + 8,
             **self._common(0),
         )

@@ -10,6 +10,7 @@ import numpy as np
 from freestone import _native
 from freestone.errors import FormatError
 from freestone.io.dataset import Dataset
+from freestone.io.formats.entries import in_form
 from freestone.io.raw import joined
 
 __all__ = ["Columns", "Numbers", "Triples"]
@@ -106,6 +107,7 @@ class Triples(_Lines):
 
     lines: int
     cells: int
+    form: str = "csr"
 
     def _read(self, start: int, stop: int, threads: int) -> Any:
         import scipy.sparse
@@ -121,7 +123,7 @@ class Triples(_Lines):
             raise FormatError(self.place.url, reason, row=line + 1)
         shape = (stop - start, *self.columns)
         made = scipy.sparse.coo_array((values, (rows - start, columns)), shape=shape)
-        return made.tocsr()
+        return in_form(made, self.form)
 
     def _triples(self, first: int, last: int, threads: int = 1) -> tuple[Any, Any, Any]:
         parts = _native.csv_read_triples(

@@ -15,7 +15,7 @@ from freestone.errors import UsageError
 from freestone.io.formats.meta import Meta, value_type_of, without_order
 from freestone.io.writer import Writer
 
-__all__ = ["CsvWriter", "numbers_of"]
+__all__ = ["CsvWriter", "column_type", "numbers_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +95,12 @@ class CsvWriter(Writer):
         if self.shape.kind == "frame":
             return table_columns(block), block.num_rows
         block = block.tocoo()
-        rows = np.ascontiguousarray(block.row, np.int64) + start
-        parts = [rows, np.ascontiguousarray(block.col, np.int64), block.data]
+        rows, columns, values = np.asarray(block.row, np.int64) + start, block.col, block.data
+        if (np.diff(rows) < 0).any():
+            # Sorted, so that whoever reads some rows of the file finds them.
+            order = np.argsort(rows, kind="stable")
+            rows, columns, values = rows[order], columns[order], values[order]
+        parts = [rows, np.ascontiguousarray(columns, np.int64), values]
         return [(*reversed(numbers_of(part)), None, None, 0, 0) for part in parts], block.nnz
 
     def beside(self, nbytes: Sequence[int]) -> dict[str, bytes]:
@@ -106,7 +110,7 @@ class CsvWriter(Writer):
         schema: tuple[tuple[str, str], ...] = ()
         value_type = nonzeros = None
         if self.shape.kind == "frame":
-            kinds = [_value_type(field.type) for field in self.shape.schema]
+            kinds = [column_type(field.type) for field in self.shape.schema]
             schema = tuple(zip(self.shape.columns, kinds, strict=True))
         else:
             value_type = value_type_of(str(self.shape.dtype))
@@ -134,7 +138,8 @@ def numbers_of(block: Any) -> tuple[Any, str]:
     return array.reshape(-1).view(np.uint8), code
 
 
-def _value_type(kind: Any) -> str:
+def column_type(kind: Any) -> str:
+    """Return DAPHNE's name of a frame's column, given its Arrow type."""
     import pyarrow as pa
 
     if pa.types.is_boolean(kind):
@@ -161,7 +166,7 @@ def table_columns(table: Any) -> list[Any]:
 
     columns = []
     for name, column in zip(table.schema.names, table.columns, strict=True):
-        value_type = _value_type(column.type)
+        value_type = column_type(column.type)
         if value_type == "str" and not pa.types.is_large_string(column.type):
             column = column.cast(pa.large_string())
         array = column.combine_chunks()

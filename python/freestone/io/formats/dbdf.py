@@ -9,12 +9,14 @@ its code numbers them from 0. Both are read: which of both a file has follows fr
 written here is what the code writes.
 
 A frame is written as its columns' types and labels, and then the columns one after the other.
+
+Options of a read: `sparse` (``"csr"`` or ``"coo"``: what a sparse matrix becomes). Of a write:
+`meta` (whether to write DAPHNE's ``NAME.meta``).
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,22 +24,30 @@ import numpy as np
 
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
-from freestone.io.formats.meta import CODES, Meta, value_type_of, without_order
-from freestone.io.raw import read_values
+from freestone.io.formats.dbdf_layout import (
+    BLOCK,
+    COUNT,
+    DENSE,
+    DENSE_BLOCK,
+    EMPTY_BLOCK,
+    FRAME,
+    HEAD,
+    LARGEST_BLOCK,
+    SPARSE,
+    SPARSE_BLOCK,
+    TYPES,
+    VALUES,
+    VERSION,
+)
+from freestone.io.formats.dbdf_writing import DbdfWriter, type_of, type_of_column
+from freestone.io.formats.entries import form_of, in_form
+from freestone.io.formats.meta import CODES
+from freestone.io.raw import fill_block, read_values
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
 
 __all__ = ["open_dataset", "open_writer"]
 
-VERSION = 1
-DENSE, SPARSE, FRAME = 1, 2, 3
-EMPTY_BLOCK, DENSE_BLOCK, SPARSE_BLOCK = 0, 1, 2
-HEAD = struct.Struct("<BBQQ")
-BLOCK = struct.Struct("<BQQIIBB")
-COUNT = struct.Struct("<Q")
-VALUES = HEAD.size + BLOCK.size
-TYPES = ("si8", "si32", "si64", "ui8", "ui32", "ui64", "f32", "f64")
-LARGEST_BLOCK = 2**32 - 1
 FIRST = 4096
 
 
@@ -45,21 +55,26 @@ FIRST = 4096
 class Dense(Dataset):
     """Rows of a dense block."""
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def _values(self, start: int, stop: int) -> tuple[Any, int, tuple[int, ...], Any]:
         offset = VALUES + start * int(self.row_nbytes)
-        shape = (stop - start, *self.columns)
-        source, unit = self.place.source(), self.place.unit
-        return read_values(source, offset, shape, str(self.dtype), threads, unit=unit)
+        return self.place.source(), offset, (stop - start, *self.columns), str(self.dtype)
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        return read_values(*self._values(start, stop), threads, unit=self.place.unit)
+
+    def _fill(self, start: int, stop: int) -> Any:
+        return fill_block(*self._values(start, stop), unit=self.place.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sparse(Dataset):
     """Rows of a CSR block: where rows begin at `pointers`, columns and values behind them."""
 
-    nonzeros: int
+    stored: int
     pointers: int
     columns_at: int
     pointer: str
+    form: str
 
     def _read(self, start: int, stop: int, threads: int) -> Any:
         import scipy.sparse
@@ -70,7 +85,7 @@ class Sparse(Dataset):
         found = read_values(source, at, (stop - start + 1,), self.pointer)
         wrong = (
             found[0] > found[-1]
-            or found[-1] > self.nonzeros
+            or found[-1] > self.stored
             or (np.diff(found.astype("f8")) < 0).any()
         )
         if wrong or (start == 0 and found[0] != 0):
@@ -84,13 +99,32 @@ class Sparse(Dataset):
             raise FormatError(
                 self.place.url, f"byte {at}: column {int(positions.max())} of {columns} (from 0)"
             )
-        values_at = self.columns_at + self.nonzeros * 8 + first * dtype.itemsize
+        values_at = self.columns_at + self.stored * 8 + first * dtype.itemsize
         values = read_values(source, values_at, (count,), dtype, threads)
         starts = found.astype(np.int64) - first
         small = max(count, columns) < 2**31
         kind = np.int32 if small else np.int64
         parts = (values, positions.astype(kind), starts.astype(kind))
-        return scipy.sparse.csr_array(parts, shape=(stop - start, columns))
+        return in_form(scipy.sparse.csr_array(parts, shape=(stop - start, columns)), self.form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Empty(Dataset):
+    """Rows of a block that has no values: all of them are 0."""
+
+    form: str | None
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        shape = (stop - start, int(self.columns[0]))
+        if self.form is not None:
+            import scipy.sparse
+
+            return in_form(scipy.sparse.csr_array(shape, dtype=self.dtype), self.form)
+        try:
+            return np.zeros(shape, self.dtype)
+        except (MemoryError, ValueError):
+            reason = f"{shape[0]} x {shape[1]} zeros do not fit into memory"
+            raise FormatError(self.place.url, reason) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,18 +146,18 @@ class Columns(Dataset):
         return pa.table(arrays, names=[str(name) for name in self.columns])
 
 
-def open_dataset(place: Place) -> Dataset:
+def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
     """Read the header of a DBDF file, and check it against the file's size."""
     stamp = place.stamp()
-    return _Header(place, stamp, int(stamp[0])).dataset()
+    return _Header(place, stamp, form_of(sparse)).dataset()
 
 
 class _Header:
-    def __init__(self, place: Place, stamp: tuple[Any, ...], nbytes: int) -> None:
-        self.place, self.stamp, self.nbytes = place, stamp, nbytes
+    def __init__(self, place: Place, stamp: tuple[Any, ...], form: str) -> None:
+        self.place, self.stamp, self.nbytes, self.form = place, stamp, int(stamp[0]), form
         self._source = place.source()
         # All that most files have before their values, in one read.
-        self._first = bytes(read_values(self._source, 0, (min(nbytes, FIRST),), np.uint8))
+        self._first = bytes(read_values(self._source, 0, (min(self.nbytes, FIRST),), np.uint8))
         version, self.kind, self.rows, self.columns = HEAD.unpack(self._bytes(0, HEAD.size))
         if version != VERSION:
             raise self._wrong(0, f"version {version}, and only {VERSION} is known (foreign file?)")
@@ -148,6 +182,9 @@ class _Header:
     def dataset(self) -> Dataset:
         if self.kind == FRAME:
             return self._frame()
+        start = self._bytes(HEAD.size, BLOCK.size - 1)
+        if start[-1] == EMPTY_BLOCK:
+            return self._empty(start[0])
         said, first_row, first_column, rows, columns, block, code = BLOCK.unpack(
             self._bytes(HEAD.size, BLOCK.size)
         )
@@ -155,8 +192,6 @@ class _Header:
             raise self._wrong(44, f"value type {code} of the block, {said} of the matrix")
         if (first_row, first_column) != (0, 0):
             raise self._wrong(19, "the matrix is of several blocks; only one is known")
-        if block == EMPTY_BLOCK:
-            raise self._wrong(43, "an empty block has no values to read; write the matrix anew")
         if (rows, columns) != (self.rows & LARGEST_BLOCK, self.columns & LARGEST_BLOCK):
             raise self._wrong(
                 35,
@@ -169,6 +204,20 @@ class _Header:
                 43, f"a block of type {block}, and data type {self.kind} has {wanted}"
             )
         return self._dense(code) if self.kind == DENSE else self._sparse(code)
+
+    def _empty(self, code: int) -> Dataset:
+        # The manual ends such a block before its value type.
+        if self.nbytes not in (VALUES - 1, VALUES):
+            raise self._wrong(VALUES, "values follow a block that says it is empty")
+        dtype = self._codes(code)[0][0]
+        return Empty(
+            kind="array",
+            columns=(self.columns,),
+            dtype=dtype,
+            row_nbytes=float(self.columns) * np.dtype(dtype).itemsize,
+            form=self.form if self.kind == SPARSE else None,
+            **self._common(),
+        )
 
     def _codes(self, code: int) -> list[tuple[str, bool]]:
         """Return the types that a code stands for: as DAPHNE's code has it, and its manual."""
@@ -212,9 +261,11 @@ class _Header:
                     dtype=dtype,
                     row_nbytes=(self.nbytes - VALUES) / max(self.rows, 1),
                     nonzeros=nonzeros,
+                    stored=nonzeros,
                     pointers=pointers,
                     columns_at=columns_at,
                     pointer=pointer,
+                    form=self.form,
                     **self._common(),
                 )
         raise self._wrong(
@@ -259,123 +310,9 @@ class _Header:
 def open_writer(place: Place, shape: Shape, *, meta: bool = True) -> Writer:
     """Write the binary form, and DAPHNE's `.meta` beside it if `meta`."""
     if shape.kind == "frame":
-        types = [_column_type(field) for field in shape.schema]
+        types = [type_of_column(field) for field in shape.schema]
     else:
-        types = [_type(str(shape.dtype))]
+        types = [type_of(str(shape.dtype))]
     if max(shape.rows, shape.width) >= 2**32 and shape.kind == "array":
         raise UsageError(f"a DBDF block has fewer than 2^32 rows; {shape.rows:,} are too many")
     return DbdfWriter(place=place, shape=shape, types=tuple(types), meta=meta)
-
-
-def _type(dtype: str) -> int:
-    name = value_type_of("u1" if without_order(dtype) == "b1" else dtype)
-    if name not in TYPES:
-        raise UsageError(f"values of dtype {dtype} can't be written as DBDF; convert them first")
-    return TYPES.index(name)
-
-
-def _column_type(field: Any) -> int:
-    import pyarrow as pa
-
-    if not (pa.types.is_integer(field.type) or pa.types.is_floating(field.type)):
-        raise UsageError(
-            f"column {field.name!r} of type {field.type} can't be written as DBDF, which has "
-            "numbers only; write the frame as csv, parquet or arrow"
-        )
-    return _type(np.dtype(field.type.to_pandas_dtype()).str)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DbdfWriter(Writer):
-    """One section for dense values, three for CSR, and one per column of a frame."""
-
-    types: tuple[int, ...]
-    meta: bool
-
-    @property
-    def _dtypes(self) -> list[str]:
-        return ["<" + CODES[TYPES[code]] for code in self.types]
-
-    def head(self, nbytes: Sequence[int]) -> bytes:
-        """Return the header, up to the values."""
-        rows, columns = self.shape.rows, self.shape.width
-        if self.shape.kind == "frame":
-            labels = [str(name).encode() for name in self.shape.columns]
-            named = b"".join(struct.pack("<H", len(label)) + label for label in labels)
-            return HEAD.pack(VERSION, FRAME, rows, columns) + bytes(self.types) + named
-        (code,) = self.types
-        sparse = self.shape.sparse
-        kind, block = (SPARSE, SPARSE_BLOCK) if sparse else (DENSE, DENSE_BLOCK)
-        head = HEAD.pack(VERSION, kind, rows, columns)
-        head += BLOCK.pack(code, 0, 0, rows, columns, block, code)
-        if sparse:
-            # The count of values, and the first row's beginning.
-            head += COUNT.pack(nbytes[1] // 8 if nbytes else 0) + COUNT.pack(0)
-        return head
-
-    @property
-    def sections(self) -> int:
-        """As said above."""
-        return 3 if self.shape.sparse else len(self.types)
-
-    def sizes(self, rows: int) -> list[int] | None:
-        """Return the bytes of so many rows; of CSR matrices only their values tell."""
-        if self.shape.sparse:
-            return None
-        width = self.shape.width if self.shape.kind == "array" else 1
-        return [rows * width * np.dtype(dtype).itemsize for dtype in self._dtypes]
-
-    def encode(self, block: Any, start: int) -> list[Any]:
-        """Return the values of a block, each section as bytes."""
-        if self.shape.kind == "frame":
-            return [
-                _bytes_of(_column(table, name), dtype)
-                for table in [block]
-                for name, dtype in zip(self.shape.columns, self._dtypes, strict=True)
-            ]
-        (dtype,) = self._dtypes
-        if not self.shape.sparse:
-            return [_bytes_of(block, dtype)]
-        if not block.has_sorted_indices:
-            block = block.sorted_indices()
-        parts = ((block.indptr[1:], "<u8"), (block.indices, "<u8"), (block.data, dtype))
-        return [_bytes_of(part, kind) for part, kind in parts]
-
-    def shift(self, pieces: list[Any], before: Sequence[int]) -> list[Any]:
-        """Add to where rows begin how many values stand before the block."""
-        if not self.shape.sparse:
-            return pieces
-        pointers = np.frombuffer(pieces[0], "<u8") + np.uint64(before[1] // 8)
-        return [_bytes_of(pointers, "<u8"), *pieces[1:]]
-
-    def beside(self, nbytes: Sequence[int]) -> dict[str, bytes]:
-        """Return the `.meta` file."""
-        if not self.meta:
-            return {}
-        names = [TYPES[code] for code in self.types]
-        frame = self.shape.kind == "frame"
-        meta = Meta(
-            rows=self.shape.rows,
-            columns=self.shape.width,
-            value_type=None if frame else names[0],
-            schema=tuple(zip(map(str, self.shape.columns), names, strict=True)) if frame else (),
-            nonzeros=self.shape.nonzeros,
-        )
-        return {".meta": meta.encode()}
-
-
-def _column(table: Any, name: str) -> Any:
-    column = table.column(name)
-    if column.null_count:
-        raise UsageError(
-            f"column {name!r} has {column.null_count} missing values, for which DBDF has no form; "
-            "fill them, or write the frame as csv, parquet or arrow"
-        )
-    return column.to_numpy()
-
-
-def _bytes_of(array: Any, dtype: str) -> Any:
-    kept = np.ascontiguousarray(array)
-    if kept.dtype == np.bool_:
-        kept = kept.view(np.uint8)
-    return kept.astype(dtype, copy=False).reshape(-1).view(np.uint8)

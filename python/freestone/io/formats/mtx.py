@@ -2,6 +2,9 @@
 
 A coordinate file has its entries in any order, so whoever reads some rows reads the whole file and
 keeps theirs; one reader with several threads parses each byte once.
+
+Options of a read: `sparse` (``"csr"`` or ``"coo"``: what a coordinate file becomes). Of a write:
+`decimals` (floats with so many); `pattern` (a sparse matrix of ones, without the ones).
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from freestone import _native
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.csv_writing import numbers_of
+from freestone.io.formats.entries import form_of, in_form
 from freestone.io.raw import joined
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
@@ -44,7 +48,8 @@ class Matrix(Dataset):
     symmetry: str
     entries: int
     start: int
-    nbytes: int
+    length: int
+    form: str
 
     def _read(self, start: int, stop: int, threads: int) -> Any:
         import scipy.sparse
@@ -61,14 +66,15 @@ class Matrix(Dataset):
         if not kept.all():
             rows, columns, values = rows[kept], columns[kept], values[kept]
         shape = (stop - start, *self.columns)
-        return scipy.sparse.coo_array((values, (rows - start, columns)), shape=shape).tocsr()
+        made = scipy.sparse.coo_array((values, (rows - start, columns)), shape=shape)
+        return in_form(made, self.form)
 
     def _entries(self, threads: int) -> tuple[Any, Any, Any]:
         code = "i8" if self.dtype == "i8" else "f8"
         parts = _native.mtx_read(
             self.place.source(),
             self.start,
-            self.nbytes,
+            self.length,
             code=code,
             positions=self.layout == "coordinate",
             values=self.values,
@@ -112,8 +118,9 @@ def _mirror(symmetry: str, values: Any) -> Any:
     return np.conj(values) if symmetry == "hermitian" else values
 
 
-def open_dataset(place: Place) -> Dataset:
+def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
     """Read the header of a Matrix Market file."""
+    form = form_of(sparse)
     stamp = place.stamp()
     nbytes = int(stamp[0])
     banner, sizes, start = _header(place, nbytes)
@@ -161,7 +168,9 @@ def open_dataset(place: Place) -> Dataset:
         symmetry=symmetry,
         entries=wanted,
         start=start,
-        nbytes=nbytes,
+        length=nbytes,
+        form=form,
+        nonzeros=None if layout == "array" else wanted * (1 if symmetry == "general" else 2),
     )
 
 
@@ -197,14 +206,18 @@ def read_some(place: Place, nbytes: int) -> bytes:
     return bytes(source.read_at(0, nbytes)) if nbytes else b""
 
 
-def open_writer(place: Place, shape: Shape, *, decimals: int | None = None) -> Writer:
+def open_writer(
+    place: Place, shape: Shape, *, decimals: int | None = None, pattern: bool = False
+) -> Writer:
     """Write dense arrays as ``array`` and sparse ones as ``coordinate``, both ``general``."""
     if shape.kind == "frame":
         raise UsageError("Matrix Market has matrices only; write the frame as csv or parquet")
     kind = np.dtype(shape.dtype).kind
     if kind not in "biufc" or np.dtype(shape.dtype).itemsize > 16 or str(shape.dtype)[1:] == "f2":
         raise UsageError(f"values of dtype {shape.dtype} can't be written as Matrix Market")
-    return MtxWriter(place=place, shape=shape, decimals=decimals)
+    if pattern and not shape.sparse:
+        raise UsageError("pattern= is for sparse arrays; leave it out for dense ones")
+    return MtxWriter(place=place, shape=shape, decimals=decimals, pattern=pattern)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,11 +225,13 @@ class MtxWriter(Writer):
     """One section of entries, or one for each column of a dense array."""
 
     decimals: int | None
+    pattern: bool
 
     def head(self, nbytes: Sequence[int]) -> bytes:
         """Return the first line and the sizes."""
         kind = np.dtype(self.shape.dtype).kind
         field = {"f": "real", "c": "complex"}.get(kind, "integer")
+        field = "pattern" if self.pattern else field
         layout, sizes = "array", f"{self.shape.rows} {self.shape.width}"
         if self.shape.sparse:
             layout, sizes = "coordinate", f"{sizes} {self.shape.nonzeros}"
@@ -232,9 +247,23 @@ class MtxWriter(Writer):
         if self.shape.sparse:
             block = block.tocoo()
             positions = [block.row.astype(np.int64) + (start + 1), block.col.astype(np.int64) + 1]
-            return [self._text([*positions, *_parts(block.data)])]
+            values = self._of_pattern(block, start) if self.pattern else _parts(block.data)
+            return [self._text([*positions, *values])]
         table = np.asarray(block).reshape(len(block), -1)
         return [self._text(_parts(column)) for column in table.T]
+
+    def _of_pattern(self, block: Any, start: int) -> list[Any]:
+        """Return no values, once it is known that all are 1."""
+        wrong = block.data != 1
+        if wrong.any():
+            at = int(wrong.argmax())
+            row, column = start + int(block.row[at]) + 1, int(block.col[at]) + 1
+            reason = (
+                f"row {row}, column {column}: a pattern has ones only, and there is "
+                f"{block.data[at]}; leave pattern out"
+            )
+            raise FormatError(self.place.url, reason, row=row, column=column)
+        return []
 
     def _text(self, columns: list[Any]) -> Any:
         given = [(*reversed(numbers_of(column)), None, None, 0, 0) for column in columns]

@@ -12,7 +12,7 @@ import numpy as np
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.mtx import read_some
-from freestone.io.raw import read_values
+from freestone.io.raw import fill_block, read_values
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
 
@@ -29,17 +29,24 @@ class Rows(Dataset):
     by_columns: bool
 
     def _read(self, start: int, stop: int, threads: int) -> Any:
-        source, dtype = self.place.source(), np.dtype(self.dtype)
         if not self.by_columns:
-            offset = self.offset + start * int(self.row_nbytes)
-            shape = (stop - start, *self.columns)
-            return read_values(source, offset, shape, dtype, threads, unit=self.place.unit)
+            return read_values(*self._values(start, stop), threads, unit=self.place.unit)
+        source, dtype = self.place.source(), np.dtype(self.dtype)
         (width,) = self.columns
         out = np.empty((stop - start, width), dtype)
         for column in range(width):
             offset = self.offset + (column * self.rows + start) * dtype.itemsize
             out[:, column] = read_values(source, offset, (stop - start,), dtype, threads)
         return out
+
+    def _values(self, start: int, stop: int) -> tuple[Any, int, tuple[int, ...], Any]:
+        offset = self.offset + start * int(self.row_nbytes)
+        return self.place.source(), offset, (stop - start, *self.columns), np.dtype(self.dtype)
+
+    def _fill(self, start: int, stop: int) -> Any:
+        if self.by_columns:
+            return None
+        return fill_block(*self._values(start, stop), unit=self.place.unit)
 
 
 def open_dataset(place: Place) -> Dataset:

@@ -8,6 +8,8 @@ does.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,10 +34,13 @@ class Channels(Dataset):
     channels: tuple[str, ...]
 
     def _read(self, start: int, stop: int, threads: int) -> Any:
-        tdms = needs("nptdms", "tdms", "TDMS")
-        with foreign(self.place), tdms.TdmsFile.open(opened(self.place)) as file:
+        with _opened(self.place) as file:
             group = file[self.group]
             parts = [group[name].read_data(start, stop - start) for name in self.channels]
+        lengths = {len(part) for part in parts} or {stop - start}
+        if lengths != {stop - start}:
+            reason = f"it has {min(lengths)} of rows {start}:{stop} (truncated)"
+            raise FormatError(self.place.url, reason)
         if self.kind == "array":
             return np.column_stack(parts).astype(str(self.dtype), copy=False)
         import pyarrow as pa
@@ -45,9 +50,9 @@ class Channels(Dataset):
 
 def open_dataset(place: Place, *, group: str | None = None, kind: str | None = None) -> Dataset:
     """Read the metadata of a TDMS file."""
-    tdms = needs("nptdms", "tdms", "TDMS")
+    needs("nptdms", "tdms", "TDMS")
     stamp = place.stamp()
-    with foreign(place), tdms.TdmsFile.open(opened(place)) as file:
+    with _opened(place) as file:
         groups = {each.name: each for each in file.groups()}
         name = _chosen(place, list(groups), group)
         channels = groups[name].channels()
@@ -72,6 +77,19 @@ def open_dataset(place: Place, *, group: str | None = None, kind: str | None = N
     if dtype.kind not in "biufc":
         raise UsageError("not all channels are numbers; read it as a frame, without kind='array'")
     return Channels(kind="array", columns=(len(lengths),), dtype=dtype.str, **common)
+
+
+@contextlib.contextmanager
+def _opened(place: Place) -> Iterator[Any]:
+    """Open a file; the library leaves one open that it does not understand."""
+    tdms = needs("nptdms", "tdms", "TDMS")
+    found = opened(place)
+    with (
+        foreign(place),
+        open(found, "rb") if isinstance(found, str) else found as raw,
+        tdms.TdmsFile.open(raw) as file,
+    ):
+        yield file
 
 
 def _chosen(place: Place, groups: list[str], group: str | None) -> str:

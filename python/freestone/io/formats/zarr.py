@@ -26,6 +26,11 @@ METADATA = ("zarr.json", ".zarray")
 class Rows(Dataset):
     """Rows of an array."""
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its values, which the file of its metadata does not tell."""
+        return int(self.rows * self.row_nbytes)
+
     def check(self) -> None:
         """Raise `FileChangedError` unless its metadata are those that were read."""
         _checked(self)

@@ -13,14 +13,14 @@ import os
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from freestone import _native
 from freestone.errors import FileError, UsageError
 from freestone.io.stores.place import Place
-from freestone.io.stores.webhdfs import block_locations, http_address, ranked
+from freestone.io.stores.webhdfs import block_locations, http_addresses, ranked
 
 __all__ = ["HdfsPlace"]
 
@@ -39,6 +39,11 @@ PASSING = (
     "timed out",
     "UnexpectedEof",
     "IO error",
+    "DataNode read failed",
+    "Not enough data returned from DataNode",
+    "Datanode connection closed",
+    "All nodes failed for write",
+    "Failed to complete file in time",
 )
 
 
@@ -50,9 +55,23 @@ def _hdfs_native() -> Any:
     return hdfs_native
 
 
+# What configures the client: where Hadoop's files are, among them those of high availability, and
+# where Kerberos's tickets, keys and Hadoop's tokens are.
+SETTINGS = (
+    "HADOOP_CONF_DIR",
+    "HADOOP_HOME",
+    "HADOOP_TOKEN_FILE_LOCATION",
+    "KRB5_CONFIG",
+    "KRB5CCNAME",
+    "KRB5_CLIENT_KTNAME",
+)
+Settings = tuple[tuple[str, str], ...]
+
+
 @functools.lru_cache(maxsize=16)
-def client(server: str, user: str | None, process: int) -> Any:
+def client(server: str, user: str | None, settings: Settings, process: int) -> Any:
     """Return this process's client of a server, such as ``hdfs://host:port``."""
+    os.environ.update(settings)
     if user is not None:
         os.environ["HADOOP_USER_NAME"] = user
     return _hdfs_native().Client(server or None)
@@ -66,19 +85,23 @@ class HdfsPlace(Place):
     ----------
     user : str or None
         Who reads and writes; by default who ``HADOOP_USER_NAME`` or the login says.
+    settings : tuple of (str, str)
+        Variables of the environment that configure Hadoop and Kerberos.
     """
 
     user: str | None = None
+    settings: Settings = ()
 
     @classmethod
     def of(cls, url: str) -> HdfsPlace:
-        """Return the file of a URL, of which server and user are those that this process knows.
+        """Return the file of a URL, of which server, user and settings are this process's.
 
-        Workers get both with it: they may have been started before either was set.
+        Workers get them with it: they may have been started before any was set.
         """
         parts = urlsplit(url)
         server = parts.netloc or os.environ.get(ADDRESS, "")
-        return cls(f"hdfs://{server}{parts.path}", os.environ.get("HADOOP_USER_NAME"))
+        settings = tuple((name, os.environ[name]) for name in SETTINGS if name in os.environ)
+        return cls(f"hdfs://{server}{parts.path}", os.environ.get("HADOOP_USER_NAME"), settings)
 
     @property
     def _server(self) -> str:
@@ -93,19 +116,19 @@ class HdfsPlace(Place):
     @property
     def client(self) -> Any:
         """The client of this process."""
-        return client(self._server, self.user, os.getpid())
+        return client(self._server, self.user, self.settings, os.getpid())
 
     def at(self, path: str) -> HdfsPlace:
         """Return another file of the same server."""
-        return HdfsPlace(f"{self._server or 'hdfs://'}{path}", self.user)
+        return replace(self, url=f"{self._server or 'hdfs://'}{path}")
 
     def beside(self, suffix: str) -> HdfsPlace:
         """Return the file whose name has something added."""
-        return HdfsPlace(self.url + suffix, self.user)
+        return replace(self, url=self.url + suffix)
 
     def inside(self, name: str) -> HdfsPlace:
         """Return a file of this folder."""
-        return HdfsPlace(f"{self.url.rstrip('/')}/{name}", self.user)
+        return replace(self, url=f"{self.url.rstrip('/')}/{name}")
 
     def _status(self) -> Any:
         return self._asked(lambda: self.client.get_file_info(self.hdfs_path))
@@ -148,9 +171,12 @@ class HdfsPlace(Place):
 
     def hosts(self, start: int, stop: int, stamp: tuple[Any, ...] = ()) -> list[str]:
         """Return the DataNodes that hold most of some bytes."""
-        address = http_address(urlsplit(self.url).netloc)
-        blocks = block_locations(address, self.hdfs_path, self.user, stamp or self.stamp())
-        return ranked(blocks, start, stop)
+        stamp = stamp or self.stamp()
+        for address in http_addresses(urlsplit(self.url).netloc, dict(self.settings)):
+            blocks = block_locations(address, self.hdfs_path, self.user, stamp)
+            if blocks:
+                return ranked(blocks, start, stop)
+        return []
 
     def source(self) -> Any:
         """Return an object that reads at an offset."""
@@ -172,6 +198,7 @@ class HdfsPlace(Place):
             with open(path, "rb") as local:
                 while chunk := local.read(COPIED):
                     file.write(chunk)
+                    _native.io_count(written=len(chunk))
 
         self._replace(copy)
 
@@ -259,6 +286,28 @@ class Source:
         # Replaced as a whole: threads that read at once at most lose a window.
         self._windows = ((offset, found), *self._windows[: KEPT - 1])
         return memoryview(found)[:count]
+
+    def read_into(self, offset: int, view: memoryview) -> int:
+        """Fill memory from an offset on; how many bytes there were.
+
+        The client hands out a packet at a time, which is still in the processor's cache when it is
+        copied: a range as a whole would be put together in memory of its own first. A read that
+        breaks off goes on where it was.
+        """
+        wanted = max(min(len(view), self.nbytes - offset), 0)
+        filled = 0
+
+        def attempt() -> None:
+            nonlocal filled
+            if filled == wanted:
+                return
+            for packet in self._reader.read_range_stream(offset + filled, wanted - filled):
+                view[filled : filled + len(packet)] = packet
+                filled += len(packet)
+                _native.io_count(read=len(packet))
+
+        self._place._asked(lambda: retried(attempt))
+        return filled
 
     def _read(self, offset: int, count: int) -> bytes:
         found = self._place._asked(lambda: retried(lambda: self._reader.read_range(offset, count)))

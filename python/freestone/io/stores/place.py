@@ -141,6 +141,8 @@ def locate(url: str | os.PathLike[str]) -> Place:
         from freestone.io.stores.remote import RemotePlace
 
         return RemotePlace(text)
+    # Workers may be in another folder.
+    text = os.path.abspath(text)
     from freestone.io.stores.lustre import LustrePlace, is_lustre
     from freestone.io.stores.posix import PosixPlace
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from freestone.errors import UsageError
+from freestone import _native
+from freestone.errors import FileError, FreestoneError, UsageError
 from freestone.io.stores.place import Place
 
 __all__ = ["RemotePlace"]
@@ -75,12 +78,33 @@ class RemotePlace(Place):
     def write_bytes(self, data: bytes) -> None:
         """Write a small file, all of it or nothing."""
         files, path = self._system
-        files.pipe_file(path, data)
+        with self._written():
+            files.pipe_file(path, data)
 
     def upload(self, path: str) -> None:
         """Write the file from one of this machine; a store of objects shows it when it is whole."""
+        from fsspec.callbacks import Callback
+
+        class Counted(Callback):  # type: ignore[misc]
+            """Counts what is sent, for bars."""
+
+            def relative_update(self, inc: int = 1) -> None:
+                _native.io_count(written=inc)
+
         files, target = self._system
-        files.put_file(path, target)
+        with self._written():
+            files.put_file(path, target, callback=Counted())
+
+    @contextlib.contextmanager
+    def _written(self) -> Iterator[None]:
+        """Give the errors of stores, each of which has its own, freestone's kind."""
+        try:
+            yield
+        except (OSError, FreestoneError):
+            raise
+        except Exception as error:
+            reason = f"can't be written: {error} ({type(error).__name__})"
+            raise FileError(self.url, reason) from error
 
     def remove(self) -> None:
         """Remove the file if it is there."""

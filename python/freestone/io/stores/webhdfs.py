@@ -12,14 +12,15 @@ import os
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
+from xml.etree import ElementTree
 
 from freestone.io.stores.place import best_of
 
-__all__ = ["BlockLocation", "block_locations", "http_address", "parse_locations", "ranked"]
+__all__ = ["BlockLocation", "block_locations", "http_addresses", "parse_locations", "ranked"]
 
 ADDRESS = "HDFS_HTTP_ADDRESS"
 PORT = 9870
@@ -36,13 +37,40 @@ class BlockLocation:
     hosts: tuple[str, ...]
 
 
-def http_address(server: str) -> str:
-    """Return ``host:port`` of the NameNode's http server.
+def http_addresses(server: str, settings: Mapping[str, str]) -> list[str]:
+    """Return ``host:port`` of the http servers of NameNodes, of which one is the active one.
 
-    That of the variable ``HDFS_HTTP_ADDRESS``, else Hadoop's own port on the host of `server`,
-    which is ``host:port`` or the name of a service.
+    Parameters
+    ----------
+    server
+        ``host:port`` of the NameNode, or the name of a service of several.
+    settings
+        Variables, of which ``HADOOP_CONF_DIR`` says where ``hdfs-site.xml`` is.
+
+    Returns
+    -------
+    list of str
+        That of the variable ``HDFS_HTTP_ADDRESS``; else those that ``hdfs-site.xml`` has for the
+        service; else Hadoop's own port on the host of `server`.
     """
-    return os.environ.get(ADDRESS) or f"{server.rpartition(':')[0] or server}:{PORT}"
+    given = os.environ.get(ADDRESS)
+    if given:
+        return [given]
+    said = _site(settings.get("HADOOP_CONF_DIR", ""))
+    nodes = [name.strip() for name in said.get(f"dfs.ha.namenodes.{server}", "").split(",")]
+    found = [said.get(f"dfs.namenode.http-address.{server}.{node}", "") for node in nodes]
+    return [each for each in found if each] or [f"{server.rpartition(':')[0] or server}:{PORT}"]
+
+
+@functools.lru_cache(maxsize=16)
+def _site(folder: str) -> dict[str, str]:
+    """Return the properties of a ``hdfs-site.xml``; none where it can't be read."""
+    try:
+        root = ElementTree.parse(os.path.join(folder, "hdfs-site.xml")).getroot()
+    except (OSError, ElementTree.ParseError):
+        return {}
+    pairs = ((each.findtext("name"), each.findtext("value")) for each in root.iter("property"))
+    return {name.strip(): value.strip() for name, value in pairs if name and value}
 
 
 def block_locations(

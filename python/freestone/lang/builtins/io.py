@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from freestone.lang.builtins.table import builtin
 from freestone.lang.plan.emitter import Emitter
 from freestone.lang.plan.graph import Value
@@ -33,13 +31,10 @@ def _described(emitter: Emitter, file: Value) -> Type:
     from freestone.lang.kernels.files import describe
 
     emitter.text(file, "filename")
-    path = str(emitter.known(file, "filename"))
-    if os.path.exists(path) or "://" in path:
-        try:
-            return describe(path)
-        except ValueError as error:
-            emitter.fail(str(error))
-    emitter.fail(f"there is no file {path!r}")
+    try:
+        return describe(str(emitter.known(file, "filename")))
+    except ValueError as error:
+        emitter.fail(str(error))
 
 
 @builtin("readMatrix", "filename")

@@ -11,6 +11,7 @@ from freestone.errors import FreestoneError
 from freestone.errors.lang import ScriptError, ScriptRunError
 from freestone.future import Future
 from freestone.lang.distributed.combining import added, combined
+from freestone.lang.distributed.files import read_blocks
 from freestone.lang.distributed.fragment import Fragment, fragment_of, join_rows, run_fragment
 from freestone.lang.distributed.placing import SOURCES
 from freestone.lang.distributed.roles import ROWS
@@ -60,6 +61,9 @@ class DistributedRun(Run):
             if op.kind in EFFECTS and op.kind not in _CONTROL:
                 self.settle()
             found = self._on_blocks(op, operands) if any(map(_is_split, operands)) else None
+            if found is None and op.kind == "read":
+                split = read_blocks(self, op, *operands)
+                found = None if split is None else (split,)
             if found is not None:
                 return found
             operands[:] = [v.fetched() if _is_split(v) else v for v in operands]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freestone import _native
+from freestone.lang.distributed.files import write_blocks
 from freestone.lang.distributed.means import mean
 from freestone.lang.distributed.split import Split, Turned, as_dense, rows_of
 from freestone.lang.distributed.turned import derive, turned
@@ -179,4 +180,5 @@ SPECIAL: dict[str, Rule] = {
     "filter_rows": _filter,
     "rbind": _rbind,
     "ctable": _table,
+    "write": write_blocks,
 }

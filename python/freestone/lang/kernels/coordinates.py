@@ -82,6 +82,12 @@ class Coo:
         out[self.rows, self.columns] = self.cells
         return out
 
+    def to_scipy(self) -> Any:
+        """Return it as a matrix of SciPy's."""
+        from scipy.sparse import coo_array
+
+        return coo_array((self.cells, (self.rows, self.columns)), shape=self.shape)
+
     def tocsr(self) -> Csr:
         """Return compressed rows."""
         offsets = np.empty(self.shape[0] + 1, "i8")

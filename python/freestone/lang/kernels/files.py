@@ -1,110 +1,90 @@
-"""Matrices and frames in files: CSV, DAPHNE's binary form, Matrix Market, Parquet."""
+"""Matrices and frames in files of every format that `freestone.io` knows, and at URLs."""
 
 from __future__ import annotations
 
-import json
 import os
-import struct
-from pathlib import Path
 from typing import Any
 
+from freestone.errors import FileMissingError, FreestoneError
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import DTYPES, Type, matrix
 
-DBDF_CELLS = ("si8", "si32", "si64", "ui8", "ui32", "ui64", "f32", "f64", "str")
-DBDF_HEAD = struct.Struct("<BBQQBQQIIBB")
-MTX_CELLS = {"real": "f64", "double": "f64", "integer": "si64", "pattern": "f64"}
+WIDER = {"int16": "int32", "uint16": "uint32", "float16": "float32"}
+"""What holds numbers of types that scripts do not have."""
 
-
-def meta_path(path: str) -> str:
-    """Return where a file is described."""
-    return path + ".meta"
+SPARSE = frozenset({"csv", "dbdf", "mtx"})
+"""Formats that have a form for matrices that are not dense."""
 
 
 def describe(path: str) -> Type:
-    """Find the type and shape of a file's contents, without reading them.
+    """Find the type and shape of a file's contents: in its `.meta`, else by looking at it.
 
     Raises
     ------
     ValueError
-        If nothing describes it, or its description makes no sense.
+        If nothing says it, or what says it makes no sense.
     """
-    if os.path.exists(meta_path(path)):
-        return _from_meta(path)
-    suffix = Path(path).suffix
-    if suffix == ".dbdf":
-        return _dbdf_type(path)
-    if suffix == ".mtx":
-        return _mtx_type(path)
-    if suffix == ".parquet":
-        return _parquet_type(path)
-    if suffix == ".csv" and "://" not in path:
-        raise ValueError(f"{path} is not described: write its shape and type to {meta_path(path)}")
-    from freestone.lang.kernels.datasets import described
+    from freestone.io import open_dataset
+    from freestone.io.formats.meta import read_meta
+    from freestone.io.stores import locate
 
-    return described(path)
-
-
-def _from_meta(path: str) -> Type:
     try:
-        data = json.loads(Path(meta_path(path)).read_text())
-        rows, columns = int(data["numRows"]), int(data["numCols"])
-        default = data.get("valueType", "")
-        if "schema" not in data:
-            return matrix(_cell(default), rows, columns)
-        schema = tuple(
-            (item["label"], _cell(item.get("valueType") or default)) for item in data["schema"]
-        )
-        return Type("frame", "", rows, columns, schema)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"{meta_path(path)} makes no sense: {error}") from None
+        meta = read_meta(locate(path))
+        if meta is not None:
+            return _of_meta(path, meta)
+        return _of_dataset(open_dataset(path))
+    except FileMissingError:
+        raise ValueError(f"there is no file {path!r}") from None
+    except FreestoneError as error:
+        raise ValueError(str(error)) from None
+
+
+def _of_meta(path: str, meta: Any) -> Type:
+    if meta.schema:
+        schema = tuple((label, _cell(name)) for label, name in meta.schema)
+        return Type("frame", "", meta.rows, meta.columns, schema)
+    if meta.value_type is None:
+        raise ValueError(f"{path}.meta makes no sense: it says neither valueType nor schema")
+    share = _share(meta.nonzeros, meta.rows, meta.columns)
+    return Type("matrix", _cell(meta.value_type), meta.rows, meta.columns, sparsity=share)
+
+
+def _share(nonzeros: int | None, rows: int, columns: int) -> float | None:
+    if nonzeros is None or not rows * columns:
+        return None
+    return min(nonzeros / (rows * columns), 1.0)
 
 
 def _cell(name: str) -> str:
-    if name not in DTYPES or name == "index":
-        raise ValueError(f"{name!r} is no value type")
+    if name in ("si16", "ui16"):
+        return name.replace("16", "32")
     return name
 
 
-def _dbdf_type(path: str) -> Type:
-    with open(path, "rb") as file:
-        head = file.read(DBDF_HEAD.size)
-    if len(head) < DBDF_HEAD.size:
-        raise ValueError(f"{path} is too short for its head")
-    version, kind, rows, columns, code, *_ = DBDF_HEAD.unpack(head)
-    if version != 1 or kind not in (1, 2) or code >= len(DBDF_CELLS):
-        raise ValueError(f"{path} is no matrix of version 1: {version}, {kind}, {code}")
-    return matrix(DBDF_CELLS[code], rows, columns)
-
-
-def _mtx_head(path: str) -> tuple[list[str], list[int], int]:
-    with open(path) as file:
-        words = file.readline().lower().split()
-        if len(words) != 5 or words[0] != "%%matrixmarket" or words[3] not in MTX_CELLS:
-            raise ValueError(f"{path} is no Matrix Market file of numbers")
-        count = 1
-        for line in file:
-            count += 1
-            if line.strip() and not line.startswith("%"):
-                return words, [int(word) for word in line.split()], count
-    raise ValueError(f"{path} has no shape")
-
-
-def _mtx_type(path: str) -> Type:
-    words, sizes, _ = _mtx_head(path)
-    return matrix(MTX_CELLS[words[3]], sizes[0], sizes[1])
-
-
-def _parquet_type(path: str) -> Type:
-    from pyarrow import parquet
-
+def _of_dataset(dataset: Any) -> Type:
     from freestone.lang.kernels.frames import cell_of
 
-    about = parquet.ParquetFile(path)
-    schema = tuple(
-        (field.name, cell_of(field.type.to_pandas_dtype())) for field in about.schema_arrow
-    )
-    return Type("frame", "", about.metadata.num_rows, len(schema), schema)
+    if dataset.kind != "frame":
+        columns = int(dataset.columns[0]) if dataset.columns else 1
+        share = _share(dataset.nonzeros, dataset.rows, columns)
+        cell = cell_of(_widened(dataset.dtype))
+        return Type("matrix", cell, dataset.rows, columns, sparsity=share)
+    # No rows say the types as well as all of them.
+    found = _columns(dataset.read(0, min(dataset.rows, 1)))
+    cells = ["str" if column.dtype == object else cell_of(column.dtype) for column in found]
+    schema = tuple(zip(map(str, dataset.columns), cells, strict=True))
+    return Type("frame", "", dataset.rows, len(schema), schema)
+
+
+def _widened(dtype: Any) -> Any:
+    import numpy as np
+
+    return np.dtype(WIDER.get(np.dtype(dtype).name, dtype))
+
+
+def _columns(table: Any) -> list[Any]:
+    found = [column.to_numpy() for column in table.columns]
+    return [column.astype(_widened(column.dtype)) for column in found]
 
 
 def read(run: Any, op: Op, path: str) -> Any:
@@ -113,188 +93,112 @@ def read(run: Any, op: Op, path: str) -> Any:
     from freestone.lang.kernels.frames import Frame
 
     stored, wanted = describe(path), op.results[0].type
-    from freestone.lang.kernels.datasets import loaded
-
-    readers = {".csv": _csv, ".dbdf": _dbdf, ".mtx": _mtx, ".parquet": _parquet}
-    suffix = Path(path).suffix
-    own = suffix in readers and "://" not in path
-    value = readers[suffix](path, stored) if own else loaded(path, stored)
+    value = _loaded(path, stored)
     if wanted.data == "frame" and not isinstance(value, Frame):
         schema = wanted.schema or ()
-        columns = [value[:, at].copy() for at in range(value.shape[1])]
+        dense = value.toarray() if hasattr(value, "toarray") else value
+        columns = [dense[:, at].copy() for at in range(dense.shape[1])]
         return Frame(columns, [name for name, _ in schema], [cell for _, cell in schema])
-    if wanted.data == "matrix":
-        value = value.matrix(wanted.cell) if isinstance(value, Frame) else value
-        return converted(value, wanted.cell)
-    return value
+    if wanted.data != "matrix":
+        return value
+    if isinstance(value, Frame):
+        return converted(value.matrix(wanted.cell), wanted.cell)
+    if hasattr(value, "toarray") and wanted.form:
+        from freestone.lang.kernels.sparse import Csr
+
+        return Csr.of_scipy(value.astype(DTYPES[wanted.cell]))
+    dense = value.toarray() if hasattr(value, "toarray") else value
+    return converted(dense, wanted.cell)
 
 
-def _csv(path: str, type: Type) -> Any:
-    import csv
-
+def _loaded(path: str, type: Type, **options: Any) -> Any:
+    """Read all of a file: an array, a SciPy matrix, or a frame of the cells that a type says."""
     import numpy as np
 
+    from freestone.io import open_dataset
+
+    try:
+        dataset = open_dataset(path, **options)
+        block = dataset.read(0, dataset.rows, threads=len(os.sched_getaffinity(0)))
+    except FreestoneError as error:
+        raise ValueError(str(error)) from None
+    if dataset.kind == "frame":
+        return _frame(path, block, type)
+    if hasattr(block, "toarray"):
+        return block
+    cells = block.reshape(-1, 1) if block.ndim == 1 else block
+    return np.ascontiguousarray(cells.astype(_widened(cells.dtype), copy=False))
+
+
+def _frame(path: str, table: Any, type: Type) -> Any:
     from freestone.lang.kernels.frames import Frame
 
-    if type.data == "matrix" and type.cell != "str":
-        return parse_numbers(path, type, ",")
-    with open(path, newline="") as file:
-        rows = [row for row in csv.reader(file) if row]
-    if len(rows) != type.rows or any(len(row) != type.columns for row in rows):
-        raise ValueError(f"{path} has {len(rows)} rows, or other columns than its description")
-    if type.data == "matrix":
-        return np.array(rows, object).reshape(type.rows or 0, type.columns or 0)
-    schema = type.schema or ()
+    labels = list(map(str, table.column_names))
+    cells = [cell for _, cell in type.schema or ()] or [type.cell] * len(labels)
     columns = []
-    for at, (_, cell) in enumerate(schema):
-        cells = [row[at] for row in rows]
-        dtype = DTYPES[cell]
-        columns.append(np.array(cells, object if cell == "str" else "U").astype(dtype))
-    return Frame(columns, [name for name, _ in schema], [cell for _, cell in schema])
-
-
-def parse_numbers(path: str, type: Type, delimiter: str) -> Any:
-    """Read a matrix of numbers from text."""
-    import warnings
-
-    import numpy as np
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        value = np.loadtxt(path, DTYPES[type.cell], delimiter=delimiter, ndmin=2, comments=None)
-    if value.size == 0:
-        value = value.reshape(type.rows or 0, type.columns or 0)
-    if value.shape != (type.rows, type.columns):
-        raise ValueError(f"{path} is {value.shape}, not {type.rows}x{type.columns}")
-    return value
+    for label, cell, column in zip(labels, cells, table.columns, strict=True):
+        if column.null_count and cell == "str":
+            column = column.fill_null("")
+        if column.null_count and cell not in ("f32", "f64"):
+            raise ValueError(f"{path}: column {label!r} of {cell} has missing cells; fill them")
+        columns.append(column.to_numpy().astype(DTYPES[cell]))
+    return Frame(columns, labels, cells)
 
 
 def read_csv_file(run: Any, op: Op, path: str, rows: Any, columns: Any, delimiter: str) -> Any:
-    """Read a matrix of numbers from text."""
-    return parse_numbers(path, matrix("f64", int(rows), int(columns)), delimiter)
-
-
-def _dbdf(path: str, type: Type) -> Any:
-    import numpy as np
-
-    data = Path(path).read_bytes()
-    _, kind, rows, columns, *_, block, code = DBDF_HEAD.unpack_from(data)
-    dtype = np.dtype(DTYPES[DBDF_CELLS[code]])
-    if block == 0:
-        return np.zeros((rows, columns), dtype)
-    offset = DBDF_HEAD.size
-    if kind == 1:
-        cells = np.frombuffer(data, dtype, rows * columns, offset)
-        return cells.reshape(rows, columns).copy()
-    (nnz,) = struct.unpack_from("<Q", data, offset)
-    starts = np.frombuffer(data, "<u8", rows + 1, offset + 8).astype("i8")
-    places = np.frombuffer(data, "<u8", nnz, offset + 8 + 8 * (rows + 1)).astype("i8")
-    cells = np.frombuffer(data, dtype, nnz, offset + 8 + 8 * (rows + 1 + nnz))
-    out = np.zeros((rows, columns), dtype)
-    out[np.repeat(np.arange(rows), np.diff(starts)), places] = cells
-    return out
-
-
-def _mtx(path: str, type: Type) -> Any:
-    import numpy as np
-
-    words, sizes, skip = _mtx_head(path)
-    rows, columns = sizes[:2]
-    body = np.loadtxt(path, ndmin=2, skiprows=skip, comments="%")
-    out = np.zeros((rows, columns), DTYPES[type.cell])
-    if words[2] == "array":
-        out[:] = body.reshape(columns, rows).T
-    elif body.size:
-        left, right = body[:, 0].astype("i8") - 1, body[:, 1].astype("i8") - 1
-        cells = np.ones(len(body)) if words[3] == "pattern" else body[:, 2]
-        out[left, right] = cells
-        if words[4] != "general":
-            mirrored = -cells if words[4] == "skew-symmetric" else cells
-            keep = left != right
-            out[right[keep], left[keep]] = mirrored[keep]
-    return out
-
-
-def _parquet(path: str, type: Type) -> Any:
-    from pyarrow import parquet
-
-    from freestone.lang.kernels.frames import Frame, cell_of
-
-    table = parquet.read_table(path)
-    columns = [column.to_numpy() for column in table.columns]
-    return Frame(columns, table.column_names, [cell_of(column.dtype) for column in columns])
+    """Read a matrix of numbers from text, whatever a `.meta` says."""
+    type = matrix("f64", int(rows), int(columns))
+    found = _loaded(path, type, delimiter=delimiter, kind="array", dtype="f8", header=False)
+    if found.shape != (type.rows, type.columns):
+        raise ValueError(f"{path} is {found.shape}, not {type.rows}x{type.columns}")
+    return found
 
 
 def write(run: Any, op: Op, value: Any, path: str) -> None:
     """Write a matrix or a frame, and its description; what was there stays until all is written."""
-    type = op.operands[0].type
-    suffix = Path(path).suffix
-    if suffix == ".csv" and "://" not in path:
-        _write_csv(path, type, value)
-    elif (
-        suffix == ".dbdf"
-        and "://" not in path
-        and type.data == "matrix"
-        and type.cell in DBDF_CELLS[:-1]
-    ):
-        _write_dbdf(path, type, value)
-    else:
-        from freestone.lang.kernels.datasets import save
-
-        return save(path, type, value)
-    return _write_meta(path, type, value)
+    is_frame = op.operands[0].type.data == "frame"
+    written(_table(value.labels, value.columns) if is_frame else _matrix(value, path), path)
 
 
-def _write_csv(path: str, type: Type, value: Any) -> None:
-    columns = value.columns if type.data == "frame" else value.T
-    rows = zip(*(map(_text, column.tolist()) for column in columns), strict=True)
-    _replace(path, "".join(",".join(row) + "\n" for row in rows).encode())
+def written(given: Any, path: str) -> None:
+    """Write what `freestone.write` takes, in folders that are made if they are not there."""
+    from freestone.collections import write as write_file
 
-
-def _text(cell: Any) -> str:
-    if isinstance(cell, float):
-        # The shortest form that reads back: six decimals would lose digits.
-        return repr(cell)
-    if isinstance(cell, str):
-        quoted = any(letter in cell for letter in ',"\n\r')
-        return '"' + cell.replace('"', '""') + '"' if quoted else cell
-    return str(int(cell))
-
-
-def _write_dbdf(path: str, type: Type, value: Any) -> None:
-    import numpy as np
-
-    rows, columns = value.shape
-    code = DBDF_CELLS.index(type.cell)
-    head = DBDF_HEAD.pack(1, 1, rows, columns, code, 0, 0, rows, columns, 1, code)
-    _replace(path, head + np.ascontiguousarray(value, DTYPES[type.cell]).tobytes())
-
-
-def _write_meta(path: str, type: Type, value: Any) -> None:
-    rows, columns = value.shape
-    data: dict[str, Any] = {"numRows": rows, "numCols": columns}
-    if type.data == "matrix":
-        data["valueType"] = _stored(type.cell)
-    else:
-        pairs = zip(value.labels, value.cells, strict=True)
-        data["schema"] = [{"label": name, "valueType": _stored(cell)} for name, cell in pairs]
-    _replace(meta_path(path), json.dumps(data, indent=4).encode())
-
-
-def _stored(cell: str) -> str:
-    return "ui64" if cell == "index" else cell
-
-
-def _replace(path: str, data: bytes) -> None:
-    folder = os.path.dirname(path)
+    folder = "" if "://" in path else os.path.dirname(path)
     if folder:
         os.makedirs(folder, exist_ok=True)
-    temporary = f"{path}.{os.getpid()}.part"
     try:
-        Path(temporary).write_bytes(data)
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+        write_file(given, path, progress=False)
+    except FreestoneError as error:
+        raise ValueError(str(error)) from None
+
+
+def _matrix(value: Any, path: str) -> Any:
+    """Return a matrix as what is written: entries where the format has them, texts as a table."""
+    if hasattr(value, "toarray") and holds_entries(path):
+        return value.to_scipy()
+    if hasattr(value, "toarray"):
+        return value.toarray()
+    if value.dtype == object:
+        return _table([f"col_{at}" for at in range(value.shape[1])], list(value.T))
+    return value
+
+
+def holds_entries(path: str) -> bool:
+    """Tell whether a file's format has a form for matrices that are not dense."""
+    from freestone.io.formats import format_of
+
+    return format_of(os.path.basename(path)).__name__.rpartition(".")[2] in SPARSE
+
+
+def _table(labels: list[str], columns: list[Any]) -> Any:
+    import pyarrow as pa
+
+    made = [
+        pa.array(column.tolist(), pa.large_string()) if column.dtype == object else pa.array(column)
+        for column in columns
+    ]
+    return pa.table(made, names=list(map(str, labels)))
 
 
 def open_file(run: Any, op: Op, path: str) -> str:

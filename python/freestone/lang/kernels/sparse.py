@@ -102,6 +102,12 @@ class Csr:
         out[rows, self.indices] = self.cells
         return out
 
+    def to_scipy(self) -> Any:
+        """Return it as a matrix of SciPy's, over the same memory."""
+        from scipy.sparse import csr_array
+
+        return csr_array((self.cells, self.indices, self.indptr), shape=self.shape)
+
     def rows(self, start: int, stop: int) -> Csr:
         """Return rows ``start:stop``; only their offsets are copied."""
         first, last = int(self.indptr[start]), int(self.indptr[stop])

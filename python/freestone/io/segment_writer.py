@@ -1,0 +1,175 @@
+"""Blocks as segments in HDFS, each a file of its own with its `.meta`."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import uuid
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import Any
+
+from freestone import _native
+from freestone.errors import FormatError, UsageError
+from freestone.io.formats import format_of
+from freestone.io.formats.csv_writing import column_type
+from freestone.io.formats.meta import Meta, value_type_of
+from freestone.io.stores import Place
+from freestone.io.stores.hdfs import HdfsPlace
+from freestone.io.writer import Shape, Writer
+
+__all__ = ["SegmentWriter"]
+
+# Files that a call writes at once, and the bytes that they may have together.
+THREADS, MOST_OPEN = 16, 128 << 20
+
+
+def _put(place: HdfsPlace, content: list[Any]) -> None:
+    place.put(functools.partial(_write_all, content=content))
+
+
+def _write_all(file: Any, content: list[Any]) -> None:
+    for piece in content:
+        view = memoryview(piece)
+        file.write(view)
+        _native.io_count(written=view.nbytes)
+
+
+class _Uploads:
+    """Files that are being written at once, of at most so many bytes together.
+
+    A file is closed when the NameNode knows that it is complete, which the client asks again after
+    half a second if the DataNode has not told it yet; so files wait together, not one after the
+    other. What a file is made of is kept until then: a DataNode may die.
+    """
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+        self._open: dict[Future[None], int] = {}
+
+    def add(self, place: HdfsPlace, content: list[Any]) -> int:
+        """Begin to write a file once there is room; how many bytes it has."""
+        nbytes = sum(memoryview(piece).nbytes for piece in content)
+        while self._open and nbytes + sum(self._open.values()) > MOST_OPEN:
+            self._wait()
+        self._open[self._pool.submit(_put, place, content)] = nbytes
+        return nbytes
+
+    def finish(self) -> None:
+        """Wait until all files are complete."""
+        while self._open:
+            self._wait()
+
+    def _wait(self) -> None:
+        done, _ = wait(self._open, return_when=FIRST_COMPLETED)
+        for each in done:
+            del self._open[each]
+            each.result()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentWriter:
+    """Writes each block as a segment; the folder takes its name when all are there.
+
+    Attributes
+    ----------
+    place : HdfsPlace
+        The folder.
+    local : Place or None
+        The local file whose `.meta` is to point to the folder.
+    shape : Shape
+        What is to be written.
+    format : str
+        The format of a segment.
+    options : dict
+        Those of the format.
+    """
+
+    place: HdfsPlace
+    local: Place | None
+    shape: Shape
+    format: str
+    options: dict[str, Any]
+
+    def begin(self) -> HdfsPlace:
+        """Make the folder in which segments are written."""
+        if self.place.exists() and not self.place.is_folder():
+            raise FormatError(self.place.url, "it is a file; remove it first")
+        parent, _, name = self.place.hdfs_path.rstrip("/").rpartition("/")
+        part = self.place.at(f"{parent}/.{name}.{uuid.uuid4().hex[:12]}.part")
+        part.make_folder()
+        return part
+
+    def write(self, part: HdfsPlace, segments: Iterable[tuple[int, Any]]) -> int:
+        """Write blocks as segments, several at once; how many bytes that were.
+
+        Parameters
+        ----------
+        part
+            What `begin` gave.
+        segments
+            Number, counted from 1, and block of each.
+        """
+        nbytes = 0
+        with ThreadPoolExecutor(THREADS) as pool:
+            uploads = _Uploads(pool)
+            for number, block in segments:
+                for place, content in self._files(part, number, block):
+                    nbytes += uploads.add(place, content)
+            uploads.finish()
+        return nbytes
+
+    def _files(
+        self, part: HdfsPlace, number: int, block: Any
+    ) -> Iterator[tuple[HdfsPlace, list[Any]]]:
+        """Yield the files of a segment, and what they are made of."""
+        rows = block.num_rows if self.shape.kind == "frame" else block.shape[0]
+        shape = replace(
+            self.shape, rows=rows, nonzeros=int(block.nnz) if self.shape.sparse else None
+        )
+        place = part.inside(f"{self.place.name}_segment_{number}")
+        writer = format_of(place.name, self.format).open_writer(place, shape, **self.options)
+        if not isinstance(writer, Writer):
+            raise UsageError(f"segments are written as csv, dbdf, mtx or npy, not as {self.format}")
+        pieces = writer.encode(block, 0)
+        sizes = [memoryview(piece).nbytes for piece in pieces]
+        yield place, [writer.head(sizes), *writer.shift(pieces, [0] * len(pieces))]
+        for suffix, text in writer.beside(sizes).items():
+            yield place.beside(suffix), [text]
+
+    def commit(self, part: HdfsPlace) -> None:
+        """Give the folder its name; the one that had it goes."""
+        old = None
+        if self.place.exists():
+            old = self.place.at(part.hdfs_path + ".old")
+            self.place.move(old)
+        try:
+            part.move(self.place)
+        except BaseException:
+            if old is not None:
+                old.move(self.place)
+            raise
+        if old is not None:
+            old.remove()
+        if self.local is not None:
+            self.local.beside(".meta").write_bytes(self._meta().encode())
+
+    def abandon(self, part: HdfsPlace) -> None:
+        """Remove what was written."""
+        with contextlib.suppress(Exception):
+            part.remove()
+
+    def _meta(self) -> Meta:
+        schema: tuple[tuple[str, str], ...] = ()
+        if self.shape.kind == "frame":
+            kinds = [column_type(field.type) for field in self.shape.schema]
+            schema = tuple(zip(self.shape.columns, kinds, strict=True))
+        return Meta(
+            rows=self.shape.rows,
+            columns=self.shape.width,
+            value_type=None if schema else value_type_of(str(self.shape.dtype)),
+            schema=schema,
+            nonzeros=self.shape.nonzeros,
+            hdfs=self.place.hdfs_path,
+        )

@@ -1,0 +1,279 @@
+"""Segments in a stand-in for HDFS: how many are written at once, and what is read of them."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.sparse
+
+import freestone as fs
+from freestone import _native
+from freestone.collections.segmenting import _shares
+from freestone.errors import FileChangedError, FormatError
+from freestone.io import open_dataset, segment_writer
+from freestone.io.stores import hdfs
+from tests.lang.scripts import said
+
+X = np.random.default_rng(1).normal(size=(80, 3))
+URL = "hdfs://h:1/folder/x.{}.hdfs"
+
+
+class Store:
+    """Files and folders in memory, by the calls that the client has."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.folders: set[str] = {"", "/folder"}
+        self.reads: list[str] = []
+        self.closing: Callable[[str], None] = lambda path: None
+        self.open, self.most_open = 0, 0
+        self.lock = threading.Lock()
+
+    def get_file_info(self, path: str) -> Any:
+        path = path.rstrip("/")
+        if path in self.folders:
+            return SimpleNamespace(path=path, isdir=True, length=0, modification_time=1)
+        if path not in self.files:
+            raise RuntimeError(f"File not found: {path}")
+        nbytes = len(self.files[path])
+        return SimpleNamespace(path=path, isdir=False, length=nbytes, modification_time=1)
+
+    def list_status(self, path: str, recursive: bool) -> Iterator[Any]:
+        inside = [each for each in (*self.files, *self.folders) if each.rpartition("/")[0] == path]
+        return map(self.get_file_info, inside)
+
+    def mkdirs(self, path: str, permission: int, parents: bool) -> None:
+        self.folders.add(path)
+
+    def rename(self, old: str, new: str, overwrite: bool) -> None:
+        moved = {path for path in self.files if path == old or path.startswith(f"{old}/")}
+        self.files |= {new + path.removeprefix(old): self.files.pop(path) for path in moved}
+        if old in self.folders:
+            self.folders = (self.folders - {old}) | {new}
+
+    def delete(self, path: str, recursive: bool) -> None:
+        self.folders.discard(path)
+        for each in [each for each in self.files if each == path or each.startswith(f"{path}/")]:
+            del self.files[each]
+
+    def read(self, path: str) -> Any:
+        self.reads.append(path)
+        return Reader(self.files[path])
+
+    def create(self, path: str, options: Any) -> Writer:
+        return Writer(self, path)
+
+
+class Reader:
+    """A file that is read."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    def read_range(self, offset: int, count: int) -> bytes:
+        return self._content[offset : offset + count]
+
+    def read_range_stream(self, offset: int, count: int) -> Iterator[bytes]:
+        yield self.read_range(offset, count)
+
+
+class Writer:
+    """A file that is written, and seen when it is closed."""
+
+    def __init__(self, store: Store, path: str) -> None:
+        self._store, self._path, self._content = store, path, b""
+
+    def __enter__(self) -> Writer:
+        with self._store.lock:
+            self._store.open += 1
+            self._store.most_open = max(self._store.most_open, self._store.open)
+        return self
+
+    def write(self, data: Any) -> None:
+        self._content += bytes(data)
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            self._store.closing(self._path)
+            self._store.files[self._path] = self._content
+        finally:
+            with self._store.lock:
+                self._store.open -= 1
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    found = Store()
+    module = SimpleNamespace(Client=lambda url: found, WriteOptions=lambda **words: None)
+    monkeypatch.setitem(sys.modules, "hdfs_native", module)
+    monkeypatch.setattr(hdfs, "FIRST_WAIT_S", 0.0)
+    hdfs.client.cache_clear()
+    yield found
+    hdfs.client.cache_clear()
+
+
+def blocks(rows: int = 20) -> fs.Array:
+    return fs.Array([X[at : at + rows] for at in range(0, len(X), rows)], None, name="x")
+
+
+VALUES: dict[str, Any] = {
+    "dense": blocks(),
+    "csr": fs.Array([scipy.sparse.csr_array(np.where(X > 0, X, 0))], None, name="x"),
+    "frame": fs.Frame.from_blocks([pa.table({"n": range(9), "t": list("abc,\n\"'é ")})]),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("format", ["csv", "dbdf", "mtx", "npy"])
+def test_what_is_written_is_read(store: Store, kind: str, format: str) -> None:
+    if (kind, format) in {("frame", "dbdf"), ("frame", "mtx"), ("frame", "npy"), ("csr", "npy")}:
+        pytest.skip("there is no such cell")
+    url = URL.format(format)
+    for _ in range(2):
+        fs.write(VALUES[kind], url)
+        found, wanted = fs.read(url).compute(), VALUES[kind].compute()
+        if kind == "frame":
+            assert found.to_pydict() == wanted.to_pydict()
+        elif kind == "csr":
+            assert found.toarray().tobytes() == wanted.toarray().tobytes()
+        else:
+            assert found.tobytes() == wanted.tobytes()
+        assert store.folders == {"", "/folder", f"/folder/x.{format}.hdfs"}
+
+
+def test_bytes_of_segments_are_counted(store: Store) -> None:
+    before = _native.io_moved()[1]
+    fs.write(blocks(), URL.format("csv"))
+    nbytes = sum(len(content) for content in store.files.values())
+    assert _native.io_moved()[1] - before == nbytes
+
+
+def test_files_wait_together_until_they_are_complete(store: Store) -> None:
+    """Four segments and their `.meta`; one after the other they would wait in vain."""
+    all_of_them = threading.Barrier(8, timeout=30)
+    store.closing = lambda path: [all_of_them.wait(), None][-1]
+    fs.write(blocks(), URL.format("csv"))
+    store.closing = lambda path: None
+    np.testing.assert_array_equal(fs.read(URL.format("csv")).compute(), X)
+
+
+def test_as_many_are_open_as_their_bytes_allow(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment_writer, "MOST_OPEN", 10)
+    fs.write(blocks(), URL.format("dbdf"))
+    assert store.most_open == 1
+    # Two segments and their `.meta`, of which two at a time come to their end.
+    monkeypatch.setattr(segment_writer, "MOST_OPEN", 1200)
+    pairs = threading.Barrier(2, timeout=30)
+    store.closing = lambda path: [pairs.wait(), None][-1]
+    fs.write(blocks(), URL.format("dbdf"))
+    assert 2 <= store.most_open <= 4
+    np.testing.assert_array_equal(fs.read(URL.format("dbdf")).compute(), X)
+
+
+def test_a_file_that_is_not_complete_in_time_is_written_again(store: Store) -> None:
+    failed: set[str] = set()
+
+    def once(path: str) -> None:
+        if path not in failed:
+            failed.add(path)
+            raise RuntimeError("Failed to complete file in time")
+
+    store.closing = once
+    fs.write(blocks(), URL.format("csv"))
+    assert len(failed) == 8
+    np.testing.assert_array_equal(fs.read(URL.format("csv")).compute(), X)
+
+
+def test_a_segment_that_cant_be_written_leaves_the_old_ones(store: Store) -> None:
+    fs.write(blocks(), URL.format("csv"))
+    before = dict(store.files)
+
+    def refuse(path: str) -> None:
+        if "segment_3" in path:
+            raise RuntimeError("quota")
+
+    store.closing = refuse
+    with pytest.raises(fs.FreestoneError, match="quota"):
+        fs.write(blocks(10), URL.format("csv"))
+    assert store.files == before
+    assert store.folders == {"", "/folder", "/folder/x.csv.hdfs"}
+
+
+def test_only_metas_are_read_before_the_rows(store: Store) -> None:
+    url = URL.format("csv")
+    fs.write(blocks(), url)
+    store.reads.clear()
+    dataset = open_dataset(url)
+    assert (dataset.rows, dataset.columns, dataset.dtype) == (80, (3,), "f8")
+    assert len(store.reads) == 4
+    assert all(path.endswith(".meta") for path in store.reads)
+    store.reads.clear()
+    np.testing.assert_array_equal(dataset.read(25, 61), X[25:61])
+    assert {path[-1] for path in store.reads if not path.endswith(".meta")} == {"2", "3", "4"}
+
+
+def test_segments_that_are_not_what_their_metas_say(store: Store) -> None:
+    url = URL.format("csv")
+    fs.write(blocks(), url)
+    second = "/folder/x.csv.hdfs/x.csv.hdfs_segment_2"
+    dataset = open_dataset(url)
+    content = store.files[second]
+    store.files[second] = content + b"1,2,3\n"
+    with pytest.raises(FileChangedError, match="segment_2"):
+        dataset.read(0, 80)
+    with pytest.raises(FormatError, match=r"its \.meta says 20 rows of 3 columns, and it has 21"):
+        open_dataset(url).read(0, 80)
+    store.files[second] = content.replace(b",", b";")
+    with pytest.raises(FormatError, match="segment_2"):
+        open_dataset(url).read(0, 80)
+    del store.files[second]
+    with pytest.raises(FormatError, match="its segments are"):
+        open_dataset(url)
+    for path in list(store.files):
+        store.files[path] = b"{}"
+    with pytest.raises(FormatError):
+        open_dataset(url)
+
+
+def test_a_local_meta_leads_to_segments(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv.hdfs"
+    (tmp_path / "x.csv.hdfs.meta").write_text(
+        '{"numRows": 80, "numCols": 3, "valueType": "f64", '
+        '"hdfs": {"isHDFS": true, "HDFSFilename": "/folder/x.csv.hdfs"}}'
+    )
+    fs.write(blocks(), path)
+    np.testing.assert_array_equal(fs.read(path).compute(), X)
+    assert store.folders == {"", "/folder", "/folder/x.csv.hdfs"}
+
+
+def test_scripts_follow_a_local_meta(store: Store, tmp_path: Path) -> None:
+    for kind, name in (("frame", "Frame"), ("dense", "Matrix"), ("csr", "Matrix")):
+        path, copy = tmp_path / f"{kind}.csv.hdfs", tmp_path / f"{kind}.csv"
+        fs.write(VALUES[kind], path)
+        said(f'write{name}(read{name}("{path}"), "{copy}");')
+        found, wanted = fs.read(copy).compute(), VALUES[kind].compute()
+        if kind == "frame":
+            assert found.to_pydict() == wanted.to_pydict()
+        else:
+            dense = wanted.toarray() if kind == "csr" else wanted
+            np.testing.assert_array_equal(found, dense)
+
+
+def test_blocks_are_dealt_to_the_executors_of_their_workers() -> None:
+    where = [["worker-1"], ["worker-2", "worker-1"], [], ["worker-1"], ["worker-1"], ["worker-9"]]
+    found = _shares(where, {1: 2, 2: 1, 0: 0})
+    assert found == [(1, [1, 5]), (1, [4]), (2, [2]), (None, [3]), (None, [6])]
+    assert _shares([["worker-0"]] * 4, {0: 0, 1: 2}) == [(None, [1, 3]), (None, [2, 4])]

@@ -1,0 +1,73 @@
+"""Every cell of the table of formats, by two workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import freestone as fs
+from freestone.cli.main import main
+from freestone.errors import UsageError
+from freestone.lang.kernels import files
+from tests.io import table
+from tests.lang.scripts import said_on
+
+CELLS, HOLDS = table.CELLS, table.HOLDS
+
+
+@pytest.mark.parametrize(("kind", "format"), CELLS)
+def test_a_cell(two_workers: fs.Cluster, tmp_path: Path, kind: str, format: str) -> None:
+    table.need(format)
+    path = tmp_path / f"x.{format}"
+    given = table.blocks_of(kind, 17)
+    if format not in HOLDS[kind]:
+        with pytest.raises(UsageError):
+            fs.write(given, path)
+        assert not table.left(tmp_path)
+        return
+    fs.write(given, path)
+    assert table.left(tmp_path) == [path.name]
+    read = fs.read(path, block_rows=13, **table.options_of(kind))
+    assert len(read.blocks) == 5
+    table.check(kind, read.compute())
+    assert read.cluster is two_workers
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("format", table.FORMATS)
+def test_scripts_on_blocks_read_and_write_each(
+    two_workers: fs.Cluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    format: str,
+) -> None:
+    table.need(format)
+    if format not in HOLDS[kind]:
+        pytest.skip("there is no such cell")
+    path, copy = tmp_path / f"a.{format}", tmp_path / "below" / f"b.{format}"
+    fs.write(table.VALUES[kind], path)
+
+    def refused(*words: Any) -> Any:
+        raise AssertionError("it was read by the script's process")
+
+    monkeypatch.setattr(files, "_loaded", refused)
+    said_on(
+        two_workers,
+        f'X = readMatrix("{path}"); writeMatrix(X, "{copy}");',
+        select_matrix_repr=True,
+        sparsity_threshold=0.5,
+    )
+    table.check(kind, fs.read(copy).compute())
+
+
+@pytest.mark.parametrize("format", ["dbdf", "tdms", "root", "zarr"])
+def test_convert_by_workers(tmp_path: Path, format: str) -> None:
+    table.need(format)
+    first, there, back = tmp_path / "a.csv", tmp_path / f"b.{format}", tmp_path / "c.csv"
+    fs.write(table.DENSE, first)
+    assert main(["convert", "--workers", "2", str(first), str(there)]) == 0
+    assert main(["convert", "--workers", "2", str(there), str(back)]) == 0
+    assert back.read_bytes() == first.read_bytes()
