@@ -141,7 +141,8 @@ def curve(points: Matrix) -> NDArray[np.intp]:
     keys = np.zeros(len(points), dtype)
     for dimension in range(dimensions):
         cells = (points[:, dimension] - low[dimension]) * scale[dimension]
-        keys |= _spread(dimensions, dtype)[cells.astype(np.intp)] << dtype(dimension)
+        bits = _spread(dimensions, dtype)[cells.astype(np.intp)]
+        np.bitwise_or(keys, bits << dtype(dimension), out=keys)
     return np.argsort(keys, kind="stable")
 
 
