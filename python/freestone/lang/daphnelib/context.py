@@ -69,8 +69,7 @@ class DaphneContext:
         ValueError
             If it has more dimensions, or cells of a type that no matrix holds.
         """
-        cells = cells_of(mat, flatten=return_shape, copy=not shared_memory)
-        return _taken(cells, np.shape(mat), verbose, return_shape)
+        return _taken(mat, return_shape, shared_memory, verbose, return_shape)
 
     def from_dlpack(self, tensor: Any) -> Matrix:
         """Take what any library hands out by DLPack, in place if it is in this machine's memory."""
@@ -89,9 +88,7 @@ class DaphneContext:
         Dimensions after the second are laid side by side.
         """
         tensor = tensor.detach() if hasattr(tensor, "detach") else tensor
-        array = np.from_dlpack(tensor)
-        cells = cells_of(array, flatten=True, copy=not shared_memory)
-        return _taken(cells, array.shape, verbose, return_shape)
+        return _taken(np.from_dlpack(tensor), True, shared_memory, verbose, return_shape)
 
     def from_tensorflow(
         self,
@@ -103,8 +100,7 @@ class DaphneContext:
         """Take a tensor of TensorFlow's, by DLPack where it has that; see `from_pytorch`."""
         has_dlpack = hasattr(tensor, "__dlpack__")
         array = np.from_dlpack(tensor) if has_dlpack else np.asarray(tensor)
-        cells = cells_of(array, flatten=True, copy=not shared_memory)
-        return _taken(cells, array.shape, verbose, return_shape)
+        return _taken(array, True, shared_memory, verbose, return_shape)
 
     def from_scipy(self, array: Any) -> Matrix:
         """Take compressed rows of SciPy's, without making them dense."""
@@ -248,10 +244,10 @@ def _cell_word(value: float | str) -> str:
     return cells[type(value)]
 
 
-def _taken(cells: Any, shape: tuple[int, ...], verbose: bool, return_shape: bool) -> Any:
-    made = of_cells(cells)
+def _taken(array: Any, flatten: bool, shared: bool, verbose: bool, return_shape: bool) -> Any:
+    made = of_cells(cells_of(array, flatten=flatten, copy=not shared))
     _tell(made, verbose)
-    return (made, tuple(shape)) if return_shape else made
+    return (made, tuple(np.shape(array))) if return_shape else made
 
 
 def _tell(made: Any, verbose: bool) -> None:

@@ -15,39 +15,14 @@ from freestone.lang.daphnelib.lazy import Lazy, called, lifted, operated, value_
 from freestone.lang.kernels.frames import cell_of
 from freestone.lang.plan.graph import Value
 from freestone.lang.types.types import CELLS
+from freestone.lang.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
 
 __all__ = ["VIEWS", "Action", "Frame", "List", "Matrix", "Scalar"]
 
 VIEWS: dict[str, Value] = {}
 """The frames that SQL knows, by the names under which they were registered last."""
 
-UFUNCS = {
-    "add": "add",
-    "subtract": "sub",
-    "multiply": "mul",
-    "divide": "div",
-    "power": "pow",
-    "fmod": "mod",
-    "minimum": "min",
-    "maximum": "max",
-    "equal": "eq",
-    "not_equal": "neq",
-    "less": "lt",
-    "less_equal": "le",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "logical_and": "and",
-    "logical_or": "or",
-    "negative": "minus",
-    "absolute": "abs",
-    "log": "ln",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "isnan": "isNan",
-    **{name: name for name in ("sign", "exp", "sqrt", "floor", "ceil", "sin", "cos", "tan")},
-    **{name: name for name in ("sinh", "cosh", "tanh")},
-}
+UFUNCS = {**COMPARISONS, **NUMBERS, **EXTREMES, **REALS, "sign": "sign", "isnan": "isNan"}
 """NumPy's functions of cells, and what they are called here."""
 
 REDUCTIONS = {"sum": "sum", "amin": "aggMin", "amax": "aggMax", "min": "aggMin", "max": "aggMax"}
