@@ -75,6 +75,20 @@ CASES = [
         ["pipeline", "cast"],
         [],
     ),
+    (
+        "means in pipelines",
+        A + "print(mean(A * 2.0)); print(mean(as.si64(A), 0));",
+        {"vec": True},
+        ["agg_all sum", "agg_row sum"],
+        ["agg_all mean", "agg_row mean"],
+    ),
+    (
+        "variances in pipelines",
+        A + "print(var(A)); print(stddev(A, 1)); print(var(A, 0));",
+        {"vec": True},
+        ["agg_all sum", "agg_col sum", "agg_row sum", "unary sqrt"],
+        ["agg_all var", "agg_col stddev", "agg_row var"],
+    ),
     ("compressed rows", S + "print(sum(S * 2.0));", {"select_matrix_repr": True}, ["csr"], []),
     ("results over operands", A + "B = exp(A); print(B + 1.0);", {}, ["over %"], []),
     (

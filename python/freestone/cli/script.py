@@ -28,6 +28,7 @@ SUFFIXES = (".daph", ".daphne")
 STAGES = (
     "built",
     "algebra",
+    "means",
     "reuse",
     "motion",
     "properties",

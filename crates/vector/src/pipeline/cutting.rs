@@ -25,7 +25,7 @@ const CELLS_OF_TASK: (u64, u64) = (32_768, 262_144);
 /// the first worker has ended is then a few hundredths.
 const TASKS_OF_WORKER: u64 = 16;
 
-/// Rows that a dense product takes together.
+/// Rows that a dense product takes together, and a reduction of columns.
 const ROWS_TOGETHER: u64 = 4;
 
 /// The least rows of a task. The automatic choice is a share of the rows alone; where that is little
@@ -86,7 +86,13 @@ pub fn tile_rows(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize) -> usi
     let wide = |kind: &&Kind| !matches!(kind.class, Class::Scalar | Class::Row);
     let size = kinds.iter().filter(wide).map(|kind| kind.cell.size()).max().unwrap_or(1);
     let cells = if batch_bytes == 0 { TILE_BYTES / size } else { batch_bytes / (8 * registers) };
-    (cells / width(pipeline, kinds).max(1)).max(1)
+    let rows = (cells / width(pipeline, kinds).max(1)).max(1);
+    let columns = |output: &Output| matches!(output, Output::ColumnReduce(..));
+    if pipeline.instructions.is_empty() && pipeline.outputs.iter().any(columns) {
+        // Nothing is made that the nearest cache should hold.
+        return rows.max(ROWS_TOGETHER as usize);
+    }
+    rows
 }
 
 /// Whether inputs are asked for two tiles before they are computed with: they are worth it if they

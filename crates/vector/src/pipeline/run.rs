@@ -240,11 +240,7 @@ fn reduce_columns<T: Number>(
                 out[at] = how.both(out[at], *cell);
             }
         }
-        _ => {
-            for row in cells.chunks_exact(bench.pipeline.columns.max(1)) {
-                reduce::merge(how, row, out);
-            }
-        }
+        _ => reduce::merge(how, cells, out),
     }
 }
 

@@ -9,6 +9,7 @@ from freestone.lang.passes import (
     algebra,
     buffers,
     fusion,
+    means,
     memory,
     motion,
     properties,
@@ -24,6 +25,7 @@ Pass = Callable[[Program, Settings], None]
 
 PASSES: tuple[tuple[str, Pass], ...] = (
     ("algebra", algebra.rewrite),
+    ("means", means.spread),
     ("reuse", reuse.share),
     ("motion", motion.hoist),
     ("properties", properties.insert),

@@ -18,13 +18,13 @@ fn each<T: Number>(
     for (out, ends) in out.iter_mut().zip(offsets.windows(2)) {
         let row = &cells[(ends[0] - offsets[0]) as usize..(ends[1] - offsets[0]) as usize];
         let mut parts = [start; LANES];
-        let mut chunks = row.chunks_exact(LANES);
-        for chunk in &mut chunks {
-            for lane in 0..LANES {
-                parts[lane] = both(parts[lane], chunk[lane]);
+        let (chunks, rest) = row.as_chunks::<LANES>();
+        for chunk in chunks {
+            for (part, cell) in parts.iter_mut().zip(chunk) {
+                *part = both(*part, *cell);
             }
         }
-        for (part, cell) in parts.iter_mut().zip(chunks.remainder()) {
+        for (part, cell) in parts.iter_mut().zip(rest) {
             *part = both(*part, *cell);
         }
         *out = both(both(parts[0], parts[1]), both(parts[2], parts[3]));

@@ -74,14 +74,15 @@ fn parts<T: Number, const LANES: usize>(
     both: impl Fn(T, T) -> T + Copy,
 ) -> T {
     let mut parts = [start; LANES];
-    let mut chunks = cells.chunks_exact(LANES);
-    for chunk in &mut chunks {
-        for lane in 0..LANES {
-            parts[lane] = both(parts[lane], chunk[lane]);
+    let (chunks, rest) = cells.as_chunks::<LANES>();
+    // Pairs, not indices: of those the compiler makes shuffles where a comparison decides.
+    for chunk in chunks {
+        for (part, cell) in parts.iter_mut().zip(chunk) {
+            *part = both(*part, *cell);
         }
     }
-    for (lane, cell) in chunks.remainder().iter().enumerate() {
-        parts[lane] = both(parts[lane], *cell);
+    for (part, cell) in parts.iter_mut().zip(rest) {
+        *part = both(*part, *cell);
     }
     let mut width = LANES;
     while width > 1 {
@@ -104,12 +105,33 @@ widened! {
     }
 }
 
+#[inline(always)]
+fn merged<T: Number>(cells: &[T], out: &mut [T], both: impl Fn(T, T) -> T + Copy) {
+    let width = out.len();
+    // Four rows for each time that what they are reduced to is read and written.
+    let mut rows = cells.chunks_exact(4 * width);
+    for four in &mut rows {
+        let (one, rest) = four.split_at(width);
+        let (two, rest) = rest.split_at(width);
+        let (three, last) = rest.split_at(width);
+        for (at, out) in out.iter_mut().enumerate() {
+            *out = both(both(both(both(*out, one[at]), two[at]), three[at]), last[at]);
+        }
+    }
+    for row in rows.remainder().chunks_exact(width) {
+        for (out, cell) in out.iter_mut().zip(row) {
+            *out = both(*out, *cell);
+        }
+    }
+}
+
 widened! {
-    /// Reduces `cells` into `out`, cell by cell.
+    /// Reduces rows, as wide as `out`, which may not be empty, into it: each column by itself.
     pub fn merge<T: Number>(reduce: Reduce, cells: &[T], out: &mut [T]) {
         match reduce {
-            Reduce::Sum => for (out, cell) in out.iter_mut().zip(cells) { *out = out.plus(*cell) },
-            other => for (out, cell) in out.iter_mut().zip(cells) { *out = other.both(*out, *cell) },
+            Reduce::Sum => merged(cells, out, T::plus),
+            Reduce::Min => merged(cells, out, |x, y| Reduce::Min.both(x, y)),
+            Reduce::Max => merged(cells, out, |x, y| Reduce::Max.both(x, y)),
         }
     }
 }
