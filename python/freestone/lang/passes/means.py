@@ -60,7 +60,8 @@ def _sums(op: Op, part: Block) -> Value:
 
 def _mean(emitter: Emitter, cells: Value, axis: int | None) -> Value:
     rows, columns = cells.type.rows, cells.type.columns
-    assert rows is not None and columns is not None
+    assert rows is not None
+    assert columns is not None
     count = {None: rows * columns, PER_ROW: columns, PER_COLUMN: rows}[axis]
     total = aggregate(emitter, "sum", cells, axis)
     return binary(emitter, "div", total, emitter.constant(float(count), cells.type.cell))
