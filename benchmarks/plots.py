@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "#666666"
+ROW = 0.22
+"""Inches of a subject's row."""
+MARKS = ((1, 2, 5), (1, 3), (1,))
+"""Where an axis of less than one, of less than two and of more powers of ten has marks."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +44,10 @@ def dots(panels: Sequence[Panel], path: Path, title: str, order: Sequence[str]) 
     """Draw panels of one dot per subject, a subject always in the same row and colour."""
     columns = 2 if len(panels) > 1 else 1
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(5.5 * columns, 0.9 + 2.1 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
     subjects = [name for name in order if any(name in panel.values for panel in panels)]
+    height = max(1.2, ROW * len(subjects)) + 0.9
+    figure = Figure(figsize=(5.5 * columns, 0.6 + height * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis, panel in zip(axes, panels, strict=False):
         _dots(axis, panel, subjects)
     for axis in axes[len(panels) :]:
@@ -52,12 +59,15 @@ def _dots(axis: Axes, panel: Panel, subjects: Sequence[str]) -> None:
     axis.set_xscale("log")
     known = [*panel.values.values(), *panel.limits.values()]
     if known:
-        axis.set_xlim(min(known) / 3, max(known) * 10)
+        # The number beside the last dot needs some room.
+        low, high = min(known), max(known)
+        axis.set_xlim(low / 1.5, high * 1.5 * (high / low) ** 0.2)
+        _marked(axis)
     for index, (name, limit) in enumerate(panel.limits.items()):
         style = ("--", ":")[index % 2]
         axis.axvline(limit, color=GREY, linestyle=style, label=f"{name}: {_number(limit)}")
     if panel.limits:
-        axis.legend(fontsize=8, loc="upper right", framealpha=1, edgecolor="white")
+        axis.legend(fontsize=8, loc="best", framealpha=1, edgecolor="white")
     for row, subject in enumerate(subjects):
         value = panel.values.get(subject)
         place = axis.get_xlim()[0] if value is None else value
@@ -77,6 +87,15 @@ def _dots(axis: Axes, panel: Panel, subjects: Sequence[str]) -> None:
     axis.set_title(panel.title, fontsize=10, loc="left")
     axis.set_xlabel(panel.label, fontsize=8)
     _plain(axis)
+
+
+def _marked(axis: Axes) -> None:
+    """Mark a logarithmic axis by plain numbers, no more than there is room for."""
+    low, high = axis.get_xlim()
+    subs = MARKS[min(int(math.log10(high / low)), len(MARKS) - 1)]
+    axis.xaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.xaxis.set_minor_locator(NullLocator())
 
 
 def _number(value: float) -> str:
