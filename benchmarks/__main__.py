@@ -26,6 +26,7 @@ NAMES = (
     "graphs_la",
     "kernels",
     "startup",
+    "scripts",
     "redistribution",
     "overlap",
 )

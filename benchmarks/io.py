@@ -173,10 +173,18 @@ def seconds(action: Action) -> float:
 
 @contextlib.contextmanager
 def workers(count: int) -> Iterator[None]:
-    """Open a cluster of workers with an executor each."""
+    """Open a cluster of workers with an executor each, which have read and written before."""
     with fs.Cluster(workers=count, executors=1, memory="4GiB"):
-        fs.Array.from_function((count, 1), 1, lambda start, stop: np.ones((1, 1))).persist()
+        with tempfile.TemporaryDirectory(prefix="freestone-") as folder:
+            warm(count, f"{folder}/small.csv", f"{folder}/small.dbdf")
         yield
+
+
+def warm(count: int, *urls: str) -> None:
+    """Have each of some workers write and read a row: so they load what that takes."""
+    for url in urls:
+        fs.write(fs.Array.from_function((count, 1), 1, lambda start, stop: np.ones((1, 1))), url)
+        fs.read(url, block_rows=1).persist()
 
 
 def label_of(shape: tuple[int, int]) -> str:

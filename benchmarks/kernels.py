@@ -22,8 +22,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+import freestone as fs
 from benchmarks import common, plots
 from freestone.lang.daphnelib import DaphneContext
+from freestone.lang.kernels import elementwise as elementwise_table
 from freestone.lang.settings import Settings
 
 QUESTION = "How fast is each kernel, beside NumPy, SciPy and pandas?"
@@ -36,26 +38,7 @@ Case = tuple[str, Chain, Chain]
 CONTEXT = DaphneContext()
 SETTINGS = Settings(vec=True, partitioning="GSS", select_matrix_repr=True)
 
-UNARY: dict[str, Callable[..., Any]] = {
-    "abs": np.abs,
-    "sign": np.sign,
-    "exp": np.exp,
-    "ln": np.log,
-    "sqrt": np.sqrt,
-    "round": np.round,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "isNan": np.isnan,
-}
+UNARY: dict[str, Callable[..., Any]] = elementwise_table.UNARY | {"round": np.round}
 BINARY: dict[str, Callable[..., Any]] = {
     "__add__": np.add,
     "__sub__": np.subtract,
@@ -112,6 +95,19 @@ def elementwise(x: Array, y: Array) -> Iterator[Case]:
         "outerMul",
         _lazily(tall.outerMul(CONTEXT.from_numpy(wide.reshape(1, -1)))),
         lambda: np.outer(column, wide),
+    )
+    first: Any = fs.Array.from_numpy(x, len(x))
+    second: Any = fs.Array.from_numpy(y, len(y))
+    chosen: Any = np.where(first > 0.5, first, second)
+    yield (
+        "where(X > a, X, Y)",
+        chosen.compute,
+        lambda: np.where(x > 0.5, x, y),
+    )
+    yield (
+        "X[X > a].sum()",
+        first[first > 0.5].sum().compute,
+        lambda: x[x > 0.5].sum(),
     )
     yield "replace", _lazily(one.replace(0.5, 1.0)), lambda: np.where(x == 0.5, 1.0, x)
 

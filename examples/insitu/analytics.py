@@ -126,7 +126,18 @@ def begin_together(rank: ev.Rank) -> None:
 
 
 def main(rank: ev.Rank, settings: Settings) -> Part | None:
-    """Be a rank of the pipeline."""
+    """Be a rank of the pipeline.
+
+    Raises
+    ------
+    ValueError
+        If `mpiexec` has started more or fewer.
+    """
+    if rank.size != settings.analytics + settings.members:
+        raise ValueError(
+            f"{settings.analytics} analytics and {settings.members} computational ranks: there "
+            f"are {rank.size}"
+        )
     if rank.id < settings.analytics:
         return analyse(rank, settings)
     compute(rank, settings)

@@ -16,9 +16,8 @@ import threading
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
-from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from examples.insitu.federator import Federator, Share, reduced
 from examples.insitu.items import stamp, summary, unpack
@@ -163,7 +162,19 @@ class Engine:
             self.writer.add_results([(step, field, found)])
 
 
-def analyse(number: int, settings: Settings, folder: Path, flavour: str, together: Barrier) -> Part:
+class Together(Protocol):
+    """What all processes wait at, or give up."""
+
+    def wait(self) -> object:
+        """Wait until all do."""
+
+    def abort(self) -> None:
+        """Let nobody wait any more."""
+
+
+def analyse(
+    number: int, settings: Settings, folder: Path, flavour: str, together: Together
+) -> Part:
     """Be an analytics process."""
     before = time.process_time()
     with Messages(folder, number, serialized=flavour == "monc") as messages:
@@ -174,7 +185,7 @@ def analyse(number: int, settings: Settings, folder: Path, flavour: str, togethe
     return part
 
 
-def compute(number: int, settings: Settings, folder: Path, together: Barrier) -> None:
+def compute(number: int, settings: Settings, folder: Path, together: Together) -> None:
     """Be a computational process."""
     member = number - settings.analytics
     target, sent = member % settings.analytics, settings.steps_of(member)

@@ -10,7 +10,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from examples.insitu import analytics, bespoke, sequential
+from examples import launched
+from examples.insitu import analytics, bespoke, mpiexec, sequential
 from examples.insitu.settings import FIELDS, FORMATS, Outcome, Settings
 
 WAYS = ("events", "monc", "tuned")
@@ -18,7 +19,9 @@ WAYS = ("events", "monc", "tuned")
 
 def carry_out(settings: Settings, way: str) -> Outcome:
     """Run the pipeline on events, or by hand, as it is in MONC or tuned."""
-    return analytics.run(settings) if way == "events" else bespoke.run(settings, way)
+    if way == "events":
+        return analytics.run(settings)
+    return mpiexec.run(settings, way) if launched.is_here() else bespoke.run(settings, way)
 
 
 def main() -> None:
@@ -38,6 +41,8 @@ def main() -> None:
     if settings.folder is not None:
         settings.folder.mkdir(parents=True, exist_ok=True)
     outcome = carry_out(settings, way)
+    if launched.rank() > 0:
+        return
     rate = settings.items / outcome.seconds
     latencies = np.percentile(outcome.latencies_s, [50, 99]) * 1e3
     print(f"{settings.items:,} items of {len(FIELDS)} fields: {rate:,.0f} a second")

@@ -43,14 +43,51 @@ def test_a_cluster_of_its_own(
     assert "agg_all" in err or "pipeline" in err
 
 
+@pytest.mark.parametrize("name", ["folder", "address"])
 def test_a_cluster_of_another_program(
-    capsys: pytest.CaptureFixture[str], expected: str, cluster: Cluster
+    capsys: pytest.CaptureFixture[str], expected: str, cluster: Cluster, name: str
 ) -> None:
-    options = ("--distributed", "--min-distr-size=0", f"--cluster={cluster.folder}")
+    address = getattr(cluster, name)
+    options = ("--distributed", "--min-distr-size=0", f"--cluster={address}")
     before = cluster.statistics().done
     assert run(SCRIPT, *options) == 0
     assert capsys.readouterr().out == expected
     assert cluster.statistics().done > before
+
+
+def test_options_reach_the_other_program(
+    capsys: pytest.CaptureFixture[str], cluster: Cluster
+) -> None:
+    Path("mine.py").write_text("def twice(x, y):\n    return x + y + 1.0\n")
+    text = "print(fill(1.0, 2, 2) +::twice fill(1.0, 2, 2));"
+    options = ("--distributed", f"--cluster={cluster.folder}", "--kernel-ext=mine.py")
+    assert run(text, *options, "--statistics", words=()) == 0
+    out, err = capsys.readouterr()
+    assert out == "DenseMatrix(2x2, double)\n3 3\n3 3\n"
+    assert "binary add" in err
+    told = 'print(1, true, true); startProfiling(); stopProfiling("r"); print(2);'
+    assert run(told, *options, words=()) == 0
+    out, err = capsys.readouterr()
+    assert out == "2\n"
+    assert err.startswith('1\n{"region": "r"')
+    for refused in ("--timing", "--explain=built"):
+        assert run(text, *options, refused, words=()) == 2
+        assert "in another one" in capsys.readouterr().err
+
+
+def test_a_cluster_that_is_not_there_or_ends_is_told(
+    capsys: pytest.CaptureFixture[str], cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(SCRIPT, "--distributed", "--cluster=nowhere") == 2
+    assert "no running cluster is 'nowhere'" in capsys.readouterr().err
+
+    def gone(folder: str, question: object, timeout_s: float = 0) -> dict[str, object]:
+        raise ConnectionRefusedError("nobody listens")
+
+    monkeypatch.setattr("freestone.observe.control.ask", gone)
+    monkeypatch.setattr("freestone.observe.control.only", lambda found, wanted: {"folder": "x"})
+    assert run(SCRIPT, "--distributed", f"--cluster={cluster.folder}") == 2
+    assert "does not answer any more: nobody listens" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """``freestone run`` for scripts in DaphneDSL: options, messages, exit statuses."""
 
+import argparse
 import json
 import os
 from pathlib import Path
 
 import pytest
 
-from freestone.cli import main
+from freestone.cli import main, script
+from freestone.lang.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -78,10 +80,11 @@ def test_a_file_has_defaults_of_the_options(capsys: pytest.CaptureFixture[str]) 
     assert err.startswith("-- built")
 
 
-@pytest.mark.parametrize(
-    "option",
-    ["--cuda", "--partitioning=FAST", "--num-threads=-1", "--explain=all"],
-)
+ABSENT = "cuda fpgaopencl optimistic-splitting codegen debug-mt matmul-tile matmul-invert-loops"
+WITH_VALUES = "libdir=x matmul-unroll-factor=4 partitioning=FAST num-threads=-1 explain=all"
+
+
+@pytest.mark.parametrize("option", [f"--{word}" for word in f"{ABSENT} {WITH_VALUES}".split()])
 def test_what_is_not_there_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("print(1);", options=(option,)) == 2
     assert "configuration" in capsys.readouterr().err
@@ -96,6 +99,8 @@ def test_the_flags_of_hdfs(
     assert "--enable-hdfs knows no server" in capsys.readouterr().err
     assert run("print(1);", options=("--hdfs-ip=there", "--hdfs-username=she")) == 0
     assert (os.environ["HDFS_ADDRESS"], os.environ["HADOOP_USER_NAME"]) == ("there:9000", "she")
+    assert run("print(1);", options=("--hdfs-address=here:7",)) == 0
+    assert os.environ["HDFS_ADDRESS"] == "here:7"
     defaults = {"use_hdfs": False, "hdfs_Address": "h:8020", "hdfs_username": "he"}
     Path("defaults.json").write_text(json.dumps(defaults))
     assert run("print(1);", options=("--config=defaults.json",)) == 0
@@ -133,3 +138,26 @@ def test_memory_is_placed_by_a_policy(capsys: pytest.CaptureFixture[str]) -> Non
     for bad in ("nearest", "preferred", "preferred=99", "local=1"):
         assert run(text, options=("--vec", f"--numa={bad}")) != 0
         assert "--numa" in capsys.readouterr().err
+
+
+def settings(*options: str) -> Settings:
+    """Return the settings that options make."""
+    parser = argparse.ArgumentParser()
+    script.configure(parser)
+    return script.settings_of(script.options_of(parser.parse_args(options)))
+
+
+def test_schemes_are_options_of_their_own() -> None:
+    assert settings("--vec", "--GSS").partitioning == "GSS"
+    assert settings("--vec", "--MSTATIC").partitioning == "MSTATIC"
+
+
+def test_a_job_of_slurm_has_no_more_threads_than_it_was_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", "1")
+    assert settings("--vec").num_threads == 1
+    assert settings("--vec", "--num-threads=7").num_threads == 1
+    monkeypatch.delenv("SLURM_CPUS_ON_NODE")
+    assert settings("--vec").num_threads == 0
+    assert settings("--vec", "--num-threads=7").num_threads == 7

@@ -4,10 +4,12 @@ import os
 import shutil
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.events.test_joined import free_address
 from tests.events.test_mpi import BIN, MPIEXEC, mpiexec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,26 +92,6 @@ def test_an_example_does_what_it_says(
     assert sorted(ended.stdout.splitlines()) == sorted(expected)
 
 
-@pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("add.c", ["133"]),
-        ("reduce.c", [f"rank {rank}: 14" for rank in range(4)]),
-        ("barrier.c", [f"rank {rank}: all 4 are here" for rank in range(4)]),
-        ("protect.c", ["3000 values, 1501500 in all"]),
-        ("wait.c", ["9900, and 0 more"]),
-    ],
-)
-def test_an_example_runs_under_mpiexec(
-    prefix: Path, tmp_path: Path, name: str, expected: list[str]
-) -> None:
-    """Four ranks, on a machine with fewer processors too; each loads MPI when it starts."""
-    ended = mpiexec(4, built(prefix, EXAMPLES / name, tmp_path))
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert all(line in ended.stdout for line in expected), ended.stdout
-
-
 SHARES = r"""
 #include <freestone_events.h>
 #include <mpi.h>
@@ -136,17 +118,22 @@ int main(int argc, char **argv) {
 """
 
 
-@pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
-@pytest.mark.parametrize("compiler", ["mpicc", "mpicc_abi"])
-def test_a_program_shares_its_own_mpi(prefix: Path, tmp_path: Path, compiler: str) -> None:
+def built_by(compiler: str, prefix: Path, folder: Path, text: str) -> str:
+    """Compile a program of MPI and of events with one of MPI's compilers."""
     compile_by = shutil.which(compiler, path=f"{BIN}:{os.environ['PATH']}")
     if compile_by is None:
         pytest.skip(f"{compiler} is not installed")
-    source, program = tmp_path / "shares.c", tmp_path / "shares"
-    source.write_text(SHARES)
+    source, program = folder / "program.c", folder / "program"
+    source.write_text(text)
     rpath = f"-Wl,-rpath,{BIN.parent / 'lib'}"
     done([compile_by, str(source), *flags(prefix), rpath, "-o", str(program)])
-    ended = mpiexec(3, str(program))
+    return str(program)
+
+
+@pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
+@pytest.mark.parametrize("compiler", ["mpicc", "mpicc_abi"])
+def test_a_program_shares_its_own_mpi(prefix: Path, tmp_path: Path, compiler: str) -> None:
+    ended = mpiexec(3, built_by(compiler, prefix, tmp_path, SHARES))
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.count("18") == 3
 
@@ -191,6 +178,30 @@ def test_cmake_finds_the_library(prefix: Path, tmp_path: Path) -> None:
     done(["cmake", "--build", str(build)])
     assert run(str(build / "shared"), 2).stdout == "133\n"
     assert run(str(build / "static"), 2).stdout == "133\n"
+
+
+TOO_LATE = r"""
+#include <freestone_events.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  int code = fse_init(NULL);
+  int said = strstr(fse_error(), "MPI_THREAD_MULTIPLE") != NULL;
+  MPI_Finalize();
+  return code == FSE_NO_START && said ? 0 : 1;
+}
+"""
+
+
+@pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
+@pytest.mark.parametrize("compiler", ["mpicc", "mpicc_abi"])
+def test_mpi_without_the_thread_level_is_refused(
+    prefix: Path, tmp_path: Path, compiler: str
+) -> None:
+    ended = mpiexec(2, built_by(compiler, prefix, tmp_path, TOO_LATE))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 MISTAKES = r"""
@@ -302,6 +313,42 @@ def test_a_run_that_is_stuck_says_why(prefix: Path, tmp_path: Path) -> None:
     assert ended.returncode == 3
     for rank in range(2):
         assert f"rank {rank}:\n  task 'forgotten' lacks 'never' from any rank" in ended.stderr
+
+
+JOINS = r"""
+#include <freestone_events.h>
+#include <stdio.h>
+static void greet(const fse_event *events, int count, void *context) {
+  (void)count, (void)context;
+  printf("rank %d has joined, there are %d\n", events[0].source, fse_ranks());
+  fse_fire(NULL, FSE_NONE, 0, events[0].source, "welcome");
+}
+static void nothing(const fse_event *events, int count, void *context) {
+  (void)events, (void)count, (void)context;
+}
+int main(void) {
+  if (fse_init(NULL) != FSE_OK) return 1;
+  if (fse_has_joined()) {
+    fse_submit(nothing, NULL, 1, 0, "welcome");
+  } else {
+    fse_submit(greet, NULL, 1, FSE_ANY, FSE_RANK_JOINED_EVENT);
+  }
+  return -fse_finalise();
+}
+"""
+
+
+def test_a_rank_joins_a_run_that_is_on(prefix: Path, tmp_path: Path) -> None:
+    source = tmp_path / "joins.c"
+    source.write_text(JOINS)
+    program = built(prefix, source, tmp_path)
+    common = {"meeting": free_address(), "identity": str(tmp_path / "run.pem")}
+    with ThreadPoolExecutor() as pool:
+        founder = pool.submit(run, program, 1, rank="0", most="2", **common)
+        newcomer = pool.submit(run, program, 1, rank="join", **common)
+    for ended in [founder.result(), newcomer.result()]:
+        assert (ended.returncode, ended.stderr) == (0, "")
+    assert founder.result().stdout == "rank 1 has joined, there are 2\n"
 
 
 WAITS = r"""

@@ -43,10 +43,15 @@ def invited(tmp_path: Path, rank: int, ranks: int, meeting: str) -> dict[str, st
     }
 
 
+def free_address() -> str:
+    """Return an address at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
 def together(tmp_path: Path, ranks: int, source: str) -> list[tuple[int, str, str]]:
     """Run a program as so many ranks; how each one ended, and what it said."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        meeting = f"127.0.0.1:{free.getsockname()[1]}"
+    meeting = free_address()
     started = [
         subprocess.Popen(
             [sys.executable, "-c", source],

@@ -16,10 +16,12 @@ from freestone.errors import (
     ConfigurationError,
     EventsLeftWarning,
     EventTimeoutError,
+    InTaskError,
     LockNotHeldError,
     RankLostError,
     RunStuckError,
 )
+from freestone.events import payload
 
 WAYS = pytest.mark.parametrize("threads", [True, False], ids=["threads", "processes"])
 
@@ -168,10 +170,55 @@ def bad(rank: ev.Rank) -> None:
     with pytest.raises(ValueError, match="only an event to SELF"):
         rank.fire(ev.ALL, "e", [], by_reference=True)
 
+    def inside() -> None:
+        with pytest.raises(InTaskError, match="drain was called inside of a task"):
+            rank.drain()
+        with pytest.raises(InTaskError, match="finish was called inside of a task"):
+            rank._native.finish()
+
+    rank.submit(inside)
+    with pytest.raises(ValueError, match="no rank 2"):
+        rank.fire([0, 2], "e")
+    with pytest.raises(ValueError, match="no rank 5"):
+        rank.wait([([0, 5], "e")])
+
 
 @WAYS
 def test_bad_input_gets_a_clear_error(threads: bool) -> None:
     ev.run(bad, ranks=2, threads=threads)
+
+
+def test_an_unknown_type_of_payload_is_refused() -> None:
+    with pytest.raises(BadEventError, match="an event carries 3 bytes of type 77"):
+        payload.decode(77, b"abc")
+
+
+def grouped(rank: ev.Rank) -> list[int]:
+    evens, odds = [0, 2], [3, 1]
+    rank.fire(odds if rank.id in evens else evens, "from the others", 10 * rank.id)
+    others = rank.wait([(evens if rank.id in odds else odds, "from the others")])
+    return [event.data for event in others]
+
+
+@WAYS
+def test_groups_are_sources_and_targets(threads: bool) -> None:
+    found = ev.run(grouped, ranks=4, threads=threads)
+    assert found == [[30, 10], [0, 20], [30, 10], [0, 20]]
+
+
+def changes(rank: ev.Rank) -> list[float]:
+    large, small = np.zeros(300_000), np.zeros(3)
+    for array in (large, small):
+        for target in range(rank.size):
+            rank.fire(target, "array", array)
+        array += 1
+    found = rank.wait([(ev.ALL, "array"), (ev.ALL, "array")])
+    return [float(event.data.sum()) for event in found]
+
+
+@WAYS
+def test_what_is_fired_is_copied(threads: bool) -> None:
+    assert ev.run(changes, ranks=2, threads=threads) == [[0.0] * 4] * 2
 
 
 def task_fails(rank: ev.Rank) -> None:
@@ -279,6 +326,17 @@ def test_a_run_without_progress_says_what_waits(capfd: pytest.CaptureFixture[str
     said = capfd.readouterr().err
     assert "nothing has happened for 50ms" in said
     assert "lacks 'wake' from rank 0" in said
+
+
+def test_the_environment_says_when_to_report(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FREESTONE_EVENTS_STUCK_S", "0.05")
+    ev.run(naps, ranks=2)
+    said = capfd.readouterr().err
+    for rank in range(2):
+        assert f"rank {rank}:\n  wait" in said
+        assert f"lacks 'wake' from rank {rank}" in said
 
 
 def watches(rank: ev.Rank) -> list[str]:

@@ -85,3 +85,22 @@ def test_a_factory_on_slurm(cluster: fs.Cluster, tmp_path: Path) -> None:
     finally:
         keeper.kill()
     assert until(lambda: not jobs())
+
+
+def test_a_script_on_slurm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from freestone.cli import main
+
+    # Access file and logs lie in the home folder, which the nodes of this Slurm see.
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("WORKERS", "2"), ("MEMORY", "64MiB"), ("DISK", "64MiB")):
+        monkeypatch.setenv(f"FREESTONE_{name}", value)
+    script = tmp_path / "s.daph"
+    script.write_text("X = rand(50, 6, 0.0, 1.0, 1.0, 1); print(t(X) @ X); print(sum(X));")
+    assert main(["run", "--vec", str(script)]) == 0
+    here = capsys.readouterr().out
+    assert main(["run", "--distributed", "--min-distr-size=0", "--host=slurm", str(script)]) == 0
+    assert capsys.readouterr().out == here
+    assert until(lambda: not jobs())

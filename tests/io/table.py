@@ -36,6 +36,11 @@ HOLDS: dict[str, tuple[str, ...]] = {
 CELLS = [(kind, format) for kind in VALUES for format in FORMATS]
 
 
+def cells(*kinds: str) -> list[tuple[str, str]]:
+    """Return the cells of some kinds that are not empty."""
+    return [(kind, format) for kind in kinds for format in HOLDS[kind]]
+
+
 def need(format: str) -> None:
     """Skip a test whose library is not installed."""
     if format in LIBRARIES:

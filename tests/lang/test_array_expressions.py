@@ -159,6 +159,24 @@ def test_products_of_matrices(data: Any) -> None:
 
 @settings(max_examples=LONG, deadline=None)
 @given(arrays())
+def test_choices_between_two_sides(pair: Any) -> None:
+    same(lambda x: np.where(x > 1, x, x + x), pair)
+    same(lambda x: np.where(x, x, 2), pair)
+    same(lambda x: np.where(np.isnan(x), 0, x).sum(), pair)
+    same(lambda x: np.where(x > 1, True, x == 0), pair)
+    same(lambda x: np.where(x > 1, 1, 0).sum(axis=0), pair)
+    same(lambda x: np.where(x > 1, np.float32(1), x), pair)
+    same(lambda x: np.select([x > 3, x > 1], [x, x + x], -1.0), pair)
+    if pair[0].ndim == 2:
+        row = np.arange(float(pair[0].shape[1]))
+        same(lambda x: np.where(x > 1, x, row), pair)
+        same(lambda x: np.where(x > 1, row, row), pair)
+        same(lambda x: np.where(x[:, :1] > 1, x, row), pair)
+        same(lambda x: np.where(x > 1, x[:, :1], 0), pair)
+
+
+@settings(max_examples=LONG, deadline=None)
+@given(arrays())
 def test_other_functions(pair: Any) -> None:
     same(lambda x: np.where(x > 1, x, -1.0), pair)
     same(lambda x: np.where(x > 1, x, np.float64(2)), pair)
@@ -232,6 +250,21 @@ def test_the_plan_shows_what_is_fused() -> None:
     assert plan.count("-- stage") == 2
     assert plan.count("agg_col sum") == 1
     assert "fused" in plan.partition("stage 2")[2]
+
+
+def test_choices_and_sums_of_what_a_mask_chooses_are_fused() -> None:
+    x = fs.Array.from_numpy(np.arange(20.0).reshape(10, 2), 5)
+    for lazy, expected in [
+        (np.where(x > 3, x, 0.0).sum(), 184.0),
+        (x[x > 3].sum(), 184.0),
+        (x[x > 3].mean(), 11.5),
+        (x[x[:, 0] > 3].mean(axis=0)[1], 12.0),
+    ]:
+        shown = lazy.explain()
+        assert "choose" in shown
+        assert "apply filter" not in shown
+        assert "apply where" not in shown
+        assert lazy.compute() == expected
 
 
 def test_an_expression_of_thousands_of_operations() -> None:

@@ -1,6 +1,8 @@
 """Every built-in function in a script of its own."""
 
+import inspect
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -156,7 +158,6 @@ CASES: list[tuple[str, str, str]] = [
     ("append", "length(append(createList([1]), [2]))", "2\n"),
     ("now", "now() > 1700000000000000000", "1\n"),
     ("quantize", "quantize([0.0f, 0.5f, 1.0f], 0.0f, 1.0f)", dense("uint8_t", "0", "128", "255")),
-    ("recode", "nrow([1])", "1\n"),
 ]
 
 
@@ -282,12 +283,36 @@ def test_random_numbers_are_those_of_the_twister() -> None:
             said(f"print({wrong});")
 
 
-def test_every_function_has_a_case() -> None:
-    cased = {name for name, _, _ in CASES} | {f"outer{name}" for name in OUTER}
-    cased |= {f"{name}_pool2d{end}" for name in ("avg", "max") for end in ("", "_backward")}
-    text = Path(__file__).read_text()
-    cased |= {"leftOuterJoin", "fullOuterJoin", "antiJoin"}
-    assert [name for name in BUILTINS if name not in cased and f"{name}(" not in text] == []
+def test_a_device_is_a_folder_where_files_are_opened(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("1;2\n3;4\n")
+    text = (
+        'f = openFileOnTarget(openDevice($folder), "x.csv"); print(readCsv(f, 2, 2, ";")); '
+        "close(f);"
+    )
+    assert said(text, f'folder="{tmp_path}"') == dense(F64, "1 2", "3 4")
+    with pytest.raises(ScriptRunError, match="there is no device"):
+        said(text, f'folder="{tmp_path}/none"')
+    with pytest.raises(ScriptRunError, match=r"there is no file .*y\.csv"):
+        said('f = openFileOnTarget(openDevice($folder), "y.csv");', f'folder="{tmp_path}"')
+
+
+def test_arrays_are_received_only_where_they_are_lent() -> None:
+    with pytest.raises(ScriptRunError, match="no array is lent at address 4096"):
+        said("print(receiveFromNumpy(4096, 1, 1, 7));")
+    with pytest.raises(ScriptCompileError, match="vtc 9 is no value type; there are 0 si8"):
+        said("print(receiveFromNumpy(4096, 1, 1, 9));")
+    # Without a program that takes it, nothing is seen of a result.
+    assert both("saveDaphneLibResult([1, 2]); print(1);") == "1\n"
+
+
+def test_printing_takes_a_line_end_and_a_stream(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said('print(1, false); print("a"); print(2.5, true, true);') == "1a\n"
+    assert capsys.readouterr().err == "2.5\n"
+
+
+def test_map_calls_a_function_for_each_cell() -> None:
+    text = "def f(x: si64) -> si64 { if (x > 1) { return x * x; } else { return 0; } } "
+    assert both(text + "print(map([1, 2, 3], f));") == dense(I64, "0", "4", "9")
 
 
 def test_a_script_can_stop() -> None:
@@ -322,3 +347,55 @@ def test_joins_of_whole_numbers_near_and_far_give_the_same() -> None:
         wanted = left.groupby("a")["b"].sum()
         assert sums.iloc[:, 0].tolist() == wanted.index.tolist()
         assert sums.iloc[:, 1].tolist() == wanted.tolist()
+
+
+ELSEWHERE: dict[str, Callable[..., None]] = {
+    **dict.fromkeys(
+        ("outerLog", "outerConcat", "outerXor"), test_outer_operations_that_are_special
+    ),
+    **dict.fromkeys(
+        ("leftOuterJoin", "fullOuterJoin", "antiJoin"), test_words_without_a_meaning_are_refused
+    ),
+    **dict.fromkeys(
+        ("recode", "remove", "eigen", "semiJoin", "groupJoin"), test_functions_with_several_results
+    ),
+    **dict.fromkeys(
+        (
+            *("affine", "conv2d", "conv2d_backward_filter", "conv2d_backward_data"),
+            *("avg_pool2d", "max_pool2d", "avg_pool2d_backward", "max_pool2d_backward"),
+            "batch_norm2d_backward",
+        ),
+        test_layers_of_networks,
+    ),
+    **dict.fromkeys(
+        (
+            *("readMatrix", "readFrame", "write", "writeMatrix", "writeFrame"),
+            *("readCsv", "openFile", "close"),
+        ),
+        test_files,
+    ),
+    **dict.fromkeys(
+        ("openDevice", "openFileOnTarget"), test_a_device_is_a_folder_where_files_are_opened
+    ),
+    **dict.fromkeys(
+        ("receiveFromNumpy", "saveDaphneLibResult"),
+        test_arrays_are_received_only_where_they_are_lent,
+    ),
+    **dict.fromkeys(("sql", "registerView"), test_sql),
+    **dict.fromkeys(("startProfiling", "stopProfiling"), test_regions_are_told_on_standard_error),
+    "print": test_printing_takes_a_line_end_and_a_stream,
+    "map": test_map_calls_a_function_for_each_cell,
+    "stop": test_a_script_can_stop,
+}
+"""The tests of functions that one expression can't show."""
+TEMPLATES = {"leftOuterJoin", "fullOuterJoin", "antiJoin"}
+TEMPLATES |= {f"{name}_pool2d{end}" for name in ("avg", "max") for end in ("", "_backward")}
+"""Those that a test's parameters, or a part of its text, name."""
+
+
+def test_every_function_has_a_script_of_its_own() -> None:
+    shown = {name for name, expression, _ in CASES if f"{name}(" in expression}
+    shown |= {f"outer{name}" for name in OUTER}
+    for name, test in ELSEWHERE.items():
+        assert name in TEMPLATES or f"{name}(" in inspect.getsource(test)
+    assert sorted({*BUILTINS, "map"} - shown - set(ELSEWHERE)) == []

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from freestone.lang.kernels.sparse import raw
 from freestone.lang.script import run_text
 from freestone.lang.settings import Settings
+from freestone.lang.types.types import CODES
 from tests.lang.examples import FOLDER, example
 
 Array = np.ndarray[Any, Any]
@@ -38,24 +40,28 @@ def read(text: str) -> list[Array]:
 
 def drawn(rows: int, columns: int, seed: int, share: float = 1.0, low: float = 0.0) -> Array:
     """Draw as scripts do."""
-    from freestone._native import rand_dense
+    from freestone._native import Drawing
 
-    out = np.zeros(rows * columns)
-    rand_dense(out, low, 1.0, share, seed)
-    return out.reshape(rows, columns)
+    out = np.empty((rows, columns))
+    Drawing(CODES["f64"], out.size, low, 1.0, share, seed).fill(raw(out))
+    return out
 
 
 def test_conjugate_gradient() -> None:
+    linear = pytest.importorskip("scipy.sparse.linalg")
     x, y = drawn(40, 20, 1), drawn(40, 1, 2)
-    expected = np.linalg.solve(x.T @ x + np.eye(20), x.T @ y)
-    np.testing.assert_allclose(printed("conjugate_gradient", "n=20")[0], expected, rtol=1e-4)
+    expected, failed = linear.cg(x.T @ x + np.eye(20), x.T @ y, rtol=1e-12)
+    assert not failed
+    found = printed("conjugate_gradient", "n=20")[0]
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-4)
 
 
 def test_pagerank() -> None:
+    linear = pytest.importorskip("scipy.linalg")
     graph = drawn(50, 50, 3, 0.1, 1.0)
     sums = graph.sum(0)
     chain = np.where(sums > 0, graph / np.maximum(sums, 1), 1 / 50)
-    values, vectors = np.linalg.eig(0.85 * chain + 0.15 / 50)
+    values, vectors = linear.eig(0.85 * chain + 0.15 / 50)
     first = np.real(vectors[:, np.argmax(np.real(values))])
     np.testing.assert_allclose(printed("pagerank", "n=50")[0][:, 0], first / first.sum(), rtol=1e-4)
 
@@ -70,12 +76,13 @@ def test_components() -> None:
 
 
 def test_linear_regression() -> None:
+    linear = pytest.importorskip("sklearn.linear_model")
     data = drawn(60, 5, 7)
     x, y = data[:, :4], data[:, 4:]
     x = np.hstack([(x - x.mean(0)) / x.std(0), np.ones((60, 1))])
-    expected = np.linalg.solve(x.T @ x + 0.001 * np.eye(5), x.T @ y)
+    model = linear.Ridge(alpha=0.001, fit_intercept=False, solver="cholesky").fit(x, y[:, 0])
     (found,) = printed("linear_regression", "n=60", "m=4")
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-8)
+    np.testing.assert_allclose(found[:, 0], model.coef_, rtol=1e-4, atol=1e-8)
 
 
 def test_kmeans() -> None:
@@ -96,10 +103,12 @@ def test_pca() -> None:
 
 
 def test_gnmf() -> None:
+    decomposition = pytest.importorskip("sklearn.decomposition")
     x, w, h = drawn(20, 8, 17), drawn(20, 3, 18), drawn(3, 8, 19)
-    for _ in range(20):
-        h = h * (w.T @ x) / (w.T @ w @ h)
-        w = w * (x @ h.T) / (w @ (h @ h.T))
+    # It changes its left factor first, and the script its right one: so it is given transposes.
+    model = decomposition.NMF(3, init="custom", solver="mu", max_iter=20, tol=0)
+    left = model.fit_transform(x.T.copy(), W=h.T.copy(), H=w.T.copy())
+    w, h = model.components_.T, left.T
     (found,) = printed("gnmf", "n=20", "m=8", "k=3")
     np.testing.assert_allclose(found.item(), ((x - w @ h) ** 2).sum(), rtol=1e-4)
 
@@ -152,8 +161,8 @@ def test_random_forest() -> None:
     votes = np.zeros((200, 3))
     for number in range(1, 6):
         rows, features = np.zeros(200, "i8"), np.zeros(2, "i8")
-        sample(rows, 200, True, number)
-        sample(features, 4, False, 100 + number)
+        sample(CODES["si64"], raw(rows), 200, True, number)
+        sample(CODES["si64"], raw(features), 4, False, 100 + number)
         weights, chosen = np.bincount(rows, minlength=200), np.sort(features)
         model = tree.DecisionTreeClassifier(max_depth=3, random_state=0)
         model.fit(x[:, chosen], y, sample_weight=weights)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from freestone.lang.daphnelib import DaphneContext
 from freestone.lang.passes import fusion
-from freestone.lang.settings import LAYOUTS, NUMA, SCHEMES, VICTIMS, Settings
+from freestone.lang.settings import Settings
+from tests.lang.schedules import schedules
 
 Array = np.ndarray[Any, Any]
 CONTEXT = DaphneContext()
@@ -19,21 +20,6 @@ DTYPES = ["f8", "f4", "i8", "i4", "i1", "u8", "u4", "u1"]
 UNARY = ["abs", "sign", "floor", "sqrt", "minus"]
 BINARY = ["add", "sub", "mul", "min", "max", "lt", "ge", "eq"]
 LONG = 300 if os.environ.get("CI") else 60
-
-schedules = st.builds(
-    Settings,
-    vec=st.just(True),
-    partitioning=st.sampled_from(SCHEMES),
-    queue_layout=st.sampled_from(LAYOUTS),
-    victim_selection=st.sampled_from(VICTIMS),
-    num_threads=st.integers(1, 4),
-    grain_size=st.integers(1, 5),
-    batch_bytes=st.sampled_from([0, 64, 1024]),
-    pre_partition=st.booleans(),
-    pin_workers=st.booleans(),
-    hyperthreading=st.booleans(),
-    numa=st.sampled_from(NUMA),
-)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -12,6 +12,7 @@ from freestone.lang.daphnelib import DaphneContext
 from freestone.lang.kernels.coordinates import Coo
 from freestone.lang.kernels.sparse import Csr
 from freestone.lang.settings import Settings
+from tests.lang.schedules import schedules
 from tests.lang.scripts import said
 
 sparse = pytest.importorskip("scipy.sparse")
@@ -20,6 +21,7 @@ CONTEXT = DaphneContext()
 LONG = 200 if os.environ.get("CI") else 50
 DTYPES = ["f8", "f4", "i8", "i4", "i1", "u8", "u4", "u1"]
 WAYS = [Settings(vec=vec, num_threads=n) for vec in (False, True) for n in (1, 3)]
+ways = st.just(Settings()) | schedules
 
 
 def cells(draw: Any, rows: int, columns: int, dtype: str, share: float = 0.2) -> Array:
@@ -33,10 +35,11 @@ def coo(dense: Array) -> Any:
     """Make a lazy matrix that is held as cells with their places."""
     from dataclasses import replace
 
-    from freestone.lang.daphnelib import Matrix, _given
+    from freestone.lang.daphnelib import Matrix
+    from freestone.lang.daphnelib.graph import given
 
     type = replace(CONTEXT.from_numpy(dense)._value.type, coo=True)
-    return Matrix(_given(Coo.of(dense), type))
+    return Matrix(given(Coo.of(dense), type))
 
 
 def densely(value: Any) -> Array:
@@ -58,7 +61,7 @@ def test_cells_with_their_places_give_what_dense_ones_give(data: Any) -> None:
     two = cells(data.draw, rows, columns, data.draw(st.sampled_from(DTYPES)))
     row = cells(data.draw, 1, columns, "f8", 0.9)
     column = cells(data.draw, rows, 1, "f8", 0.9)
-    way = data.draw(st.sampled_from(WAYS))
+    way = data.draw(ways)
     plain = [CONTEXT.from_numpy(one), CONTEXT.from_numpy(two)]
     stored = [coo(one), coo(two)]
     for (x, y), (p, q) in [(stored, plain), ([stored[0], plain[1]], plain)]:
@@ -112,7 +115,7 @@ def test_products_of_compressed_rows_are_those_of_scipy(data: Any) -> None:
     dtype = data.draw(st.sampled_from(DTYPES))
     left = sparse.csr_array(cells(data.draw, rows, inner, dtype, 0.05))
     right = sparse.csr_array(cells(data.draw, inner, columns, dtype, 0.05))
-    way = data.draw(st.sampled_from(WAYS))
+    way = data.draw(ways)
     one, two = CONTEXT.from_scipy(left), CONTEXT.from_scipy(right)
     found = (one @ two).compute(way)
     assert found.has_sorted_indices

@@ -72,10 +72,14 @@ module freestone_events
     module procedure values_int, values_long, values_float, values_double
   end interface
 
-  public :: fse_init, fse_finalise, fse_rank, fse_ranks, fse_error, fse_on, fse_submit, fse_fire, &
-      fse_fire_address, fse_wait, fse_retrieve_any, fse_free, fse_value, fse_values, fse_id, &
+  ! Events of lost ranks, and of those that have joined.
+  character(len=*), parameter, public :: FSE_RANK_LOST_EVENT = "rank_lost", &
+      FSE_RANK_JOINED_EVENT = "rank_joined"
+
+  public :: fse_init, fse_finalise, fse_rank, fse_ranks, fse_has_joined, fse_error, fse_on, &
+      fse_submit, fse_fire, fse_fire_address, fse_wait, fse_retrieve_any, fse_free, fse_value, fse_values, fse_id, &
       fse_lock, fse_try_lock, fse_unlock, fse_is_submitted, fse_remove, fse_after, fse_every, &
-      fse_stop, fse_drain, fse_fail
+      fse_when_readable, fse_when_memory_below, fse_when_load_above, fse_stop, fse_drain, fse_fail
 
   interface
     integer(c_int) function c_init(config) bind(c, name="fse_init")
@@ -89,6 +93,9 @@ module freestone_events
       import :: c_int
     end function
     integer(c_int) function fse_ranks() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function fse_has_joined() bind(c)
       import :: c_int
     end function
     integer(c_int) function fse_drain() bind(c)
@@ -162,6 +169,21 @@ module freestone_events
     integer(c_int) function c_after(seconds, id) bind(c, name="fse_after")
       import :: c_int, c_double, c_char
       real(c_double), value :: seconds
+      character(kind=c_char), intent(in) :: id(*)
+    end function
+    integer(c_int) function c_when_readable(descriptor, id) bind(c, name="fse_when_readable")
+      import :: c_int, c_char
+      integer(c_int), value :: descriptor
+      character(kind=c_char), intent(in) :: id(*)
+    end function
+    integer(c_int) function c_when_memory_below(nbytes, id) bind(c, name="fse_when_memory_below")
+      import :: c_int, c_int64_t, c_char
+      integer(c_int64_t), value :: nbytes
+      character(kind=c_char), intent(in) :: id(*)
+    end function
+    integer(c_int) function c_when_load_above(load, id) bind(c, name="fse_when_load_above")
+      import :: c_int, c_double, c_char
+      real(c_double), value :: load
       character(kind=c_char), intent(in) :: id(*)
     end function
     integer(c_int) function c_every(seconds, id) bind(c, name="fse_every")
@@ -314,6 +336,24 @@ contains
     real(c_double), intent(in) :: seconds
     character(len=*), intent(in) :: id
     fse_every = c_every(seconds, trim(id) // c_null_char)
+  end function
+
+  integer function fse_when_readable(descriptor, id)
+    integer, intent(in) :: descriptor
+    character(len=*), intent(in) :: id
+    fse_when_readable = c_when_readable(descriptor, trim(id) // c_null_char)
+  end function
+
+  integer function fse_when_memory_below(nbytes, id)
+    integer(c_int64_t), intent(in) :: nbytes
+    character(len=*), intent(in) :: id
+    fse_when_memory_below = c_when_memory_below(nbytes, trim(id) // c_null_char)
+  end function
+
+  integer function fse_when_load_above(load, id)
+    real(c_double), intent(in) :: load
+    character(len=*), intent(in) :: id
+    fse_when_load_above = c_when_load_above(load, trim(id) // c_null_char)
   end function
 
   integer function fse_stop(id)

@@ -65,6 +65,11 @@ enum {
 /* The event, from a lost rank, that a program gets if it ever depends on it. */
 #define FSE_RANK_LOST_EVENT "rank_lost"
 
+/* The event, from the rank that has joined, when one joins a run that is on: a run whose ranks meet
+ * by TCP (FREESTONE_EVENTS_MEETING), with room for more (FREESTONE_EVENTS_MOST). The new rank counts
+ * in fse_ranks and in FSE_ALL from then on. */
+#define FSE_RANK_JOINED_EVENT "rank_joined"
+
 /* An event, as tasks get it. */
 typedef struct fse_event {
   const void *data; /* what it carries, read-only; NULL if nothing */
@@ -105,9 +110,10 @@ int fse_init(const fse_config *config);
  * consumed. An error of the run is also said on stderr. Not inside of tasks. */
 int fse_finalise(void);
 
-/* The number of this rank, and how many there are. */
+/* The number of this rank, how many there are, and whether this one joined a run that was on. */
 int fse_rank(void);
 int fse_ranks(void);
+int fse_has_joined(void);
 
 /* What the last call of this thread that failed has to say. */
 const char *fse_error(void);

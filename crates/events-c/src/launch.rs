@@ -2,6 +2,7 @@
 
 use crate::config::Settings;
 use crate::error::Refused;
+use freestone_events::say;
 use freestone_events::transport::mpi::{Mpi, World};
 use freestone_events::transport::tcp::Invitation;
 use freestone_events::transport::{Layout, Node, Region, Transport, TransportError};
@@ -125,11 +126,8 @@ fn watch(region: &Region, layout: Layout, mut children: Vec<Child>) -> ! {
             let child = children.swap_remove(index);
             let ended = status(child.pid);
             if Node::lose(region, layout, child.rank) {
-                eprintln!(
-                    "freestone events: rank {} is lost: its process {}",
-                    child.rank,
-                    told(ended)
-                );
+                let (rank, told) = (child.rank, told(ended));
+                say(&format!("freestone events: rank {rank} is lost: its process {told}"));
             }
             if code == 0 {
                 code = if ended < 0 { 128 - ended } else { ended };

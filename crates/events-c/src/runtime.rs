@@ -3,7 +3,7 @@
 use crate::config::{Given, resolve};
 use crate::error::{Refused, answer};
 use crate::launch;
-use freestone_events::Rank;
+use freestone_events::{Rank, say};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -52,7 +52,7 @@ fn init(given: Given) -> Result<c_int, Refused> {
 pub extern "C" fn fse_finalise() -> c_int {
     let result = rank().and_then(finalise);
     if let Err(refused) = &result {
-        eprintln!("freestone events: {}", refused.text);
+        say(&format!("freestone events: {}", refused.text));
     }
     answer(result)
 }
@@ -62,7 +62,7 @@ fn finalise(rank: &Rank) -> Result<c_int, Refused> {
         let has_ended = rank.wait_end(Some(SIGNALS))?;
         // Also if another rank was quicker to end the run for it.
         if launch::was_interrupted() {
-            eprintln!("interrupted\n{}", rank.report());
+            say(&format!("interrupted\n{}", rank.report()));
             launch::interrupt();
         }
         if has_ended {
@@ -74,7 +74,9 @@ fn finalise(rank: &Rank) -> Result<c_int, Refused> {
     launch::leave();
     let summary = finished?;
     for left in summary.held {
-        eprintln!("freestone events: the run ended with {left} that a persistent task had taken");
+        say(&format!(
+            "freestone events: the run ended with {left} that a persistent task had taken"
+        ));
     }
     Ok(0)
 }
@@ -91,6 +93,12 @@ pub extern "C" fn fse_ranks() -> c_int {
     answer(rank().map(|rank| rank.ranks().cast_signed()))
 }
 
+/// Whether this rank joined a run that was on.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_has_joined() -> c_int {
+    answer(rank().map(|rank| c_int::from(rank.has_joined())))
+}
+
 /// Waits until nothing is left to do on any rank.
 #[unsafe(no_mangle)]
 pub extern "C" fn fse_drain() -> c_int {
@@ -101,7 +109,7 @@ pub extern "C" fn fse_drain() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn fse_report() -> c_int {
     answer(rank().map(|rank| {
-        eprintln!("{}", rank.report());
+        say(&rank.report());
         0
     }))
 }

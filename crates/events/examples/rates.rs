@@ -27,7 +27,7 @@ fn connected() -> Result<Vec<Rank>, EventsError> {
             scope.spawn(move || Tcp::meet(address, rank, 2, access, PATIENCE))
         };
         let here = [0, 1].map(meet);
-        meeting.hold(2, PATIENCE)?;
+        meeting.hold(2, 2, PATIENCE)?;
         let mut ranks = Vec::new();
         for one in here {
             let transport = one.join().expect("no rank panics")?;

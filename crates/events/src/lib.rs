@@ -14,6 +14,7 @@ pub mod rank;
 pub mod termination;
 pub mod transport;
 
+mod saying;
 mod sync;
 
 pub use freestone_tls::{Access, AccessError, Identity};
@@ -22,3 +23,4 @@ pub use error::{EventsError, Failure};
 pub use event::{Dependency, Event, EventId, Lasting, Source};
 pub use payload::{Data, Payload};
 pub use rank::{Config, Host, Progress, Rank, Submit, Target};
+pub use saying::say;

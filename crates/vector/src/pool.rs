@@ -181,6 +181,21 @@ mod tests {
     }
 
     #[test]
+    fn workers_stay_on_their_processors_and_are_let_go() {
+        let all = numa::pinned();
+        let one = all[all.len() - 1];
+        // What a worker sees is kept, not asserted there: its panic would hide the values.
+        let seen = |places: Option<&[usize]>| {
+            let found = Mutex::new(Vec::new());
+            Pool::global().run(3, places, &|_| locked(&found).push(numa::pinned()));
+            found.into_inner().unwrap_or_else(PoisonError::into_inner)
+        };
+        assert_eq!(seen(Some(&[one, one, one])), vec![vec![one]; 3]);
+        assert_eq!(seen(None), vec![all.clone(); 3]);
+        assert_eq!(numa::pinned(), all);
+    }
+
+    #[test]
     fn a_panic_is_told_and_the_pool_goes_on() {
         let broken = std::panic::catch_unwind(|| {
             Pool::global().run(2, None, &|number| assert!(number == 0, "meant to panic"));

@@ -123,42 +123,73 @@ impl Drawn for i64 {
     }
 }
 
-/// Fills cells with random numbers other than 0, and leaves a share of `1 - sparsity` at 0.
+/// Draws the cells of a matrix in order, as many at a time as are asked for: random numbers other
+/// than 0, and a share of `1 - sparsity` of zeros.
 ///
-/// `low` and `high` may not both be 0, unless `sparsity` is. A second twister, seeded with three
-/// times the seed, chooses the cells of the rarer kind.
-pub fn fill<T: Drawn>(cells: &mut [T], low: T, high: T, sparsity: f64, seed: i64) {
-    let mut values = Twister::new(seed);
-    let mut places = Twister::new(seed.wrapping_mul(3));
-    let other = |twister: &mut Twister| loop {
-        let value = T::draw(twister, low, high);
-        if value != T::NOTHING {
-            return value;
-        }
-    };
-    let dense = sparsity >= 0.5;
-    let share = if dense { 1.0 - sparsity } else { sparsity };
-    let rare = (share * cells.len() as f64).round() as usize;
-    for cell in cells.iter_mut() {
-        *cell = if dense { other(&mut values) } else { T::NOTHING };
+/// A second twister, seeded with three times the seed, chooses the cells of the rarer kind.
+pub struct Drawing<T> {
+    low: T,
+    high: T,
+    dense: bool,
+    values: Twister,
+    rare: Selection,
+}
+
+impl<T: Drawn> Drawing<T> {
+    /// Draws `count` cells in all; `low` and `high` may not both be 0, unless `sparsity` is.
+    pub fn new(count: usize, low: T, high: T, sparsity: f64, seed: i64) -> Self {
+        let dense = sparsity >= 0.5;
+        let share = if dense { 1.0 - sparsity } else { sparsity };
+        let wanted = (share * count as f64).round() as usize;
+        let places = Twister::new(seed.wrapping_mul(3));
+        let rare = Selection::new(places, count, wanted);
+        Self { low, high, dense, values: Twister::new(seed), rare }
     }
-    for place in selected(&mut places, cells.len(), rare) {
-        cells[place] = if dense { T::NOTHING } else { other(&mut values) };
+
+    fn other(&mut self) -> T {
+        loop {
+            let value = T::draw(&mut self.values, self.low, self.high);
+            if value != T::NOTHING {
+                return value;
+            }
+        }
+    }
+
+    /// Draws the next cells.
+    pub fn fill(&mut self, cells: &mut [T]) {
+        for cell in cells {
+            let rare = self.rare.take();
+            // Where most cells are not 0, each of them draws, also those that become 0.
+            let value = if self.dense || rare { self.other() } else { T::NOTHING };
+            *cell = if self.dense && rare { T::NOTHING } else { value };
+        }
     }
 }
 
-/// Chooses `wanted` of `count` places, in ascending order, with one draw for each looked at.
-fn selected(twister: &mut Twister, count: usize, wanted: usize) -> impl Iterator<Item = usize> {
-    let mut chosen = 0;
-    (0..count).filter(move |place| {
-        if chosen == wanted {
+/// Chooses some of many places, looked at one after the other, with a draw for each.
+struct Selection {
+    twister: Twister,
+    count: usize,
+    wanted: usize,
+    place: usize,
+}
+
+impl Selection {
+    fn new(twister: Twister, count: usize, wanted: usize) -> Self {
+        Self { twister, count, wanted, place: 0 }
+    }
+
+    /// Whether the next place is chosen.
+    fn take(&mut self) -> bool {
+        if self.wanted == 0 {
             return false;
         }
-        let drawn = twister.whole(0, count as i64 - 1) as usize % (count - place);
-        let take = drawn < wanted - chosen;
-        chosen += usize::from(take);
-        take
-    })
+        let drawn = self.twister.whole(0, self.count as i64 - 1) as usize;
+        let taken = drawn % (self.count - self.place) < self.wanted;
+        self.place += 1;
+        self.wanted -= usize::from(taken);
+        taken
+    }
 }
 
 /// Draws numbers from 0 up to, and without, `range`.
@@ -179,11 +210,10 @@ pub fn sample_wholes(out: &mut [i64], range: i64, again: bool, seed: i64) {
         }
         return;
     }
-    let found: Vec<usize> = selected(&mut twister, range as usize, out.len()).collect();
-    for (cell, place) in out.iter_mut().zip(found) {
-        *cell = place as i64;
-    }
-    shuffle(out, &mut twister);
+    let mut chosen = Selection::new(twister, range as usize, out.len());
+    let found = (0..range).filter(|_| chosen.take());
+    out.iter_mut().zip(found).for_each(|(cell, place)| *cell = place);
+    shuffle(out, &mut chosen.twister);
 }
 
 /// Shuffles as the GNU C++ library does: one draw for two swaps while ranges are small.
@@ -229,12 +259,23 @@ mod tests {
     fn as_many_cells_are_zero_as_wanted() {
         for (sparsity, zeros) in [(0.0, 100), (0.2, 80), (0.5, 50), (0.73, 27), (1.0, 0)] {
             let mut cells = [9.0; 100];
-            fill(&mut cells, 1.0, 2.0, sparsity, 7);
+            Drawing::new(100, 1.0, 2.0, sparsity, 7).fill(&mut cells);
             assert_eq!(cells.iter().filter(|cell| **cell == 0.0).count(), zeros);
         }
         let mut cells = [0; 100];
-        fill(&mut cells, -3, 3, 1.0, 7);
+        Drawing::new(100, -3, 3, 1.0, 7).fill(&mut cells);
         assert!(cells.iter().all(|cell| (-3..=3).contains(cell) && *cell != 0));
+    }
+
+    #[test]
+    fn cells_do_not_depend_on_how_many_are_drawn_at_once() {
+        for sparsity in [0.0, 0.1, 0.6, 1.0] {
+            let (mut whole, mut parts) = ([9.0; 100], [9.0; 100]);
+            Drawing::new(100, 1.0, 2.0, sparsity, 7).fill(&mut whole);
+            let mut drawing = Drawing::new(100, 1.0, 2.0, sparsity, 7);
+            parts.chunks_mut(13).for_each(|part| drawing.fill(part));
+            assert_eq!(parts, whole);
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["run_script"]
 
 HOSTS = ("mpi", "dask", "slurm")
+ANSWER_S = 10
 BACKENDS = ("MPI", "sync-gRPC", "async-gRPC")
 
 
@@ -49,45 +52,100 @@ def _check(key: str, value: str | None, known: tuple[str, ...]) -> None:
         raise ConfigurationError(problem, key=key, origin="the options")
 
 
-def _opened(host: str | None, address: str | None) -> Cluster:
+@contextmanager
+def _opened(host: str | None, address: str | None) -> Iterator[Cluster]:
     from freestone import Cluster
     from freestone.config import Config
 
-    if host == "mpi":
-        return Cluster.on_mpi()
-    if host == "slurm":
-        return Cluster.on_slurm(Config.load().workers or 1)
     if host == "dask":
-        from freestone.hosts.engine import require
+        with _client(address) as client, Cluster.on_dask(client) as cluster:
+            yield cluster
+        return
+    if host == "mpi":
+        opened = Cluster.on_mpi()
+    elif host == "slurm":
+        opened = Cluster.on_slurm(Config.load().workers or 1)
+    else:
+        opened = Cluster()
+    with opened as cluster:
+        yield cluster
 
-        dask = require("distributed", "Dask", "pip install distributed")
-        return Cluster.on_dask(dask.Client(address))
-    return Cluster()
+
+def _client(address: str | None) -> Any:
+    """Connect to the scheduler at an address, or start one with workers here."""
+    from freestone.errors import EngineMissingError
+    from freestone.hosts.engine import require
+
+    dask = require("distributed", "Dask", "pip install distributed")
+    try:
+        if address is None:
+            return dask.Client(dashboard_address=None)
+        return dask.Client(address, timeout=ANSWER_S)
+    except (OSError, ValueError) as error:
+        missing = f"no scheduler answers at {address} ({error})"
+        cure = "start one: dask scheduler, and dask worker"
+        raise EngineMissingError(engine="Dask", missing=missing, cure=cure) from None
 
 
 def _run_there(arguments: argparse.Namespace, settings: Settings) -> int:
     """Have a cluster of another program run the script, and print what it prints."""
     from freestone.config import Config
+    from freestone.errors.lang import ScriptError
     from freestone.hosts.node import runtime_dir
     from freestone.lang.distributed.serving import encoded_settings
-    from freestone.observe.control import ask, find, only
+    from freestone.lang.parse.source import read_source
+    from freestone.observe.control import find, only
 
+    _tell_there(settings)
     folder = only(find(runtime_dir(Config.load())), arguments.cluster)["folder"]
     path = Path(arguments.script)
+    try:
+        text = read_source(path, arguments.script).text
+    except ScriptError as error:
+        print(script.message(error))
+        return error.status
     question = {
         "ask": "script",
-        "script": path.read_text(),
+        "script": text,
         "file": str(path.resolve()),
         "arguments": [*script.listed(arguments.args_option), *arguments.args],
         "settings": encoded_settings(settings),
     }
-    job = ask(folder, question)["job"]
+    job = _asked(folder, question)["job"]
     while True:
-        found = ask(folder, {"ask": "script-output", "job": job})
+        found = _asked(folder, {"ask": "script-output", "job": job})
         sys.stdout.write(found["text"])
         sys.stdout.flush()
+        sys.stderr.write(found["errors"])
         if found["status"] is not None:
+            if settings.statistics:
+                print(script.statistics(found["times"]), file=sys.stderr)
             return _ended(found)
+
+
+def _asked(folder: str, question: dict[str, Any]) -> dict[str, Any]:
+    from freestone.errors import UsageError
+    from freestone.observe import control
+
+    try:
+        return control.ask(folder, question)
+    except OSError as error:
+        problem = f"the program whose cluster runs the script does not answer any more: {error}"
+        raise UsageError(problem) from None
+
+
+def _tell_there(settings: Settings) -> None:
+    """Refuse what would be told on another program's standard error."""
+    wanted = {
+        "explain": settings.explain,
+        "timing": settings.timing,
+        "enable-profiling": settings.profiling,
+        "enable-property-recording": settings.record,
+    }
+    for key, value in wanted.items():
+        if value:
+            problem = f"--{key} tells of this process, and --cluster runs the script in another one"
+            raise ConfigurationError(problem, key=key, origin="the options")
 
 
 def _ended(found: dict[str, Any]) -> int:

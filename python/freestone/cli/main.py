@@ -81,7 +81,10 @@ def _parser(described: Mapping[str, ModuleType]) -> argparse.ArgumentParser:
         prog="freestone", description="One runtime for data-intensive Python."
     )
     parser.add_argument("--version", action="version", version=f"freestone {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    # With its name argparse need not lay out a usage line, for which it loads a good deal.
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, prog=parser.prog
+    )
     for name, command in described.items():
         summary = (command.__doc__ or "").splitlines()[0]
         below = commands.add_parser(name, help=summary, description=command.__doc__)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from freestone.cli import hdfs
 from freestone.errors import ConfigurationError
 from freestone.errors.base import did_you_mean
+from freestone.lang.settings import LAYOUTS, NUMA, SCHEMES, VICTIMS, Settings
 
 if TYPE_CHECKING:
     from freestone.errors.lang import ScriptError
     from freestone.lang.plan.graph import Program
     from freestone.lang.running import Run
-    from freestone.lang.settings import Settings
 
 __all__ = ["SUFFIXES", "configure", "run_script"]
 
@@ -34,6 +34,7 @@ STAGES = (
     "sparsity",
     "unused",
     "fusion",
+    "strips",
     "placement",
     "buffers",
     "memory",
@@ -90,8 +91,19 @@ _ABSENT = {
     "libdir": "there are no libraries of compiled kernels; --kernel-ext takes Python files",
     "debug-mt": "use --explain=fusion",
 }
-
-_ABSENT_VALUES = frozenset({"libdir"})
+_MATMUL_FLAGS = ("tile", "use-fixed-tile-sizes", "invert-loops")
+_MATMUL_VALUES = (
+    "fixed-tile-sizes",
+    "vec-size-bits",
+    "unroll-factor",
+    "unroll-jam-factor",
+    "num-vec-registers",
+)
+_ABSENT |= {
+    f"matmul-{name}": "matrix products choose their tiles by themselves"
+    for name in (*_MATMUL_FLAGS, *_MATMUL_VALUES)
+}
+_ABSENT_VALUES = frozenset({"libdir", *(f"matmul-{name}" for name in _MATMUL_VALUES)})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -101,6 +113,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         group.add_argument(f"--{name}", action="store_const", const=True, help=text)
     for name, (form, text) in _VALUES.items():
         group.add_argument(f"--{name}", metavar=form, help=text, dest=_field(name))
+    # As older documents have it: --GSS.
+    for scheme in SCHEMES:
+        group.add_argument(
+            f"--{scheme}",
+            action="store_const",
+            const=scheme,
+            dest="partitioning",
+            help=argparse.SUPPRESS,
+        )
+    group.add_argument("--hdfs-address", dest="hdfs_ip", help=argparse.SUPPRESS)
     for name in _ABSENT:
         if name in _ABSENT_VALUES:
             group.add_argument(f"--{name}", help=argparse.SUPPRESS)
@@ -111,10 +133,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run_script(arguments: argparse.Namespace) -> int:
     """Run a script, tell its errors, and return the exit status."""
-    data = _data(arguments)
+    data = options_of(arguments)
     _apply_hdfs(data)
     settings = settings_of(data)
     if not settings.distributed:
+        _alone(arguments)
         from freestone.lang.running import Run
 
         if arguments.settings:
@@ -147,7 +170,7 @@ def run_with(run: Run, arguments: argparse.Namespace) -> int:
     finally:
         sys.stdout.flush()
         if settings.statistics:
-            print(_statistics(run), file=sys.stderr)
+            print(statistics(run.measured()), file=sys.stderr)
     if settings.timing:
         _tell_times(begin, *times)
     return 0
@@ -172,12 +195,12 @@ def compiled(
     arguments: argparse.Namespace, settings: Settings
 ) -> tuple[Program, tuple[float, float, float]]:
     from freestone.lang.parse.parser import parse
-    from freestone.lang.parse.source import Source
+    from freestone.lang.parse.source import read_source
     from freestone.lang.script import compile_source, read_arguments
 
     words = [*listed(arguments.args_option), *arguments.args]
     given = read_arguments(words)
-    source = Source(Path(arguments.script).read_text(), arguments.script)
+    source = read_source(Path(arguments.script), arguments.script)
     begin = parsed = time.perf_counter()
     if settings.timing:
         # The builder parses by itself; here only to tell how long that takes.
@@ -204,13 +227,14 @@ def _tell_times(begin: float, started: float, parsed: float, compiled: float) ->
     print(json.dumps({name: round(value, 6) for name, value in seconds.items()}), file=sys.stderr)
 
 
-def _statistics(run: Run) -> str:
+def statistics(times: Iterable[tuple[str, str, float, int]]) -> str:
+    """Show name, place, seconds and count of operations as a table, the longest first."""
     from freestone.cli.output import table
 
     rows = []
-    for op, (seconds, count) in sorted(run.times.items(), key=lambda item: -item[1][0]):
+    for name, place, seconds, count in sorted(times, key=lambda row: -row[2]):
         average = seconds / count if count else 0.0
-        rows.append([op.name, f"{seconds:.6f}", int(count), f"{average:.6f}", str(op.place or "")])
+        rows.append([name, f"{seconds:.6f}", int(count), f"{average:.6f}", place])
     return table(["operation", "seconds", "count", "average", "place"], rows)
 
 
@@ -223,7 +247,7 @@ def message(error: ScriptError) -> str:
     return (f"\x1b[31m{head}\x1b[0m" if colour else head) + where
 
 
-def _data(arguments: argparse.Namespace) -> dict[str, Any]:
+def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what the options say, over what the file of their defaults says."""
     for name, reason in _ABSENT.items():
         if getattr(arguments, name.replace("-", "_")) is not None:
@@ -245,8 +269,6 @@ def _apply_hdfs(data: dict[str, Any]) -> None:
 
 def settings_of(data: dict[str, Any]) -> Settings:
     """Make the settings from what the options say."""
-    from freestone.lang.settings import LAYOUTS, SCHEMES, VICTIMS, Settings
-
     paths = data.get("daphnedsl_import_paths", {})
     distributed = bool(data.get("distributed", data.get("use_distributed", False)))
     policy, node = _placed(data)
@@ -270,7 +292,7 @@ def settings_of(data: dict[str, Any]) -> Settings:
         partitioning=_chosen(data, "partitioning", SCHEMES),
         queue_layout=_chosen(data, "queue_layout", LAYOUTS),
         victim_selection=_chosen(data, "victim_selection", VICTIMS),
-        num_threads=_number(data, "num_threads", 0),
+        num_threads=_threads(data),
         pin_workers=bool(data.get("pin_workers", False)),
         hyperthreading=bool(data.get("hyperthreading", False)),
         numa=policy,
@@ -315,6 +337,22 @@ def _chosen(data: dict[str, Any], key: str, known: Iterable[str]) -> str:
     return value
 
 
+def _alone(arguments: argparse.Namespace) -> None:
+    """Refuse what names a cluster where none is used."""
+    for key in ("cluster", "host"):
+        if getattr(arguments, key) is not None:
+            problem = f"--{key} is for scripts on a cluster; add --distributed"
+            raise ConfigurationError(problem, key=key, origin="the options")
+
+
+def _threads(data: dict[str, Any]) -> int:
+    """Return how many workers; a job of Slurm has no more than it was given."""
+    number, given = _number(data, "num_threads", 0), os.environ.get("SLURM_CPUS_ON_NODE", "")
+    if not given.isdigit() or not int(given):
+        return number
+    return min(number or len(os.sched_getaffinity(0)), int(given))
+
+
 def _kernel_file(text: str) -> tuple[str, int]:
     path, sign, priority = text.rpartition(":")
     if not sign or not priority.isdigit():
@@ -322,13 +360,12 @@ def _kernel_file(text: str) -> tuple[str, int]:
     if not os.path.isfile(path):
         problem = f"--kernel-ext={text}: there is no file {path!r}"
         raise ConfigurationError(problem, key="kernel-ext", origin="the options")
-    return path, int(priority)
+    # Workers and other programs have folders of their own.
+    return os.path.abspath(path), int(priority)
 
 
 def _placed(data: dict[str, Any]) -> tuple[str, int]:
     """Read ``--numa``: a policy, and the node that ``preferred`` names."""
-    from freestone.lang.settings import NUMA
-
     text = str(data.get("numa", "default"))
     name, sign, number = text.partition("=")
     policy = _chosen({"numa": name}, "numa", NUMA)

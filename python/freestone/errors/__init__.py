@@ -73,6 +73,8 @@ which values and units, and what to try. All can be pickled, fields and notes in
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from freestone.errors.base import (
     FreestoneError,
     attach_remote,
@@ -134,20 +136,6 @@ from freestone.errors.malleable import (
     ResizeTimeoutError,
     SpawnFailedError,
 )
-from freestone.errors.task import (
-    DiskExceededError,
-    FunctionLoadError,
-    InputLostError,
-    InputUnknownError,
-    MemoryExceededError,
-    TaskCancelledError,
-    TaskError,
-    TaskKilledError,
-    TaskRaisedError,
-    TaskTimeoutError,
-    UnschedulableError,
-    WorkerAbsentError,
-)
 from freestone.errors.usage import (
     ClosedError,
     ConfigurationError,
@@ -160,6 +148,22 @@ from freestone.errors.usage import (
     WaitTimeoutError,
     WorkersMissingError,
 )
+
+if TYPE_CHECKING:
+    from freestone.errors.task import (
+        DiskExceededError,
+        FunctionLoadError,
+        InputLostError,
+        InputUnknownError,
+        MemoryExceededError,
+        TaskCancelledError,
+        TaskError,
+        TaskKilledError,
+        TaskRaisedError,
+        TaskTimeoutError,
+        UnschedulableError,
+        WorkerAbsentError,
+    )
 
 __all__ = [
     "BadEventError",
@@ -233,6 +237,20 @@ __all__ = [
     "did_you_mean",
 ]
 
+_OF_TASKS = [name for name in __all__ if name not in globals()]
 for _name in __all__:
-    if isinstance(globals()[_name], type):
+    if isinstance(globals().get(_name), type):
         globals()[_name].__module__ = __name__
+
+
+def __getattr__(name: str) -> Any:
+    # One of the errors of tasks is one of concurrent.futures too, which takes as long to load as
+    # much of what a command line needs: so they are loaded when one of them is asked for.
+    if name not in _OF_TASKS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from freestone.errors import task
+
+    for each in _OF_TASKS:
+        globals()[each] = found = getattr(task, each)
+        found.__module__ = __name__
+    return globals()[name]

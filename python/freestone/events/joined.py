@@ -1,4 +1,4 @@
-"""Ranks that were started one by one, on any machines, and meet by TCP."""
+"""Ranks that are started one by one, on any machines, and meet by TCP; or come later."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from freestone.events.outcome import Outcome, carry_out
 from freestone.events.rank import Rank
 
 PATIENCE_S = 300.0
-"""How long ranks wait for those that a batch system starts later."""
+"""How long ranks wait for those that a batch system starts later, and newcomers for a run."""
 
 
 def invitation() -> _native.EventInvitation | None:
@@ -30,7 +30,9 @@ def run(
     settings: dict[str, Any],
 ) -> list[Outcome]:
     """Run `main` as the rank that this process is; how it ended, beside nothing of the others."""
-    outcomes = [Outcome() for _ in range(invited.ranks)]
     native = invited.accept(PATIENCE_S, **settings)
-    outcomes[invited.rank] = carry_out(Rank(native), main, args)
+    outcome = carry_out(Rank(native), main, args)
+    # By now others may have joined.
+    outcomes = [Outcome() for _ in range(native.ranks)]
+    outcomes[native.rank] = outcome
     return outcomes

@@ -14,6 +14,8 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from freestone.errors import BadEventError
+
 INT, LONG, FLOAT, DOUBLE = 1, 2, 3, 4
 ARRAY, PICKLE = 16, 18
 ALIGNMENT = 64
@@ -34,7 +36,13 @@ def encode(value: Any) -> tuple[int, list[Any]]:
 
 
 def decode(kind: int, buffer: Any) -> Any:
-    """Decode what `encode` or a program in C gave. Arrays are read-only views of `buffer`."""
+    """Decode what `encode` or a program in C gave. Arrays are read-only views of `buffer`.
+
+    Raises
+    ------
+    BadEventError
+        If it has a type that only others know.
+    """
     if kind == ARRAY:
         return _read_array(memoryview(buffer))
     if kind == PICKLE:
@@ -42,7 +50,11 @@ def decode(kind: int, buffer: Any) -> Any:
     if kind in _TYPES:
         numbers = np.frombuffer(buffer, dtype=_TYPES[kind])
         return numbers.item() if numbers.size == 1 else numbers
-    return memoryview(buffer)
+    raise BadEventError(
+        f"an event carries {memoryview(buffer).nbytes} bytes of type {kind}, which is none that "
+        "Python, C or Fortran fires; see that all ranks run the same version of freestone, or fire "
+        "bytes"
+    )
 
 
 def _array(array: np.ndarray[Any, Any]) -> list[Any]:

@@ -23,6 +23,9 @@ ANY: Final = -3
 RANK_LOST: Final = "rank_lost"
 """The event from a rank that is lost, for programs that have ever asked for it."""
 
+RANK_JOINED: Final = "rank_joined"
+"""The event from a rank that has joined a run which was on."""
+
 Ranks = int | Sequence[int]
 Dependencies = Iterable[tuple[Ranks, str]]
 
@@ -34,17 +37,28 @@ class Rank:
     ----------
     id : int
         Its number, from 0.
-    size : int
-        How many ranks the run has.
     """
 
-    __slots__ = ("_native", "id", "size")
+    __slots__ = ("_native", "id")
 
     def __init__(self, native: _native.EventRank) -> None:
         self._native = native
         self.id: int = native.rank
-        self.size: int = native.ranks
         native.set_owner(self)
+
+    @property
+    def size(self) -> int:
+        """How many ranks the run has.
+
+        Those that join it count from when their `RANK_JOINED` arrives here. `ALL` means as many, in
+        calls that are made from then on; what was submitted before keeps the ranks that it had.
+        """
+        return self._native.ranks
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether this rank joined a run that was on."""
+        return self._native.has_joined
 
     def __repr__(self) -> str:
         return f"<Rank {self.id} of {self.size}>"

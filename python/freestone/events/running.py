@@ -84,7 +84,8 @@ def run(
     -----
     With ``FREESTONE_EVENTS_MEETING`` in the environment each process that calls this is one rank of
     a run that meets there, over TCP; see the how-to guide on several machines. The list has what
-    `main` returned on this rank, and None for the others.
+    `main` returned on this rank, and None for the others. Such a run, and no other, can be joined
+    while it is on.
 
     What is not given is taken from the environment: ``FREESTONE_EVENTS_WORKERS``, ``..._PROGRESS``,
     ``..._SPIN_US``, ``..._ARENA`` and ``..._STUCK_S``.

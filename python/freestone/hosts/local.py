@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import socket
@@ -30,6 +29,7 @@ from freestone.hosts.node import (
     threads,
     worker_words,
 )
+from freestone.hosts.pauses import Pauses
 from freestone.observe.control import ControlServer
 
 __all__ = ["Site"]
@@ -166,11 +166,14 @@ class Site:
             time.sleep(0.001)
 
     def _watch(self, node: Node) -> None:
-        for restarts in itertools.count(1):
+        joined: float | None = time.monotonic()
+        pauses = Pauses()
+        while True:
             self.processes[node.name].wait()
-            # One that dies again and again waits longer and longer.
-            if self.closing.wait(min(0.01 * 2**restarts, 30.0)):
+            lived_s = 0.0 if joined is None else time.monotonic() - joined
+            if self.closing.wait(pauses.after(lived_s)):
                 return
+            joined = None
             with self.starting:
                 if self.closing.is_set() or node.memory_dir in self.retired:
                     return
@@ -178,6 +181,7 @@ class Site:
             # It died at once, or the manager was closed meanwhile: the next round sees which.
             with contextlib.suppress(ClusterStartError, RuntimeError):
                 self._wait_for(node)
+                joined = time.monotonic()
                 self.replaced(node)
 
     @property

@@ -28,7 +28,7 @@ DEEPEST = 5000
 """How many calls of functions may be inside each other."""
 _FRAMES_PER_CALL = 12
 
-COMPRESSED = frozenset({"pipeline", "print", "shape", "type_of", "given", "write"})
+COMPRESSED = frozenset({"pipeline", "print", "shape", "type_of", "given", "write", "rows"})
 """Operations that take compressed rows as they are."""
 
 Environment = dict[Value, Any]
@@ -46,10 +46,14 @@ class Run:
 
     Attributes
     ----------
+    errors : file or None
+        Where ``print`` writes what is for standard error, if that is elsewhere.
     views : dict
         The frames that SQL knows.
     times : dict
         Seconds and counts of operations, if statistics are wanted.
+    saved : list
+        What the script hands to the Python that runs it.
     regions : list
         What the system had counted when each region that is open began.
     """
@@ -61,14 +65,23 @@ class Run:
     def __init__(self, settings: Settings, out: TextIO | None = None) -> None:
         self.settings = settings
         self.out = out or sys.stdout
+        self.errors: TextIO | None = None
         self.views: dict[str, Any] = {}
         self.times: dict[Op, list[float]] = {}
         self.properties: dict[str, float] = {}
         self.kernels = kernels_of(settings)
+        self.saved: list[Any] = []
         self.regions: list[dict[str, float]] = []
         self._depth = 0
         self._dying: dict[Op, list[Value]] = {}
         self._known: set[Block] = set()
+
+    def measured(self) -> list[tuple[str, str, float, int]]:
+        """Return name, place, seconds and count of each operation, if statistics are wanted."""
+        return [
+            (op.name, str(op.place or ""), seconds, int(count))
+            for op, (seconds, count) in self.times.items()
+        ]
 
     def program(self, program: Program) -> None:
         """Run the main block."""
@@ -252,4 +265,19 @@ def _run_call(run: Run, op: Op, values: Environment) -> list[Any]:
     return results if results else [None]
 
 
-_CONTROL = {"if": _run_if, "while": _run_while, "for": _run_for, "call": _run_call}
+def _run_strips(run: Run, op: Op, values: Environment) -> list[Any]:
+    from freestone.lang.kernels.strips import strip_by_strip
+
+    try:
+        return strip_by_strip(run, op, values)
+    except OSError as error:
+        raise failure(ScriptRunError, _message(error), op.place) from error
+
+
+_CONTROL = {
+    "if": _run_if,
+    "while": _run_while,
+    "for": _run_for,
+    "call": _run_call,
+    "strips": _run_strips,
+}

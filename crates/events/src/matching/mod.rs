@@ -16,7 +16,7 @@ use crate::event::{Dependency, Event, EventId, Lasting, Rank};
 use queues::{Arrived, Need, Queues};
 use request::{Request, all_persistent};
 use slab::{NONE, Slab};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Which of a matcher's tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,7 +49,8 @@ pub enum Given<P> {
 pub struct Matcher<T, P> {
     queues: Queues<P>,
     requests: Slab<Request<T, P>>,
-    names: HashMap<String, Vec<u32>>,
+    /// The tasks of a name, by the order of their submission.
+    names: HashMap<String, BTreeMap<u64, u32>>,
     /// Orders requests and arrivals.
     clock: u64,
     transient: usize,
@@ -84,7 +85,7 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
         let name = request.name.clone();
         let number = self.requests.insert(request);
         if let Some(name) = name {
-            self.names.entry(name).or_default().push(number);
+            self.names.entry(name).or_default().insert(order, number);
         }
         for slot in 0..slots {
             self.want(number, slot, collects);
@@ -140,7 +141,8 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
     /// Removes the tasks of this name that are not to run yet; how many. Events that they
     /// have taken go to the next task that wants them, or wait.
     pub fn remove(&mut self, name: &str, ready: &mut Vec<Ready<T, P>>) -> usize {
-        let mut numbers = self.names.get(name).cloned().unwrap_or_default();
+        let mut numbers: Vec<u32> =
+            self.names.get(name).into_iter().flat_map(BTreeMap::values).copied().collect();
         numbers.retain(|&number| self.requests.get(number).is_some_and(|request| !request.called));
         for &number in &numbers {
             self.remove_number(number, ready);
@@ -160,6 +162,11 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
     /// Whether an event with `id` from `source` waits to be consumed.
     pub fn has_event(&self, source: Rank, id: &EventId) -> bool {
         self.queues.has_event(source, id)
+    }
+
+    /// Whether a task, of any kind, waits for an event with `id` from any rank.
+    pub fn is_wanted(&self, id: &EventId) -> bool {
+        self.queues.first_need(NONE, id).is_some()
     }
 
     /// Whether a task waits or an event is unconsumed that the end of a run has to wait for.
@@ -197,6 +204,11 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
 
     fn give(&mut self, need: Need, arrived: Arrived<P>, ready: &mut Vec<Ready<T, P>>) {
         let Some(request) = self.requests.get_mut(need.request) else { return };
+        if request.runs_for_each() && self.queues.persistent() == 0 {
+            let given = Given::Events(vec![arrived.event]);
+            ready.push(Ready { task: request.task.clone(), given });
+            return;
+        }
         let slot = request.poorest(need.slot as usize, &arrived.event);
         if !request.mode.collects() {
             let wanting = &mut request.slots[slot];
@@ -291,7 +303,7 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
         if let Some(name) = &request.name
             && let Some(numbers) = self.names.get_mut(name)
         {
-            numbers.retain(|&other| other != number);
+            numbers.remove(&request.order);
             if numbers.is_empty() {
                 self.names.remove(name);
             }

@@ -1,7 +1,8 @@
 //! Who waits for what and what waits for whom: needs and unconsumed events, by source and id.
 
-use super::slab::{List, NONE, Slab};
+use super::slab::{List, NONE, Slab, note_look};
 use crate::event::{Dependency, Event, EventId, Lasting, Rank, Source};
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
@@ -9,30 +10,89 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 const ONLY: usize = 0;
 
 /// What one queue is for: an identifier from one rank, or from any ([`NONE`]).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Eq)]
 struct Key {
     source: Rank,
     id: EventId,
 }
 
+/// A key that is looked for: its identifier is somebody else's.
+trait Sought {
+    fn source(&self) -> Rank;
+    fn id(&self) -> &EventId;
+}
+
+impl Sought for Key {
+    fn source(&self) -> Rank {
+        self.source
+    }
+
+    fn id(&self) -> &EventId {
+        &self.id
+    }
+}
+
+impl Sought for (Rank, &EventId) {
+    fn source(&self) -> Rank {
+        self.0
+    }
+
+    fn id(&self) -> &EventId {
+        self.1
+    }
+}
+
+impl<'a> Borrow<dyn Sought + 'a> for Key {
+    fn borrow(&self) -> &(dyn Sought + 'a) {
+        self
+    }
+}
+
+impl PartialEq for dyn Sought + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        note_look();
+        self.source() == other.source() && self.id() == other.id()
+    }
+}
+
+impl Eq for dyn Sought + '_ {}
+
+impl Hash for dyn Sought + '_ {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let source = u64::from(self.source());
+        state.write_u64(self.id().hash() ^ source.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        let sought: &dyn Sought = other;
+        sought.eq(self)
+    }
+}
+
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state
-            .write_u64(self.id.hash() ^ u64::from(self.source).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let sought: &dyn Sought = self;
+        sought.hash(state);
     }
 }
 
 impl Key {
     fn of(dependency: &Dependency) -> Self {
-        let source = match dependency.source {
-            Source::Rank(rank) => rank,
-            Source::Any => NONE,
-        };
-        Self { source, id: dependency.id.clone() }
+        Self { source: source_of(dependency), id: dependency.id.clone() }
     }
 
     fn from_any(id: &EventId) -> Self {
         Self { source: NONE, id: id.clone() }
+    }
+}
+
+/// From whom, as keys have it.
+fn source_of(dependency: &Dependency) -> Rank {
+    match dependency.source {
+        Source::Rank(rank) => rank,
+        Source::Any => NONE,
     }
 }
 
@@ -135,8 +195,7 @@ impl<P: Clone> Queues<P> {
 
     /// Whether an event with `id` from `source` waits.
     pub fn has_event(&self, source: Rank, id: &EventId) -> bool {
-        let queue = self.by_key.get(&Key { source, id: id.clone() });
-        queue.is_some_and(|queue| !queue.events.is_empty())
+        self.find(source, id).is_some_and(|queue| !queue.events.is_empty())
     }
 
     /// Adds a need behind those that wait for the same; its number.
@@ -161,11 +220,11 @@ impl<P: Clone> Queues<P> {
 
     /// Who is the first, in the order of submission, to get an event with `id` from `source`.
     pub fn first_need(&self, source: Rank, id: &EventId) -> Option<Need> {
-        let exact = self.first_of(&Key { source, id: id.clone() });
+        let exact = self.first_of(source, id);
         if self.needs_of_any == 0 {
             return exact;
         }
-        match (exact, self.first_of(&Key::from_any(id))) {
+        match (exact, self.first_of(NONE, id)) {
             (Some(exact), Some(any)) => Some(earlier(exact, any)),
             (exact, any) => exact.or(any),
         }
@@ -174,8 +233,8 @@ impl<P: Clone> Queues<P> {
     /// All who would take an event with `id` from `source`, in the order of submission.
     pub fn all_needs(&self, source: Rank, id: &EventId) -> Vec<Need> {
         let mut found: Vec<Need> = Vec::new();
-        for key in [Key { source, id: id.clone() }, Key::from_any(id)] {
-            let mut next = self.by_key.get(&key).and_then(|queue| queue.needs.first());
+        for source in [source, NONE] {
+            let mut next = self.find(source, id).and_then(|queue| queue.needs.first());
             while let Some(number) = next {
                 found.extend(self.needs.get(number));
                 next = self.needs.after(number, ONLY);
@@ -208,14 +267,14 @@ impl<P: Clone> Queues<P> {
     /// Consumes the oldest event that meets a dependency. A persistent one is fired again: a
     /// copy is given and it goes behind the others.
     pub fn take(&mut self, dependency: &Dependency) -> Option<Arrived<P>> {
-        let number = self.by_key.get(&Key::of(dependency))?.events.first()?;
+        let number = self.find(source_of(dependency), &dependency.id)?.events.first()?;
         self.take_number(number)
     }
 
     /// Consumes the oldest event that meets a dependency and is not persistent.
     pub fn take_transient(&mut self, dependency: &Dependency) -> Option<Arrived<P>> {
         let which = usize::from(dependency.source == Source::Any);
-        let mut next = self.by_key.get(&Key::of(dependency))?.events.first();
+        let mut next = self.find(source_of(dependency), &dependency.id)?.events.first();
         while let Some(number) = next {
             if self.events.get(number)?.event.lasting != Lasting::Persistent {
                 return self.take_number(number);
@@ -247,8 +306,13 @@ impl<P: Clone> Queues<P> {
         self.events.remove(number)
     }
 
-    fn first_of(&self, key: &Key) -> Option<Need> {
-        let number = self.by_key.get(key)?.needs.first()?;
+    fn find(&self, source: Rank, id: &EventId) -> Option<&Queue> {
+        let sought: &dyn Sought = &(source, id);
+        self.by_key.get(sought)
+    }
+
+    fn first_of(&self, source: Rank, id: &EventId) -> Option<Need> {
+        let number = self.find(source, id)?.needs.first()?;
         self.needs.get(number).copied()
     }
 

@@ -69,6 +69,11 @@ impl<T, P: Clone> Request<T, P> {
         Self { task, name, mode, order, slots, missing, called: false, overlapping }
     }
 
+    /// Whether each event is a run of its own: there is nothing to hold it for.
+    pub fn runs_for_each(&self) -> bool {
+        self.mode.persistent && !self.mode.greedy && self.slots.len() == 1
+    }
+
     /// Puts an event into a slot.
     pub fn hold(&mut self, slot: usize, arrived: Arrived<P>) {
         let held = &mut self.slots[slot].held;

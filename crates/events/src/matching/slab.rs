@@ -1,5 +1,18 @@
 //! Values at numbers that are used again, each a member of up to two linked lists.
 
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has looked at a value, its neighbours, or a key.
+    pub static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// Counts a look, for the test that says how many there are.
+#[inline]
+pub fn note_look() {
+    #[cfg(test)]
+    LOOKS.set(LOOKS.get() + 1);
+}
+
 /// No number.
 pub const NONE: u32 = u32::MAX;
 
@@ -107,6 +120,7 @@ impl<T> Slab<T> {
 
     /// The value at a number, to change.
     pub fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        note_look();
         match self.places.get_mut(number as usize) {
             Some(Place::Used(node)) => Some(&mut node.value),
             _ => None,
@@ -167,6 +181,7 @@ impl<T> Slab<T> {
     }
 
     fn node(&self, number: u32) -> Option<&Node<T>> {
+        note_look();
         match self.places.get(number as usize) {
             Some(Place::Used(node)) => Some(node),
             _ => None,
@@ -174,6 +189,7 @@ impl<T> Slab<T> {
     }
 
     fn link(&mut self, number: u32, which: usize) -> Option<&mut Link> {
+        note_look();
         match self.places.get_mut(number as usize) {
             Some(Place::Used(node)) => Some(&mut node.links[which]),
             _ => None,

@@ -302,3 +302,70 @@ fn an_event_of_every_rank_is_one_dependency_each() {
     }
     assert_eq!(bench.ran(), [("sum", vec![0, 10, 20])]);
 }
+
+/// What a matcher looks at while `work` is done: values, their neighbours, keys.
+fn looks(work: impl FnOnce()) -> u64 {
+    let before = slab::LOOKS.get();
+    work();
+    slab::LOOKS.get() - before
+}
+
+/// A matcher in which so many tasks wait, for events of all sorts, and as many events for tasks.
+fn crowded(count: u32) -> Bench {
+    let mut bench = Bench::default();
+    for number in 0..count {
+        let id = format!("number {number}");
+        bench.once("own", &[from(0, &id)]);
+        bench.once("same", &[from(0, "same"), any("never")]);
+        bench.once("any", &[any("of any"), from(number, "never")]);
+        bench.submit(persistent("stays", vec![from(number, "stays"), any("never")]));
+        bench.fire(number, "unwanted", number);
+        bench.fire(number, &format!("unwanted {number}"), number);
+    }
+    bench
+}
+
+#[test]
+fn the_cost_of_matching_does_not_depend_on_how_many_others_wait() {
+    // In the original each match looks at all tasks that wait: here the last one's event comes first.
+    let costs = |count: u32| {
+        let mut bench = crowded(count);
+        let last = format!("number {}", count - 1);
+        let events = [(0, &last[..]), (0, "same"), (3, "of any"), (count - 1, "stays"), (1, "new")];
+        let mut costs = events.map(|(source, id)| looks(|| bench.fire(source, id, 7))).to_vec();
+        let unwanted = format!("unwanted {}", count - 1);
+        for on in [from(count - 1, &unwanted), any("unwanted"), from(2, "nothing")] {
+            costs.push(looks(|| {
+                bench.once("late", std::slice::from_ref(&on));
+            }));
+        }
+        costs.push(looks(|| drop(bench.matcher.retrieve(&[from(count - 1, "unwanted")]))));
+        costs.push(looks(|| {
+            bench.submit(persistent("gone", vec![any("never"), from(1, "never")]));
+            assert_eq!(bench.matcher.remove("gone", &mut bench.ready), 1);
+        }));
+        assert_eq!(bench.ran().len(), 3);
+        costs
+    };
+    let (few, many) = (costs(10), costs(20_000));
+    for (step, (few, many)) in few.iter().zip(&many).enumerate() {
+        // A table may show a key or two that are others' before the one that is looked for.
+        assert!(*many <= few + 8, "step {step}: {few} looks, then {many}");
+    }
+}
+
+#[test]
+fn the_cost_of_a_task_grows_with_its_dependencies_alone() {
+    let cost = |count: u32| {
+        let mut bench = crowded(100);
+        let on: Vec<_> = (0..count).map(|number| from(number, &format!("part {number}"))).collect();
+        let cost = looks(|| {
+            bench.once("sum", &on);
+            (0..count).for_each(|number| bench.fire(number, &format!("part {number}"), number));
+        });
+        assert_eq!(bench.ran()[0].1.len(), count as usize);
+        cost
+    };
+    let (one, many) = (cost(1), cost(1_000));
+    assert!(many <= 1_000 * one, "{one} looks for one dependency, {many} for a thousand");
+}

@@ -14,6 +14,7 @@ const PROBE: u8 = 0;
 const ANSWER: u8 = 1;
 const CONCLUDE: u8 = 2;
 const FAILED: u8 = 3;
+const JOINED: u8 = 4;
 
 impl Control {
     pub fn encode(&self) -> Vec<u8> {
@@ -27,6 +28,7 @@ impl Control {
                 words(ANSWER, &[*wave, u64::from(*lost), stage, flags, sent, received, activity])
             }
             Self::Termination(Message::Conclude { verdict }) => words(CONCLUDE, &[*verdict as u64]),
+            Self::Termination(Message::Joined { ranks }) => words(JOINED, &[u64::from(*ranks)]),
             Self::Failed(Failure { kind, bytes }) => {
                 [&words(FAILED, &[u64::from(*kind)]), &bytes[..]].concat()
             }
@@ -44,6 +46,7 @@ impl Control {
         let words: Vec<u64> = chunks.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect();
         let message = match (what, words[..].as_ref()) {
             (PROBE, &[wave]) => Message::Probe { wave },
+            (JOINED, &[ranks]) => Message::Joined { ranks: u32::try_from(ranks).ok()? },
             (CONCLUDE, &[verdict]) => {
                 let verdicts = [Verdict::Ended, Verdict::Drained, Verdict::Stuck];
                 Message::Conclude { verdict: *verdicts.get(verdict as usize)? }
@@ -85,6 +88,7 @@ mod tests {
             Control::Termination(Message::Probe { wave: 9 }),
             Control::Termination(Message::Answer { wave: 9, lost: 1, quiet }),
             Control::Termination(Message::Conclude { verdict }),
+            Control::Termination(Message::Joined { ranks: 7 }),
             Control::Failed(Failure::text("no")),
         ] {
             let bytes = control.encode();

@@ -174,7 +174,7 @@ impl Inner {
 
     fn tell_failure(&self, state: &mut State, failure: &Failure) {
         let bytes = super::control::Control::Failed(failure.clone()).encode();
-        for target in 0..self.transport.ranks() {
+        for target in 0..self.ranks() {
             self.send_control(state, target, bytes.clone());
         }
     }
@@ -251,7 +251,8 @@ impl Inner {
             } else if since.elapsed() >= period && !self.is_over() {
                 let report = self.describe(&state);
                 drop(state);
-                eprintln!("freestone events: nothing has happened for {period:?}\n{report}");
+                let what = format!("nothing has happened for {period:?}\n{report}");
+                crate::say(&format!("freestone events: {what}"));
                 since = Instant::now();
             }
         }

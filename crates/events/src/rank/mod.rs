@@ -32,7 +32,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -41,6 +41,9 @@ use worker::Spare;
 
 /// The event that a program gets when a rank is lost, if it has ever asked for it.
 pub const RANK_LOST: &str = "rank_lost";
+
+/// The event that a program gets, from the rank that has joined, when one joins the run.
+pub const RANK_JOINED: &str = "rank_joined";
 
 /// Who looks for what arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,6 +115,8 @@ struct Inner {
     transport: Box<dyn Transport>,
     config: Config,
     state: Mutex<State>,
+    /// How many ranks there are, as far as this one has heard.
+    ranks: AtomicU32,
     /// What is to run, first in first out; pushed to with the state locked where order matters.
     ready: SegQueue<Job>,
     /// What was taken from `ready` too early.
@@ -165,16 +170,17 @@ impl Rank {
         transport: Box<dyn Transport>,
         config: Config,
     ) -> Result<Self, crate::error::EventsError> {
-        let (rank, ranks) = (transport.rank(), transport.ranks());
+        let room = transport.room();
         let inner = Arc::new(Inner {
-            state: Mutex::new(State::new(rank, ranks)),
+            state: Mutex::new(State::new(&*transport)),
+            ranks: AtomicU32::new(transport.ranks()),
             ready: SegQueue::new(),
             returned: Mutex::new(VecDeque::new()),
             has_returned: AtomicBool::new(false),
             pending: Apart(AtomicU64::new(0)),
             called: Apart(AtomicU64::new(0)),
-            sent: (0..ranks).map(|_| AtomicU64::new(0)).collect(),
-            sending: (0..ranks).map(|_| Mutex::new(())).collect(),
+            sent: (0..room).map(|_| AtomicU64::new(0)).collect(),
+            sending: (0..room).map(|_| Mutex::new(())).collect(),
             pressed: AtomicU64::new(0),
             rests: AtomicU64::new(0),
             polling: Mutex::new(()),
@@ -220,9 +226,14 @@ impl Rank {
         self.inner.transport.rank()
     }
 
-    /// How many there are.
+    /// How many there are: those that have joined count from their [`RANK_JOINED`] on.
     pub fn ranks(&self) -> u32 {
-        self.inner.transport.ranks()
+        self.inner.ranks()
+    }
+
+    /// Whether this rank joined a run that was on.
+    pub fn has_joined(&self) -> bool {
+        self.inner.transport.lost_before().is_some()
     }
 }
 
@@ -264,6 +275,10 @@ impl Drop for Held<'_> {
 impl Inner {
     fn rank(&self) -> RankNumber {
         self.transport.rank()
+    }
+
+    fn ranks(&self) -> u32 {
+        self.ranks.load(Ordering::Acquire)
     }
 
     fn state(&self) -> Held<'_> {

@@ -7,7 +7,7 @@ use super::state::State;
 use crate::event::Rank;
 use crate::sync::lock;
 use crate::termination::{Action, Stage, Verdict};
-use crate::transport::{Incoming, Outgoing, TransportError};
+use crate::transport::{Incoming, Newcomer, Outgoing, TransportError};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -48,6 +48,7 @@ impl Inner {
             Incoming::Piece(piece, total) => self.deliver_piece(state, piece, total),
             Incoming::Lost => self.on_lost(state, source),
             Incoming::Credit(_) => {}
+            Incoming::Newcomer(news) => self.on_newcomer(state, news),
             Incoming::Control(bytes) => match Control::decode(&bytes) {
                 Some(Control::Termination(message)) => {
                     let mut actions = Vec::new();
@@ -88,7 +89,23 @@ impl Inner {
         wait
     }
 
-    fn act(&self, state: &mut State, actions: Vec<Action>) {
+    fn on_newcomer(&self, state: &mut State, news: Newcomer) {
+        let mut actions = Vec::new();
+        match news {
+            Newcomer::Asks => {
+                let lost: Vec<Rank> =
+                    (0..self.ranks()).filter(|rank| state.lost[*rank as usize]).collect();
+                if let Some(number) = state.detector.admit() {
+                    self.transport.admit(number, &lost);
+                }
+            }
+            Newcomer::Came => state.detector.on_come(&mut actions),
+            Newcomer::Gone => state.detector.on_gone(),
+        }
+        self.act(state, actions);
+    }
+
+    pub(super) fn act(&self, state: &mut State, actions: Vec<Action>) {
         for action in actions {
             match action {
                 Action::Send(target, message) => {
@@ -100,6 +117,7 @@ impl Inner {
                     state.pause = (state.pause * 2).clamp(PAUSES[0], PAUSES[1]);
                     state.pause_until = Some(Instant::now() + state.pause);
                 }
+                Action::Grow(ranks) => self.grow(state, ranks),
             }
         }
     }

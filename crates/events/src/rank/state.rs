@@ -4,12 +4,13 @@ use super::task::{Job, Label, Task, Work};
 use super::timers::{Timer, TimerKey, Timers};
 use super::waiter::Waiter;
 use super::watching::Condition;
-use super::{Inner, RANK_LOST};
+use super::{Inner, RANK_JOINED, RANK_LOST};
 use crate::event::{Event, EventId, Lasting, Rank};
 use crate::locks::{Locks, Owner};
 use crate::matching::{Given, Matcher, Ready};
 use crate::payload::{Data, Payload};
 use crate::termination::{Detector, Quiet, Stage};
+use crate::transport::Transport;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -53,18 +54,24 @@ pub(super) struct State {
 }
 
 impl State {
-    pub fn new(rank: Rank, ranks: u32) -> Self {
+    pub fn new(transport: &dyn Transport) -> Self {
+        let (rank, ranks, room) = (transport.rank(), transport.ranks(), transport.room());
+        let before = transport.lost_before();
+        let is_lost = |rank| before.is_some_and(|lost| lost.contains(&rank));
         Self {
             matcher: Matcher::default(),
-            detector: Detector::new(rank, ranks),
+            detector: match before {
+                None => Detector::new(rank, ranks),
+                Some(lost) => Detector::newcomer(rank, ranks, lost),
+            },
             locks: Locks::default(),
             timers: Timers::default(),
             watches: Vec::new(),
             stage: None,
             blocked: BTreeMap::new(),
-            received: vec![0; ranks as usize],
-            pieces: (0..ranks).map(|_| None).collect(),
-            lost: vec![false; ranks as usize],
+            received: vec![0; room as usize],
+            pieces: (0..room).map(|_| None).collect(),
+            lost: (0..room).map(is_lost).collect(),
             expects_loss: false,
             activity: 0,
             pushed: 0,
@@ -170,7 +177,7 @@ impl Inner {
         Some(Quiet {
             stage: at,
             outstanding: state.is_outstanding(),
-            hopeful: state.timers.ticks(),
+            hopeful: state.timers.ticks() || self.awaits_newcomer(state),
             sent: ranks
                 .clone()
                 .filter(alive)
@@ -179,6 +186,14 @@ impl Inner {
             received: ranks.filter(alive).map(|rank| state.received[rank]).sum(),
             activity: state.activity + self.called.load(Ordering::Acquire),
         })
+    }
+
+    /// Whether a task waits for somebody to join, and that can still be.
+    fn awaits_newcomer(&self, state: &State) -> bool {
+        let has_room = self.ranks() < self.transport.room();
+        // Rank 0 lets them in.
+        let is_open = has_room && !state.lost[0];
+        is_open && state.matcher.is_wanted(&EventId::from(RANK_JOINED))
     }
 
     pub(super) fn add_timer(&self, state: &mut State, at: Instant, timer: Timer) -> TimerKey {
@@ -237,14 +252,32 @@ impl Inner {
         if std::mem::replace(&mut state.lost[rank as usize], true) {
             return;
         }
-        state.detector.on_lost(rank);
         state.outbox.retain(|(target, _)| *target != rank);
+        let mut actions = Vec::new();
+        state.detector.on_lost(rank, &mut actions);
+        self.act(state, actions);
         if state.expects_loss {
             let id = EventId::from(RANK_LOST);
             let payload = Payload::default();
             self.deliver(state, Event { source: rank, id, lasting: Lasting::Weak, payload });
         } else {
             self.end(state, super::Ending::Lost(rank));
+        }
+    }
+
+    /// Ranks have joined: from now on they are part of all.
+    pub(super) fn grow(&self, state: &mut State, ranks: u32) {
+        let (before, room) = (self.ranks(), self.transport.room());
+        if ranks > room {
+            let what = format!("rank {} has joined, and there is room for {room}", ranks - 1);
+            self.break_off(state, what);
+            return;
+        }
+        self.transport.grow(ranks);
+        self.ranks.store(ranks, Ordering::Release);
+        for source in before..ranks {
+            let (id, payload) = (EventId::from(RANK_JOINED), Payload::default());
+            self.deliver(state, Event { source, id, lasting: Lasting::Weak, payload });
         }
     }
 }

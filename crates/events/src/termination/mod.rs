@@ -70,6 +70,11 @@ pub enum Message {
         /// The verdict.
         verdict: Verdict,
     },
+    /// A rank has joined.
+    Joined {
+        /// How many there are now.
+        ranks: u32,
+    },
 }
 
 /// What a detector wants done.
@@ -81,6 +86,8 @@ pub enum Action {
     Conclude(Verdict),
     /// Events are on their way: call [`Detector::advance`] again after a moment.
     Pause,
+    /// There are so many ranks now.
+    Grow(u32),
 }
 
 /// The sums of one wave.
@@ -124,7 +131,11 @@ impl Sums {
 pub struct Detector {
     rank: Rank,
     ranks: u32,
+    /// How many there were when this rank began; none, if it joined.
+    founders: u32,
     lost: BTreeSet<Rank>,
+    /// Whether somebody is about to join: nothing is concluded meanwhile.
+    admits: bool,
     /// Who asked, and for which wave: answered once this rank is quiet.
     asked: Option<(Rank, u64)>,
     wave: u64,
@@ -140,7 +151,9 @@ impl Detector {
         Self {
             rank,
             ranks,
+            founders: ranks,
             lost: BTreeSet::new(),
+            admits: false,
             asked: None,
             wave: 0,
             answers: BTreeMap::new(),
@@ -149,17 +162,49 @@ impl Detector {
         }
     }
 
+    /// The part of a rank that joins a run: of `ranks` with itself, of which some are lost.
+    pub fn newcomer(rank: Rank, ranks: u32, lost: &[Rank]) -> Self {
+        let lost = lost.iter().copied().collect();
+        Self { founders: 0, lost, ..Self::new(rank, ranks) }
+    }
+
     /// Whether [`Detector::advance`] has something to do for a rank that is quiet.
     pub fn is_asked(&self) -> bool {
-        self.asked.is_some() || (self.leads() && !self.waving)
+        self.asked.is_some() || self.may_wave()
     }
 
     /// A rank is lost: it counts no more.
-    pub fn on_lost(&mut self, rank: Rank) {
+    pub fn on_lost(&mut self, rank: Rank, actions: &mut Vec<Action>) {
+        let led = self.leader() == rank;
         self.lost.insert(rank);
-        self.answers.clear();
-        self.before = None;
-        self.waving = false;
+        self.begin_anew();
+        if led && self.ranks > self.founders {
+            // Who led may have told only some of who joined last.
+            self.tell_joined(self.ranks, actions);
+        }
+    }
+
+    /// Somebody asks this rank, which leads, to join: the number that it is to have; none if
+    /// another one is about to. Nothing is concluded before it has come or gone.
+    pub fn admit(&mut self) -> Option<Rank> {
+        (self.leads() && !self.admits).then(|| {
+            self.admits = true;
+            self.begin_anew();
+            self.ranks
+        })
+    }
+
+    /// Who asked to join can be reached by all: it is a rank from now on.
+    pub fn on_come(&mut self, actions: &mut Vec<Action>) {
+        if std::mem::take(&mut self.admits) {
+            self.tell_joined(self.ranks + 1, actions);
+            self.grow(self.ranks + 1, actions);
+        }
+    }
+
+    /// Who asked to join has gone away.
+    pub fn on_gone(&mut self) {
+        self.admits = false;
     }
 
     /// Another rank says something.
@@ -167,6 +212,8 @@ impl Detector {
         match message {
             Message::Probe { wave } => self.asked = Some((from, wave)),
             Message::Conclude { verdict } => actions.push(Action::Conclude(verdict)),
+            Message::Joined { ranks } if ranks > self.ranks => self.grow(ranks, actions),
+            Message::Joined { .. } => {}
             Message::Answer { wave, lost, quiet } => {
                 self.on_answer(from, wave, lost, quiet, actions);
             }
@@ -181,7 +228,7 @@ impl Detector {
         {
             actions.push(Action::Send(asker, Message::Answer { wave, lost, quiet }));
         }
-        if self.leads() && !self.waving {
+        if self.may_wave() {
             self.waving = true;
             self.wave += 1;
             self.answers.clear();
@@ -192,8 +239,34 @@ impl Detector {
         }
     }
 
+    fn leader(&self) -> Rank {
+        (0..self.rank).find(|rank| !self.lost.contains(rank)).unwrap_or(self.rank)
+    }
+
     fn leads(&self) -> bool {
-        (0..self.rank).all(|rank| self.lost.contains(&rank))
+        self.leader() == self.rank
+    }
+
+    fn may_wave(&self) -> bool {
+        self.leads() && !self.waving && !self.admits
+    }
+
+    /// What was answered so far says nothing any more.
+    fn begin_anew(&mut self) {
+        self.answers.clear();
+        self.before = None;
+        self.waving = false;
+    }
+
+    fn tell_joined(&self, ranks: u32, actions: &mut Vec<Action>) {
+        let joined = |rank| Action::Send(rank, Message::Joined { ranks });
+        actions.extend(self.others().map(joined));
+    }
+
+    fn grow(&mut self, ranks: u32, actions: &mut Vec<Action>) {
+        self.ranks = ranks;
+        self.begin_anew();
+        actions.push(Action::Grow(ranks));
     }
 
     fn others(&self) -> impl Iterator<Item = Rank> {

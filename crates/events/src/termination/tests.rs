@@ -23,7 +23,7 @@ fn settle(detectors: &mut [Detector], quiet: &[Quiet]) -> (Vec<Verdict>, u64) {
             while let Some(action) = actions.pop() {
                 match action {
                     Action::Conclude(verdict) => verdicts.push(verdict),
-                    Action::Pause => {}
+                    Action::Pause | Action::Grow(_) => {}
                     Action::Send(to, message) => {
                         detectors[to as usize].on_message(rank as u32, message, &mut actions);
                     }
@@ -76,7 +76,7 @@ fn who_drains_goes_on_and_who_waits_is_stuck() {
 fn a_lost_leader_is_followed_by_the_next() {
     let mut detectors = ranks(3);
     for detector in &mut detectors {
-        detector.on_lost(0);
+        detector.on_lost(0, &mut Vec::new());
     }
     assert!(detectors[1].is_asked() && !detectors[2].is_asked());
     assert_eq!(settle(&mut detectors, &[QUIET; 3]).0, [Verdict::Ended; 2]);
@@ -85,8 +85,78 @@ fn a_lost_leader_is_followed_by_the_next() {
 #[test]
 fn answers_of_those_who_do_not_know_of_a_loss_do_not_count() {
     let mut detectors = ranks(3);
-    detectors[0].on_lost(2);
+    detectors[0].on_lost(2, &mut Vec::new());
     assert_eq!(settle(&mut detectors[..2], &[QUIET; 2]).0, []);
-    detectors[1].on_lost(2);
+    detectors[1].on_lost(2, &mut Vec::new());
     assert_eq!(settle(&mut detectors[..2], &[QUIET; 2]).0, [Verdict::Ended; 2]);
+}
+
+#[test]
+fn nothing_is_concluded_while_somebody_is_about_to_join() {
+    let mut detectors = ranks(2);
+    assert_eq!((detectors[0].admit(), detectors[0].admit()), (Some(2), None));
+    assert_eq!(detectors[1].admit(), None, "it does not lead");
+    assert_eq!(settle(&mut detectors, &[QUIET; 2]).0, []);
+    detectors[0].on_gone();
+    assert_eq!(settle(&mut detectors, &[QUIET; 2]).0, [Verdict::Ended; 2]);
+}
+
+#[test]
+fn an_answer_from_before_a_newcomer_asked_does_not_count() {
+    let (mut leader, mut actions) = (Detector::new(0, 2), Vec::new());
+    for _ in 0..2 {
+        leader.advance(QUIET, &mut actions);
+    }
+    assert_eq!(leader.admit(), Some(2));
+    actions.clear();
+    leader.on_message(1, Message::Answer { wave: 1, lost: 0, quiet: QUIET }, &mut actions);
+    leader.advance(QUIET, &mut actions);
+    assert_eq!(actions, []);
+}
+
+#[test]
+fn who_has_joined_is_asked_like_the_others() {
+    let (mut detectors, mut actions) = (ranks(2), Vec::new());
+    assert_eq!(detectors[0].admit(), Some(2));
+    detectors[0].on_come(&mut actions);
+    let joined = Message::Joined { ranks: 3 };
+    assert_eq!(actions, [Action::Send(1, joined), Action::Grow(3)]);
+    actions.clear();
+    for _ in 0..2 {
+        detectors[1].on_message(0, joined, &mut actions);
+    }
+    assert_eq!(actions, [Action::Grow(3)], "told twice, it grows once");
+    detectors.push(Detector::newcomer(2, 3, &[]));
+    let busy = Quiet { sent: 1, ..QUIET };
+    assert_eq!(settle(&mut detectors, &[QUIET, QUIET, busy]).0, []);
+    assert_eq!(settle(&mut detectors, &[QUIET; 3]).0, [Verdict::Ended; 3]);
+}
+
+#[test]
+fn who_was_told_of_a_newcomer_tells_the_others_if_the_leader_is_lost() {
+    let (mut told, mut untold, mut actions) = (Detector::new(1, 3), Detector::new(2, 3), vec![]);
+    told.on_message(0, Message::Joined { ranks: 4 }, &mut actions);
+    actions.clear();
+    untold.on_lost(0, &mut actions);
+    assert_eq!(actions, [], "it knows of none");
+    told.on_lost(0, &mut actions);
+    let joined = Message::Joined { ranks: 4 };
+    assert_eq!(actions, [Action::Send(2, joined), Action::Send(3, joined)]);
+    actions.clear();
+    untold.on_message(1, joined, &mut actions);
+    assert_eq!(actions, [Action::Grow(4)]);
+}
+
+#[test]
+fn a_newcomer_knows_who_was_lost_before() {
+    let mut detectors = ranks(2);
+    detectors[0].on_lost(1, &mut Vec::new());
+    assert_eq!(detectors[0].admit(), Some(2));
+    detectors[0].on_come(&mut Vec::new());
+    let mut newcomer = Detector::newcomer(2, 3, &[1]);
+    let mut actions = Vec::new();
+    newcomer.on_message(0, Message::Probe { wave: 1 }, &mut actions);
+    newcomer.advance(QUIET, &mut actions);
+    let answer = Message::Answer { wave: 1, lost: 1, quiet: QUIET };
+    assert_eq!(actions, [Action::Send(0, answer)]);
 }

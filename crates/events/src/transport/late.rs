@@ -79,3 +79,40 @@ fn watch<S: Flush>(shared: &Shared, sender: &Weak<S>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Sender, channel};
+
+    /// Says how often it was asked to send; something waits the first few times.
+    struct Counts {
+        calls: Sender<u32>,
+        made: Mutex<u32>,
+    }
+
+    impl Flush for Counts {
+        fn flush_late(&self) -> bool {
+            let mut made = lock(&self.made);
+            *made += 1;
+            let _ = self.calls.send(*made);
+            !made.is_multiple_of(3)
+        }
+    }
+
+    #[test]
+    fn what_waits_is_sent_without_another_event_and_until_nothing_does() {
+        let (calls, made) = channel();
+        let counts = Arc::new(Counts { calls, made: Mutex::new(0) });
+        let late = Late::default();
+        late.start(Arc::downgrade(&counts)).unwrap();
+        let next = || made.recv_timeout(Duration::from_secs(60)).unwrap();
+        for round in 0..3 {
+            late.note();
+            // Twice there was something, and it looks again by itself.
+            assert_eq!([next(), next(), next()], [1, 2, 3].map(|call| 3 * round + call));
+        }
+        late.stop();
+        assert!(made.try_recv().is_err());
+    }
+}

@@ -85,6 +85,19 @@ pub enum Incoming {
     Credit(u64),
     /// The rank is gone, and nothing comes from it any more.
     Lost,
+    /// Somebody who is no rank yet; only where ranks can join, and only at rank 0.
+    Newcomer(Newcomer),
+}
+
+/// What somebody who is no rank yet is at. One comes after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Newcomer {
+    /// It asks to be let in: [`Transport::admit`] does that.
+    Asks,
+    /// It has been let in and can be reached by all ranks: [`Transport::grow`] makes it one.
+    Came,
+    /// It had been let in, and did not come.
+    Gone,
 }
 
 /// Why something was not sent.
@@ -155,8 +168,24 @@ pub trait Transport: Send + Sync {
     /// Which rank this is.
     fn rank(&self) -> Rank;
 
-    /// How many there are.
+    /// How many there were when this one began.
     fn ranks(&self) -> u32;
+
+    /// How many there may be, with those that join later.
+    fn room(&self) -> u32 {
+        self.ranks()
+    }
+
+    /// Which ranks were lost before, if this one has joined a run that was on.
+    fn lost_before(&self) -> Option<&[Rank]> {
+        None
+    }
+
+    /// Lets in who asks to join, as the rank `number`, and tells it who is lost.
+    fn admit(&self, _number: Rank, _lost: &[Rank]) {}
+
+    /// There are so many ranks now: new ones are sent to, and what comes from them is handed over.
+    fn grow(&self, _ranks: u32) {}
 
     /// Sends something to another rank, copying what it consists of.
     ///

@@ -3,6 +3,7 @@
 use crate::naive::{Naive, Ran};
 use freestone_events::event::{Dependency, Event, Lasting, Rank};
 use freestone_events::matching::{Given, Matcher, Mode, Ready, Submission};
+use freestone_events::rank::RANK_JOINED;
 use freestone_events::termination::{Action, Detector, Message, Quiet, Stage, Verdict};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
@@ -30,6 +31,8 @@ struct Node {
     matcher: Matcher<u32, u32>,
     naive: Naive,
     detector: Detector,
+    /// Of how many ranks it has heard.
+    known: usize,
     ready: VecDeque<(u32, Vec<u32>)>,
     running: Vec<VecDeque<Op>>,
     sent: u64,
@@ -45,6 +48,10 @@ enum Step {
     Run(usize, usize),
     Deliver(usize, usize),
     Answer(usize),
+    /// Somebody asks to join, has come, gives up.
+    Ask,
+    Come,
+    GiveUp,
 }
 
 pub struct World {
@@ -55,23 +62,16 @@ pub struct World {
     lasting: Vec<Lasting>,
     /// Events that may still be fired: scripts could go on for ever.
     budget: usize,
+    /// Scripts of those who may yet ask to join.
+    newcomers: Vec<Vec<Op>>,
+    /// Who was let in and is no rank yet: its number and its script.
+    joining: Option<(u32, Vec<Op>)>,
 }
 
 impl World {
     pub fn new(scripts: Vec<Vec<Op>>, budget: usize) -> Self {
         let ranks = scripts.len() as u32;
-        let node = |(rank, script): (u32, Vec<Op>)| Node {
-            main: script.into(),
-            matcher: Matcher::default(),
-            naive: Naive::default(),
-            detector: Detector::new(rank, ranks),
-            ready: VecDeque::new(),
-            running: Vec::new(),
-            sent: 0,
-            received: 0,
-            activity: 0,
-            verdict: None,
-        };
+        let node = |(rank, script)| Node::new(Detector::new(rank, ranks), ranks, script);
         Self {
             nodes: (0..ranks).zip(scripts).map(node).collect(),
             channels: BTreeMap::new(),
@@ -79,7 +79,14 @@ impl World {
             consumed: HashMap::new(),
             lasting: Vec::new(),
             budget,
+            newcomers: Vec::new(),
+            joining: None,
         }
+    }
+
+    /// The same, with some who may join at any time, or give up.
+    pub fn with_newcomers(self, scripts: Vec<Vec<Op>>) -> Self {
+        Self { newcomers: scripts, ..self }
     }
 
     /// Steps until every rank knows how the run stands; that, and how many tasks ran.
@@ -114,7 +121,14 @@ impl World {
             }
         }
         let filled = self.channels.iter().filter(|(_, packets)| !packets.is_empty());
-        steps.extend(filled.map(|(&(from, to), _)| Step::Deliver(from, to)));
+        // Nobody listens to who is no rank yet, for all that it has heard.
+        let heard = filled.filter(|(channel, _)| channel.0 < self.nodes[channel.1].known);
+        steps.extend(heard.map(|(&(from, to), _)| Step::Deliver(from, to)));
+        if self.joining.is_some() {
+            steps.extend([Step::Come, Step::GiveUp]);
+        } else if !self.newcomers.is_empty() && self.nodes[0].verdict.is_none() {
+            steps.push(Step::Ask);
+        }
         steps
     }
 
@@ -138,6 +152,22 @@ impl World {
                 let (quiet, mut actions) = (self.nodes[rank].quiet(), Vec::new());
                 self.nodes[rank].detector.advance(quiet, &mut actions);
                 self.act(rank, actions);
+            }
+            Step::Ask => {
+                let number = self.nodes[0].detector.admit().unwrap();
+                self.joining = Some((number, self.newcomers.pop().unwrap()));
+            }
+            Step::Come => {
+                let (number, script) = self.joining.take().unwrap();
+                let detector = Detector::newcomer(number, number + 1, &[]);
+                self.nodes.push(Node::new(detector, number + 1, script));
+                let mut actions = Vec::new();
+                self.nodes[0].detector.on_come(&mut actions);
+                self.act(0, actions);
+            }
+            Step::GiveUp => {
+                self.joining = None;
+                self.nodes[0].detector.on_gone();
             }
         }
     }
@@ -239,13 +269,26 @@ impl World {
                     self.nodes[rank].verdict = Some(verdict);
                 }
                 Action::Pause => {}
+                Action::Grow(ranks) => self.grow(rank, ranks as usize),
             }
+        }
+    }
+
+    fn grow(&mut self, rank: usize, ranks: usize) {
+        assert!(ranks <= self.nodes.len(), "somebody is counted in who has not come");
+        for source in std::mem::replace(&mut self.nodes[rank].known, ranks)..ranks {
+            let (id, lasting) = (RANK_JOINED.into(), Lasting::Weak);
+            let payload = self.lasting.len() as u32;
+            self.lasting.push(lasting);
+            self.arrive(rank, Event { source: source as u32, id, lasting, payload });
         }
     }
 
     /// Compares what was concluded with what one sees from outside.
     fn check_verdict(&self, verdict: Verdict) {
         assert!(self.nodes.iter().all(Node::is_quiet), "the end came too early");
+        assert!(self.joining.is_none(), "the end came while somebody joined");
+        assert!(self.nodes.iter().all(|node| node.known == self.nodes.len()));
         let is_event = |packet: &Packet| matches!(packet, Packet::Event(_));
         assert!(!self.channels.values().flatten().any(is_event), "an event is on its way");
         for node in &self.nodes {
@@ -257,6 +300,22 @@ impl World {
 }
 
 impl Node {
+    fn new(detector: Detector, known: u32, script: Vec<Op>) -> Self {
+        Self {
+            main: script.into(),
+            matcher: Matcher::default(),
+            naive: Naive::default(),
+            detector,
+            known: known as usize,
+            ready: VecDeque::new(),
+            running: Vec::new(),
+            sent: 0,
+            received: 0,
+            activity: 0,
+            verdict: None,
+        }
+    }
+
     fn is_quiet(&self) -> bool {
         self.main.is_empty() && self.ready.is_empty() && self.running.is_empty()
     }

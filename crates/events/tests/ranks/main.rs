@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod newcomers;
+mod rules;
 mod runs;
 
 use freestone_events::payload::{Data, Payload};

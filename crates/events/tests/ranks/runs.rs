@@ -76,7 +76,7 @@ fn connected(way: Way, ranks: u32, config: &Config) -> Vec<Rank> {
                     scope.spawn(move || Tcp::meet(address, rank, ranks, access, PATIENCE).unwrap())
                 };
                 let here: Vec<_> = (0..ranks).map(meet).collect();
-                meeting.hold(ranks, PATIENCE).unwrap();
+                meeting.hold(ranks, ranks, PATIENCE).unwrap();
                 here.into_iter().map(|one| started(Box::new(one.join().unwrap()))).collect()
             })
         }

@@ -110,21 +110,32 @@ fn parse_row<T: Number>(
     for (column, slot) in out.iter_mut().enumerate() {
         let is_last = column + 1 == columns;
         let end = if is_last { b'\n' } else { delimiter };
-        if let Some((value, used)) = T::scan(&bytes[at..]) {
-            if bytes.get(at + used) == Some(&end) {
+        let first = at + padding(&bytes[at..], delimiter);
+        if let Some((value, used)) = T::scan(&bytes[first..]) {
+            let behind = first + used;
+            if bytes.get(behind) == Some(&end) {
                 *slot = value;
-                at += used + 1;
+                at = behind + 1;
                 continue;
             }
-            if is_last && bytes[at + used..].starts_with(b"\r\n") {
+            if is_last && bytes[behind..].starts_with(b"\r\n") {
                 *slot = value;
-                at += used + 2;
+                at = behind + 2;
                 continue;
             }
         }
         (*slot, at) = parse_cell(bytes, at, delimiter, (row as u64, column), columns)?;
     }
     Ok(at)
+}
+
+/// Blanks in front of a cell of fixed width.
+#[inline]
+fn padding(cell: &[u8], delimiter: u8) -> usize {
+    if cell.first() != Some(&b' ') || delimiter == b' ' {
+        return 0;
+    }
+    cell.iter().take_while(|byte| **byte == b' ').count()
 }
 
 /// Parses a cell that is not plainly a number and what ends it: quoted, padded, or wrong.

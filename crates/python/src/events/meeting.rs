@@ -41,7 +41,7 @@ impl EventMeeting {
     /// Waits for all ranks and tells each where the others are.
     fn hold(&self, py: Python<'_>, ranks: u32, patience_s: f64) -> PyResult<()> {
         let patience = patience(patience_s)?;
-        py.detach(|| self.meeting.hold(ranks, patience)).map_err(failed)
+        py.detach(|| self.meeting.hold(ranks, ranks, patience)).map(drop).map_err(failed)
     }
 }
 
@@ -82,17 +82,13 @@ impl EventInvitation {
         Ok(invitation.map(|invitation| Self { invitation }))
     }
 
-    #[getter]
-    fn rank(&self) -> u32 {
-        self.invitation.rank()
-    }
-
+    /// How many ranks there are, as far as this process knows.
     #[getter]
     fn ranks(&self) -> u32 {
         self.invitation.ranks()
     }
 
-    /// Meets the other ranks.
+    /// Meets the other ranks, or joins them.
     #[pyo3(signature = (patience_s, *, workers, thread, spin_us, stuck_s))]
     fn accept(
         &self,

@@ -206,6 +206,11 @@ impl EventRank {
         self.rank.ranks()
     }
 
+    #[getter]
+    fn has_joined(&self) -> bool {
+        self.rank.has_joined()
+    }
+
     #[pyo3(signature = (function, on, *, persistent, greedy, name, label))]
     #[allow(clippy::too_many_arguments)] // as Python gives them
     fn submit(

@@ -7,6 +7,8 @@ use freestone_vector::numa::{Nodes, Policy};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::view;
+
 /// Writable memory of the vector engine; it is kept for another result when no array has it.
 #[pyclass(frozen)]
 pub struct VectorMemory {
@@ -31,13 +33,8 @@ impl VectorMemory {
         flags: c_int,
     ) -> PyResult<()> {
         let memory = &slf.get().memory;
-        let length = memory.len().cast_signed();
         // SAFETY: `view` is valid by the protocol; the memory lives as long as `slf`.
-        let status = unsafe {
-            let address = memory.address().cast();
-            pyo3::ffi::PyBuffer_FillInfo(view, slf.as_ptr(), address, length, 0, flags)
-        };
-        if status == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+        unsafe { view::fill(&slf, memory.address(), memory.len(), false, view, flags) }
     }
 
     fn __len__(&self) -> usize {

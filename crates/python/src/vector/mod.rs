@@ -3,11 +3,12 @@
 mod memory;
 mod pipeline;
 mod random;
+mod raw;
 mod sparse;
 
 pub use memory::{VectorMemory, memory_nodes};
 pub use pipeline::run_pipeline;
-pub use random::{rand_dense, sample};
+pub use random::{Drawing, sample};
 pub use sparse::{
     coo_draw, coo_merge, coo_offsets, coo_reduce, coo_transpose, csr_panel, csr_product,
     csr_product_sizes, csr_transpose,

@@ -18,17 +18,12 @@ use freestone_vector::{Error, with_cell};
 use pyo3::exceptions::{PyValueError, PyZeroDivisionError};
 use pyo3::prelude::*;
 
+use super::raw::{cell_of, unknown};
+
 type RawInput = (u8, String, Option<usize>, f64, i64);
-type RawInstruction = (String, String, u8, usize, usize);
+/// Kind, name, cell type, and the registers that it reads.
+type RawInstruction = (String, String, u8, Vec<usize>);
 type RawOutput = (String, String, usize, usize);
-
-fn unknown(what: &str, name: &str) -> PyErr {
-    PyValueError::new_err(format!("there is no {what} {name:?}"))
-}
-
-fn cell_of(code: u8) -> PyResult<Cell> {
-    Cell::of_code(code).ok_or_else(|| unknown("cell type", &code.to_string()))
-}
 
 fn input_of((code, class, address, real, whole): RawInput) -> PyResult<Input> {
     let cell = cell_of(code)?;
@@ -55,21 +50,22 @@ fn scalar_bits<T: Number>(real: f64, whole: i64) -> u64 {
     bits
 }
 
-fn instruction_of((kind, name, code, one, two): RawInstruction) -> PyResult<Instruction> {
+fn instruction_of((kind, name, code, sides): RawInstruction) -> PyResult<Instruction> {
     let cell = cell_of(code)?;
-    Ok(match &kind[..] {
-        "binary" => {
+    Ok(match (&kind[..], &sides[..]) {
+        ("binary", &[one, two]) => {
             let found = Binary::named(&name).ok_or_else(|| unknown("operation", &name))?;
             Instruction::Binary(found, cell, one, two)
         }
-        "unary" => {
+        ("unary", &[arg]) => {
             let found = Unary::named(&name).ok_or_else(|| unknown("operation", &name))?;
-            Instruction::Unary(found, cell, one)
+            Instruction::Unary(found, cell, arg)
         }
-        "cast" => Instruction::Cast(cell, one),
-        "row_reduce" => Instruction::RowReduce(reduce_of(&name)?, one),
-        "row_product" => Instruction::RowProduct(one, two),
-        other => return Err(unknown("instruction", other)),
+        ("cast", &[arg]) => Instruction::Cast(cell, arg),
+        ("select", &[mask, yes, no]) => Instruction::Select(cell, [mask, yes, no]),
+        ("row_reduce", &[arg]) => Instruction::RowReduce(reduce_of(&name)?, arg),
+        ("row_product", &[arg, vector]) => Instruction::RowProduct(arg, vector),
+        _ => return Err(unknown("instruction", &format!("{kind} of {} registers", sides.len()))),
     })
 }
 

@@ -9,48 +9,10 @@ use freestone_vector::kernels::csr::multiply::{self, Rows};
 use freestone_vector::kernels::csr::transpose::transpose as csr_transposed;
 use freestone_vector::kernels::dense::binary::Binary;
 use freestone_vector::kernels::dense::reduce::Reduce;
-use freestone_vector::with_cell;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// An array: its address, and how many items it has.
-type Raw = (usize, usize);
-/// Three arrays.
-type Raws = (Raw, Raw, Raw);
-
-fn unknown(what: &str, name: &str) -> PyErr {
-    PyValueError::new_err(format!("there is no {what} {name:?}"))
-}
-
-fn cell_of(code: u8) -> PyResult<Cell> {
-    Cell::of_code(code).ok_or_else(|| unknown("cell type", &code.to_string()))
-}
-
-/// The items of an array.
-///
-/// # Safety
-///
-/// The array has to be there, with items of this type, and nobody may change it meanwhile.
-unsafe fn items<'a, T>((address, length): Raw) -> &'a [T] {
-    if length == 0 {
-        return &[];
-    }
-    // SAFETY: the caller knows.
-    unsafe { std::slice::from_raw_parts(address as *const T, length) }
-}
-
-/// The items of an array, to be written.
-///
-/// # Safety
-///
-/// As for [`items`], and nobody else may have it.
-unsafe fn items_mut<'a, T>((address, length): Raw) -> &'a mut [T] {
-    if length == 0 {
-        return &mut [];
-    }
-    // SAFETY: the caller knows.
-    unsafe { std::slice::from_raw_parts_mut(address as *mut T, length) }
-}
+use super::raw::{Raw, Raws, cell_of, items, items_mut, unknown, with_code};
 
 unsafe fn places<'a, T: Number>((rows, columns, cells): Raws) -> Places<'a, T> {
     // SAFETY: the caller knows.
@@ -71,28 +33,38 @@ unsafe fn rows<'a, T>((offsets, columns, cells): Raws) -> Rows<'a, T> {
 
 /// Computes an operation of two sides that keeps zeros; returns how many cells there are.
 #[pyfunction]
-pub fn coo_merge(name: &str, code: u8, left: Raws, right: Raws, out: Raws) -> PyResult<usize> {
+pub fn coo_merge(
+    py: Python<'_>,
+    name: &str,
+    code: u8,
+    left: Raws,
+    right: Raws,
+    out: Raws,
+) -> PyResult<usize> {
     let binary = Binary::named(name).ok_or_else(|| unknown("operation", name))?;
-    let merged = with_cell!(cell_of(code)?, T => {
-        // SAFETY: the module's arrays are as it says.
-        unsafe { merge::merge::<T>(binary, places(left), places(right), &mut target(out)) }
+    let merged = with_code!(py, code, T => {
+        merge::merge::<T>(binary, places(left), places(right), &mut target(out))
     });
     merged.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Exchanges rows and columns.
 #[pyfunction]
-pub fn coo_transpose(code: u8, width: usize, from: Raws, out: Raws) -> PyResult<()> {
-    with_cell!(cell_of(code)?, T => {
-        // SAFETY: the module's arrays are as it says.
-        unsafe { transpose::transpose::<T>(places(from), width, &mut target(out)) };
-    });
+pub fn coo_transpose(
+    py: Python<'_>,
+    code: u8,
+    width: usize,
+    from: Raws,
+    out: Raws,
+) -> PyResult<()> {
+    with_code!(py, code, T => transpose::transpose::<T>(places(from), width, &mut target(out)));
     Ok(())
 }
 
 /// Reduces the cells of each row, or column.
 #[pyfunction]
 pub fn coo_reduce(
+    py: Python<'_>,
     name: &str,
     code: u8,
     across: usize,
@@ -101,22 +73,17 @@ pub fn coo_reduce(
     out: Raw,
 ) -> PyResult<()> {
     let how = Reduce::named(name).ok_or_else(|| unknown("reduction", name))?;
-    with_cell!(cell_of(code)?, T => {
-        // SAFETY: the module's arrays are as it says.
-        unsafe { reduce::scatter::<T>(how, items(at), items(cells), across, items_mut(out)) };
+    with_code!(py, code, T => {
+        reduce::scatter::<T>(how, items(at), items(cells), across, items_mut(out));
     });
     Ok(())
 }
 
 /// Exchanges the rows and columns of compressed rows; `out` has offsets, columns and cells.
 #[pyfunction]
-pub fn csr_transpose(code: u8, from: Raws, out: Raws) -> PyResult<()> {
-    with_cell!(cell_of(code)?, T => {
-        // SAFETY: the module's arrays are as it says.
-        unsafe {
-            let (offsets, columns) = (items_mut(out.0), items_mut(out.1));
-            csr_transposed(rows::<T>(from), offsets, columns, items_mut(out.2));
-        }
+pub fn csr_transpose(py: Python<'_>, code: u8, from: Raws, out: Raws) -> PyResult<()> {
+    with_code!(py, code, T => {
+        csr_transposed(rows::<T>(from), items_mut(out.0), items_mut(out.1), items_mut(out.2));
     });
     Ok(())
 }
@@ -161,12 +128,8 @@ pub fn csr_product_sizes(
     workers: usize,
     out: Raw,
 ) -> PyResult<()> {
-    let cell = cell_of(code)?;
-    py.detach(|| {
-        with_cell!(cell, T => {
-            // SAFETY: the module's arrays are as it says.
-            unsafe { multiply::sizes::<T>(rows(left), rows(right), width, workers, items_mut(out)) };
-        });
+    with_code!(py, code, T => {
+        multiply::sizes::<T>(rows(left), rows(right), width, workers, items_mut(out));
     });
     Ok(())
 }
@@ -182,15 +145,8 @@ pub fn csr_panel(
     workers: usize,
     out: Raw,
 ) -> PyResult<()> {
-    let cell = cell_of(code)?;
-    py.detach(|| {
-        with_cell!(cell, T => {
-            // SAFETY: the module's arrays are as it says.
-            unsafe {
-                let (left, right, out) = (rows::<T>(left), items(right), items_mut(out));
-                multiply::multiply_dense(left, right, width, workers, out);
-            }
-        });
+    with_code!(py, code, T => {
+        multiply::multiply_dense(rows::<T>(left), items(right), width, workers, items_mut(out));
     });
     Ok(())
 }
@@ -206,16 +162,9 @@ pub fn csr_product(
     workers: usize,
     out: Raws,
 ) -> PyResult<()> {
-    let cell = cell_of(code)?;
-    py.detach(|| {
-        with_cell!(cell, T => {
-            // SAFETY: the module's arrays are as it says.
-            unsafe {
-                let (columns, cells) = (items_mut(out.1), items_mut::<T>(out.2));
-                let (left, right) = (rows(left), rows(right));
-                multiply::multiply(left, right, width, workers, items(out.0), columns, cells);
-            }
-        });
+    with_code!(py, code, T => {
+        let (columns, cells) = (items_mut(out.1), items_mut::<T>(out.2));
+        multiply::multiply(rows(left), rows(right), width, workers, items(out.0), columns, cells);
     });
     Ok(())
 }

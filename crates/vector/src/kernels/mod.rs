@@ -25,8 +25,8 @@ pub fn prefetch<T>(address: *const T) {
 pub fn has_wide_vectors() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        // The standard library keeps the answer: this is one load.
-        std::arch::is_x86_feature_detected!("avx2")
+        // The standard library keeps the answers: these are two loads.
+        std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -50,6 +50,7 @@ pub fn has_widest_vectors() -> bool {
             && std::arch::is_x86_feature_detected!("avx512vl")
             && std::arch::is_x86_feature_detected!("avx512dq")
             && std::arch::is_x86_feature_detected!("avx512bw")
+            && std::arch::is_x86_feature_detected!("fma")
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -58,21 +59,35 @@ pub fn has_widest_vectors() -> bool {
 }
 
 /// Defines a function that chooses between compilations of a body.
+///
+/// In one with `const FUSED: bool`, that tells whether the processor multiplies and adds in one step.
 #[macro_export]
 macro_rules! widened {
     ($(#[$doc:meta])* $vis:vis fn $name:ident<T: Number>($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
+        $crate::widened! {
+            [T: Number] [T] [T]
+            $(#[$doc])* $vis fn $name($($arg: $type),*) $(-> $result)? $body
+        }
+    };
+    ($(#[$doc:meta])* $vis:vis fn $name:ident<T: Number, const FUSED: bool>($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
+        $crate::widened! {
+            [T: Number, const FUSED: bool] [T, false] [T, true]
+            $(#[$doc])* $vis fn $name($($arg: $type),*) $(-> $result)? $body
+        }
+    };
+    ([$($given:tt)*] [$($narrow:tt)*] [$($broad:tt)*] $(#[$doc:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)? $body:block) => {
         $(#[$doc])*
         $vis fn $name<T: Number>($($arg: $type),*) $(-> $result)? {
             #[inline(always)]
-            fn plain<T: Number>($($arg: $type),*) $(-> $result)? $body
+            fn plain<$($given)*>($($arg: $type),*) $(-> $result)? $body
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
-            fn wide<T: Number>($($arg: $type),*) $(-> $result)? { plain::<T>($($arg),*) }
+            fn wide<T: Number>($($arg: $type),*) $(-> $result)? { plain::<$($broad)*>($($arg),*) }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-            fn widest<T: Number>($($arg: $type),*) $(-> $result)? { plain::<T>($($arg),*) }
+            fn widest<T: Number>($($arg: $type),*) $(-> $result)? { plain::<$($broad)*>($($arg),*) }
 
             #[cfg(target_arch = "x86_64")]
             if $crate::kernels::has_widest_vectors() {
@@ -84,7 +99,7 @@ macro_rules! widened {
                 // SAFETY: the processor has what the function was compiled for.
                 return unsafe { wide::<T>($($arg),*) };
             }
-            plain::<T>($($arg),*)
+            plain::<$($narrow)*>($($arg),*)
         }
     };
 }

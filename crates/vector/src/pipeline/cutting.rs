@@ -17,19 +17,32 @@ const FROM_MEMORY: usize = 1 << 20;
 /// The most bytes of a tile's inputs that are asked for ahead.
 const AHEAD: usize = 32 << 10;
 
-/// The least cells of a task of the automatic choice: some ten microseconds.
-const CELLS_OF_TASK: u64 = 32_768;
+/// The least cells of a task of the automatic choice, some ten microseconds, and how many are
+/// enough: beyond, what a task costs at its start no longer counts.
+const CELLS_OF_TASK: (u64, u64) = (32_768, 262_144);
+
+/// Tasks of the automatic choice for each worker, if they are not too small: what is left to do when
+/// the first worker has ended is then a few hundredths.
+const TASKS_OF_WORKER: u64 = 16;
+
+/// Rows that a dense product takes together.
+const ROWS_TOGETHER: u64 = 4;
 
 /// The least rows of a task. The automatic choice is a share of the rows alone; where that is little
 /// work, taking tasks would be much of it.
-pub fn grain(pipeline: &Pipeline, options: &Options) -> u64 {
+pub fn grain(pipeline: &Pipeline, options: &Options, workers: u64) -> u64 {
     if options.scheme != Scheme::Auto {
         return options.grain;
     }
-    let rows = pipeline.rows as u64;
-    let least = rows.saturating_mul(CELLS_OF_TASK) / (cells_of(pipeline) as u64).max(1);
+    let (rows, cells) = (pipeline.rows as u64, (cells_of(pipeline) as u64).max(1));
+    let (least, enough) = CELLS_OF_TASK;
+    let wanted = (cells / (TASKS_OF_WORKER * workers).max(1)).clamp(least, enough);
+    let of_task = rows.saturating_mul(wanted) / cells;
     // With few rows, still a task for each worker, as far as there are rows.
-    options.grain.max(least.min(rows / 16))
+    let of_task = of_task.min(rows / 16);
+    let even =
+        if of_task < ROWS_TOGETHER { of_task } else { of_task.next_multiple_of(ROWS_TOGETHER) };
+    options.grain.max(even)
 }
 
 /// How many cells there are to work on: of compressed rows, those that are stored.

@@ -72,6 +72,9 @@ pub enum Instruction {
     Unary(Unary, Cell, Register),
     /// A conversion.
     Cast(Cell, Register),
+    /// One of two sides, cell by cell: where the first register is not 0 the second, and the third
+    /// elsewhere; all of this cell type.
+    Select(Cell, [Register; 3]),
     /// A number for each row: its cells reduced.
     RowReduce(Reduce, Register),
     /// A number for each row: its product with a vector, which is an input of class `Row`.
@@ -160,7 +163,7 @@ impl Pipeline {
                 check(one.cell == cell && two.cell == cell, "cells of a binary operation", left)?;
                 let sparse = one.class == Class::Sparse || two.class == Class::Sparse;
                 check(!sparse || keeps_zeros(binary, one.class), "an operation on zeros", left)?;
-                Ok(Kind { cell, class: joined(one.class, two.class)? })
+                Ok(Kind { cell, class: joined(&[one.class, two.class]) })
             }
             Instruction::Unary(_, cell, arg) => {
                 let kind = known(kinds, arg)?;
@@ -168,6 +171,16 @@ impl Pipeline {
                 Ok(kind)
             }
             Instruction::Cast(cell, arg) => Ok(Kind { cell, class: known(kinds, arg)?.class }),
+            Instruction::Select(cell, sides) => {
+                let mut classes = [Class::Scalar; 3];
+                for (class, side) in classes.iter_mut().zip(sides) {
+                    let kind = known(kinds, side)?;
+                    let fits = kind.cell == cell && kind.class != Class::Sparse;
+                    check(fits, "a side of a selection", side)?;
+                    *class = kind.class;
+                }
+                Ok(Kind { cell, class: joined(&classes) })
+            }
             Instruction::RowReduce(_, arg) => {
                 let kind = known(kinds, arg)?;
                 let wide = matches!(kind.class, Class::Full | Class::Sparse);
@@ -203,13 +216,19 @@ fn keeps_zeros(binary: Binary, left: Class) -> bool {
     }
 }
 
-fn joined(one: Class, two: Class) -> Result<Class, Error> {
+/// The shape of what sides of these shapes make, cell by cell.
+fn joined(sides: &[Class]) -> Class {
     use Class::{Column, Full, Row, Scalar, Sparse};
-    Ok(match (one, two) {
-        (Sparse, _) | (_, Sparse) => Sparse,
-        (Full, _) | (_, Full) | (Row, Column) | (Column, Row) => Full,
-        (Scalar, other) | (other, Scalar) => other,
-        (Row, Row) => return Err(Error::Malformed("two rows make no tile".into())),
-        (Column, Column) => Column,
-    })
+    let has = |class| sides.contains(&class);
+    if has(Sparse) {
+        Sparse
+    } else if has(Full) || (has(Row) && has(Column)) {
+        Full
+    } else if has(Row) {
+        Row
+    } else if has(Column) {
+        Column
+    } else {
+        Scalar
+    }
 }

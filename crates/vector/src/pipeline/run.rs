@@ -80,7 +80,7 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
     let places = places(options);
     let packages: Vec<usize> = places.iter().map(|one| one.package).collect();
     let workers = packages.len() as u64;
-    let grain = grain(pipeline, options);
+    let grain = grain(pipeline, options, workers);
     let cut = |rows| TaskSizes::new(options.scheme, rows, workers, grain).collect();
     let queues = Queues::deal(
         options.layout,

@@ -94,6 +94,7 @@ fn last_uses(pipeline: &Pipeline) -> Vec<usize> {
                 used(left, at);
                 used(right, at);
             }
+            Instruction::Select(_, sides) => sides.into_iter().for_each(|side| used(side, at)),
             Instruction::Unary(_, _, arg)
             | Instruction::Cast(_, arg)
             | Instruction::RowReduce(_, arg) => used(arg, at),

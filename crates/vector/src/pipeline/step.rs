@@ -7,9 +7,9 @@ use super::scratch::{Home, Homes};
 use super::{Class, Instruction, Kind, Pipeline, Place, Register};
 use crate::cell::Number;
 use crate::error::Error;
-use crate::kernels::dense::binary::{self, Binary, Side};
+use crate::kernels::dense::binary::{self, Side};
 use crate::kernels::dense::reduce::Reduce;
-use crate::kernels::dense::{cast, product, reduce, stream, unary};
+use crate::kernels::dense::{cast, product, reduce, select, stream, unary};
 use crate::kernels::{csr, fetch};
 use crate::with_cell;
 
@@ -35,14 +35,14 @@ pub struct Bench<'a> {
     /// Of each instruction.
     pub homes: &'a Homes,
     buffers: Vec<Vec<u64>>,
-    spread: [Vec<u64>; 2],
+    spread: [Vec<u64>; 3],
 }
 
 impl<'a> Bench<'a> {
     /// A bench with no buffers yet; they grow to the largest tile.
     pub fn new(pipeline: &'a Pipeline, kinds: &'a [Kind], homes: &'a Homes) -> Self {
         let buffers = vec![Vec::new(); homes.slots];
-        Self { pipeline, kinds, homes, buffers, spread: [Vec::new(), Vec::new()] }
+        Self { pipeline, kinds, homes, buffers, spread: [const { Vec::new() }; 3] }
     }
 
     /// How many numbers a register has in a tile.
@@ -122,7 +122,17 @@ impl<'a> Bench<'a> {
     pub fn step(&mut self, at: usize, tile: &Tile) -> Result<(), Error> {
         match self.pipeline.instructions[at] {
             Instruction::Binary(name, cell, left, right) => {
-                with_cell!(cell, T => self.binary::<T>(at, name, left, right, tile))
+                with_cell!(cell, T => self.sided::<T, 2>(at, [left, right], tile, |sides, out| {
+                    let [one, two] = sides;
+                    binary::compute(name, one, two, out)
+                }))
+            }
+            Instruction::Select(cell, sides) => {
+                with_cell!(cell, T => self.sided::<T, 3>(at, sides, tile, |sides, out| {
+                    let [mask, yes, no] = sides;
+                    select::run(mask, yes, no, out);
+                    Ok(())
+                }))
             }
             Instruction::Unary(name, cell, arg) => {
                 with_cell!(cell, T => {
@@ -149,35 +159,42 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn binary<T: Number>(
+    /// Computes cell by cell of several sides, which may be narrower than what they make.
+    fn sided<T: Number, const N: usize>(
         &mut self,
         at: usize,
-        name: Binary,
-        left: Register,
-        right: Register,
+        registers: [Register; N],
         tile: &Tile,
+        compute: impl Fn([Side<'_, T>; N], &mut [T]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let out = self.target::<T>(at, tile);
         let class = self.kinds[self.pipeline.inputs.len() + at].class;
-        let uneven = |side: Register| {
+        let even = registers.map(|side| {
             let own = self.kinds[side].class;
-            own != class && own != Class::Scalar
-        };
-        if !uneven(left) && !uneven(right) {
-            return binary::compute(name, self.side(left, tile), self.side(right, tile), out);
+            own == class || own == Class::Scalar
+        });
+        if even.iter().all(|even| *even) {
+            return compute(registers.map(|side| self.side(side, tile)), out);
         }
         if class == Class::Full && self.pipeline.columns >= SPREAD_BELOW {
-            return self.row_by_row::<T>(name, left, right, tile, out);
+            for (row, part) in out.chunks_exact_mut(self.pipeline.columns).enumerate() {
+                compute(registers.map(|side| self.row_of(side, row, tile)), part)?;
+            }
+            return Ok(());
         }
-        for (which, side) in [left, right].into_iter().enumerate() {
-            if uneven(side) {
+        for (which, side) in registers.into_iter().enumerate() {
+            if !even[which] {
                 self.spread_out::<T>(which, side, class, tile);
             }
         }
-        let (first, second) = (uneven(left), uneven(right));
-        let one = if first { self.spread_side(0, out.len()) } else { self.side(left, tile) };
-        let two = if second { self.spread_side(1, out.len()) } else { self.side(right, tile) };
-        binary::compute(name, one, two, out)
+        let sides = std::array::from_fn(|which| {
+            if even[which] {
+                self.side(registers[which], tile)
+            } else {
+                self.spread_side(which, out.len())
+            }
+        });
+        compute(sides, out)
     }
 
     fn side<T: Number>(&self, register: Register, tile: &Tile) -> Side<'_, T> {
@@ -192,21 +209,6 @@ impl<'a> Bench<'a> {
     fn spread_side<T: Number>(&self, which: usize, length: usize) -> Side<'_, T> {
         // SAFETY: it was grown to this length, of cells of this type.
         Side::Each(unsafe { slice::from_raw_parts(self.spread[which].as_ptr().cast(), length) })
-    }
-
-    fn row_by_row<T: Number>(
-        &self,
-        name: Binary,
-        left: Register,
-        right: Register,
-        tile: &Tile,
-        out: &mut [T],
-    ) -> Result<(), Error> {
-        for (row, part) in out.chunks_exact_mut(self.pipeline.columns).enumerate() {
-            let (one, two) = (self.row_of(left, row, tile), self.row_of(right, row, tile));
-            binary::compute(name, one, two, part)?;
-        }
-        Ok(())
     }
 
     fn row_of<T: Number>(&self, register: Register, row: usize, tile: &Tile) -> Side<'_, T> {

@@ -132,6 +132,51 @@ fn a_division_by_zero_is_told() {
 }
 
 #[test]
+fn a_selection_takes_sides_of_all_shapes() {
+    let rows = 37;
+    for columns in [5, 150] {
+        let x: Vec<f64> = (0..rows * columns).map(|at| (at % 11) as f64 - 5.0).collect();
+        let row: Vec<f64> = (0..columns).map(|at| 100.0 + at as f64).collect();
+        let column: Vec<f64> = (0..rows).map(|at| (at % 2) as f64).collect();
+        // Where an odd row's cell is positive, its own; the row's elsewhere.
+        for options in every_way(2).into_iter().step_by(7) {
+            let mut stored = vec![0.0; rows * columns];
+            let pipeline = Pipeline {
+                rows,
+                columns,
+                inputs: vec![
+                    memory(&x, Class::Full),
+                    memory(&row, Class::Row),
+                    memory(&column, Class::Column),
+                    scalar(0.0),
+                ],
+                structure: None,
+                instructions: vec![
+                    Instruction::Binary(Binary::Gt, Cell::F64, 0, 3),
+                    Instruction::Select(Cell::F64, [4, 0, 1]),
+                    Instruction::Select(Cell::F64, [2, 5, 1]),
+                    Instruction::Select(Cell::F64, [2, 3, 2]),
+                    Instruction::Binary(Binary::Add, Cell::F64, 6, 7),
+                ],
+                outputs: vec![
+                    Output::Store(8, stored.as_mut_ptr().cast()),
+                    Output::Reduce(Reduce::Sum, 8),
+                ],
+            };
+            let found = run(&pipeline, &options).expect("it is well formed");
+            let expected: Vec<f64> = (0..rows * columns)
+                .map(|at| {
+                    let odd = column[at / columns] != 0.0;
+                    if odd && x[at] > 0.0 { x[at] } else { row[at % columns] }
+                })
+                .collect();
+            assert_eq!(stored, expected, "{options:?}");
+            assert_eq!(values(&found), [expected.iter().sum::<f64>()]);
+        }
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let x = [1.0; 4];
     let mut pipeline = Pipeline {
@@ -146,6 +191,8 @@ fn what_makes_no_sense_is_refused() {
     pipeline.instructions = vec![Instruction::Unary(Unary::Exp, Cell::F32, 0)];
     assert!(matches!(pipeline.kinds(), Err(Error::Malformed(_))));
     pipeline.instructions = vec![Instruction::RowProduct(0, 0)];
+    assert!(matches!(pipeline.kinds(), Err(Error::Malformed(_))));
+    pipeline.instructions = vec![Instruction::Select(Cell::F32, [0, 0, 0])];
     assert!(matches!(pipeline.kinds(), Err(Error::Malformed(_))));
     pipeline.inputs[0].class = Class::Sparse;
     assert!(matches!(pipeline.kinds(), Err(Error::Malformed(_))));

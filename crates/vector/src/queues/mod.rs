@@ -257,6 +257,28 @@ mod tests {
     }
 
     #[test]
+    fn random_orders_visit_all_and_keep_to_the_package_when_told() {
+        let packages = [0, 0, 0, 0, 1, 1, 1, 1];
+        let mut orders = Vec::new();
+        for victims in [Victims::Random, Victims::RandomPri] {
+            let queues =
+                Queues::deal(Layout::PerCpu, victims, &packages, 8, false, ones, |row| row);
+            for (me, visits) in queues.visits.iter().enumerate() {
+                assert_eq!(visits[0], me);
+                let mut sorted = visits.clone();
+                sorted.sort_unstable();
+                assert_eq!(sorted, (0..8).collect::<Vec<_>>());
+                if victims == Victims::RandomPri {
+                    assert!(visits[..4].iter().all(|other| packages[*other] == packages[me]));
+                }
+                orders.push(visits[1..].to_vec());
+            }
+        }
+        orders.dedup();
+        assert!(orders.len() > 10, "workers do not all go the same way");
+    }
+
+    #[test]
     fn thieves_take_from_the_back() {
         let queues = Queues::deal(Layout::PerCpu, Victims::Seq, &[0, 0], 6, true, ones, |row| row);
         assert_eq!(queues.take(0), Some((0, 0..1)));

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from freestone.lang.arrays.nodes import Function, Node, Shape, broadcast, cut_up, refusal
+from freestone.lang.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
 
 CELLS = {
     "bool": "ui8",
@@ -33,40 +34,9 @@ _TRUTH = {
     "bitwise_xor": "neq",
     "logical_xor": "neq",
 }
-_ANY = {
-    "equal": "eq",
-    "not_equal": "neq",
-    "less": "lt",
-    "less_equal": "le",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "logical_and": "and",
-    "logical_or": "or",
-}
-_NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul"}
-_WHOLE = {"minimum": "min", "maximum": "max"}
-_FLOATS = {
-    "divide": "div",
-    "fmod": "mod",
-    "power": "pow",
-    "negative": "minus",
-    "absolute": "abs",
-    "fabs": "abs",
-    "exp": "exp",
-    "log": "ln",
-    "sqrt": "sqrt",
-    "floor": "floor",
-    "ceil": "ceil",
-    "sin": "sin",
-    "cos": "cos",
-    "tan": "tan",
-    "sinh": "sinh",
-    "cosh": "cosh",
-    "tanh": "tanh",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-}
+_BOOLS = {**COMPARISONS, **_TRUTH}
+_INTEGERS = {**COMPARISONS, **NUMBERS, **EXTREMES}
+_FLOATS = {**COMPARISONS, **NUMBERS, **REALS, "fabs": "abs"}
 
 
 def engine_name(ufunc: str, dtypes: Sequence[np.dtype[Any]]) -> str | None:
@@ -79,9 +49,8 @@ def engine_name(ufunc: str, dtypes: Sequence[np.dtype[Any]]) -> str | None:
     if kind not in CELLS or dtypes[-1].name not in CELLS:
         return None
     if kind == "bool":
-        return {**_ANY, **_TRUTH}.get(ufunc)
-    table = {**_ANY, **_NUMBERS, **(_FLOATS if kind[0] == "f" else _WHOLE)}
-    return table.get(ufunc)
+        return _BOOLS.get(ufunc)
+    return (_FLOATS if kind[0] == "f" else _INTEGERS).get(ufunc)
 
 
 def ufunc(function: np.ufunc, args: Sequence[Node], options: dict[str, Any]) -> Node:

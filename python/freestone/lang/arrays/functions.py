@@ -116,6 +116,18 @@ def _where(condition: Any, *sides: Any) -> Node:
     return elementwise(np.where, args, "where")
 
 
+@lazily("select")
+def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Node:
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueError(f"np.select of {len(condlist)} conditions and {len(choicelist)} choices")
+    made = _node(default)
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        if _node(condition).dtype != bool:
+            raise TypeError(f"np.select takes truths as conditions, not {_node(condition).dtype}")
+        made = _where(condition, choice, made)
+    return made
+
+
 @lazily("clip")
 def _clip(arg: Node, a_min: Any = None, a_max: Any = None, **options: Any) -> Node:
     _no_options("clip", options, {"min", "max"})

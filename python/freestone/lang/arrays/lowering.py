@@ -48,9 +48,10 @@ class Lowering:
         )
         self._inputs(order)
         for node in order:
-            if node.kind != "source":
+            # What a mask chooses is made when something needs it: sums do without.
+            if node.kind not in ("source", "filter"):
                 self._made[node] = self._lowered(node)
-        self.plan.outs = [self._made[node] for node in roots]
+        self.plan.outs = [self._row_by_row(node) for node in roots]
 
     def _inputs(self, order: Sequence[Node]) -> None:
         inputs: list[Type] = []
@@ -71,7 +72,12 @@ class Lowering:
         self.plan.inputs = inputs
 
     def _operand(self, node: Node, form: str = "cells") -> Operand:
-        return self._made[node] if node.rows is not None else self._forms[node, form]
+        return self._row_by_row(node) if node.rows is not None else self._forms[node, form]
+
+    def _row_by_row(self, node: Node) -> int:
+        if node not in self._made:
+            self._made[node] = self._lowered(node)
+        return self._made[node]
 
     def _lowered(self, node: Node) -> int:
         native = getattr(self, f"_{node.kind}", None)
@@ -91,6 +97,8 @@ class Lowering:
         name = node.attrs["ufunc"]
         if name == "astype" and {node.dtype.name, node.args[0].dtype.name} <= CELLS.keys():
             return self._cast(node)
+        if name == "where":
+            return self._choose(node)
         loop = node.attrs.get("loop")
         if loop is None or (loop[0] == TRUTH and any(arg.dtype != TRUTH for arg in node.args)):
             return None
@@ -112,6 +120,20 @@ class Lowering:
         if _cell(node.args[0].dtype) != CELLS[loop[0].name]:
             return None
         return self.plan.emit("unary", operands, _type(node), name=word)
+
+    def _choose(self, node: Node) -> int | None:
+        """Append a choice between two sides, if all are of types that the engine knows."""
+        condition, *sides = node.args
+        known = {condition.dtype.name, node.dtype.name} <= CELLS.keys()
+        exact = all(
+            side.attrs.get("weak") or np.can_cast(side.dtype, node.dtype, "safe") for side in sides
+        )
+        if not known or not exact or condition.rows is None:
+            return None
+        if not all(_holds(node.dtype, side) for side in sides):
+            return None
+        operands = [self._operand(arg) for arg in node.args]
+        return self.plan.emit("choose", operands, _type(node), broadcasts=True)
 
     def _cast(self, node: Node) -> int | None:
         (arg,) = node.args
@@ -146,28 +168,45 @@ class Lowering:
             return self.plan.emit("matmul", operands, _type(node))
         if name != "sum" or not _summable(arg, node):
             return None
-        return self.plan.emit("agg_row", [self._as(arg, node)], _type(node), name="sum")
+        side = self._as(self._operand(arg), _cell(node.dtype))
+        return self.plan.emit("agg_row", [side], _type(node), name="sum")
 
     def _total(self, node: Node) -> int | None:
         (arg,) = node.args
         name = {"any": "max", "all": "min"}.get(node.attrs["name"], node.attrs["name"])
-        if node.attrs.get("counts") or name not in ("sum", "min", "max"):
+        if node.attrs.get("counts"):
+            return self._count(arg, node) if arg.kind == "filter" else None
+        if name not in ("sum", "min", "max"):
             return None
         if name != "sum" and arg.rows is not None and arg.rows.count is None:
             return None
         if not _summable(arg, node):
             return None
-        side = self._as(arg, node) if name == "sum" else self._operand(arg)
+        side = self._operand(arg) if name != "sum" else self._kept(arg)
+        side = side if name != "sum" else self._as(side, _cell(node.dtype))
         cell = self.plan.type_of(side).cell
         if node.attrs["axis"] is None or arg.ndim == 1:
             return self.plan.emit("agg_all", [side], scalar(cell), name=name)
         return self.plan.emit("agg_col", [side], matrix(cell, 1, arg.shape[1]), name=name)
 
-    def _as(self, arg: Node, node: Node) -> Operand:
-        operand, cell = self._operand(arg), _cell(node.dtype)
-        if self.plan.type_of(operand).cell == cell:
-            return operand
-        return self.plan.emit("cast", [operand], self.plan.type_of(operand).of(cell))
+    def _kept(self, arg: Node) -> Operand:
+        """Return what is summed up for a node: for what a mask chooses, zeros where it does not."""
+        if arg.kind != "filter" or arg in self._made or arg.args[0].kind == "filter":
+            return self._operand(arg)
+        chosen, mask = arg.args
+        operands = [self._operand(mask), self._operand(chosen), (0, _cell(chosen.dtype))]
+        return self.plan.emit("choose", operands, _type(chosen), broadcasts=True)
+
+    def _count(self, arg: Node, node: Node) -> int:
+        """Count what a mask chooses, without it."""
+        mask = self._as(self._operand(arg.args[1]), "si64")
+        count = self.plan.emit("agg_all", [mask], scalar("si64"), name="sum")
+        width = (node.attrs["width"], "si64")
+        return self.plan.emit("binary", [count, width], scalar("si64"), name="mul", cell="si64")
+
+    def _as(self, operand: Operand, cell: str) -> Operand:
+        type = self.plan.type_of(operand)
+        return operand if type.cell == cell else self.plan.emit("cast", [operand], type.of(cell))
 
     def _product(self, node: Node) -> int | None:
         left, right = node.args

@@ -91,7 +91,7 @@ class Plan:
         program = Program(block)
         for name, change in PASSES:
             # A tile's memory is the engine's business, whatever the array's size.
-            if name != "memory":
+            if name not in ("strips", "memory"):
                 change(program, settings)
         return program
 

@@ -124,7 +124,8 @@ def count(arg: Node, axis: int | None) -> Node:
     if axis == 1:
         return value(int(arg.shape[1] or 0))
     width = 1 if arg.ndim == 1 or axis == 0 else int(arg.shape[1] or 0)
-    attrs = {"name": "sum", "axis": None, "function": functools.partial(_count, width)}
+    function = functools.partial(_count, width)
+    attrs = {"name": "sum", "axis": None, "function": function, "width": width}
     return Node("total", (arg,), (), np.dtype(np.int64), None, attrs | {"counts": True})
 
 

@@ -94,6 +94,19 @@ def _misfit(emitter: Emitter, name: str, left: Type, right: Type) -> None:
     )
 
 
+def choose(emitter: Emitter, condition: Value, then: Value, otherwise: Value) -> Value:
+    """Append a choice between cells: of one where the condition is not 0, else of the other."""
+    emitter.matrix(condition, "a condition of cells")
+    for value in (then, otherwise):
+        if value.type.data not in ("scalar", "matrix"):
+            emitter.fail(f"?: with a matrix takes scalars and matrices, not a {value.type}")
+        if value.type.data == "matrix":
+            emitter.equal(value.type.rows, condition.type.rows, "?: of other numbers of rows")
+            emitter.equal(value.type.columns, condition.type.columns, "?: of other columns")
+    cell = most_general([then.type.cell, otherwise.type.cell])
+    return emitter.emit("choose", [condition, then, otherwise], condition.type.of(cell))
+
+
 def unary(emitter: Emitter, name: str, value: Value) -> Value:
     """Append a unary operation."""
     if value.type.data not in ("scalar", "matrix"):

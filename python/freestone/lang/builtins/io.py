@@ -83,6 +83,21 @@ def open_file(emitter: Emitter, file: Value) -> Value:
     return emitter.emit("open_file", [file], scalar("str"))
 
 
+@builtin("openDevice", "device")
+def open_device(emitter: Emitter, device: Value) -> Value:
+    """Check that a device is there, by the folder where it is mounted."""
+    emitter.text(device, "device")
+    return emitter.emit("open_device", [device], scalar("str"))
+
+
+@builtin("openFileOnTarget", "target filename")
+def open_file_on_target(emitter: Emitter, target: Value, file: Value) -> Value:
+    """Check that a file is on a device that openDevice gave; readCsv takes what this gives."""
+    emitter.text(target, "target")
+    emitter.text(file, "filename")
+    return emitter.emit("open_on_device", [target, file], scalar("str"))
+
+
 @builtin("close", "file")
 def close(emitter: Emitter, file: Value) -> Value:
     """Let go of a file."""

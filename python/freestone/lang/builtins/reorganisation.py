@@ -119,6 +119,70 @@ def position(emitter: Emitter, type: Type, label: str) -> int:
     return labels.index(label)
 
 
+def indexed_type(
+    type: Type, kind: str, values: Sequence[Value], counts: Sequence[int | None]
+) -> Type:
+    """Return the type of some rows and columns.
+
+    Parameters
+    ----------
+    type : Type
+        What they are taken from.
+    kind : str
+        How columns are chosen: ``"all"``, ``"at"``, ``"list"``, ``"from"`` or ``"range"``.
+    values : sequence of Value
+        What chooses them; those of the columns come last.
+    counts : sequence
+        The numbers of rows and columns that are left, where they are known.
+    """
+    if type.data == "matrix":
+        return type.shaped(counts[0], counts[1])
+    schema = type.schema
+    if schema is not None and kind != "all":
+        chosen = _chosen(len(schema), kind, values)
+        schema = None if chosen is None else tuple(schema[at] for at in chosen)
+    return Type("frame", "", counts[0], counts[1], schema)
+
+
+def _chosen(count: int, kind: str, values: Sequence[Value]) -> list[int] | None:
+    sides = list(values[-2:] if kind == "range" else values[-1:])
+    if kind == "list":
+        made = sides[0].op
+        if made is None or made.kind != "literal":
+            return None
+        sides = made.operands
+    if any(value.const is None for value in sides):
+        return None
+    places = [int(float(value.const) // 1) for value in sides if value.const is not None]
+    places = [at + count if at < 0 else at for at in places]
+    if kind in ("at", "list"):
+        return places
+    return list(range(places[0], count if kind == "from" else places[1]))
+
+
+def inserted(
+    emitter: Emitter,
+    name: str,
+    whole: Value,
+    part: Value,
+    kinds: tuple[str, str],
+    sides: Sequence[Value],
+    counts: Sequence[int | None],
+) -> Value:
+    """Append what writes a part of a matrix that is called `name`; the rest is as for an index."""
+    type = emitter.matrix(whole, name)
+    if "list" in kinds:
+        emitter.fail("what is assigned to is chosen by positions and ranges, not by lists")
+    if part.type.data == "scalar" and list(counts) == [1, 1]:
+        part = emitter.emit("to_matrix", [part], matrix(part.type.cell, 1, 1))
+    found = emitter.matrix(part, "what is assigned to a part of a matrix")
+    if found.cell != type.cell:
+        emitter.fail(f"{name} holds {type.cell}, not {found.cell}; write as.{type.cell}(...)")
+    emitter.equal(counts[0], found.rows, "the part assigned to and its value differ in rows")
+    emitter.equal(counts[1], found.columns, "the part assigned to and its value differ in columns")
+    return emitter.emit("insert", [whole, part, *sides], type, kinds=kinds)
+
+
 def bind_columns(emitter: Emitter, columns: Sequence[Value]) -> Value:
     """Put columns side by side."""
     value = columns[0]

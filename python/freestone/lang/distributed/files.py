@@ -12,11 +12,13 @@ from freestone import _native
 from freestone.collections import Array
 from freestone.collections.placing import dealt, drawn_to
 from freestone.errors import FreestoneError
+from freestone.errors.lang import ScriptRunError
 from freestone.io import Dataset, open_dataset
-from freestone.lang.distributed.split import Split
+from freestone.lang.distributed.split import Split, as_dense
 from freestone.lang.kernels.elementwise import converted
-from freestone.lang.kernels.files import holds_entries, written
+from freestone.lang.kernels.files import framed, holds_entries, written
 from freestone.lang.kernels.sparse import Csr
+from freestone.lang.parse.source import Place, failure
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import DTYPES, SIZES, Type
 
@@ -32,15 +34,16 @@ def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
     The path has to lead to the same file on every worker.
     """
     type = op.results[0].type
-    if type.data != "matrix" or type.cell == "str":
+    if type.data != "matrix" or type.cell == "str" or type.coo:
         return None
     try:
         dataset = open_dataset(path)
     except FreestoneError:
         # Told by whoever reads it here.
         return None
-    nbytes = _nbytes(dataset, type)
-    if dataset.kind != "array" or not dataset.columns or dataset.rows < 2:
+    width, nbytes = _width(dataset), _nbytes(dataset, type)
+    # What is not as it is described is told by whoever reads it here, too.
+    if dataset.rows < 2 or (dataset.rows, width) != (type.rows, type.columns):
         return None
     if nbytes < max(run.settings.distributed_bytes, 1):
         return None
@@ -49,29 +52,45 @@ def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
     pairs = list(pairwise(offsets))
     hosts = [dataset.where(*pair) for pair in pairs]
     place = drawn_to(run.cluster, cuts, hosts) if any(hosts) else dealt(run.cluster, cuts)
-    name = f"read {dataset.place.name}"
+    number = run.cluster._define(read_rows, f"read {dataset.place.name}", True)
+    given = (dataset, type.cell, type.csr, op.place)
     blocks = [
-        run.cluster._submit(
-            _rows, (dataset, type.cell, type.csr, *pair), {}, {"near": near, "name": name}
-        )
+        run.cluster._call(number, (*given, *pair), {"near": near}, 1)
         for pair, near in zip(pairs, place, strict=True)
     ]
-    return run.split(blocks, offsets, int(dataset.columns[0]), type.cell, csr=type.csr)
+    return run.split(blocks, offsets, width, type.cell, csr=type.csr)
+
+
+def _width(dataset: Dataset) -> int:
+    if dataset.kind == "frame":
+        return len(dataset.columns)
+    return int(dataset.columns[0]) if dataset.columns else 1
 
 
 def _nbytes(dataset: Dataset, type: Type) -> int:
     cells = dataset.nonzeros if type.csr else None
-    count = dataset.rows * int(dataset.columns[0]) if dataset.columns else dataset.rows
+    count = dataset.rows * _width(dataset)
     return (count if cells is None else cells) * SIZES[type.cell]
 
 
-def _rows(dataset: Dataset, cell: str, csr: bool, start: int, stop: int) -> _native.Stored:
-    block = dataset.read(start, stop)
+def read_rows(
+    dataset: Dataset, cell: str, csr: bool, place: Place | None, start: int, stop: int
+) -> _native.Stored:
+    """Read the rows of a block, on a worker; what goes wrong has its place in the script."""
+    try:
+        return _native.Stored(_cells(dataset.place.url, dataset.read(start, stop), cell, csr))
+    except (FreestoneError, ValueError, OSError) as error:
+        raise failure(ScriptRunError, str(error), place) from None
+
+
+def _cells(url: str, block: Any, cell: str, csr: bool) -> Any:
     if csr and hasattr(block, "toarray"):
-        return _native.Stored(Csr.of_scipy(block.astype(DTYPES[cell])))
+        return Csr.of_scipy(block.astype(DTYPES[cell], copy=False))
+    if hasattr(block, "column_names"):
+        block = framed(url, block, Type("matrix", cell)).matrix(cell)
     dense = block.toarray() if hasattr(block, "toarray") else block
-    found = converted(np.ascontiguousarray(dense), cell)
-    return _native.Stored(Csr.of(found) if csr else found)
+    found = converted(np.ascontiguousarray(dense.reshape(len(dense), -1)), cell)
+    return Csr.of(found) if csr else found
 
 
 def write_blocks(run: DistributedRun, op: Op, operands: list[Any]) -> list[Any] | None:
@@ -80,14 +99,19 @@ def write_blocks(run: DistributedRun, op: Op, operands: list[Any]) -> list[Any] 
     if not isinstance(split, Split):
         return None
     blocks, offsets = split.blocks, np.array(split.offsets, np.int64)
-    if split.csr and not holds_entries(path):
-        return None
     if split.csr:
-        blocks = run.cluster.map(_to_scipy, blocks, near="input")
+        form = to_scipy if holds_entries(path) else dense_rows
+        blocks = run.cluster.map(form, blocks, near="input")
     written(Array(blocks, offsets, name=os.path.basename(path)), path)
     return [None]
 
 
-def _to_scipy(block: Any) -> _native.Stored:
+def to_scipy(block: Any) -> _native.Stored:
+    """Give the entries of a block, on a worker."""
     sparse = block if isinstance(block, Csr) else Csr.of(block)
     return _native.Stored(sparse.to_scipy())
+
+
+def dense_rows(block: Any) -> _native.Stored:
+    """Give all cells of a block, on a worker."""
+    return _native.Stored(as_dense(block))

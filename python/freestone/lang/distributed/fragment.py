@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from freestone import _native
 from freestone.lang.distributed.roles import ROWS, Roles, Shape, roles_of
-from freestone.lang.distributed.split import as_dense, joined
+from freestone.lang.distributed.split import joined, transposed
 from freestone.lang.plan.graph import Block, Op, Value
 from freestone.lang.running import Run
 from freestone.lang.settings import Settings
@@ -123,5 +125,6 @@ def join_rows(turned: bool, *parts: Any) -> Any:
     """Put the rows of blocks below each other, on a worker, and perhaps transpose them."""
     whole = joined(parts)
     if turned:
-        whole = as_dense(whole).T.copy()
+        whole = transposed(whole)
+        whole = whole.copy() if isinstance(whole, np.ndarray) else whole
     return _native.Stored(whole)

@@ -91,6 +91,8 @@ class _Placing:
             op.where, places[result] = BLOCKS, ROWS if turned else "turned"
         elif kind in ("unary", "cast", "binary", "agg_col") and turned:
             op.where, places[result] = BLOCKS, "turned"
+        elif kind == "write" and not turned:
+            op.where = BLOCKS
         elif kind in ("rbind", "index") and not turned:
             op.where, places[result] = BLOCKS, ROWS
         else:

@@ -58,12 +58,13 @@ class DistributedRun(Run):
     def kernel(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
         """Run an operation on blocks, or else here."""
         try:
-            if op.kind in EFFECTS and op.kind not in _CONTROL:
+            if op.kind == "read":
+                split = read_blocks(self, op, operands[0])
+                if split is not None:
+                    return (split,)
+            elif op.kind in EFFECTS and op.kind not in _CONTROL:
                 self.settle()
             found = self._on_blocks(op, operands) if any(map(_is_split, operands)) else None
-            if found is None and op.kind == "read":
-                split = read_blocks(self, op, *operands)
-                found = None if split is None else (split,)
             if found is not None:
                 return found
             operands[:] = [v.fetched() if _is_split(v) else v for v in operands]
@@ -91,7 +92,7 @@ class DistributedRun(Run):
     def cut(self, value: Any, op: Op) -> Any:
         """Cut a large matrix into blocks; what is small, or no matrix, stays as it is."""
         type = op.results[0].type
-        if type.data != "matrix" or type.cell == "str" or value.shape[0] < 2:
+        if type.data != "matrix" or type.cell == "str" or type.coo or value.shape[0] < 2:
             return value
         csr = hasattr(value, "indptr")
         nbytes = value.cells.nbytes if csr else value.nbytes

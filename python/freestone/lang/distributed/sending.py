@@ -44,8 +44,10 @@ class Sent:
         """Return blocks of a matrix, cut at certain rows."""
         known = self._blocks_of(value)
         if offsets not in known:
+            # Cells with their places are cut as compressed rows.
+            rows = value.tocsr() if hasattr(value, "tocsr") else value
             pairs = pairwise(offsets)
-            known[offsets] = [self._cluster.put(rows_of(value, a, b)) for a, b in pairs]
+            known[offsets] = [self._cluster.put(rows_of(rows, a, b)) for a, b in pairs]
             self._spread(known[offsets])
         return known[offsets]
 

@@ -27,6 +27,29 @@ _jobs: dict[int, Job] = {}
 _numbers = itertools.count(1)
 
 
+class Stream:
+    """A file of a job: what is written to it waits until somebody asks."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self.held: list[str] = []
+
+    def write(self, text: str) -> int:
+        """Take what the script prints."""
+        with self._job.change:
+            self.held.append(text)
+            self._job.change.notify_all()
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def taken(self) -> str:
+        """Return what was written since this was last called."""
+        text, self.held = "".join(self.held), []
+        return text
+
+
 class Job:
     """A script that runs: what it has printed, and how it ended.
 
@@ -36,37 +59,35 @@ class Job:
         What ``freestone run`` exits with; None while it runs.
     error : list of str or None
         What went wrong: the problem alone, and all of the message.
+    times : list
+        What each operation took, if that is wanted; see `Run.measured`.
     """
 
     def __init__(self) -> None:
         self.status: int | None = None
         self.error: list[str] | None = None
-        self._text: list[str] = []
-        self._change = threading.Condition()
-
-    def write(self, text: str) -> int:
-        """Take what the script prints."""
-        with self._change:
-            self._text.append(text)
-            self._change.notify_all()
-        return len(text)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
+        self.times: list[tuple[str, str, float, int]] = []
+        self.out, self.errors = Stream(self), Stream(self)
+        self.change = threading.Condition()
 
     def end(self, status: int, error: list[str] | None = None) -> None:
         """Tell how it ended."""
-        with self._change:
+        with self.change:
             self.status, self.error = status, error
-            self._change.notify_all()
+            self.change.notify_all()
 
     def output(self) -> dict[str, Any]:
         """Return what was printed since the last question; waits a moment if that is nothing."""
-        with self._change:
-            if not self._text and self.status is None:
-                self._change.wait(PATIENCE_S)
-            text, self._text = "".join(self._text), []
-            return {"text": text, "status": self.status, "failure": self.error}
+        with self.change:
+            if not self.out.held and not self.errors.held and self.status is None:
+                self.change.wait(PATIENCE_S)
+            found = {
+                "text": self.out.taken(),
+                "errors": self.errors.taken(),
+                "status": self.status,
+                "failure": self.error,
+            }
+            return found | {"times": self.times} if self.status is not None else found
 
 
 def start(cluster: Cluster, question: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +121,12 @@ def _run(cluster: Cluster, question: dict[str, Any], job: Job) -> None:
         source = Source(question["script"], question["file"])
         given = read_arguments(question["arguments"])
         program = compile_source(source, given, settings, Path(question["file"]))
-        DistributedRun(settings, cluster, job).program(program)  # type: ignore[arg-type]
+        run = DistributedRun(settings, cluster, job.out)  # type: ignore[arg-type]
+        run.errors = job.errors  # type: ignore[assignment]
+        try:
+            run.program(program)
+        finally:
+            job.times = run.measured()
     except ScriptError as error:
         job.end(error.status, [error.problem, str(error)])
     except Exception as error:

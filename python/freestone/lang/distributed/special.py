@@ -31,8 +31,7 @@ def _shape(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
 
 
 def _transpose(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
-    # What is held as compressed rows is transposed here, into compressed rows.
-    return None if op.results[0].type.csr else [turned(operands[0])]
+    return [turned(operands[0])]
 
 
 def _matmul(run: DistributedRun, op: Op, operands: list[Any]) -> Found:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freestone.collections import Array
+from freestone.lang.kernels import products
+from freestone.lang.kernels.coordinates import DenseError
 from freestone.lang.kernels.sparse import Csr
 from freestone.lang.types.types import DTYPES
 
 if TYPE_CHECKING:
     from freestone.future import Future
 
-__all__ = ["Split", "Turned", "as_dense", "even_offsets", "joined", "rows_of"]
+__all__ = ["Split", "Turned", "as_dense", "even_offsets", "joined", "rows_of", "transposed"]
 
 Matrix = np.ndarray[Any, Any] | Csr
 
@@ -86,7 +88,7 @@ class Turned:
 
     def fetched(self) -> Matrix:
         """Return the cells, here; they are fetched once."""
-        return as_dense(self.split.fetched()).T
+        return transposed(self.split.fetched())
 
 
 def even_offsets(rows: int, blocks: int) -> tuple[int, ...]:
@@ -114,6 +116,17 @@ def joined(parts: Sequence[Matrix]) -> Matrix:
 def as_dense(value: Matrix) -> np.ndarray[Any, Any]:
     """Return all cells, the zeros as well."""
     return value.toarray() if isinstance(value, Csr) else value
+
+
+def transposed(value: Matrix) -> Matrix:
+    """Swap rows and columns; compressed rows stay so, if the engine knows their cells."""
+    if not isinstance(value, Csr):
+        return value.T
+    try:
+        made: Csr = products.transpose(None, None, value)
+    except DenseError:
+        return value.toarray().T
+    return made
 
 
 def rows_of(value: Matrix, start: int, stop: int) -> Matrix:

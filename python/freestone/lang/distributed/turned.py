@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from freestone.lang.distributed.split import Split, Turned
+from freestone.lang.distributed.split import Split, Turned, transposed
 from freestone.lang.plan.graph import Op, Value
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ def turned(value: Any) -> Any:
         return value.split
     if isinstance(value, Split):
         return Turned(value)
-    if hasattr(value, "indptr"):
-        return value.toarray().T
-    return value.T if np.ndim(value) else value
+    return transposed(value) if np.ndim(value) or hasattr(value, "indptr") else value
 
 
 def on_turned(run: DistributedRun, op: Op, operands: list[Any]) -> Sequence[Any] | None:

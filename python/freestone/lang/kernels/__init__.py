@@ -24,10 +24,12 @@ for _module, _kinds in {
     "relational": "cartesian inner_join semi_join group_join group_sum relabel set_operation "
     "frame_to_matrix to_frame",
     "sql": "register_view sql",
-    "files": "read write read_csv_file open_file close",
+    "files": "read write read_csv_file open_file open_device open_on_device close",
+    "lending": "receive save_result",
     "other": "now quantize one_hot recode bin create_list length append remove",
     "pipeline": "pipeline",
     "applied": "apply",
+    "strips": "rows append_rows",
     "profiling": "start_profiling stop_profiling",
 }.items():
     HOMES.update(dict.fromkeys(_kinds.split(), _module))

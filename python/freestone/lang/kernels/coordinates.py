@@ -16,10 +16,9 @@ from freestone._native import (
     coo_transpose,
 )
 from freestone.lang.kernels.elementwise import computed
-from freestone.lang.kernels.pipeline import CODES
 from freestone.lang.kernels.sparse import Csr, raw
 from freestone.lang.plan.graph import Op
-from freestone.lang.types.types import DTYPES
+from freestone.lang.types.types import CODES, DTYPES
 
 Array = np.ndarray[Any, Any]
 

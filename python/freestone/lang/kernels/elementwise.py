@@ -224,10 +224,11 @@ def cast(run: Any, op: Op, value: Any) -> Any:
 
 
 def choose(run: Any, op: Op, condition: Array, then: Any, otherwise: Any) -> Array:
-    """Take each cell from one of two sides."""
+    """Take each cell from one of two sides; expressions of arrays broadcast, scripts do not."""
     cell = op.results[0].type.cell
     for side in (then, otherwise):
-        if np.shape(side) and np.shape(side) != condition.shape:
+        fits = not np.shape(side) or np.shape(side) == condition.shape
+        if not fits and not op.attrs.get("broadcasts"):
             raise ValueError(f"?: of shapes {condition.shape} and {np.shape(side)}")
     sides = converted(then, cell), converted(otherwise, cell)
     return np.asarray(np.where(condition != 0, *sides))

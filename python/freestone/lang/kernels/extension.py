@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +31,8 @@ def kernels_of(settings: Settings) -> dict[str, Kernel]:
 
 def _functions(path: str) -> dict[str, Kernel]:
     if path not in _loaded:
+        import runpy
+
         try:
             names = runpy.run_path(path)
         except Exception as error:

@@ -123,14 +123,15 @@ def _loaded(path: str, type: Type, **options: Any) -> Any:
     except FreestoneError as error:
         raise ValueError(str(error)) from None
     if dataset.kind == "frame":
-        return _frame(path, block, type)
+        return framed(path, block, type)
     if hasattr(block, "toarray"):
         return block
     cells = block.reshape(-1, 1) if block.ndim == 1 else block
     return np.ascontiguousarray(cells.astype(_widened(cells.dtype), copy=False))
 
 
-def _frame(path: str, table: Any, type: Type) -> Any:
+def framed(path: str, table: Any, type: Type) -> Any:
+    """Make a frame of a table, with cells of the types that a type says."""
     from freestone.lang.kernels.frames import Frame
 
     labels = list(map(str, table.column_names))
@@ -206,6 +207,18 @@ def open_file(run: Any, op: Op, path: str) -> str:
     if not os.path.isfile(path):
         raise FileNotFoundError(f"there is no file {path!r}")
     return path
+
+
+def open_device(run: Any, op: Op, path: str) -> str:
+    """Check that a device is there: the folder where it is mounted."""
+    if not os.path.isdir(path):
+        raise FileNotFoundError(f"there is no device {path!r}: give the folder where it is mounted")
+    return path
+
+
+def open_on_device(run: Any, op: Op, device: str, path: str) -> str:
+    """Check that a file is on a device."""
+    return open_file(run, op, os.path.join(device, path))
 
 
 def close(run: Any, op: Op, path: str) -> None:

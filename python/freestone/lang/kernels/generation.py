@@ -9,8 +9,9 @@ import numpy as np
 
 from freestone.lang.kernels.frames import Frame
 from freestone.lang.kernels.memory import empty
+from freestone.lang.kernels.sparse import raw
 from freestone.lang.plan.graph import Op
-from freestone.lang.types.types import DTYPES
+from freestone.lang.types.types import CODES, DTYPES, is_float
 
 Array = np.ndarray[Any, Any]
 
@@ -44,16 +45,22 @@ def literal(run: Any, op: Op, *items: Any) -> Array:
 
 def seq(run: Any, op: Op, begin: Any, end: Any, step: Any) -> Array:
     """Make a column of equidistant numbers."""
-    dtype = DTYPES[op.results[0].type.cell]
     if step == 0 or any(isinstance(v, float) and math.isnan(v) for v in (begin, end, step)):
         raise ValueError(f"seq from {begin} to {end} by {step} has no end")
     if (end - begin) * step < 0:
         raise ValueError(f"seq from {begin} to {end} by {step} goes the wrong way")
     number = math.floor((end - begin) / step + 1e-10) + 1
+    return seq_rows(op, begin, step, 0, number)
+
+
+def seq_rows(op: Op, begin: Any, step: Any, first: int, last: int) -> Array:
+    """Make some rows of a column of equidistant numbers."""
+    dtype = DTYPES[op.results[0].type.cell]
     with np.errstate(all="ignore"):
         if dtype != "float64":
-            return np.asarray(begin + step * np.arange(number)).astype(dtype).reshape(-1, 1)
-        out = np.arange(number, dtype=dtype)
+            numbers = begin + step * np.arange(first, last)
+            return np.asarray(numbers).astype(dtype).reshape(-1, 1)
+        out = np.arange(first, last, dtype=dtype)
         if step != 1:
             out *= step
         if begin != 0:
@@ -65,25 +72,43 @@ def rand(
     run: Any, op: Op, rows: Any, columns: Any, low: Any, high: Any, sparsity: Any, seed: Any
 ) -> Any:
     """Draw a matrix of random numbers."""
-    from freestone._native import rand_dense
-
-    cell = op.results[0].type.cell
     shape = count(rows, "numRows"), count(columns, "numCols")
+    if not op.results[0].type.coo:
+        return drawn(drawing(op, shape, low, high, sparsity, seed), op, shape)
+    _check_range(low, high, sparsity)
+    from freestone.lang.kernels.coordinates import draw
+
+    return draw(shape, op.results[0].type.cell, (low, high), float(sparsity), seed_of(seed))
+
+
+def drawing(op: Op, shape: tuple[int, int], low: Any, high: Any, sparsity: Any, seed: Any) -> Any:
+    """Begin to draw a matrix of random numbers."""
+    from freestone._native import Drawing
+
+    _check_range(low, high, sparsity)
+    code = CODES[_drawn_as(op)]
+    return Drawing(code, math.prod(shape), low, high, float(sparsity), seed_of(seed))
+
+
+def drawn(drawing: Any, op: Op, shape: tuple[int, int]) -> Array:
+    """Draw the next rows of a matrix of random numbers."""
+    out = np.empty(shape, DTYPES[_drawn_as(op)])
+    drawing.fill(raw(out))
+    return out.astype(DTYPES[op.results[0].type.cell], copy=False)
+
+
+def _drawn_as(op: Op) -> str:
+    cell = op.results[0].type.cell
+    return cell if is_float(cell) else "si64"
+
+
+def _check_range(low: Any, high: Any, sparsity: Any) -> None:
     if low > high:
         raise ValueError(f"rand: min {low} is above max {high}")
     if not 0 <= sparsity <= 1:
         raise ValueError(f"rand: sparsity has to be between 0 and 1, not {sparsity}")
     if low == high == 0 and sparsity > 0:
         raise ValueError("rand: min and max are both 0; set sparsity to 0 instead")
-    if op.results[0].type.coo:
-        from freestone.lang.kernels.coordinates import draw
-
-        return draw(shape, cell, (low, high), float(sparsity), seed_of(seed))
-    dtype = DTYPES[cell]
-    work = dtype if dtype in ("float32", "float64") else "int64"
-    out = np.zeros(shape, work)
-    rand_dense(out.reshape(-1), low, high, float(sparsity), seed_of(seed))
-    return out.astype(dtype, copy=False)
 
 
 def seed_of(seed: Any) -> int:
@@ -104,8 +129,9 @@ def sample(run: Any, op: Op, scope: Any, size: Any, again: Any, seed: Any) -> Ar
         raise ValueError(f"sample: range has to be positive, not {scope}")
     if not again and dtype[0] != "f" and number > scope:
         raise ValueError(f"sample: {number} different numbers below {scope} do not exist")
-    out = np.zeros(number, "float64" if dtype[0] == "f" else "int64")
-    draw(out, scope, bool(again), seed_of(seed))
+    work = "f64" if dtype[0] == "f" else "si64"
+    out = np.empty(number, DTYPES[work])
+    draw(CODES[work], raw(out), scope, bool(again), seed_of(seed))
     return out.astype(dtype, copy=False).reshape(-1, 1)
 
 

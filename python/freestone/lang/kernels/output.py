@@ -15,7 +15,7 @@ from freestone.lang.types.types import PRINTED, Type
 
 def print_(run: Any, op: Op, value: Any, newline: Any = True, err: Any = False) -> None:
     """Write a value; `newline` is for scalars only."""
-    stream = sys.stderr if err else run.out
+    stream = (run.errors or sys.stderr) if err else run.out
     type = op.operands[0].type
     if type.data == "scalar":
         stream.write(printed(value) + ("\n" if newline else ""))

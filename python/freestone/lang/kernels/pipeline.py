@@ -6,6 +6,7 @@ and cells of types that it does not know, is computed operation by operation ins
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,22 +17,12 @@ from freestone.lang.kernels.memory import empty
 from freestone.lang.kernels.sparse import Csr
 from freestone.lang.plan.graph import Block, Op, Value
 from freestone.lang.types.scalars import DivisionError
-from freestone.lang.types.types import DTYPES
+from freestone.lang.types.types import CODES, DTYPES
 
 Array = np.ndarray[Any, Any]
 
-CODES = {
-    "si8": 0,
-    "ui8": 1,
-    "si32": 2,
-    "ui32": 3,
-    "si64": 4,
-    "ui64": 5,
-    "index": 5,
-    "f32": 6,
-    "f64": 7,
-}
-"""The engine's numbers of cell types."""
+TRUTHS = frozenset({"eq", "neq", "lt", "le", "gt", "ge", "and", "or", "isNan"})
+"""Operations that give 0 or 1, which all types of cells hold."""
 
 FEW_ROWS, LONG_ROW = 256, 4096
 """With fewer rows, or longer ones, a matrix is cut anywhere if its rows do not matter."""
@@ -41,7 +32,8 @@ FEW_ROWS, LONG_ROW = 256, 4096
 class Assembly:
     """A pipeline while it is put together.
 
-    Registers are numbered in two passes, as inputs come first and are found on the way.
+    Registers are numbered in two passes, as inputs come first and are found on the way. Truths stay
+    in the cells that they were found in until an operation needs others.
     """
 
     rows: int
@@ -51,6 +43,8 @@ class Assembly:
     keys: dict[Any, int] = field(default_factory=dict)
     instructions: list[tuple[Any, ...]] = field(default_factory=list)
     forms: list[str] = field(default_factory=list)
+    truths: set[Any] = field(default_factory=set)
+    casts: dict[Any, Any] = field(default_factory=dict)
     registers: dict[Value, Any] = field(default_factory=dict)
     structure: Csr | None = None
 
@@ -94,7 +88,7 @@ def _is_flat(ops: list[Op], values: dict[Value, Any], rows: int, columns: int) -
     """Tell whether rows do not matter, and are too few or too long to be cut into tasks."""
     if columns == 1 or (rows >= FEW_ROWS and columns <= LONG_ROW):
         return False
-    if any(op.kind not in ("unary", "binary", "agg_all") for op in ops):
+    if any(op.kind not in ("unary", "binary", "choose", "agg_all") for op in ops):
         return False
     matrices = [value for value in values.values() if np.ndim(value) or isinstance(value, Csr)]
     return all(not isinstance(m, Csr) and m.shape == (rows, columns) for m in matrices)
@@ -123,8 +117,8 @@ def _assembled(
         made.inputs,
         None if made.structure is None else made.structure.addresses,
         [
-            (kind, name, code, *(_number(r, count) for r in sides))
-            for kind, name, code, *sides in made.instructions
+            (kind, name, code, [_number(side, count) for side in sides])
+            for kind, name, code, sides in made.instructions
         ],
         [
             (kind, name, _number(register, count), address)
@@ -159,6 +153,11 @@ def _domain(ops: list[Op], values: dict[Value, Any]) -> tuple[int, int]:
             sides, result = sides[:1], (left[0], 1)
         elif op.kind == "agg_row":
             result = (left[0], 1)
+        elif op.kind == "choose":
+            matrices = {shapes[side] for side in op.operands if side.type.data == "matrix"}
+            if len(matrices) > 1 and not op.attrs.get("broadcasts"):
+                raise UnsuitableError
+            result = max(side[0] for side in sides), max(side[1] for side in sides)
         elif op.kind == "binary":
             result = left
             if op.operands[0].type.data == "scalar":
@@ -188,34 +187,69 @@ def _instruction(made: Assembly, op: Op, values: dict[Value, Any]) -> None:
     result = op.results[0]
     if op.kind in ("matmul", "agg_row") and made.columns == 1:
         raise UnsuitableError
-    if op.kind == "matmul":
-        left = _side(made, op.operands[0], values, result.type.cell)
-        right = _vector(made, op.operands[1], values, result.type.cell)
-        made.registers[result] = _append(made, "row_product", "", result.type.cell, left, right)
-        return
-    if op.kind == "agg_row":
-        arg = _side(made, op.operands[0], values, result.type.cell)
-        name = op.attrs["name"]
-        made.registers[result] = _append(made, "row_reduce", name, result.type.cell, arg, 0)
-        return
-    if op.kind == "cast":
-        made.registers[result] = _side(made, op.operands[0], values, result.type.cell)
-        return
-    if op.kind == "unary":
-        arg = _side(made, op.operands[0], values, result.type.cell)
-        register = _append(made, "unary", op.attrs["name"], result.type.cell, arg, 0)
-        made.registers[result] = register
-        return
-    cell = op.attrs["cell"]
-    left, right = (_side(made, side, values, cell) for side in op.operands)
-    register = _append(made, "binary", op.attrs["name"], cell, left, right)
-    made.registers[result] = _cast(made, register, cell, result.type.cell)
+    made.registers[result] = _MAKERS[op.kind](made, op, values, result.type.cell)
 
 
-def _append(made: Assembly, kind: str, name: str, cell: str, one: Any, two: Any) -> Any:
-    made.forms.append(_form_made(made, kind, one, two))
-    made.instructions.append((kind, name, _code(cell), one, two))
-    return ("made", len(made.instructions) - 1)
+def _row_product(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
+    left = _side(made, op.operands[0], values, cell)
+    right = _vector(made, op.operands[1], values, cell)
+    return _append(made, "row_product", "", cell, left, right)
+
+
+def _row_reduce(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
+    arg = _side(made, op.operands[0], values, cell)
+    return _append(made, "row_reduce", op.attrs["name"], cell, arg)
+
+
+def _converted(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
+    register = made.registers.get(op.operands[0])
+    if register in made.truths:
+        return register
+    return _side(made, op.operands[0], values, cell)
+
+
+def _unary(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
+    arg = _side(made, op.operands[0], values, cell)
+    return _append(made, "unary", op.attrs["name"], cell, arg)
+
+
+def _binary(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
+    work = op.attrs["cell"]
+    left, right = (_side(made, side, values, work) for side in op.operands)
+    register = _append(made, "binary", op.attrs["name"], work, left, right)
+    return register if register in made.truths else _cast(made, register, cell)
+
+
+def _choose(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
+    condition, *sides = op.operands
+    mask = made.registers.get(condition)
+    if mask not in made.truths:
+        # In the cells of the sides, a half could become 0.
+        work = condition.type.cell
+        sides_of = _side(made, condition, values, work), _scalar(made, 0, work)
+        mask = _append(made, "binary", "neq", work, *sides_of)
+    mask = _cast(made, mask, cell)
+    yes, no = (_side(made, side, values, cell) for side in sides)
+    return _append(made, "select", "", cell, mask, yes, no)
+
+
+_MAKERS = {
+    "matmul": _row_product,
+    "agg_row": _row_reduce,
+    "cast": _converted,
+    "unary": _unary,
+    "binary": _binary,
+    "choose": _choose,
+}
+
+
+def _append(made: Assembly, kind: str, name: str, cell: str, *sides: Any) -> Any:
+    made.forms.append(_form_made(made, kind, sides))
+    made.instructions.append((kind, name, _code(cell), sides))
+    register = ("made", len(made.instructions) - 1)
+    if name in TRUTHS:
+        made.truths.add(register)
+    return register
 
 
 def _code(cell: str) -> int:
@@ -224,20 +258,27 @@ def _code(cell: str) -> int:
     return CODES[cell]
 
 
-def _cast(made: Assembly, register: Any, have: str, want: str) -> Any:
-    if _code(have) == _code(want):
+def _cast(made: Assembly, register: Any, want: str) -> Any:
+    """Return the register whose cells are those of another one, in a type."""
+    made_by = made.instructions[register[1]] if isinstance(register, tuple) else None
+    have = made.inputs[register][0] if made_by is None else made_by[2]
+    if have == _code(want):
         return register
-    return _append(made, "cast", "", want, register, 0)
+    key = register, _code(want)
+    if key not in made.casts:
+        made.casts[key] = _append(made, "cast", "", want, register)
+        if register in made.truths:
+            made.truths.add(made.casts[key])
+    return made.casts[key]
 
 
 def _side(made: Assembly, operand: Value, values: dict[Value, Any], cell: str) -> Any:
     if operand in made.registers:
-        return _cast(made, made.registers[operand], operand.type.cell, cell)
+        return _cast(made, made.registers[operand], cell)
     value = operand.const if operand.const is not None else values[operand]
     if operand.type.data == "scalar":
         return _scalar(made, value, cell)
-    register = _matrix(made, operand, value)
-    return _cast(made, register, operand.type.cell, cell)
+    return _cast(made, _matrix(made, operand, value), cell)
 
 
 def _scalar(made: Assembly, value: Any, cell: str) -> int:
@@ -322,11 +363,11 @@ def _outputs(
             outputs.append(("column_reduce", name, register, array.ctypes.data))
             takers.append(array)
             continue
-        register = made.registers[value]
+        register = _cast(made, made.registers[value], value.type.cell)
         if not isinstance(register, tuple):
             raise UnsuitableError
         if register not in stored:
-            stored[register] = _target(run, made, value, dtype)
+            stored[register] = _target(run, made, register, dtype)
             target = stored[register]
             cells = target.cells if isinstance(target, Csr) else target
             outputs.append(("store", "", register, cells.ctypes.data))
@@ -334,8 +375,8 @@ def _outputs(
     return outputs, takers
 
 
-def _target(run: Any, made: Assembly, value: Value, dtype: str) -> Any:
-    form = _class_of(made, made.registers[value])
+def _target(run: Any, made: Assembly, register: Any, dtype: str) -> Any:
+    form = _class_of(made, register)
     if form == "sparse":
         assert made.structure is not None
         return made.structure.with_cells(empty(run, made.structure.cells.shape, dtype))
@@ -350,14 +391,12 @@ def _class_of(made: Assembly, register: Any) -> str:
     return made.forms[register[1]]
 
 
-def _form_made(made: Assembly, kind: str, one: Any, two: Any) -> str:
+def _form_made(made: Assembly, kind: str, sides: Sequence[Any]) -> str:
     if kind in ("row_reduce", "row_product"):
         return "column"
-    if kind in ("unary", "cast"):
-        return _class_of(made, one)
-    forms = {_class_of(made, one), _class_of(made, two)} - {"scalar"}
+    forms = {_class_of(made, side) for side in sides} - {"scalar"}
+    if len(forms) == 1 and kind in ("unary", "cast"):
+        return forms.pop()
     if "sparse" in forms:
         return "sparse"
-    if forms <= {"column"} and forms:
-        return "column"
-    return "full"
+    return "column" if forms == {"column"} else "full"

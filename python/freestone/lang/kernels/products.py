@@ -11,10 +11,9 @@ from freestone._native import csr_panel, csr_product, csr_product_sizes, csr_tra
 from freestone.lang.kernels.coordinates import DenseError
 from freestone.lang.kernels.elementwise import converted
 from freestone.lang.kernels.memory import empty
-from freestone.lang.kernels.pipeline import CODES
 from freestone.lang.kernels.sparse import MOST_COLUMNS, Csr, raw
 from freestone.lang.plan.graph import Op
-from freestone.lang.types.types import DTYPES
+from freestone.lang.types.types import CODES, DTYPES
 
 Array = np.ndarray[Any, Any]
 
@@ -48,7 +47,7 @@ def _sparse(run: Any, cell: str, left: Csr, right: Csr) -> Csr:
     return Csr((left.shape[0], right.shape[1]), offsets, columns, cells)
 
 
-def transpose(run: Any, op: Op, value: Csr) -> Csr:
+def transpose(run: Any, op: Op | None, value: Csr) -> Csr:
     """Swap rows and columns."""
     code = next((c for cell, c in CODES.items() if DTYPES[cell] == value.dtype), None)
     if code is None or value.shape[0] > MOST_COLUMNS:
@@ -60,6 +59,29 @@ def transpose(run: Any, op: Op, value: Csr) -> Csr:
     return out
 
 
+def gemv(run: Any, op: Op, value: Any, right: Any) -> Any:
+    """Multiply the transpose of compressed rows with a column."""
+    return cross(run, op, value, right)
+
+
+def syrk(run: Any, op: Op, value: Any) -> Any:
+    """Multiply the transpose of compressed rows with them."""
+    return cross(run, op, value, value)
+
+
+def cross(run: Any, op: Op, left: Any, right: Any) -> Any:
+    """Multiply the transpose of one side with the other, into the form that the plan says."""
+    if left.shape[0] != right.shape[0]:
+        raise DenseError
+    if isinstance(left, Csr):
+        made = matmul(run, op, transpose(run, op, left), right)
+    elif isinstance(right, Csr):
+        made = np.ascontiguousarray(matmul(run, op, transpose(run, op, right), left).T)
+    else:
+        raise DenseError
+    return made.toarray() if isinstance(made, Csr) and not op.results[0].type.csr else made
+
+
 def workers(run: Any) -> int:
     """Return how many workers the settings ask for."""
     import os
@@ -67,5 +89,11 @@ def workers(run: Any) -> int:
     return run.settings.num_threads or len(os.sched_getaffinity(0))
 
 
-KERNELS: dict[str, Callable[..., Any]] = {"matmul": matmul, "transpose": transpose}
+KERNELS: dict[str, Callable[..., Any]] = {
+    "matmul": matmul,
+    "transpose": transpose,
+    "gemv": gemv,
+    "syrk": syrk,
+    "cross": cross,
+}
 """What is done with compressed rows outside of pipelines; all else takes the dense matrix."""

@@ -48,4 +48,4 @@ def tell(run: Any, region: str, begin: dict[str, float]) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     line = {"region": region, **taken, "peak_memory_bytes": peak}
     run.out.flush()
-    print(json.dumps(line), file=sys.stderr)
+    print(json.dumps(line), file=run.errors or sys.stderr)

@@ -50,9 +50,17 @@ def result_schema(query: str, views: dict[str, Type]) -> tuple[tuple[str, str], 
     found = _executed(connection, query)
     labels = _labels(query, [column[0] for column in found.description], views)
     return tuple(
-        (label, CELLS.get(str(column[1]).split("(")[0], "f64"))
+        (label, _cell(label, str(column[1])))
         for label, column in zip(labels, found.description, strict=True)
     )
+
+
+def _cell(label: str, name: str) -> str:
+    base = name.split("(")[0]
+    if base != "DECIMAL" and base not in CELLS:
+        problem = f"the column {label!r} of sql is of {name}: cast it to a number or to VARCHAR"
+        raise ValueError(problem)
+    return CELLS.get(base, "f64")
 
 
 def _executed(connection: Any, query: str) -> Any:
@@ -61,9 +69,26 @@ def _executed(connection: Any, query: str) -> Any:
     if not re.match(r"\s*select\b", query, re.IGNORECASE):
         raise ValueError("sql takes a query that begins with SELECT")
     try:
-        return connection.execute(query)
+        statements = connection.extract_statements(query)
+        if len(statements) != 1:
+            raise ValueError(f"sql takes one query, not {len(statements)}")
+        return connection.execute(statements[0])
     except duckdb.Error as error:
-        raise ValueError(f"SQL: {str(error).splitlines()[0]}") from None
+        raise ValueError(_said(error)) from None
+
+
+def _fetched(found: Any) -> dict[str, Any]:
+    import duckdb
+
+    try:
+        columns: dict[str, Any] = found.fetchnumpy()
+    except duckdb.Error as error:
+        raise ValueError(_said(error)) from None
+    return columns
+
+
+def _said(error: Exception) -> str:
+    return f"SQL: {(str(error).splitlines() or [type(error).__name__])[0]}"
 
 
 def _quoted(name: str) -> str:
@@ -109,17 +134,18 @@ def register_view(run: Any, op: Op, frame: Any) -> None:
     run.views[op.attrs["view"]] = frame
 
 
-def sql(run: Any, op: Op) -> Any:
-    """Ask a query."""
+def sql(run: Any, op: Op, *frames: Any) -> Any:
+    """Ask a query of what the script has registered, or of the frames that are given."""
     import numpy as np
 
     from freestone.lang.kernels.frames import Frame
     from freestone.lang.types.types import DTYPES
 
     connection = _connection()
-    for name, frame in run.views.items():
+    views = run.views | dict(zip(op.attrs.get("given", ()), frames, strict=True))
+    for name, frame in views.items():
         connection.register(name, _arrow(frame))
-    found = _executed(connection, op.attrs["query"]).fetchnumpy()
+    found = _fetched(_executed(connection, op.attrs["query"]))
     schema = op.results[0].type.schema or ()
     columns = [
         np.ascontiguousarray(_filled(column, cell).astype(DTYPES[cell]))

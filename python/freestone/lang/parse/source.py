@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import bisect
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
-from freestone.errors.lang import ScriptError
+from freestone.errors.lang import ScriptError, ScriptSyntaxError
 
 E = TypeVar("E", bound=ScriptError)
 
@@ -37,6 +38,24 @@ class Source:
     def place(self, offset: int) -> Place:
         """Return the place of the letter at `offset`."""
         return Place(self, offset)
+
+
+def read_source(path: Path, name: str | None = None) -> Source:
+    """Read the text of a script from a file; messages give it its path, or a name.
+
+    Raises
+    ------
+    ScriptSyntaxError
+        If it is no text.
+    """
+    name = name or str(path)
+    try:
+        return Source(path.read_text(encoding="utf-8"), name)
+    except UnicodeDecodeError as error:
+        problem = (
+            f"{name} is no text in UTF-8: byte {error.start} is {error.object[error.start]:#x}"
+        )
+        raise failure(ScriptSyntaxError, problem) from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,6 +14,7 @@ from freestone.lang.passes import (
     properties,
     reuse,
     sparsity,
+    strips,
     unused,
 )
 from freestone.lang.plan.graph import Program
@@ -29,6 +30,7 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("sparsity", sparsity.choose),
     ("unused", unused.drop),
     ("fusion", fusion.fuse),
+    ("strips", strips.cut),
     ("placement", placing.place),
     ("buffers", buffers.take_over),
     ("memory", memory.check),

@@ -50,7 +50,7 @@ def _products(op: Op) -> None:
     if op.kind != "matmul" or op.kernel is not None or not _is(op.operands[0], "transpose"):
         return
     inner = _maker(op.operands[0]).operands[0]
-    if inner.type.cell != op.results[0].type.cell:
+    if inner.type.cell != op.results[0].type.cell or inner.type.form:
         return
     if op.operands[1] is inner:
         op.kind, op.operands = "syrk", [inner]

@@ -11,7 +11,7 @@ from freestone.lang.settings import Settings
 from freestone.lang.types.types import Type
 
 CELLWISE = frozenset({"unary", "binary"})
-BORROWED = frozenset({"given", "call", "if", "for", "while", "to_frame", "read"})
+BORROWED = frozenset({"given", "call", "if", "for", "while", "to_frame", "read", "rows"})
 """Operations whose results somebody else may hold."""
 
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 
 from freestone.lang.plan.graph import Block, Op, Program, Value, outer_operands
 from freestone.lang.settings import Settings
-from freestone.lang.types.types import Type
+from freestone.lang.types.types import CODES, Type
 
-CELLS = frozenset({"si8", "ui8", "si32", "ui32", "si64", "ui64", "index", "f32", "f64"})
-MARKED = frozenset({"unary", "binary", "cast", "agg_all"})
+MARKED = frozenset({"unary", "binary", "cast", "choose", "agg_all"})
 """What is fused by ``--vec-restricted``."""
 REDUCTIONS = frozenset({"sum", "min", "max"})
 MANY_CELLS = 1 << 17
@@ -66,7 +65,7 @@ def _fits(op: Op) -> bool:
     types = [value.type for value in (*op.operands, *op.results)]
     if any(t.coo for t in types):
         return False
-    if any(t.cell not in CELLS for t in types) or types[0].data not in ("matrix", "scalar"):
+    if any(t.cell not in CODES for t in types) or types[0].data not in ("matrix", "scalar"):
         return False
     if op.kind in ("agg_all", "agg_row", "agg_col"):
         sparse_extreme = op.kind == "agg_col" and types[0].csr and op.attrs["name"] != "sum"
@@ -77,6 +76,8 @@ def _fits(op: Op) -> bool:
         return types[1].columns == 1 and types[0].columns != 1 and not types[1].csr
     if op.kind == "binary":
         return _binary(op, types)
+    if op.kind == "choose":
+        return types[0].data == "matrix" and not any(t.csr for t in types)
     return op.kind in ("unary", "cast") and not types[0].csr
 
 

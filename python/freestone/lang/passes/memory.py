@@ -31,18 +31,28 @@ def check(program: Program, settings: Settings) -> None:
     ScriptCompileError
         With the place of the operation that needs most.
     """
-    program.peak = _Measuring().block(program.main)
+    program.peak = peak_of(program)
     nbytes, op = program.peak
-    limit = settings.memory_bytes or machine_nbytes()
+    limit = limit_of(settings)
     # Blocks lie in the workers' caches, which go to disk.
     if op is None or nbytes <= limit or settings.distributed:
         return
     problem = (
-        f"this needs {format_nbytes(nbytes)} of memory at {op.name}, and there are "
-        f"{format_nbytes(limit)}; use smaller matrices, --select-matrix-repr for sparse ones, or "
-        "--distributed"
+        f"this needs {format_nbytes(nbytes)} of memory at {op.name}, with strips of rows where "
+        f"those go, and there are {format_nbytes(limit)}; use smaller matrices, "
+        "--select-matrix-repr for sparse ones, or --distributed"
     )
     raise failure(ScriptCompileError, problem, op.place)
+
+
+def peak_of(program: Program) -> Peak:
+    """Return the most bytes that a program needs at once, and where."""
+    return _Measuring().block(program.main)
+
+
+def limit_of(settings: Settings) -> int:
+    """Return the bytes that a program may need."""
+    return settings.memory_bytes or machine_nbytes()
 
 
 def machine_nbytes() -> int:
@@ -72,8 +82,12 @@ class _Measuring:
             stored = [] if op.kind in VIEWS else op.results
             inner = self._inner(op)
             extra = max(inner[0], _total(stored) + _converted(op))
+            if op.kind == "strips":
+                # What comes of them is there while they run.
+                extra = inner[0] + _total(stored)
             if live + extra > peak[0]:
-                worst = inner[1] if inner[1] is not None and extra == inner[0] else op
+                within = op.kind == "strips" or extra == inner[0]
+                worst = inner[1] if inner[1] is not None and within else op
                 peak = live + extra, worst
             mine.update(stored)
             live += _total(stored) - _total(value for value in dying[op] if value in mine)

@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from freestone.lang.builtins.reorganisation import inserted
 from freestone.lang.parse import tree
 from freestone.lang.parse.parser import parse
-from freestone.lang.parse.source import Source
+from freestone.lang.parse.source import Source, read_source
 from freestone.lang.parse.tree import Statement
 from freestone.lang.plan.functions import Defined, Functions
 from freestone.lang.plan.graph import Block, Op, Program, Value
 from freestone.lang.plan.scope import Scope
 from freestone.lang.plan.search import Search
 from freestone.lang.types.scalars import Scalar
-from freestone.lang.types.types import Type, matrix, scalar
+from freestone.lang.types.types import Type, scalar
 
 MOST_ROUNDS = 4
 """How often a loop is built anew until the types of its variables settle."""
@@ -114,18 +115,7 @@ class Builder(Functions):
         type = self.matrix(whole, target.name)
         kinds, sides, counts = self.sides(index, type)
         self.place = target.place
-        if "list" in kinds:
-            self.fail("what is assigned to is chosen by positions and ranges, not by lists")
-        if value.type.data == "scalar" and counts == [1, 1]:
-            value = self.emit("to_matrix", [value], matrix(value.type.cell, 1, 1))
-        part = self.matrix(value, "what is assigned to a part of a matrix")
-        if part.cell != type.cell:
-            self.fail(
-                f"{target.name} holds {type.cell}, not {part.cell}; write as.{type.cell}(...)"
-            )
-        self.equal(counts[0], part.rows, "the part assigned to and its value differ in rows")
-        self.equal(counts[1], part.columns, "the part assigned to and its value differ in columns")
-        return self.emit("insert", [whole, value, *sides], type, kinds=kinds)
+        return inserted(self, target.name, whole, value, kinds, sides, counts)
 
     def block_statement(self, node: tree.Block) -> list[Value] | None:
         """Build a block, and return what it returns from the function."""
@@ -367,7 +357,7 @@ class Builder(Functions):
     def _imported(self, path: Path) -> tuple[dict[str, Value], dict[str, Defined]]:
         kept = self.scope, self.functions, self.place
         self.scope, self.functions = Scope(), {}
-        self.build(Source(path.read_text(), str(path)), path)
+        self.build(read_source(path), path)
         variables = {n: v for n, v in self.scope.variables.items() if "." not in n}
         functions = {n: f for n, f in self.functions.items() if "." not in n}
         self.scope, self.functions, self.place = kept

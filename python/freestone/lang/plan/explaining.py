@@ -10,7 +10,13 @@ from freestone.lang.settings import Settings
 from freestone.lang.types.scalars import printed
 from freestone.units import format_nbytes
 
-REGIONS = {"if": ("then", "else"), "while": ("do", "test"), "for": ("do",), "pipeline": ("fused",)}
+REGIONS = {
+    "if": ("then", "else"),
+    "while": ("do", "test"),
+    "for": ("do",),
+    "pipeline": ("fused",),
+    "strips": ("each",),
+}
 
 
 def explain(stage: str, program: Program, settings: Settings) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from freestone.errors.base import did_you_mean
 from freestone.lang.builtins import BUILTINS, algebra, elementwise, generation, lower
-from freestone.lang.builtins.reorganisation import position
+from freestone.lang.builtins.reorganisation import indexed_type, position
 from freestone.lang.parse import tree
 from freestone.lang.parse.tree import Expression
 from freestone.lang.plan.emitter import Emitter
@@ -104,21 +104,11 @@ class Expressions(Emitter):
         if condition.type.data == "matrix":
             then, otherwise = self.value(node.then), self.value(node.otherwise)
             self.place = node.place
-            return self._choose_cells(condition, then, otherwise)
+            return elementwise.choose(self, condition, then, otherwise)
         self.number(condition, "the condition")
         if condition.const is not None:
             return self.value(node.then if condition.const else node.otherwise)
         return self.branch(condition, node)
-
-    def _choose_cells(self, condition: Value, then: Value, otherwise: Value) -> Value:
-        for value in (then, otherwise):
-            if value.type.data not in ("scalar", "matrix"):
-                self.fail(f"?: with a matrix takes scalars and matrices, not a {value.type}")
-            if value.type.data == "matrix":
-                self.equal(value.type.rows, condition.type.rows, "?: of other numbers of rows")
-                self.equal(value.type.columns, condition.type.columns, "?: of other columns")
-        cell = most_general([then.type.cell, otherwise.type.cell])
-        return self.emit("choose", [condition, then, otherwise], condition.type.of(cell))
 
     def branch(self, condition: Value, node: tree.Choice) -> Value:
         """Build ``?:`` with a condition that is known only when the script runs."""
@@ -246,7 +236,7 @@ class Expressions(Emitter):
         if operand.type.data not in ("matrix", "frame"):
             self.fail(f"a {operand.type} can't be indexed")
         kinds, values, counts = self.sides(node, operand.type)
-        type = self._indexed_type(operand.type, kinds[1], values, counts)
+        type = indexed_type(operand.type, kinds[1], values, counts)
         return self.emit("index", [operand, *values], type, kinds=kinds)
 
     def sides(
@@ -319,32 +309,6 @@ class Expressions(Emitter):
         if not 0 <= first <= last <= count:
             self.fail(f"the range {first}:{last} is not inside of 0:{count}")
         return last - first
-
-    def _indexed_type(
-        self, type: Type, kind: str, values: list[Value], counts: list[int | None]
-    ) -> Type:
-        if type.data == "matrix":
-            return type.shaped(counts[0], counts[1])
-        schema = type.schema
-        if schema is not None and kind != "all":
-            chosen = self._chosen(len(schema), kind, values)
-            schema = None if chosen is None else tuple(schema[at] for at in chosen)
-        return Type("frame", "", counts[0], counts[1], schema)
-
-    def _chosen(self, count: int, kind: str, values: list[Value]) -> list[int] | None:
-        sides = values[-2:] if kind == "range" else values[-1:]
-        if kind == "list":
-            made = sides[0].op
-            if made is None or made.kind != "literal":
-                return None
-            sides = made.operands
-        if any(value.const is None for value in sides):
-            return None
-        places = [int(float(value.const) // 1) for value in sides if value.const is not None]
-        places = [at + count if at < 0 else at for at in places]
-        if kind in ("at", "list"):
-            return places
-        return list(range(places[0], count if kind == "from" else places[1]))
 
     def _filter(self, node: tree.Filter) -> Value:
         value = self.value(node.operand)

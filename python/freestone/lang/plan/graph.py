@@ -14,7 +14,9 @@ EFFECTS = frozenset(
     [
         "print",
         "stop",
+        "read",
         "write",
+        "append_rows",
         "now",
         "call",
         "if",
@@ -23,6 +25,8 @@ EFFECTS = frozenset(
         "register_view",
         "close",
         "open_file",
+        "open_device",
+        "open_on_device",
         "save_result",
         "start_profiling",
         "stop_profiling",

@@ -38,6 +38,19 @@ DTYPES = {
 }
 """The NumPy types that hold them."""
 
+CODES = {
+    "si8": 0,
+    "ui8": 1,
+    "si32": 2,
+    "ui32": 3,
+    "si64": 4,
+    "ui64": 5,
+    "index": 5,
+    "f32": 6,
+    "f64": 7,
+}
+"""The engine's numbers of the types of cells that it knows."""
+
 SIZES = dict(zip(CELLS, (1, 1, 1, 4, 4, 8, 8, 8, 4, 8, 64), strict=True))
 """Bytes of a cell; of a string, a guess."""
 

@@ -1,5 +1,5 @@
 //! Ranks that a batch system, or a person, starts on several machines: the environment of each says
-//! where all meet.
+//! where all meet, and whether others may join later.
 
 use super::{Meeting, Tcp};
 use crate::event::Rank;
@@ -18,6 +18,12 @@ const RANK: [&str; 5] =
     ["FREESTONE_EVENTS_RANK", "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"];
 const RANKS: [&str; 4] =
     ["FREESTONE_EVENTS_RANKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"];
+/// As how many ranks a run may end; rank 0 says so.
+const MOST: &str = "FREESTONE_EVENTS_MOST";
+/// There is a place for each, whether it is taken or not.
+const LIMIT: u32 = 1 << 16;
+/// What a process says instead of its rank that joins a run that is on.
+const JOIN: &str = "join";
 /// For how many days the certificate of a run is good.
 const DAYS: u32 = 30;
 const AGAIN: Duration = Duration::from_millis(20);
@@ -27,8 +33,16 @@ const AGAIN: Duration = Duration::from_millis(20);
 pub struct Invitation {
     meeting: String,
     identity: PathBuf,
+    /// None, if it joins a run that is on.
+    seat: Option<Seat>,
+}
+
+/// One of the ranks that a run begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seat {
     rank: Rank,
     ranks: u32,
+    most: u32,
 }
 
 impl Invitation {
@@ -42,53 +56,67 @@ impl Invitation {
     }
 
     fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, TransportError> {
-        let Some(meeting) = variable(MEETING) else { return Ok(None) };
-        let ranks = number(&variable, &RANKS, "a number of ranks, at least 1")?;
-        let rank = number(&variable, &RANK, "a rank, from 0")?;
-        if rank >= ranks {
-            let must = format!("less than the number of ranks, {ranks}");
-            return Err(bad(RANK[0], &rank.to_string(), &must));
-        }
+        let joins = variable(RANK[0]).is_some_and(|value| value == JOIN);
+        let Some(meeting) = variable(MEETING) else {
+            // As many as they began with: memory that is laid out for them, processes of MPI.
+            let must = "HOST:PORT of rank 0; only a run whose ranks meet by TCP can be joined";
+            let name = if joins { Some(RANK[0]) } else { variable(MOST).map(|_| MOST) };
+            return name.map_or(Ok(None), |name| {
+                Err(bad(MEETING, "", &format!("{must}, and {name} is set")))
+            });
+        };
+        let seat = if joins { None } else { Some(Seat::read(&variable)?) };
         let identity = variable(IDENTITY).map(PathBuf::from);
         let identity = identity.ok_or_else(|| {
             bad(IDENTITY, "", "a file that all ranks can read; rank 0 makes it if it is not there")
         })?;
-        Ok(Some(Self { meeting, identity, rank, ranks }))
+        Ok(Some(Self { meeting, identity, seat }))
     }
 
-    /// Which rank this process is to be.
-    pub fn rank(&self) -> Rank {
-        self.rank
-    }
-
-    /// How many there are.
+    /// How many ranks there are, as far as this process knows: one, if it joins others.
     pub fn ranks(&self) -> u32 {
-        self.ranks
+        self.seat.map_or(1, |seat| seat.ranks)
     }
 
-    /// Meets all other ranks. Rank 0 holds the meeting.
+    /// Meets all other ranks, or joins them. Rank 0 holds the meeting, and keeps it if others may
+    /// join later.
     ///
     /// # Errors
     ///
-    /// If they have not come by `patience`, or the certificate is not to be read.
+    /// If they have not come by `patience`, the certificate is not to be read, or the run is over or
+    /// has no room.
     pub fn accept(&self, patience: Duration) -> Result<Tcp, TransportError> {
-        let end = Instant::now() + patience;
-        let access = self.access(end)?;
-        let connect = || Tcp::meet(&self.meeting, self.rank, self.ranks, &access, patience);
-        if self.rank > 0 {
-            return connect();
+        let access = self.access(Instant::now() + patience)?;
+        match self.seat {
+            None => Tcp::join(&self.meeting, &access, patience),
+            Some(seat) if seat.rank > 0 => {
+                Tcp::meet(&self.meeting, seat.rank, seat.ranks, &access, patience)
+            }
+            Some(seat) => self.hold(seat, &access, patience),
         }
-        let meeting = Meeting::new(&self.meeting, &access)?;
+    }
+
+    fn hold(
+        &self,
+        Seat { rank, ranks, most }: Seat,
+        access: &Access,
+        patience: Duration,
+    ) -> Result<Tcp, TransportError> {
+        let meeting = Meeting::new(&self.meeting, access)?;
         std::thread::scope(|scope| {
-            let held = scope.spawn(|| {
-                let held = meeting.hold(self.ranks, patience);
-                // Who is still in the queue is not to wait for an answer.
-                drop(meeting);
-                held
+            let held = scope.spawn(move || {
+                let addresses = meeting.hold(ranks, most, patience)?;
+                // Who is still in the queue is not to wait for an answer, if none may join.
+                Ok::<_, TransportError>((most > ranks).then_some((meeting, addresses)))
             });
-            let tcp = connect();
+            let tcp = Tcp::meet(&self.meeting, rank, ranks, access, patience);
             // It knows who has not come.
-            held.join().unwrap_or(Ok(())).and(tcp)
+            let kept = held.join().unwrap_or(Ok(None))?;
+            let tcp = tcp?;
+            if let Some((meeting, addresses)) = kept {
+                tcp.keep(meeting, addresses)?;
+            }
+            Ok(tcp)
         })
     }
 
@@ -97,7 +125,7 @@ impl Invitation {
             what: format!("the certificate of the run, {}", self.identity.display()),
             source,
         };
-        if self.rank == 0 && !self.identity.exists() {
+        if self.seat.is_some_and(|seat| seat.rank == 0) && !self.identity.exists() {
             make(&self.identity).map_err(failed)?;
         }
         let text = read_private(&self.identity, end).map_err(failed)?;
@@ -107,6 +135,26 @@ impl Invitation {
         let identity =
             Identity { certificate: certificate.to_owned(), private_key: private_key.to_owned() };
         Access::new(&identity).map_err(|error| failed(io::Error::other(error.to_string())))
+    }
+}
+
+impl Seat {
+    fn read(variable: &impl Fn(&str) -> Option<String>) -> Result<Self, TransportError> {
+        let ranks = number(variable, &RANKS, "a number of ranks, at least 1")?;
+        let rank = number(variable, &RANK, "a rank, from 0; or 'join', to join a run that is on")?;
+        if rank >= ranks {
+            let must = format!("less than the number of ranks, {ranks}");
+            return Err(bad(RANK[0], &rank.to_string(), &must));
+        }
+        let limits = format!(
+            "a number of ranks, at least those that there are, {ranks}, and at most {LIMIT}"
+        );
+        let found = variable(MOST).map(|_| number(variable, &[MOST], &limits)).transpose()?;
+        let most = found.unwrap_or(ranks);
+        if most < ranks || most > LIMIT {
+            return Err(bad(MOST, &most.to_string(), &limits));
+        }
+        Ok(Self { rank, ranks, most })
     }
 }
 
@@ -174,8 +222,13 @@ mod tests {
             [(RANK[0], RANKS[0]), ("SLURM_PROCID", "SLURM_NTASKS"), ("PMI_RANK", "PMI_SIZE")]
         {
             let found = read(&[ours[0], ours[1], (rank, "2"), (ranks, "3")]).unwrap().unwrap();
-            assert_eq!((found.rank(), found.ranks()), (2, 3));
+            assert_eq!(found.seat, Some(Seat { rank: 2, ranks: 3, most: 3 }));
         }
+        let joins = read(&[ours[0], ours[1], (RANK[0], "join")]).unwrap().unwrap();
+        assert_eq!((joins.seat, joins.ranks()), (None, 1));
+        let open = [ours[0], ours[1], (RANK[0], "0"), (RANKS[0], "2"), (MOST, "5")];
+        let found = read(&open).unwrap().unwrap();
+        assert_eq!(found.seat, Some(Seat { rank: 0, ranks: 2, most: 5 }));
     }
 
     #[test]
@@ -187,6 +240,13 @@ mod tests {
             (&[ours[0], ours[2], (RANK[0], "0")], "FREESTONE_EVENTS_IDENTITY is ''"),
             (&[ours[0], ours[2], (RANK[0], "x")], "FREESTONE_EVENTS_RANK is 'x'"),
             (&[ours[0], ours[2], (RANK[0], "3")], "it must be less than the number of ranks, 3"),
+            (&[ours[0], ours[2], (RANK[0], "0"), (MOST, "2")], "FREESTONE_EVENTS_MOST is '2'"),
+            (&[ours[0], ours[2], (RANK[0], "0"), (MOST, "x")], "at least those that there are, 3"),
+            (
+                &[(RANK[0], "join")],
+                "FREESTONE_EVENTS_MEETING is '': it must be HOST:PORT of rank 0",
+            ),
+            (&[(MOST, "4"), ("PMI_RANK", "0")], "and FREESTONE_EVENTS_MOST is set"),
         ] {
             let error = read(pairs).unwrap_err();
             assert!(error.contains(wanted), "{error}");
@@ -201,8 +261,7 @@ mod tests {
         let invited = |rank, ranks| Invitation {
             meeting: free.to_string(),
             identity: folder.join("run.pem"),
-            rank,
-            ranks,
+            seat: Some(Seat { rank, ranks, most: ranks }),
         };
         std::thread::scope(|scope| {
             let accept =

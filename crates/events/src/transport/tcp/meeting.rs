@@ -1,5 +1,5 @@
 //! How ranks find each other: each tells one place where it listens, and is told where all do. Then
-//! each connects to those with lower numbers.
+//! each connects to those with lower numbers. Who comes later is the subject of `door.rs`.
 
 use super::Peer;
 use crate::event::Rank;
@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 /// The longest that an address is.
 const LONGEST: u32 = 256;
 /// How long to wait before another attempt to reach who may not listen yet.
-const AGAIN: Duration = Duration::from_millis(50);
+pub const AGAIN: Duration = Duration::from_millis(50);
 /// How long one message of the meeting may take.
-const STEP: Duration = Duration::from_secs(10);
+pub const STEP: Duration = Duration::from_secs(10);
 
 /// Where all ranks of a run meet.
 #[derive(Debug)]
@@ -43,12 +43,18 @@ impl Meeting {
         self.listener.local_addr().map_err(|source| failed("the meeting", source))
     }
 
-    /// Waits for all ranks and tells each where the others are.
+    /// Waits for all ranks and tells each where the others are, and that there may be as many as
+    /// `most`; where they are.
     ///
     /// # Errors
     ///
     /// If they have not come by `patience`.
-    pub fn hold(&self, ranks: u32, patience: Duration) -> Result<(), TransportError> {
+    pub fn hold(
+        &self,
+        ranks: u32,
+        most: u32,
+        patience: Duration,
+    ) -> Result<Vec<String>, TransportError> {
         let end = Instant::now() + patience;
         let mut came: Vec<Option<(Tls<TcpStream>, String)>> = (0..ranks).map(|_| None).collect();
         while came.iter().any(Option::is_none) {
@@ -67,14 +73,29 @@ impl Meeting {
         }
         let addresses: Vec<_> = came.iter().flatten().map(|(_, address)| address.clone()).collect();
         for (tls, _) in came.iter_mut().flatten() {
-            let told = addresses.iter().try_for_each(|address| write_named(tls, ranks, address));
+            let told = addresses.iter().try_for_each(|address| write_named(tls, most, address));
             told.and_then(|()| tls.flush()).map_err(|source| failed("the meeting", source))?;
         }
-        Ok(())
+        Ok(addresses)
+    }
+
+    /// What listens there.
+    pub(super) fn into_listener(self) -> TcpListener {
+        self.listener
     }
 }
 
-/// Connections to all other ranks, by rank.
+/// What a rank has when it has met the others.
+pub struct Met {
+    /// Connections to all other ranks, by rank.
+    pub peers: Vec<Option<Peer>>,
+    /// How many ranks there may be.
+    pub most: u32,
+    /// Where ranks with higher numbers came to.
+    pub listener: TcpListener,
+}
+
+/// Meets all other ranks.
 ///
 /// # Errors
 ///
@@ -85,13 +106,13 @@ pub fn meet(
     ranks: u32,
     access: &Access,
     patience: Duration,
-) -> Result<Vec<Option<Peer>>, TransportError> {
+) -> Result<Met, TransportError> {
     let end = Instant::now() + patience;
     let stream = connect(meeting, end).map_err(|source| failed(meeting, source))?;
     let here = stream.local_addr().map_err(|source| failed(meeting, source))?.ip();
     let listener = TcpListener::bind((here, 0)).map_err(|source| failed("this rank", source))?;
     let own = listener.local_addr().map_err(|source| failed("this rank", source))?.to_string();
-    let addresses = ask(stream, rank, ranks, access, &own, end)
+    let (most, addresses) = ask(stream, rank, ranks, access, &own, end)
         .map_err(|source| failed(&format!("the meeting at {meeting}"), source))?;
     let mut peers: Vec<Option<Peer>> = (0..ranks).map(|_| None).collect();
     for (number, address) in (0..rank).zip(&addresses) {
@@ -115,10 +136,10 @@ pub fn meet(
             peers[number as usize] = Some(peer);
         }
     }
-    Ok(peers)
+    Ok(Met { peers, most, listener })
 }
 
-/// Tells the meeting where this rank is; where all are.
+/// Tells the meeting where this rank is; how many there may be, and where all are.
 fn ask(
     stream: TcpStream,
     rank: Rank,
@@ -126,16 +147,19 @@ fn ask(
     access: &Access,
     own: &str,
     end: Instant,
-) -> io::Result<Vec<String>> {
+) -> io::Result<(u32, Vec<String>)> {
     let mut tls = Tls::connect(stream, access)?;
     write_named(&mut tls, rank, own)?;
     tls.flush()?;
     let left = end.saturating_duration_since(Instant::now()).max(AGAIN);
     tls.stream().set_read_timeout(Some(left))?;
-    (0..ranks).map(|_| read_named(&mut tls).map(|(_, address)| address)).collect()
+    let told: Vec<_> = (0..ranks).map(|_| read_named(&mut tls)).collect::<io::Result<_>>()?;
+    let most = told.first().map_or(ranks, |(most, _)| *most);
+    Ok((most, told.into_iter().map(|(_, address)| address).collect()))
 }
 
-fn connect(address: &str, end: Instant) -> io::Result<TcpStream> {
+/// Connects to who may not listen yet.
+pub fn connect(address: &str, end: Instant) -> io::Result<TcpStream> {
     loop {
         let found = address.to_socket_addrs()?.next();
         let found = found.ok_or_else(|| io::Error::other("it is no address"))?;
@@ -167,20 +191,23 @@ fn accept(listener: &TcpListener, end: Instant) -> io::Result<TcpStream> {
     }
 }
 
-fn prepared(stream: TcpStream) -> io::Result<TcpStream> {
+/// A connection on which nothing takes long.
+pub fn prepared(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(STEP))?;
     stream.set_write_timeout(Some(STEP))?;
     Ok(stream)
 }
 
-fn write_named(to: &mut impl Write, rank: u32, text: &str) -> io::Result<()> {
+/// Writes a number, a rank most often, and a text.
+pub fn write_named(to: &mut impl Write, rank: u32, text: &str) -> io::Result<()> {
     let len = text.len() as u32;
     let bytes = [&rank.to_le_bytes()[..], &len.to_le_bytes(), text.as_bytes()].concat();
     to.write_all(&bytes)
 }
 
-fn read_named(from: &mut impl Read) -> io::Result<(u32, String)> {
+/// Reads what [`write_named`] wrote.
+pub fn read_named(from: &mut impl Read) -> io::Result<(u32, String)> {
     let mut head = [0; 8];
     from.read_exact(&mut head)?;
     let (rank, len) = head.split_at(4);
@@ -195,6 +222,7 @@ fn read_named(from: &mut impl Read) -> io::Result<(u32, String)> {
     Ok((rank, text))
 }
 
-fn failed(what: &str, source: io::Error) -> TransportError {
+/// What could not be reached.
+pub fn failed(what: &str, source: io::Error) -> TransportError {
     TransportError::Io { what: format!("{what}: no connection"), source }
 }

@@ -3,6 +3,10 @@
 //! Each pair of ranks has one connection. An empty frame says that a rank is done; an end without it
 //! is the loss of that rank.
 
+mod arriving;
+mod door;
+#[cfg(test)]
+mod door_tests;
 mod joining;
 mod meeting;
 mod peer;
@@ -14,13 +18,16 @@ use super::late::{Flush, Late};
 use super::{Incoming, Outgoing, Transport, TransportError, frame};
 use crate::event::Rank;
 use crate::sync::lock;
+use door::Door;
 use freestone_tls::Access;
+use meeting::failed;
 use peer::{Input, Peer};
 use std::io::{self, Read, Write};
+use std::net::TcpListener;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// The most bytes of a payload in one frame.
@@ -35,13 +42,19 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Tcp {
     shared: Arc<Shared>,
     late: Late,
+    /// How many ranks there were at the beginning.
+    ranks: u32,
+    /// Who was lost before this rank joined, if it did.
+    lost_before: Option<Vec<Rank>>,
 }
 
 #[derive(Debug)]
 struct Shared {
     rank: Rank,
-    /// By rank; none for this one.
-    peers: Vec<Option<Mutex<Peer>>>,
+    /// By rank; none for this one, those that have yet to join and those that were lost before.
+    peers: Vec<OnceLock<Mutex<Peer>>>,
+    /// Where others can join; none, if nobody can.
+    door: OnceLock<Arc<Door>>,
     /// Ranks for which something waits to be written.
     waiting: AtomicU32,
     polling: Mutex<Polling>,
@@ -56,7 +69,8 @@ struct Shared {
 #[derive(Debug)]
 struct Polling {
     woken: UnixStream,
-    inputs: Vec<Input>,
+    /// Made when there is something to read.
+    inputs: Vec<Option<Input>>,
     /// Whose connection has ended.
     lost: Vec<bool>,
 }
@@ -74,27 +88,124 @@ impl Tcp {
         access: &Access,
         patience: Duration,
     ) -> Result<Self, TransportError> {
-        let peers = meeting::meet(meeting, rank, ranks, access, patience)?;
+        let meeting::Met { peers, most, listener } =
+            meeting::meet(meeting, rank, ranks, access, patience)?;
+        Self::begin(rank, peers, most, listener, access, None)
+    }
+
+    /// Joins the run whose ranks have met, or are about to, at `meeting`, as its last rank.
+    ///
+    /// # Errors
+    ///
+    /// If it is over, has no room, or is not to be reached by `patience`.
+    pub fn join(
+        meeting: &str,
+        access: &Access,
+        patience: Duration,
+    ) -> Result<Self, TransportError> {
+        let arrived = arriving::join(meeting, access, patience)?;
+        let arriving::Arrived { rank, most, peers, lost, listener } = arrived;
+        Self::begin(rank, peers, most, listener, access, Some(lost))
+    }
+
+    /// Keeps the meeting of which this rank, 0, is: as many may join as it had room for.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no thread for it.
+    pub fn keep(&self, meeting: Meeting, addresses: Vec<String>) -> Result<(), TransportError> {
+        let Some(door) = self.shared.door.get() else { return Ok(()) };
+        let kept = door.keep_meeting(meeting.into_listener(), addresses);
+        kept.map_err(|source| failed("the meeting", source))
+    }
+
+    fn begin(
+        rank: Rank,
+        peers: Vec<Option<Peer>>,
+        most: u32,
+        listener: TcpListener,
+        access: &Access,
+        lost_before: Option<Vec<Rank>>,
+    ) -> Result<Self, TransportError> {
         let failed = |source| TransportError::Io { what: format!("rank {rank}"), source };
         let (waker, woken) = UnixStream::pair().map_err(failed)?;
         waker.set_nonblocking(true).and_then(|()| woken.set_nonblocking(true)).map_err(failed)?;
-        let inputs = (0..ranks).map(|_| Input::new(FRAME)).collect();
+        let ranks = peers.len() as u32;
+        let room = most.max(ranks) as usize;
+        let mut places: Vec<OnceLock<Mutex<Peer>>> = peers
+            .into_iter()
+            .map(|peer| peer.map(Mutex::new).map_or_else(OnceLock::new, OnceLock::from))
+            .collect();
+        places.resize_with(room, OnceLock::new);
+        let inputs = (0..room).map(|_| None).collect();
         let shared = Arc::new(Shared {
             rank,
-            peers: peers.into_iter().map(|peer| peer.map(Mutex::new)).collect(),
+            peers: places,
+            door: OnceLock::new(),
             waiting: AtomicU32::new(0),
-            polling: Mutex::new(Polling { woken, inputs, lost: vec![false; ranks as usize] }),
+            polling: Mutex::new(Polling { woken, inputs, lost: vec![false; room] }),
             sleeps: AtomicBool::new(false),
             waker: Mutex::new(waker),
             has_more: AtomicBool::new(false),
         });
+        if room as u32 > ranks {
+            shared.open_door(ranks, listener, access).map_err(failed)?;
+        }
         let late = Late::default();
         late.start(Arc::downgrade(&shared)).map_err(failed)?;
-        Ok(Self { shared, late })
+        Ok(Self { shared, late, ranks, lost_before })
+    }
+}
+
+impl Drop for Tcp {
+    fn drop(&mut self) {
+        self.shared.close_door();
     }
 }
 
 impl Shared {
+    /// Others can join from now on, and come to `listener`.
+    fn open_door(
+        self: &Arc<Self>,
+        ranks: u32,
+        listener: TcpListener,
+        access: &Access,
+    ) -> io::Result<()> {
+        let shared: Weak<Self> = Arc::downgrade(self);
+        let wake = move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.wake();
+            }
+        };
+        let door = Door::new(self.rank, ranks, self.peers.len() as u32, access, wake);
+        door.open(listener)?;
+        self.door.get_or_init(|| door);
+        Ok(())
+    }
+
+    fn close_door(&self) {
+        if let Some(door) = self.door.get() {
+            door.close();
+        }
+    }
+
+    fn has_news(&self) -> bool {
+        self.door.get().is_some_and(|door| door.has_news())
+    }
+
+    /// All ranks that this one is connected to.
+    fn connected(&self) -> impl Iterator<Item = &Mutex<Peer>> {
+        self.peers.iter().filter_map(OnceLock::get)
+    }
+
+    fn wake(&self) {
+        fence(Ordering::SeqCst);
+        if self.sleeps.load(Ordering::Relaxed) {
+            // A full pipe wakes as well.
+            let _ = lock(&self.waker).write(&[0]);
+        }
+    }
+
     /// Writes what waits for a rank. What fails is noticed when its connection is read.
     fn write(&self, peer: &mut Peer) {
         let before = peer.waits();
@@ -108,7 +219,7 @@ impl Shared {
 
     fn write_all(&self) {
         if self.waiting.load(Ordering::Acquire) > 0 {
-            for peer in self.peers.iter().flatten() {
+            for peer in self.connected() {
                 self.write(&mut lock(peer));
             }
         }
@@ -118,7 +229,7 @@ impl Shared {
     fn wait(&self, woken: &UnixStream, timeout: Option<Duration>) {
         let watched = |fd, events| libc::pollfd { fd, events, revents: 0 };
         let mut polled = vec![watched(woken.as_raw_fd(), libc::POLLIN)];
-        for peer in self.peers.iter().flatten() {
+        for peer in self.connected() {
             let peer = lock(peer);
             if !peer.is_closed {
                 let write = if peer.waits() { libc::POLLOUT } else { 0 };
@@ -152,12 +263,39 @@ impl Transport for Tcp {
     }
 
     fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn room(&self) -> u32 {
         self.shared.peers.len() as u32
+    }
+
+    fn lost_before(&self) -> Option<&[Rank]> {
+        self.lost_before.as_deref()
+    }
+
+    fn admit(&self, number: Rank, lost: &[Rank]) {
+        if let Some(door) = self.shared.door.get() {
+            door.admit(number, lost);
+        }
+    }
+
+    fn grow(&self, ranks: u32) {
+        let Some(door) = self.shared.door.get() else { return };
+        for (rank, place) in (0..ranks).zip(&self.shared.peers) {
+            if place.get().is_none()
+                && let Some(peer) = door.collect(rank)
+            {
+                // Nobody else sets it: ranks grow one step after the other.
+                let _ = place.set(Mutex::new(peer));
+            }
+        }
+        door.grow(ranks);
     }
 
     fn send(&self, target: Rank, message: &Outgoing<'_>) -> Result<(), TransportError> {
         let shared = &self.shared;
-        let Some(peer) = &shared.peers[target as usize] else {
+        let Some(peer) = shared.peers.get(target as usize).and_then(OnceLock::get) else {
             return Err(TransportError::Lost(target));
         };
         let mut peer = lock(peer);
@@ -196,7 +334,8 @@ impl Transport for Tcp {
         let (mut count, mut has_more) = (0, false);
         let Polling { inputs, lost, .. } = &mut *polling;
         for ((source, peer), input) in (0..).zip(&shared.peers).zip(inputs) {
-            let Some(peer) = peer else { continue };
+            let Some(peer) = peer.get() else { continue };
+            let input = input.get_or_insert_with(|| Input::new(FRAME));
             let told = &mut lost[source as usize];
             if *told {
                 continue;
@@ -224,6 +363,12 @@ impl Transport for Tcp {
             }
         }
         shared.has_more.store(has_more, Ordering::Release);
+        if let Some(door) = shared.door.get().filter(|door| door.has_news()) {
+            for news in door.take_news() {
+                take(shared.rank, Incoming::Newcomer(news));
+                count += 1;
+            }
+        }
         Ok(count)
     }
 
@@ -234,7 +379,7 @@ impl Transport for Tcp {
         // Its partner is in `wake`: either the waker sees the sleeper, or `is_idle` sees what the
         // waker did before.
         fence(Ordering::SeqCst);
-        if !shared.has_more.load(Ordering::Acquire) && is_idle() {
+        if !shared.has_more.load(Ordering::Acquire) && !shared.has_news() && is_idle() {
             shared.wait(&polling.woken, timeout);
         }
         shared.sleeps.store(false, Ordering::Relaxed);
@@ -243,11 +388,7 @@ impl Transport for Tcp {
     }
 
     fn wake(&self) {
-        fence(Ordering::SeqCst);
-        if self.shared.sleeps.load(Ordering::Relaxed) {
-            // A full pipe wakes as well.
-            let _ = lock(&self.shared.waker).write(&[0]);
-        }
+        self.shared.wake();
     }
 
     fn flush(&self) {
@@ -255,10 +396,11 @@ impl Transport for Tcp {
     }
 
     fn leave(&self) {
+        self.shared.close_door();
         self.late.stop();
         let end = Instant::now() + PATIENCE;
         let mut polling = lock(&self.shared.polling);
-        for peer in self.shared.peers.iter().flatten() {
+        for peer in self.shared.connected() {
             lock(peer).put(&[]);
         }
         let is_done = |peer: &Mutex<Peer>, input: &mut Input| {
@@ -274,9 +416,13 @@ impl Transport for Tcp {
         };
         loop {
             let pairs = self.shared.peers.iter().zip(&mut polling.inputs);
-            let open = pairs.filter_map(|(peer, input)| Some((peer.as_ref()?, input)));
-            let still =
-                open.filter_map(|(peer, input)| (!is_done(peer, input)).then_some(())).count();
+            let open = pairs.filter_map(|(peer, input)| Some((peer.get()?, input)));
+            let still = open
+                .filter_map(|(peer, input)| {
+                    let input = input.get_or_insert_with(|| Input::new(FRAME));
+                    (!is_done(peer, input)).then_some(())
+                })
+                .count();
             if still == 0 || Instant::now() >= end {
                 return;
             }

@@ -6,5 +6,6 @@ pub mod divide;
 pub mod product;
 pub mod real;
 pub mod reduce;
+pub mod select;
 pub mod stream;
 pub mod unary;

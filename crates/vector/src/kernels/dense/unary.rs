@@ -96,26 +96,26 @@ fn whole_part<T: Number>(cells: &[T], out: &mut [T], function: impl Fn(f64) -> f
 
 widened! {
     /// Computes `out = unary(cells)`; functions of real numbers work in 64 bits.
-    pub fn run<T: Number>(unary: Unary, cells: &[T], out: &mut [T]) {
+    pub fn run<T: Number, const FUSED: bool>(unary: Unary, cells: &[T], out: &mut [T]) {
         match unary {
             Unary::Minus => each(cells, out, T::negative),
             Unary::Abs => each(cells, out, T::magnitude),
             Unary::Sign => each(cells, out, T::signum),
-            Unary::Exp => real(cells, out, own::exp),
-            Unary::Ln => real(cells, out, own::ln),
+            Unary::Exp => real(cells, out, own::exp::<FUSED>),
+            Unary::Ln => real(cells, out, own::ln::<FUSED>),
             Unary::Sqrt => real(cells, out, f64::sqrt),
             Unary::Round => whole_part(cells, out, |x| (x.abs() + 0.5).floor().copysign(x)),
             Unary::Floor => whole_part(cells, out, f64::floor),
             Unary::Ceil => whole_part(cells, out, f64::ceil),
-            Unary::Sin => turning(cells, out, own::sin, f64::sin),
-            Unary::Cos => turning(cells, out, own::cos, f64::cos),
-            Unary::Tan => turning(cells, out, own::tan, f64::tan),
-            Unary::Sinh => real(cells, out, own::sinh),
-            Unary::Cosh => real(cells, out, own::cosh),
-            Unary::Tanh => real(cells, out, own::tanh),
-            Unary::Asin => real(cells, out, own::asin),
-            Unary::Acos => real(cells, out, own::acos),
-            Unary::Atan => real(cells, out, own::atan),
+            Unary::Sin => turning(cells, out, own::sin::<FUSED>, f64::sin),
+            Unary::Cos => turning(cells, out, own::cos::<FUSED>, f64::cos),
+            Unary::Tan => turning(cells, out, own::tan::<FUSED>, f64::tan),
+            Unary::Sinh => real(cells, out, own::sinh::<FUSED>),
+            Unary::Cosh => real(cells, out, own::cosh::<FUSED>),
+            Unary::Tanh => real(cells, out, own::tanh::<FUSED>),
+            Unary::Asin => real(cells, out, own::asin::<FUSED>),
+            Unary::Acos => real(cells, out, own::acos::<FUSED>),
+            Unary::Atan => real(cells, out, own::atan::<FUSED>),
             #[allow(clippy::eq_op, reason = "only NaN differs from itself")]
             Unary::IsNan => each(cells, out, |x| if x == x { T::ZERO } else { T::ONE }),
         }

@@ -1,0 +1,268 @@
+//! The doors of a rank for those who join while the run is on.
+//!
+//! Rank 0 keeps the meeting open. Who comes there asks to join (`Asks`), is given a number and the
+//! addresses of all ranks, connects to each, and says that it has come (`Came`). The others keep its
+//! connection until they are told of it ([`Door::collect`]); only then they hear what it says.
+
+use super::meeting::{AGAIN, prepared, read_named, write_named};
+use super::peer::Peer;
+use crate::event::Rank;
+use crate::sync::lock;
+use crate::transport::Newcomer;
+use freestone_tls::{Access, Tls};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::io::{self, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What a newcomer says where others say their rank.
+pub const NEWCOMER: u32 = u32::MAX;
+/// What it is told instead of a number, with why.
+pub const REFUSED: u32 = u32::MAX - 1;
+/// How long a newcomer may take to connect to all ranks.
+const CONNECTING: Duration = Duration::from_secs(60);
+
+type Stream = Tls<TcpStream>;
+
+/// What the threads at the doors of a rank share with it.
+pub struct Door {
+    rank: Rank,
+    room: u32,
+    access: Access,
+    /// Makes the rank look for news.
+    wake: Box<dyn Fn() + Send + Sync>,
+    news: Mutex<VecDeque<Newcomer>>,
+    has_news: AtomicBool,
+    /// Connections of those who are no ranks yet, with their attempts.
+    waiting: Mutex<BTreeMap<Rank, (u64, Peer)>>,
+    desk: Mutex<Desk>,
+    changed: Condvar,
+    listeners: Mutex<Vec<Arc<TcpListener>>>,
+    is_closed: AtomicBool,
+}
+
+/// Where rank 0 lets newcomers in.
+struct Desk {
+    ranks: u32,
+    /// Where all ranks listen.
+    addresses: Vec<String>,
+    /// The number that who asks is given, and who is lost.
+    seat: Option<(Rank, Vec<Rank>)>,
+    /// Counts those who were let in, ranks or not.
+    attempts: u64,
+}
+
+impl fmt::Debug for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a door of rank {}, room for {}", self.rank, self.room)
+    }
+}
+
+impl Door {
+    /// The doors of one of `ranks` ranks, of which there may be as many as `room`.
+    pub fn new(
+        rank: Rank,
+        ranks: u32,
+        room: u32,
+        access: &Access,
+        wake: impl Fn() + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            rank,
+            room,
+            access: access.clone(),
+            wake: Box::new(wake),
+            news: Mutex::default(),
+            has_news: AtomicBool::new(false),
+            waiting: Mutex::default(),
+            desk: Mutex::new(Desk { ranks, addresses: Vec::new(), seat: None, attempts: 0 }),
+            changed: Condvar::new(),
+            listeners: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+        })
+    }
+
+    /// Takes connections of newcomers, until the door is closed.
+    pub fn open(self: &Arc<Self>, listener: TcpListener) -> io::Result<()> {
+        self.serve(listener, |door, tls, number, attempt| door.keep(tls, number, &attempt))
+    }
+
+    /// Takes those who ask to join, until the door is closed; `addresses` is where ranks listen.
+    pub fn keep_meeting(
+        self: &Arc<Self>,
+        listener: TcpListener,
+        addresses: Vec<String>,
+    ) -> io::Result<()> {
+        lock(&self.desk).addresses = addresses;
+        self.serve(
+            listener,
+            |door, tls, number, address| {
+                if number == NEWCOMER { door.receive(tls, address) } else { Ok(()) }
+            },
+        )
+    }
+
+    /// Lets in who asked.
+    pub fn admit(&self, number: Rank, lost: &[Rank]) {
+        lock(&self.desk).seat = Some((number, lost.to_vec()));
+        self.changed.notify_all();
+    }
+
+    /// The connection of a newcomer that is a rank now.
+    pub fn collect(&self, rank: Rank) -> Option<Peer> {
+        lock(&self.waiting).remove(&rank).map(|(_, peer)| peer)
+    }
+
+    /// There are so many ranks now: the last one is told.
+    pub fn grow(&self, ranks: u32) {
+        lock(&self.desk).ranks = ranks;
+        self.changed.notify_all();
+    }
+
+    /// Whether there is something to hear of newcomers.
+    pub fn has_news(&self) -> bool {
+        self.has_news.load(Ordering::Acquire)
+    }
+
+    /// What there is to hear.
+    pub fn take_news(&self) -> VecDeque<Newcomer> {
+        let mut news = lock(&self.news);
+        self.has_news.store(false, Ordering::Release);
+        std::mem::take(&mut news)
+    }
+
+    /// Nobody joins any more.
+    pub fn close(&self) {
+        let desk = lock(&self.desk);
+        self.is_closed.store(true, Ordering::Release);
+        drop(desk);
+        self.changed.notify_all();
+        for listener in lock(&self.listeners).drain(..) {
+            // SAFETY: a plain call on a descriptor that `listener` keeps open; who accepts there
+            // gets an error, and looks.
+            unsafe { libc::shutdown(listener.as_raw_fd(), libc::SHUT_RDWR) };
+        }
+        lock(&self.waiting).clear();
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Calls `each` with those who come and have the certificate, and with what they say first.
+    fn serve(
+        self: &Arc<Self>,
+        listener: TcpListener,
+        each: impl Fn(&Self, Stream, u32, String) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        listener.set_nonblocking(false)?;
+        let (door, listener) = (Arc::clone(self), Arc::new(listener));
+        lock(&self.listeners).push(Arc::clone(&listener));
+        let thread = std::thread::Builder::new().name("events-door".to_owned());
+        thread.spawn(move || {
+            loop {
+                let greeted = listener.accept().and_then(|(stream, _)| {
+                    let mut tls = Tls::accept(prepared(stream)?, &door.access)?;
+                    let (number, text) = read_named(&mut tls)?;
+                    each(&door, tls, number, text)
+                });
+                if door.is_closed() {
+                    return;
+                }
+                if greeted.is_err() {
+                    // Whoever it was has its own error; there may be no descriptors for a while.
+                    std::thread::sleep(AGAIN);
+                }
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Keeps the connection of a newcomer until it is a rank.
+    fn keep(&self, mut tls: Stream, number: Rank, attempt: &str) -> io::Result<()> {
+        let attempt: u64 = attempt.parse().map_err(io::Error::other)?;
+        let mut waiting = lock(&self.waiting);
+        // One that was given up may still be on its way here.
+        let is_late = waiting.get(&number).is_some_and(|(other, _)| *other > attempt);
+        if number >= self.room || is_late || self.is_closed() {
+            return Ok(());
+        }
+        write_named(&mut tls, self.rank, "")?;
+        tls.flush()?;
+        waiting.insert(number, (attempt, Peer::new(tls)?));
+        Ok(())
+    }
+
+    /// Lets one in who asks to join, or says why not.
+    fn receive(&self, mut tls: Stream, address: String) -> io::Result<()> {
+        let is_full = lock(&self.desk).ranks >= self.room;
+        if is_full {
+            let room = self.room;
+            let why = format!(
+                "the run has {room} ranks, and room for no more; FREESTONE_EVENTS_MOST of its \
+                 rank 0 says how many there may be"
+            );
+            return refuse(&mut tls, &why);
+        }
+        self.tell(Newcomer::Asks);
+        let Some((number, lost)) = self.wait_for(|desk| desk.seat.take()) else {
+            return refuse(&mut tls, "the run is over");
+        };
+        let came = self.seat(&mut tls, number, &lost);
+        if came.is_err() {
+            self.tell(Newcomer::Gone);
+            return came;
+        }
+        lock(&self.desk).addresses.push(address);
+        self.tell(Newcomer::Came);
+        match self.wait_for(|desk| (desk.ranks > number).then_some(desk.ranks)) {
+            Some(ranks) => write_named(&mut tls, ranks, "").and_then(|()| tls.flush()),
+            None => refuse(&mut tls, "the run is over"),
+        }
+    }
+
+    /// Tells a newcomer its number and where all are, and waits until it is connected to them.
+    fn seat(&self, tls: &mut Stream, number: Rank, lost: &[Rank]) -> io::Result<()> {
+        let mut desk = lock(&self.desk);
+        desk.attempts += 1;
+        let (attempt, addresses) = (desk.attempts, desk.addresses.clone());
+        drop(desk);
+        write_named(tls, number, &attempt.to_string())?;
+        write_named(tls, self.room, "")?;
+        for (rank, address) in (0..number).zip(&addresses) {
+            write_named(tls, rank, if lost.contains(&rank) { "" } else { address })?;
+        }
+        tls.flush()?;
+        tls.stream().set_read_timeout(Some(CONNECTING))?;
+        read_named(tls).map(drop)
+    }
+
+    fn tell(&self, news: Newcomer) {
+        lock(&self.news).push_back(news);
+        self.has_news.store(true, Ordering::Release);
+        (self.wake)();
+    }
+
+    /// Waits until there is something at the desk; none once the door is closed.
+    fn wait_for<R>(&self, mut look: impl FnMut(&mut Desk) -> Option<R>) -> Option<R> {
+        let mut desk = lock(&self.desk);
+        loop {
+            if let Some(found) = look(&mut desk) {
+                return Some(found);
+            }
+            if self.is_closed() {
+                return None;
+            }
+            desk = self.changed.wait(desk).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+fn refuse(tls: &mut Stream, why: &str) -> io::Result<()> {
+    write_named(tls, REFUSED, why)?;
+    tls.flush()
+}

@@ -1,0 +1,1 @@
+"""Ranks that join a run while it is on."""

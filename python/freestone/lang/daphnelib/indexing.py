@@ -1,0 +1,117 @@
+"""Rows and columns of lazy matrices and frames, by what stands in Python's brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from freestone.lang.builtins.reorganisation import indexed_type, inserted, position
+from freestone.lang.plan.emitter import Emitter
+from freestone.lang.plan.graph import Value
+from freestone.lang.types.types import Type, matrix
+
+__all__ = ["indexed", "written"]
+
+Lift = Callable[[Any], Value]
+Side = tuple[str, list[Value], int | None]
+
+
+def indexed(emitter: Emitter, value: Value, key: Any, lift: Lift) -> Value:
+    """Take rows and columns; the result is a matrix or a frame, however small.
+
+    Parameters
+    ----------
+    emitter : Emitter
+        Where the operation goes.
+    value : Value
+        A matrix or a frame.
+    key
+        Rows, or rows and columns; of a frame also labels of columns alone. Each a position, a
+        slice, positions, or an array of truth values of NumPy's.
+    lift : callable
+        Makes a value of what Python has.
+    """
+    kinds, values, counts = _sides(emitter, value.type, key, lift)
+    type = indexed_type(value.type, kinds[1], values, counts)
+    return emitter.emit("index", [value, *values], type, kinds=kinds)
+
+
+def written(emitter: Emitter, value: Value, key: Any, part: Value, lift: Lift) -> Value:
+    """Make a matrix with other cells at some rows and columns."""
+    kinds, values, counts = _sides(emitter, value.type, key, lift)
+    return inserted(emitter, "the matrix", value, part, kinds, values, counts)
+
+
+def _sides(
+    emitter: Emitter, type: Type, key: Any, lift: Lift
+) -> tuple[tuple[str, str], list[Value], list[int | None]]:
+    if isinstance(key, tuple):
+        rows, columns = key
+    else:
+        labels = type.data == "frame" and _is_label(key)
+        rows, columns = (slice(None), key) if labels else (key, slice(None))
+    one = _side(emitter, type, rows, type.rows, lift)
+    other = _side(emitter, type, columns, type.columns, lift)
+    return (one[0], other[0]), one[1] + other[1], [one[2], other[2]]
+
+
+def _is_label(key: Any) -> bool:
+    return isinstance(key, str) or (isinstance(key, list) and all(map(_is_label, key)))
+
+
+def _side(emitter: Emitter, type: Type, side: Any, count: int | None, lift: Lift) -> Side:
+    if isinstance(side, slice):
+        return _range(emitter, side, count, lift)
+    if _is_label(side):
+        return _labels(emitter, type, side)
+    if isinstance(side, list) or _is_truth(side):
+        cells = np.asarray(side)
+        side = np.flatnonzero(cells) if _is_truth(cells) else cells.astype("i8")
+    value = lift(side)
+    if value.type.data == "scalar":
+        emitter.number(value, "a position")
+        _check(value, count)
+        return "at", [value], 1
+    positions = emitter.numbers(value, "positions")
+    emitter.equal(positions.columns, 1, "positions are one column; columns")
+    return "list", [value], positions.rows
+
+
+def _is_truth(side: Any) -> bool:
+    return isinstance(side, np.ndarray) and side.dtype.kind == "b"
+
+
+def _check(value: Value, count: int | None) -> None:
+    if value.const is None or count is None:
+        return
+    at = int(float(value.const) // 1)
+    if not -count <= at < count:
+        raise IndexError(f"position {at} is outside of 0 to {count - 1}")
+
+
+def _labels(emitter: Emitter, type: Type, side: str | list[str]) -> Side:
+    places = [position(emitter, type, name) for name in ([side] if isinstance(side, str) else side)]
+    values = [emitter.constant(place, "si64") for place in places]
+    if isinstance(side, str):
+        return "at", values, 1
+    made = emitter.emit("literal", values, matrix("si64", len(values), 1))
+    return "list", [made], len(values)
+
+
+def _range(emitter: Emitter, side: slice, count: int | None, lift: Lift) -> Side:
+    # Compared one by one: an end may be lazy, and so is what it is compared with.
+    if side.start is None and side.stop is None and side.step is None:
+        return "all", [], count
+    if side.step not in (None, 1):
+        raise IndexError("a slice takes every row or column; give positions for others")
+    ends = (side.start, side.stop)
+    if count is not None and all(end is None or isinstance(end, int) for end in ends):
+        begin, end, _ = side.indices(count)
+        known = [emitter.constant(at, "si64") for at in (begin, max(begin, end))]
+        return "range", known, max(end - begin, 0)
+    values = [lift(0 if side.start is None else side.start)]
+    if side.stop is None:
+        return "from", values, None
+    return "range", [*values, lift(side.stop)], None

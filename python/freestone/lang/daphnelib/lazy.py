@@ -1,0 +1,237 @@
+"""What all lazy values have: how they are made of others, and how they are computed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from freestone.errors.lang import ScriptCompileError
+from freestone.lang.builtins import BUILTINS, elementwise, lower
+from freestone.lang.daphnelib import graph
+from freestone.lang.daphnelib.exchange import (
+    as_tensor,
+    cell_of_column,
+    cells_of,
+    exported,
+    frame_of_arrow,
+    frame_of_pandas,
+)
+from freestone.lang.kernels.frames import Frame as FrameData
+from freestone.lang.kernels.frames import cell_of
+from freestone.lang.kernels.sparse import Csr
+from freestone.lang.parse.source import failure
+from freestone.lang.plan.explaining import lines as explained
+from freestone.lang.plan.graph import Value
+from freestone.lang.settings import Settings
+from freestone.lang.types.types import Type
+
+__all__ = [
+    "Lazy",
+    "called",
+    "framed",
+    "lifted",
+    "of_cells",
+    "of_rows",
+    "operated",
+    "value_of",
+    "wrapped",
+]
+
+WAYS = ("shared memory", "files")
+"""How DaphneLib exchanges data; here it is in place by either name."""
+
+KINDS: dict[str, type[Lazy]] = {}
+"""The class of lazy values of each data type."""
+
+
+class Lazy:
+    """A value that is computed when it is asked for.
+
+    Operators, and the built-in functions of the language as methods, make new ones.
+    """
+
+    # So that NumPy's arrays leave operators with one of these on the right to it.
+    __array_priority__ = 1000
+
+    def __init_subclass__(cls, data: str = "") -> None:
+        if data:
+            KINDS[data] = cls
+
+    def __init__(self, value: Value) -> None:
+        self._value = value
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_") or name not in BUILTINS:
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        return lambda *args, **keywords: called(name, (self, *args), keywords)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._value.type}, not computed>"
+
+    def compute(
+        self,
+        settings: Settings | None = None,
+        *,
+        type: str = "shared memory",
+        verbose: bool = False,
+        asTensorFlow: bool = False,  # noqa: N803 - DaphneLib's names
+        asPyTorch: bool = False,  # noqa: N803
+        shape: Sequence[int] | None = None,
+        useIndexColumn: bool = False,  # noqa: N803
+    ) -> Any:
+        """Run what makes this value.
+
+        Parameters
+        ----------
+        settings : Settings, optional
+            How; fused by default.
+        type : {"shared memory", "files"}
+            DaphneLib's ways to exchange data. Here results are handed out in place by both.
+        verbose : bool
+            Whether to tell the seconds on standard error.
+        asTensorFlow, asPyTorch : bool
+            Whether a dense matrix becomes a tensor.
+        shape : sequence of int, optional
+            The shape of the tensor.
+        useIndexColumn : bool
+            Whether the column ``index`` of a frame becomes the index.
+
+        Returns
+        -------
+        ndarray, scipy.sparse.csr_array, pandas.DataFrame, tensor, list, scalar or None
+            What is still an input's memory, such as a transpose, can only be read.
+
+        Raises
+        ------
+        ScriptRunError
+            If an operation fails.
+        """
+        if type not in WAYS:
+            raise ValueError(f"type={type!r}: there are {', '.join(WAYS)}")
+        begin = time.perf_counter()
+        made = self._made(settings)
+        found = exported(made, graph.givens(self._value), index=useIndexColumn)
+        if asTensorFlow or asPyTorch:
+            sides = None if shape is None else tuple(shape)
+            found = as_tensor(found, torch=asPyTorch, shape=sides)
+        if verbose:
+            print(f"compute(): {time.perf_counter() - begin:.6f} s", file=sys.stderr)
+        return found
+
+    def _made(self, settings: Settings | None = None) -> Any:
+        return graph.run(self._value, settings or Settings(vec=True))
+
+    def print(self) -> Any:
+        """Print the value as a script does, when what this returns is computed."""
+        return called("print", (self,), {})
+
+    def explain(self, settings: Settings | None = None) -> str:
+        """Return the graph that ``compute`` runs, a line for each operation."""
+        return "\n".join(explained(graph.program_of(self._value, settings or Settings(vec=True))))
+
+    def __bool__(self) -> bool:
+        raise failure(ScriptCompileError, "a lazy value has no truth yet; call compute() first")
+
+
+def lifted(value: Any) -> Any:
+    """Make a lazy value of what Python has: numbers, arrays, matrices of SciPy's, frames."""
+    if isinstance(value, Lazy):
+        return value
+    if isinstance(value, np.ndarray) and value.ndim:
+        return of_cells(cells_of(value))
+    if isinstance(value, np.generic | np.ndarray):
+        cells = cells_of(np.reshape(value, 1))
+        return wrapped(graph.emitter().constant(cells.item(), cell_of_column(cells)))
+    if hasattr(value, "tocsr"):
+        return of_rows(value)
+    if hasattr(value, "iloc") and hasattr(value, "columns"):
+        return framed(frame_of_pandas(value))
+    if hasattr(value, "column_names"):
+        return framed(frame_of_arrow(value))
+    kinds = {bool: "bool", int: "si64", float: "f64", str: "str"}
+    if type(value) not in kinds:
+        raise TypeError(f"{type(value).__name__} can't be part of a lazy expression")
+    return wrapped(graph.emitter().constant(value, kinds[type(value)]))
+
+
+def of_cells(cells: np.ndarray[Any, Any]) -> Any:
+    """Make a lazy matrix of cells."""
+    type = Type("matrix", cell_of_column(cells), cells.shape[0], cells.shape[1])
+    return wrapped(graph.given(cells, type))
+
+
+def of_rows(array: Any) -> Any:
+    """Make a lazy matrix of SciPy's compressed rows."""
+    data = Csr.of_scipy(array)
+    return wrapped(graph.given(data, Type("matrix", cell_of(data.dtype), *data.shape, csr=True)))
+
+
+def framed(data: FrameData) -> Any:
+    """Make a lazy frame of columns."""
+    schema = tuple(zip(data.labels, data.cells, strict=True))
+    return wrapped(graph.given(data, Type("frame", "", *data.shape, schema)))
+
+
+def wrapped(value: Value) -> Any:
+    """Make a lazy value of a value of the graph."""
+    return KINDS[value.type.data](value)
+
+
+def operated(name: str, *args: Any) -> Any:
+    """Append an operation of cells."""
+    values = [lifted(arg)._value for arg in args]
+    compute = elementwise.unary if len(values) == 1 else elementwise.binary
+    return wrapped(compute(graph.emitter(), name, *values))
+
+
+def called(name: str, args: Iterable[Any], keywords: dict[str, Any]) -> Any:
+    """Append a call of a built-in function; lists of arguments are given one by one."""
+    values = [value_of(arg) for arg in _flat(args) if arg is not None]
+    function = BUILTINS[name]
+    names = function.required + function.optional
+    named = {
+        _parameter(word, names): value_of(arg) for word, arg in keywords.items() if arg is not None
+    }
+    made = [wrapped(value) for value in lower(graph.emitter(), name, values, named)]
+    return made if len(made) > 1 else made[0]
+
+
+ALIASES = {
+    "Min": "min",
+    "Max": "max",
+    "right_frame": "r",
+    "left_on": "lOn",
+    "right_on": "rOn",
+    "file": "filename",
+    "rows": "numRows",
+    "cols": "numCols",
+    "start": "from",
+    "end": "to",
+}
+"""What DaphneLib calls parameters that the language calls otherwise."""
+
+
+def _parameter(word: str, names: tuple[str, ...]) -> str:
+    if word == "other" and len(names) > 1:
+        return names[1]
+    if word == "arg" and names:
+        return names[0]
+    return word if word in names else ALIASES.get(word, word)
+
+
+def _flat(args: Iterable[Any]) -> Iterable[Any]:
+    for arg in args:
+        if isinstance(arg, list | tuple):
+            yield from arg
+        else:
+            yield arg
+
+
+def value_of(value: Any) -> Value:
+    """Return the value of the graph that Python's stands for."""
+    made: Value = lifted(value)._value
+    return made

@@ -1,0 +1,255 @@
+"""Lazy matrices, frames, scalars and lists: their operators, and methods that are DaphneLib's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from freestone.lang.builtins import algebra, elementwise
+from freestone.lang.daphnelib import graph
+from freestone.lang.daphnelib.exchange import table_of
+from freestone.lang.daphnelib.indexing import indexed, written
+from freestone.lang.daphnelib.lazy import Lazy, called, lifted, operated, value_of, wrapped
+from freestone.lang.kernels.frames import cell_of
+from freestone.lang.plan.graph import Value
+from freestone.lang.types.types import CELLS
+from freestone.lang.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
+
+__all__ = ["VIEWS", "Action", "Frame", "List", "Matrix", "Scalar"]
+
+VIEWS: dict[str, Value] = {}
+"""The frames that SQL knows, by the names under which they were registered last."""
+
+UFUNCS = {**COMPARISONS, **NUMBERS, **EXTREMES, **REALS, "sign": "sign", "isnan": "isNan"}
+"""NumPy's functions of cells, and what they are called here."""
+
+REDUCTIONS = {"sum": "sum", "amin": "aggMin", "amax": "aggMax", "min": "aggMin", "max": "aggMax"}
+REDUCTIONS |= {"mean": "mean", "var": "var", "std": "stddev"}
+"""NumPy's reductions; its axis 1 is axis 0 here: one result for each row."""
+
+
+class Action(Lazy, data="nothing"):
+    """Something that happens when it is computed: printing, writing."""
+
+
+class Operand(Lazy):
+    """A matrix or a scalar: what has operators."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
+        """Compute a function of NumPy's lazily."""
+        name = ufunc.__name__
+        if method == "__call__" and name == "matmul" and not keywords:
+            return lifted(args[0]) @ args[1]
+        if method != "__call__" or keywords or name not in UFUNCS:
+            return NotImplemented
+        return operated(UFUNCS[name], *args)
+
+    def __array_function__(
+        self, function: Any, types: Any, args: Sequence[Any], keywords: dict[str, Any]
+    ) -> Any:
+        """Compute a reduction of NumPy's, or its ``where`` and ``transpose``, lazily."""
+        name = function.__name__
+        if name == "transpose" and len(args) == 1:
+            return called("t", args, {})
+        if name == "where" and len(args) == 3:
+            return lifted(args[0]).ifElse(*args[1:])
+        if name in REDUCTIONS and set(keywords) <= {"axis"}:
+            axis = args[1] if len(args) > 1 else keywords.get("axis")
+            if axis not in (None, 0, 1):
+                return NotImplemented
+            axes = () if axis is None else (1 - axis,)
+            return called(REDUCTIONS[name], (args[0], *axes), {})
+        return NotImplemented
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """Compute, for ``np.asarray`` and the like."""
+        data = self.compute()
+        data = data.toarray() if hasattr(data, "toarray") else data
+        return np.array(data, dtype, copy=True if copy else None)
+
+    def __add__(self, other: Any) -> Any:
+        return operated("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return operated("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return operated("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return operated("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return operated("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return operated("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return operated("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return operated("div", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return operated("pow", self, other)
+
+    def __mod__(self, other: Any) -> Any:
+        return operated("mod", self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return operated("pow", other, self)
+
+    def __rmod__(self, other: Any) -> Any:
+        return operated("mod", other, self)
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __abs__(self) -> Any:
+        return operated("abs", self)
+
+    def __neg__(self) -> Any:
+        return operated("minus", self)
+
+    def __lt__(self, other: Any) -> Any:
+        return operated("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return operated("le", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return operated("gt", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return operated("ge", self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return operated("eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return operated("neq", self, other)
+
+    __hash__ = Lazy.__hash__
+
+
+class Table(Lazy):
+    """A matrix or a frame: what has rows and columns."""
+
+    @property
+    def shape(self) -> tuple[int | None, int | None]:
+        """Rows and columns; None where they are known only when it is computed."""
+        return self._value.type.rows, self._value.type.columns
+
+    def __getitem__(self, key: Any) -> Any:
+        return wrapped(indexed(graph.emitter(), self._value, key, value_of))
+
+    def order(self, *words: Any, **keywords: Any) -> Any:
+        """Sort rows by columns: ``order([0, 1], [True, False], False)``, or without the lists.
+
+        Parameters
+        ----------
+        colIdxs, ascs : list
+            The columns, and for each whether its values ascend.
+        returnIndexes : bool
+            Whether to give the positions of rows instead of rows.
+        """
+        named = [keywords.pop(name) for name in ("colIdxs", "ascs") if name in keywords]
+        last = [keywords.pop("returnIndexes")] if "returnIndexes" in keywords else []
+        return called("order", (self, *words, *named, *last), keywords)
+
+
+class Matrix(Table, Operand, data="matrix"):
+    """A lazy matrix."""
+
+    @property
+    def T(self) -> Any:  # noqa: N802 - NumPy's name
+        """The transpose."""
+        return called("t", (self,), {})
+
+    def __matmul__(self, other: Any) -> Any:
+        return wrapped(algebra.product(graph.emitter(), self._value, lifted(other)._value))
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return lifted(other) @ self
+
+    def __setitem__(self, key: Any, part: Any) -> None:
+        """Write cells; values that were made of this matrix before keep the old ones."""
+        self._value = written(graph.emitter(), self._value, key, value_of(part), value_of)
+
+    def asType(self, dtype: Any = None, vtype: Any = None) -> Any:  # noqa: N802 - DaphneLib's name
+        """Convert the cells, to ``f32`` for example.
+
+        Parameters
+        ----------
+        dtype
+            DaphneLib's data type, "matrix" or "frame"; or the type of the cells.
+        vtype
+            The type of the cells, as the language calls it or as a dtype of NumPy's.
+        """
+        if dtype is not None and dtype not in ("matrix", "frame"):
+            dtype, vtype = None, dtype
+        cell = None if vtype is None else _cell(vtype)
+        return wrapped(elementwise.cast(graph.emitter(), self._value, dtype, cell))
+
+    def ifElse(self, thenVal: Any, elseVal: Any) -> Any:  # noqa: N802, N803 - DaphneLib's names
+        """Take cells of one where this is not 0, and of the other where it is."""
+        values = [self._value, lifted(thenVal)._value, lifted(elseVal)._value]
+        return wrapped(elementwise.choose(graph.emitter(), *values))
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Compute, and hand the cells out without a copy: ``torch.from_dlpack(matrix)``."""
+        data = self._dense()
+        return data.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def _dense(self) -> np.ndarray[Any, Any]:
+        data = self.compute()
+        if not isinstance(data, np.ndarray):
+            raise BufferError("DLPack has no compressed rows; call compute() for them")
+        # What can only be read can't be told to be so by all versions of DLPack.
+        return data if data.flags.writeable else data.copy()
+
+
+class Scalar(Operand, data="scalar"):
+    """A lazy number, truth value or string."""
+
+
+class Frame(Table, data="frame"):
+    """A lazy frame."""
+
+    def toMatrix(self, value_type: Any = "f64") -> Any:  # noqa: N802 - DaphneLib's name
+        """Convert all columns to one type; None: to the most general of theirs."""
+        cell = None if value_type is None else _cell(value_type)
+        return wrapped(elementwise.cast(graph.emitter(), self._value, "matrix", cell))
+
+    def registerView(self, table_name: str) -> Frame:  # noqa: N802 - DaphneLib's name
+        """Make the frame known to ``DaphneContext.sql``, in place of an earlier one of the name."""
+        VIEWS[table_name] = self._value
+        return self
+
+    def setColLabels(self, labels: Any, *more: str) -> Any:  # noqa: N802 - DaphneLib's name
+        """Give the columns other labels."""
+        return called("setColLabels", (self, labels, *more), {})
+
+    def to_arrow(self) -> Any:
+        """Compute, and make a table of Arrow's; columns of numbers are not copied."""
+        return table_of(self._made())
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Compute, for what takes Arrow's streams: Polars, DuckDB."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+class List(Lazy, data="list"):
+    """A lazy list."""
+
+
+def _cell(word: Any) -> str:
+    if isinstance(word, str) and word in CELLS:
+        return word
+    return cell_of(np.dtype(word))

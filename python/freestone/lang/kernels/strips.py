@@ -1,0 +1,156 @@
+"""Strips of rows: what makes, reads and writes some rows of a matrix, and what runs on each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freestone.lang.kernels import generation
+from freestone.lang.kernels.memory import empty
+from freestone.lang.kernels.sparse import Csr
+from freestone.lang.plan.graph import Op
+from freestone.lang.types.types import DTYPES, Type
+
+Array = np.ndarray[Any, Any]
+MERGES: dict[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Rows ``start:stop`` of so many in all.
+
+    Attributes
+    ----------
+    kept : dict
+        What operations keep from strip to strip: open files, random numbers.
+    """
+
+    start: int
+    stop: int
+    rows: int
+    kept: dict[Op, Any]
+
+    @property
+    def count(self) -> int:
+        """How many rows these are."""
+        return self.stop - self.start
+
+
+def strip_by_strip(run: Any, op: Op, values: dict[Any, Any]) -> list[Any]:
+    """Run a block for each strip, and combine what it gives."""
+    body, total, size = op.regions[0], op.attrs["rows"], op.attrs["size"]
+    kept: dict[Op, Any] = {}
+    joins = [
+        _Join(run, way, result.type, total)
+        for way, result in zip(op.attrs["ways"], op.results, strict=True)
+    ]
+    try:
+        for start in range(0, total, size):
+            strip = Strip(start, min(start + size, total), total, kept)
+            # What a strip makes goes with it.
+            parts = run.block(body, {**values, body.args[0]: strip})
+            for join, part in zip(joins, parts, strict=True):
+                join.add(strip, part)
+            del parts
+        for key in list(kept):
+            if hasattr(kept[key], "finish"):
+                kept[key].finish()
+                del kept[key]
+    except BaseException:
+        for each in kept.values():
+            if hasattr(each, "abandon"):
+                each.abandon()
+        raise
+    return [join.whole() for join in joins]
+
+
+class _Join:
+    """Makes one value of those of all strips."""
+
+    def __init__(self, run: Any, way: str, type: Type, rows: int) -> None:
+        self._run, self._way, self._type, self._rows = run, way, type, rows
+        self._whole: Any = None
+
+    def add(self, strip: Strip, part: Any) -> None:
+        if self._way == "rows":
+            self._put(strip, part)
+            return
+        fresh = np.asarray(part, DTYPES[self._type.cell]).reshape(np.shape(part) or (1,))
+        with np.errstate(all="ignore"):
+            merge = MERGES[self._way]
+            self._whole = fresh if self._whole is None else merge(self._whole, fresh)
+
+    def _put(self, strip: Strip, part: Any) -> None:
+        if isinstance(part, Csr):
+            self._whole = [*(self._whole or []), part]
+            return
+        if self._whole is None:
+            self._whole = empty(self._run, (self._rows, part.shape[1]), part.dtype)
+        self._whole[strip.start : strip.stop] = part
+
+    def whole(self) -> Any:
+        if isinstance(self._whole, list):
+            return Csr.joined(self._whole)
+        return self._whole.item() if self._type.data == "scalar" else self._whole
+
+
+def rows(run: Any, op: Op, strip: Strip, *operands: Any) -> Any:
+    """Make the rows of a strip as an operation makes all of them, or take them of what is there."""
+    return _MAKERS[op.attrs["name"]](run, op, strip, *operands)
+
+
+def append_rows(run: Any, op: Op, strip: Strip, value: Any, path: str) -> None:
+    """Write the rows of a strip behind those of the one before."""
+    from freestone.lang.kernels.row_files import RowWriter
+
+    if op not in strip.kept:
+        shape = strip.rows, value.shape[1]
+        strip.kept[op] = RowWriter(path, value.dtype.str, shape)
+    strip.kept[op].append(value)
+
+
+def _of(run: Any, op: Op, strip: Strip, value: Any) -> Any:
+    if value.shape[0] != strip.rows:
+        raise ValueError(f"a matrix of {value.shape[0]} rows among others of {strip.rows}")
+    if isinstance(value, Csr):
+        return value.rows(strip.start, strip.stop)
+    return value[strip.start : strip.stop]
+
+
+def _given(run: Any, op: Op, strip: Strip) -> Any:
+    return _of(run, op, strip, op.attrs["data"])
+
+
+def _fill(run: Any, op: Op, strip: Strip, value: Any, rows: Any, columns: Any) -> Array:
+    return generation.fill(run, op, value, strip.count, columns)
+
+
+def _seq(run: Any, op: Op, strip: Strip, begin: Any, end: Any, step: Any) -> Array:
+    return generation.seq_rows(op, begin, step, strip.start, strip.stop)
+
+
+def _rand(run: Any, op: Op, strip: Strip, rows: Any, columns: Any, *how: Any) -> Array:
+    if op not in strip.kept:
+        strip.kept[op] = generation.drawing(op, (int(rows), int(columns)), *how)
+    return generation.drawn(strip.kept[op], op, (strip.count, int(columns)))
+
+
+def _read(run: Any, op: Op, strip: Strip, path: str) -> Array:
+    from freestone.lang.kernels.row_files import RowReader
+
+    if op not in strip.kept:
+        strip.kept[op] = RowReader(path, op.results[0].type.cell)
+    return np.asarray(strip.kept[op].rows(strip.start, strip.stop))
+
+
+_MAKERS: dict[str, Callable[..., Any]] = {
+    "of": _of,
+    "given": _given,
+    "fill": _fill,
+    "seq": _seq,
+    "rand": _rand,
+    "read": _read,
+}

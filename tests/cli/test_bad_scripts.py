@@ -1,0 +1,112 @@
+"""What bad input gets: its status, a message with the place in the script, nothing printed half."""
+
+from pathlib import Path
+
+import pytest
+
+from freestone.cli import main
+
+FINE, PARSING, COMPILING, RUNNING = range(4)
+
+CASES = {
+    "a missing sign": ("print(1;", PARSING, "expected ')'", "^"),
+    "an end that is missing": ("x = 1;\nif (x) {", PARSING, "a '}' is missing", None),
+    "a string without an end": ('x = "abc', PARSING, "has no end", None),
+    "a name that is not there": ("abc = 1;\nx = abd;", PARSING, "did you mean 'abc'?", "abd"),
+    "a function that is not there": ("x = sqr(4.0);", PARSING, "did you mean 'sqrt'?", "sqr("),
+    "a parameter that is not there": (
+        "x = fill(1, numRow=2, numCols=3);", PARSING, "did you mean 'numRows'?", "fill(",
+    ),
+    "too few arguments": ("x = fill(1, 2);", PARSING, "needs numCols", "fill("),
+    "an argument of the script": ("print($n);", PARSING, "the argument $n is missing", "$n"),
+    "a wrong type": ('print("a" * 2);', COMPILING, "there is no mul of strings", "* 2"),
+    "a matrix where a scalar is needed": (
+        "if ([1, 2] > 1) { print(1); }", COMPILING, "has to be a scalar", None,
+    ),
+    "shapes that do not fit": (
+        "a = fill(1, 2, 2);\nprint(a + fill(1, 3, 3));", COMPILING, "2x2 and a 3x3", "+ fill",
+    ),
+    "a product that does not fit": ("print([1] @ [1, 2]);", COMPILING, "@ of a 1x1", "@"),
+    "a position that is known": ("print([1, 2][2, 0]);", COMPILING, "position 2", "2, 0]"),
+    "a label that is not there": (
+        'f = {"ab": [1]};\nprint(f[, "abc"]);', COMPILING, "did you mean 'ab'?", None,
+    ),
+    "a file that is not there": (
+        'x = readMatrix("no.csv");', COMPILING, "there is no file 'no.csv'", "read",
+    ),
+    "a division by zero": ("x = 0;\nprint(7 / x);", RUNNING, "integers are divided by zero", "/ x"),
+    "a remainder by zero": ("print(7 % 0);", RUNNING, "integers are divided by zero", "% 0"),
+    "cells divided by zero": (
+        "print([1, 2] / [1, 0]);", RUNNING, "integers are divided by zero", "/ [",
+    ),
+    "a position": ("i = as.scalar([2]);\nprint([1, 2][i, 0]);", RUNNING, "row 2 is outside", None),
+    "shapes that are known late": (
+        "n = as.scalar([3]);\nprint(fill(1, n, n) + fill(1, 2, 2));", RUNNING, "3x3", "+ fill",
+    ),
+    "a recursion without an end": (
+        "def f(n: si64) -> si64 { return f(n + 1); }\nprint(f(1));", RUNNING, "deep", "f(n + 1)",
+    ),
+    "a matrix that is singular": (
+        "print(solve(fill(0.0, 2, 2), [1.0, 2.0]));", RUNNING, "ingular", "solve",
+    ),
+    "a stop": ('stop("enough of this");', RUNNING, "system stopped: enough of this", "stop"),
+    "a stop without a word": ("stop();", RUNNING, "system stopped", "stop"),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("options", [(), ("--vec",)], ids=["plain", "fused"])
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input_gets_its_status_and_its_place(
+    name: str, options: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, status, problem, at = CASES[name]
+    Path("s.daph").write_text(f'print("before");\n{text}\nprint("after");')
+    assert main(["run", *options, "s.daph"]) == status
+    out, err = capsys.readouterr()
+    assert err == ""
+    stage = {PARSING: "parsing", COMPILING: "compiling", RUNNING: "running"}[status]
+    # What was checked before anything ran has printed nothing; what ran has printed whole lines.
+    before, sign, message = out.partition(f"[error]: While {stage}: ")
+    assert before == ("before\n" if status == RUNNING else "")
+    assert sign
+    assert "\nafter" not in out
+    assert problem in message
+    place, line, caret = message.splitlines()[-3:]
+    number = int(place.split(":")[1])
+    assert place.startswith(f"s.daph:{number}:")
+    assert line == Path("s.daph").read_text().splitlines()[number - 1]
+    assert caret.strip() == "^"
+    if at is not None and at != "^":
+        assert line.index(at) == caret.index("^")
+
+
+def test_a_script_that_is_not_there_or_no_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "none.daph"]) == 2
+    assert "none.daph" in capsys.readouterr().err
+    Path("s.daph").write_bytes(b"print(1);\xff\xfe")
+    assert main(["run", "s.daph"]) == PARSING
+    assert "[error]: While parsing: s.daph is no text in UTF-8" in capsys.readouterr().out
+
+
+def test_a_matrix_that_fails_prints_nothing_of_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("s.daph").write_text("X = seq(-3, 3);\nprint(X);\nprint(12 / X);")
+    assert main(["run", "--vec", "s.daph"]) == RUNNING
+    out = capsys.readouterr().out
+    assert out.startswith("DenseMatrix(7x1, int64_t)\n-3\n-2\n-1\n0\n1\n2\n3\n[error]: ")
+    assert out.count("DenseMatrix") == 1
+
+
+def test_a_mistake_in_an_imported_script_names_that_script(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("a.daphne").write_text("def f(x) {\n    return x / 0;\n}\n")
+    Path("s.daph").write_text('import "a.daphne";\nprint(a.f(1));')
+    assert main(["run", "s.daph"]) == RUNNING
+    out = capsys.readouterr().out
+    assert "a.daphne:2:" in out
+    assert "return x / 0;" in out

@@ -1,0 +1,216 @@
+"""Row strips: the same results in less memory, measured; and refused where strips do not go."""
+
+import io
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from freestone.errors.lang import ScriptCompileError, ScriptError, ScriptRunError
+from freestone.lang.daphnelib import DaphneContext
+from freestone.lang.parse.source import Source
+from freestone.lang.passes import strips
+from freestone.lang.plan.explaining import lines
+from freestone.lang.plan.graph import Program
+from freestone.lang.running import Run
+from freestone.lang.script import compile_source
+from freestone.lang.settings import Settings
+from tests.lang.scripts import said
+
+X = "X = floor(rand(4000, 50, 0.0, 9.0, 1.0, 7)); "
+WHOLE = 4000 * 50 * 8
+SCRIPTS = {
+    "sums": X + "Y = X * 2.0 + 1.0; print(sum(Y)); print(aggMax(Y)); print(sum(Y, 1)[0, 0:3]);",
+    "columns": X + "Y = X * 3.0; r = sum(Y, 0); print(sum(r)); print(r[0:2, ]); print(aggMin(r));",
+    "two rounds": X + "Z = X - aggMin(X, 1); print(sum(Z / (sum(X) + 1.0) > 0.0));",
+    "means": X + "print(mean(X * 2.0)); print(mean(X, 1)[0, 0:2]); print(sum(mean(X, 0)));",
+    "products": X + "W = fill(2.0, 50, 3); print(sum(X @ W)); print((t(X) @ X)[0:2, 0:2]);",
+    "cross": X + "Y = X + 1.0; print((t(X) @ Y)[0:2, 0:2]); print(sum(t(X) @ sum(X, 0)));",
+    "choices": X + "Y = (X > 4.0) ? X : 0.0; print(sum(Y)); print(sum(Y == 0.0));",
+    "fill and seq": "s = seq(1.0, 90000.0); A = s @ fill(1.0, 1, 20); print(sum(A) / 20.0);",
+    "side by side": X + "Y = cbind(X, X * 2.0); print(sum(Y[, 50:100])); print(ncol(Y));",
+    "a function": "def f(n) { A = fill(1.5, n, 40); return sum(A * 2.0); } print(f(9000));",
+    "a loop": "t = 0.0; for(i in 1:3) { A = fill(as.f64(i), 9000, 40); t = t + sum(A + 1.0); } "
+    "print(t);",
+    "integers": "X = fill(3, 4000, 50); Y = X * 2 / 4; print(sum(Y)); print(aggMax(Y, 1)[0, 0:2]);",
+    "tables": X + "print(sum(ctable(X[, 0], X[, 1], 1.0, 9, 9))); print(sum(X));",
+    "zeros": "X = rand(4000, 50, 1.0, 2.0, 0.3, 7); print(sum(X != 0.0)); print(sum(X == 0.0));",
+}
+
+
+def compiled(text: str, **options: Any) -> tuple[Program, Settings]:
+    chosen = Settings(num_threads=1, **options)
+    return compile_source(Source(text, "script"), {}, chosen), chosen
+
+
+def measured(program: Program, chosen: Settings) -> tuple[str, int]:
+    """Return what a program prints, and the most memory that it had at once."""
+    Run(chosen, io.StringIO()).program(program)
+    out = io.StringIO()
+    tracemalloc.start()
+    Run(chosen, out).program(program)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return out.getvalue(), peak
+
+
+@pytest.mark.parametrize("vec", [True, False], ids=["fused", "plain"])
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_same_comes_out_in_less_memory(name: str, vec: bool) -> None:
+    expected = said(SCRIPTS[name], vec=vec, num_threads=1)
+    limit = 600_000
+    program, chosen = compiled(SCRIPTS[name], vec=vec, memory_bytes=limit)
+    assert "strips of" in "\n".join(lines(program))
+    assert program.peak is not None
+    assert program.peak[0] <= limit
+    found, peak = measured(program, chosen)
+    assert found == expected
+    # Besides matrices there are Python's own objects.
+    assert peak <= limit + 200_000 < WHOLE
+
+
+def test_what_fits_is_not_cut() -> None:
+    program, _ = compiled(SCRIPTS["sums"], memory_bytes=20_000_000)
+    assert "strips" not in "\n".join(lines(program))
+
+
+def test_one_round_gives_all_that_can_be_had(capsys: pytest.CaptureFixture[str]) -> None:
+    program, _ = compiled(SCRIPTS["sums"], memory_bytes=600_000, explain=("strips",))
+    shown = capsys.readouterr().err
+    assert shown.startswith("-- strips\n")
+    assert shown.count("strips of") == 1
+    assert "rows rand" in shown
+    program, _ = compiled(SCRIPTS["two rounds"], memory_bytes=600_000)
+    assert "\n".join(lines(program)).count("strips of") == 2
+
+
+@pytest.mark.parametrize("suffix", ["csv", "dbdf", "npy"])
+def test_files_are_read_and_written_by_rows(suffix: str, tmp_path: Path) -> None:
+    here, there = tmp_path / f"a.{suffix}", tmp_path / f"b.{suffix}"
+    said(f'{X} write(X, "{here}");')
+    text = f'A = readMatrix("{here}"); B = A * 0.5 + 1.0; write(B, "{there}"); print(sum(B));'
+    expected = said(text)
+    whole = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    there.unlink()
+    program, chosen = compiled(text, memory_bytes=600_000)
+    shown = "\n".join(lines(program))
+    assert "rows read" in shown
+    assert "append_rows write" in shown
+    found, peak = measured(program, chosen)
+    assert found == expected
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == whole
+    # Text is formatted a little at a time.
+    assert peak <= 2_000_000 if suffix == "csv" else peak <= 1_000_000
+
+
+def test_a_file_that_is_written_too_is_read_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.dbdf"
+    said(f'{X} write(X, "{path}");')
+    text = f'A = readMatrix("{path}"); write(A + 1.0, "{path}"); print(sum(A));'
+    with pytest.raises(ScriptCompileError, match="memory"):
+        compiled(text, memory_bytes=600_000)
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_nothing_is_left_of_a_file_that_fails(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    text = f'X = seq(-3000, 90000); write((X / (X - 80000)) @ fill(1, 1, 9), "{path}");'
+    with pytest.raises(ScriptRunError, match="divided by zero"):
+        said(text, memory_bytes=2_000_000)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_python_gives_is_taken_by_rows() -> None:
+    array = np.arange(200_000.0).reshape(4000, 50)
+    x = DaphneContext().from_numpy(array)
+    lazy = ((x * 2.0 + 1.0) / 3.0).sum()
+    expected = lazy.compute(Settings())
+    limit = array.nbytes + 600_000
+    assert lazy.compute(Settings(memory_bytes=limit)) == pytest.approx(expected)
+    sparse = pytest.importorskip("scipy.sparse")
+    g = sparse.random_array((4000, 50), density=0.1, rng=1, format="csr")
+    y = DaphneContext().from_scipy(g)
+    product = (y * 2.0) @ DaphneContext().from_numpy(np.ones((50, 30)))
+    found = product.compute(Settings(memory_bytes=2_200_000))
+    np.testing.assert_allclose(found, (g * 2.0) @ np.ones((50, 30)))
+
+
+def test_what_can_not_be_cut_is_refused_with_its_name() -> None:
+    text = X + "print(order(X, 0, true, false)[0, 0]);"
+    with pytest.raises(ScriptCompileError, match="of memory at order, with strips of rows") as told:
+        compiled(text, memory_bytes=1_000_000)
+    assert told.value.line == 1
+
+
+def test_random_numbers_without_a_seed_are_drawn_once() -> None:
+    text = "X = rand(4000, 50, 0.0, 1.0, 1.0, -1); a = sum(X); b = sum(X - a) + a * 200000.0; "
+    with pytest.raises(ScriptCompileError):
+        compiled(text + "print(b);", memory_bytes=600_000)
+
+
+SOURCES = [
+    "floor(rand({n}, {m}, 0.0, 9.0, 1.0, 3))",
+    "floor(rand({n}, {m}, 1.0, 9.0, 0.4, 5))",
+    "fill(3.0, {n}, {m})",
+    "seq(1.0, {n}.0) @ fill(2.0, 1, {m})",
+    "reshape(seq(1.0, {cells}.0), {n}, {m})",
+]
+STEPS = [
+    "Y = Y * 2.0 + 1.0;",
+    "Y = floor(Y / 3.0);",
+    "Y = Y - aggMin(Y, 1);",
+    "Y = Y + aggMax(Y);",
+    "Y = Y - sum(X, 0);",
+    "Y = (Y > 5.0) ? Y : X;",
+    "Y = Y @ diagMatrix(fill(2.0, {m}, 1));",
+    "Y = abs(Y) + X[, 0];",
+    "print(sum(Y));",
+]
+ENDS = [
+    "print(sum(Y)); print(aggMax(Y, 1)); print(sum(X));",
+    "print(t(X) @ Y);",
+    "print(t(Y) @ Y); print(sum(Y, 0)[0:2, ]);",
+    "print(mean(Y, 1)); print(idxMax(Y, 0)[0:2, ]);",
+    "print(Y[0:1, ]);",
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    source=st.sampled_from(SOURCES),
+    steps=st.lists(st.sampled_from(STEPS), max_size=4),
+    end=st.sampled_from(ENDS),
+    rows=st.integers(2, 90),
+    columns=st.integers(1, 7),
+    share=st.floats(0.05, 0.95),
+    vec=st.booleans(),
+)
+def test_any_script_prints_the_same(
+    source: str, steps: list[str], end: str, rows: int, columns: int, share: float, vec: bool
+) -> None:
+    text = " ".join([f"X = {source}; Y = X;", *steps, end])
+    text = text.replace("{n}", str(rows)).replace("{m}", str(columns))
+    text = text.replace("{cells}", str(rows * columns))
+    program, _ = compiled(text, vec=vec)
+    assert program.peak is not None
+    limit = max(1, int(program.peak[0] * share))
+    try:
+        program, chosen = compiled(text, vec=vec, memory_bytes=limit)
+    except ScriptError:
+        assume(False)
+    assert program.peak is not None
+    assert program.peak[0] <= limit
+    out = io.StringIO()
+    Run(chosen, out).program(program)
+    assert out.getvalue() == said(text, vec=vec, num_threads=1)
+
+
+def test_strips_are_as_low_as_has_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strips, "STRIP_NBYTES", 1 << 16)
+    program, _ = compiled(SCRIPTS["sums"], memory_bytes=600_000)
+    (op,) = [op for op in program.main.ops if op.kind == "strips"]
+    assert op.attrs["size"] == (1 << 16) * 4000 // WHOLE
