@@ -68,20 +68,21 @@ impl Worker {
         self.expect_no_more(&sent, out);
         self.note_groups(executor, &result, out);
         let Some(call) = call else { return };
-        self.learn(call.assignment.function, result.duration_ns, stored);
+        self.learn(call.assignment.function, result.spent.occupied_ns(), stored);
         let ended = match result.result {
             _ if call.cancelled => Err(TaskFailure::Cancelled),
             // A child of the executor's ended so.
             Err(why) => Err(told(why, &call.assignment.options)),
             ended => ended,
         };
-        let start_ns = if result.start_ns == 0 { now } else { result.start_ns };
+        let mut spent = result.spent;
+        if spent.start_ns == 0 {
+            spent.start_ns = now;
+        }
         out.push(Action::Report(Report {
             task: sent.task,
             attempt: sent.attempt,
-            start_ns,
-            duration_ns: result.duration_ns,
-            memory: result.memory,
+            spent,
             result: ended,
         }));
     }

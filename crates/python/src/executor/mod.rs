@@ -17,7 +17,7 @@ use freestone_core::net::monotonic_ns;
 use freestone_core::store::Folder;
 use freestone_core::wire::{
     BlockDesc, Call, CallResult, Form, Frames, FromExecutor, Isolation, Output, PlacedInput,
-    RaisedException, TaskFailure, ToExecutor, frame,
+    RaisedException, Spent, TaskFailure, ToExecutor, frame,
 };
 use freestone_core::worker::claim::{Claims, INITIAL};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -63,26 +63,6 @@ struct Executor {
     unmapped: Unmapped,
     told: Instant,
     meter: Meter,
-}
-
-/// What a call took.
-#[derive(Clone, Copy, Default)]
-pub struct Spent {
-    start_ns: u64,
-    duration_ns: u64,
-    memory: u64,
-}
-
-impl Spent {
-    pub fn of(report: &CallResult) -> Self {
-        let CallResult { start_ns, duration_ns, memory, .. } = *report;
-        Self { start_ns, duration_ns, memory }
-    }
-
-    fn told(self, sequence: u32, result: Result<Outputs, TaskFailure>) -> CallResult {
-        let Self { start_ns, duration_ns, memory } = self;
-        CallResult { sequence, start_ns, duration_ns, memory, result }
-    }
 }
 
 /// What the shared page holds before an executor's first call.
@@ -238,7 +218,7 @@ impl Executor {
             Isolation::Process => self.run_apart(py, call, &mut spent),
         };
         let result = result.unwrap_or_else(|error| Err(describe(py, &self.hooks, &error, true)));
-        spent.told(sequence, result)
+        CallResult { sequence, spent, result }
     }
 
     /// Runs a call in this process. `spent` becomes what it took.
@@ -248,10 +228,22 @@ impl Executor {
         call: &Call,
         spent: &mut Spent,
     ) -> PyResult<Result<Outputs, TaskFailure>> {
-        match self.values(py, &call.inputs, usage_of(call))? {
+        match self.open_inputs(py, call, spent)? {
             Ok(inputs) => self.run_with(py, call, inputs, spent),
             Err(failure) => Ok(Err(failure)),
         }
+    }
+
+    fn open_inputs(
+        &mut self,
+        py: Python<'_>,
+        call: &Call,
+        spent: &mut Spent,
+    ) -> PyResult<Result<Vec<Py<PyAny>>, TaskFailure>> {
+        let begun = monotonic_ns();
+        let values = self.values(py, &call.inputs, usage_of(call));
+        spent.opening_ns += monotonic_ns() - begun;
+        values
     }
 
     fn run_with(
@@ -262,19 +254,24 @@ impl Executor {
         spent: &mut Spent,
     ) -> PyResult<Result<Outputs, TaskFailure>> {
         let function = self.load(py, call.function)?;
+        let loaded = monotonic_ns();
         let (arguments, keywords) = codec::decode_arguments(py, call.arguments.as_slice(), inputs)?;
         self.meter.begin(call);
         spent.start_ns = monotonic_ns();
+        spent.opening_ns += spent.start_ns - loaded;
         let value = function.bind(py).call(arguments, keywords.as_ref());
-        spent.duration_ns = monotonic_ns() - spent.start_ns;
+        let ended = monotonic_ns();
+        spent.duration_ns = ended - spent.start_ns;
         spent.memory = self.meter.end();
-        match value {
+        let result = match value {
             Ok(value) => self.outputs(&value, call).map_err(|error| {
                 let label = self.functions.get(&call.function).map_or("", |known| &known.label);
                 codec::refusal(py, "result", &value, label, &error)
             }),
             Err(error) => Ok(Err(describe(py, &self.hooks, &error, false))),
-        }
+        };
+        spent.storing_ns = monotonic_ns() - ended;
+        result
     }
 
     fn load(&mut self, py: Python<'_>, id: FunctionId) -> PyResult<Py<PyAny>> {
