@@ -3,7 +3,7 @@
 //! Bytes of user values are opaque here: only executors and clients encode and decode them.
 
 use super::address::Address;
-use super::options::CallOptions;
+use super::options::{CallOptions, Isolation, Keep};
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -62,34 +62,6 @@ impl<'de> Deserialize<'de> for Payload {
         let bytes: &serde_bytes::Bytes = Deserialize::deserialize(deserializer)?;
         Ok(Self((**bytes).into()))
     }
-}
-
-/// How a call is kept apart from others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]
-pub enum Isolation {
-    /// In the resident executor.
-    #[default]
-    Shared,
-    /// In a child of an executor whose imports are hoisted.
-    Fork,
-    /// In a new interpreter.
-    Process,
-}
-
-/// How long a block outlives its last use.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash, Serialize, Deserialize,
-)]
-pub enum Keep {
-    /// Until no task and no future needs it.
-    #[default]
-    Task,
-    /// Until the cluster is closed.
-    Session,
-    /// Until its worker ends.
-    Worker,
-    /// On its node's disk, for later runs.
-    Forever,
 }
 
 /// How a block's bytes are to be understood.
