@@ -6,7 +6,7 @@ use super::executors::{Executor, Health, InFlight};
 use super::{Stage, Worker};
 use crate::store::Tier;
 use crate::wire::{
-    CallOptions, CallResult, DISK_EXCEEDED, MEMORY_EXCEEDED, Output, Report, TaskFailure,
+    CallOptions, CallResult, DISK_EXCEEDED, MEMORY_EXCEEDED, Output, Report, Spent, TaskFailure,
     ToExecutor,
 };
 use freestone_base::{Name, Resources, TaskId};
@@ -75,14 +75,11 @@ impl Worker {
             Err(why) => Err(told(why, &call.assignment.options)),
             ended => ended,
         };
-        let mut spent = result.spent;
-        if spent.start_ns == 0 {
-            spent.start_ns = now;
-        }
+        let start_ns = if result.spent.start_ns == 0 { now } else { result.spent.start_ns };
         out.push(Action::Report(Report {
             task: sent.task,
             attempt: sent.attempt,
-            spent,
+            spent: Spent { start_ns, ..result.spent },
             result: ended,
         }));
     }
