@@ -80,7 +80,7 @@ def test_waiting_is_told_apart_by_what_it_was_for() -> None:
 
 
 def test_what_executors_do_between_calls_is_told_apart() -> None:
-    passing = {"opening_ns": 1 * S, "storing_ns": 2 * S, "sent_ns": 100 * S}
+    passing = {"opening_ns": S, "storing_ns": 2 * S, "ready_ns": 100 * S, "sent_ns": 100 * S}
     run = load([joined(0), task(0, 2, 4, **passing), task(0, 8, 2, label="sum", opening_ns=0)])
     assert run.share.computing == pytest.approx(6, abs=0.1)
     assert run.share.values == pytest.approx(3, abs=0.1)
