@@ -81,8 +81,8 @@ class Hooks:
 def uncollected() -> Iterator[None]:
     """Keep the collector of cycles from what is made meanwhile, now and later.
 
-    Imports make many objects that stay, and to look through them again and again takes a tenth to a
-    fifth of the time. For what comes before the first call only: a value of a call must not stay for good.
+    Imports make many objects that stay, and to look through them again and again takes a tenth to
+    a fifth of the time. Only for what comes before the first call: none of its values must stay.
     """
     thresholds = gc.get_threshold()
     gc.set_threshold(0)

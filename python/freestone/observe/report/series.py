@@ -264,10 +264,11 @@ def _durations(tasks: Any) -> dict[str, Floats]:
 
 
 def _totals(tasks: Any, seconds: Floats) -> dict[str, float]:
-    totals: Counter[str] = Counter()
+    totals: dict[str, float] = {}
     for task, some in zip(tasks, seconds, strict=True):
-        totals[str(task["label"])] += float(some)
-    return dict(totals)
+        label = str(task["label"])
+        totals[label] = totals.get(label, 0.0) + float(some)
+    return totals
 
 
 def _share(
