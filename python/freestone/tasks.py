@@ -84,10 +84,3 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     if function is None:
         return functools.partial(task, **options)
     return Task(function, **options)
-
-
-def unwrap(function: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Return the function of a task and its options; any other function as it is."""
-    if isinstance(function, Task):
-        return function.function, function._options
-    return function, {}

@@ -87,7 +87,8 @@ def test_a_trace_is_written_when_it_closes(tmp_path: Path, ending: str) -> None:
     assert {record["name"] for record in tasks} == {future.name for future in futures}
     first = tasks[0]
     assert (first["worker"], first["ended"], first["attempt"]) == ("worker-0", "done", 1)
-    assert first["sent_ns"] <= first["start_ns"]
+    assert first["sent_ns"] <= first["start_ns"] - first["opening_ns"]
+    assert min(first["opening_ns"], first["storing_ns"]) > 0
     (joined,) = (record for record in records if record["kind"] == "joined")
     assert joined.keys() == {"kind", "worker", "at_ns", "slots"}
     assert joined["slots"] == 1

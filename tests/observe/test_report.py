@@ -79,6 +79,22 @@ def test_waiting_is_told_apart_by_what_it_was_for() -> None:
     assert load([joined(0), late]).share.manager == pytest.approx(4, abs=0.1)
 
 
+def test_what_executors_do_between_calls_is_told_apart() -> None:
+    passing = {"opening_ns": S, "storing_ns": 2 * S, "ready_ns": 100 * S, "sent_ns": 100 * S}
+    run = load([joined(0), task(0, 2, 4, **passing), task(0, 8, 2, label="sum", opening_ns=0)])
+    assert run.share.computing == pytest.approx(6, abs=0.1)
+    assert run.share.values == pytest.approx(3, abs=0.1)
+    assert run.share.executor == pytest.approx(1, abs=0.1)
+    assert run.share.total == pytest.approx(10, abs=0.1)
+    assert run.values_s == {"mass": 3, "sum": 0}
+    assert "30% opening and storing values" in " ".join(report.summary(run))
+    assert "stored outputs, longest for mass (3 s)" in " ".join(report.advice(run))
+
+
+def test_what_is_stored_last_is_part_of_the_run() -> None:
+    assert load([joined(0), task(0, 0, 4, storing_ns=2 * S)]).seconds == 6
+
+
 def test_what_is_said_fits_the_run() -> None:
     long_tail = [joined(0, slots=3), *(task(0, n, 1) for n in range(8)), task(0, 2, 18)]
     said = " ".join(report.advice(load(long_tail)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 
 import freestone as fs
 from freestone.errors import ConfigurationError, WorkerAbsentError
+from freestone.executor import uncollected
 from tests.waiting import until
 
 
@@ -145,3 +147,26 @@ def test_modules_are_imported_before_the_first_call(capfd: pytest.CaptureFixture
     assert "preload='no_such_module_anywhere' can't be imported" in capfd.readouterr().err
     with fs.Cluster(**options) as cluster:
         assert cluster.submit(has, "xml.dom.pulldom").result(60) is False
+
+
+def test_what_executors_import_is_collected_no_more(cluster: fs.Cluster) -> None:
+    def collector(_: int) -> tuple[bool, tuple[int, int, int], bool]:
+        return gc.isenabled(), gc.get_threshold(), gc.get_freeze_count() > 1000
+
+    expected = (True, gc.get_threshold(), True)
+    assert cluster.gather(cluster.map(collector, range(4))) == [expected] * 4
+
+
+def test_a_module_that_sets_the_collector_up_is_heeded() -> None:
+    before = gc.get_threshold()
+    try:
+        with uncollected():
+            assert gc.get_threshold()[0] == 0
+            gc.set_threshold(12_345)
+        assert gc.get_threshold()[0] == 12_345
+        with uncollected():
+            pass
+        assert gc.get_threshold()[0] == 12_345
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)

@@ -7,7 +7,7 @@
 
 use freestone_base::{FunctionId, Name, Resources, TaskId};
 use freestone_core::wire::{
-    Assignment, CallOptions, CallResult, FromExecutor, FromWorker, Input, Output, Report,
+    Assignment, CallOptions, CallResult, FromExecutor, FromWorker, Input, Output, Report, Spent,
     ToExecutor, ToWorker, frame,
 };
 use freestone_core::worker::{Action, Event, Worker, WorkerConfig};
@@ -94,9 +94,7 @@ fn run(wire: bool) -> f64 {
                         let ToExecutor::Calls(calls) = message else { continue };
                         let answer = |sequence| CallResult {
                             sequence,
-                            start_ns: 1,
-                            duration_ns: 2000,
-                            memory: 0,
+                            spent: Spent { start_ns: 1, duration_ns: 2000, ..Spent::default() },
                             result: Ok(smallvec![Output::Inline([0_u8; 16].as_slice().into())]),
                         };
                         let results = calls.iter().map(|call| answer(call.sequence)).collect();

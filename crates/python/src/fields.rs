@@ -32,8 +32,7 @@ pub fn record<F: Fields>(record: &Record, fields: &mut F) -> Result<(), F::Error
             worker,
             ready_ns,
             sent_ns,
-            start_ns,
-            duration_ns,
+            spent,
             nbytes,
             ended,
         } => {
@@ -47,8 +46,10 @@ pub fn record<F: Fields>(record: &Record, fields: &mut F) -> Result<(), F::Error
                 ("attempt", u64::from(*attempt)),
                 ("ready_ns", *ready_ns),
                 ("sent_ns", *sent_ns),
-                ("start_ns", *start_ns),
-                ("duration_ns", *duration_ns),
+                ("start_ns", spent.start_ns),
+                ("opening_ns", spent.opening_ns),
+                ("duration_ns", spent.duration_ns),
+                ("storing_ns", spent.storing_ns),
                 ("nbytes", *nbytes),
             ])
         }

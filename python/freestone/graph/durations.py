@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 __all__ = ["UNKNOWN_S", "Durations", "key_label", "kind_of"]
@@ -33,10 +33,13 @@ class Durations:
         else:
             self._seconds[kind] = known + _WEIGHT * (min(seconds, 4 * known) - known)
 
-    def at_least(self, kinds: Iterable[Any], seconds: float) -> None:
-        """Take note that tasks of these kinds, none of which has ended yet, take so long."""
+    def at_least(self, kinds: Sequence[Any], seconds: float) -> None:
+        """Take note that a call with tasks of these kinds, which has not ended, took so long.
+
+        It may have imported modules all the while; so each task is taken for a share of it.
+        """
         for kind in kinds:
-            self._seconds.setdefault(kind, seconds)
+            self._seconds.setdefault(kind, seconds / len(kinds))
 
     def knows(self, kind: Any) -> bool:
         """Whether a task of this kind ran before."""

@@ -203,19 +203,21 @@ class _Run:
             return 0
         if all(map(self.durations.knows, kinds[: ends[-1]])):
             return 0
-        for written in [self._write(range(*between)) for between in pairwise([0, *ends])]:
+        chains = [range(*between) for between in pairwise([0, *ends])]
+        for written in [self._write(chain) for chain in chains]:
             self._submit(written, _PRIORITIES)
-        self._await_pilot(kinds[: ends[-1]])
+        self._await_pilot([[kinds[node] for node in chain] for chain in chains])
         return ends[-1]
 
-    def _await_pilot(self, kinds: Sequence[Any]) -> None:
+    def _await_pilot(self, chains: Sequence[Sequence[Any]]) -> None:
         """Wait until the first of the calls has ended; the others keep the slots busy meanwhile."""
         began = time.monotonic()
         wait([timing for timing, _ in self.calls], _PILOT_S, FIRST_COMPLETED)
         for timing, program in self.calls:
             if timing.status == "done":
                 self._learn(timing, program)
-        self.durations.at_least(kinds, time.monotonic() - began)
+        for kinds in chains:
+            self.durations.at_least(kinds, time.monotonic() - began)
 
     # -- calls ------------------------------------------------------------------------------
 

@@ -66,7 +66,8 @@ def _task(record: Record, process: int, lanes: _Lanes) -> dict[str, Any]:
         "ts": begin / 1e3,
         "dur": took / 1e3,
         "args": {key: record[key] for key in keys}
-        | {"waited_us": max(0, begin - record["ready_ns"]) / 1e3},
+        | {"waited_us": max(0, begin - record["ready_ns"]) / 1e3}
+        | {f"{key}_us": (record.get(f"{key}_ns") or 0) / 1e3 for key in ("opening", "storing")},
     }
 
 

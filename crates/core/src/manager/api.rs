@@ -1,8 +1,8 @@
 //! What goes into the manager and what comes out.
 
 use crate::wire::{
-    Address, BlockDesc, CallOptions, FromWorker, Keep, Output, Payload, TaskFailure, ToWorker,
-    WorkerStatus,
+    Address, BlockDesc, CallOptions, FromWorker, Keep, Output, Payload, Spent, TaskFailure,
+    ToWorker, WorkerStatus,
 };
 use freestone_base::{FunctionId, Name, Resources, TaskId, Ticket, WorkerId};
 use smallvec::SmallVec;
@@ -454,10 +454,8 @@ pub enum Record {
         ready_ns: Now,
         /// When it was sent.
         sent_ns: Now,
-        /// When it began.
-        start_ns: Now,
-        /// How long it ran.
-        duration_ns: u64,
+        /// What it took.
+        spent: Spent,
         /// Bytes of its outputs.
         nbytes: u64,
         /// `done`, or what went wrong.

@@ -2,7 +2,7 @@
 
 use super::super::tests::{Play, call, inline, play};
 use super::super::*;
-use crate::wire::{Assignment, CallOptions, FromWorker, Report, TaskFailure};
+use crate::wire::{Assignment, CallOptions, FromWorker, Report, Spent, TaskFailure};
 use freestone_base::Resources;
 use smallvec::smallvec;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ fn submit(play: &mut Play, outputs: std::ops::Range<u32>) {
 fn took(play: &mut Play, run: &Assignment, memory: u64) {
     let Assignment { task, attempt, .. } = *run;
     let result = Ok(smallvec![inline(b"x")]);
-    let report = Report { task, attempt, start_ns: 0, duration_ns: 1000, memory, result };
+    let spent = Spent { duration_ns: 1000, memory, ..Spent::default() };
+    let report = Report { task, attempt, spent, result };
     play.says(0, FromWorker::Done(vec![report]));
 }
 

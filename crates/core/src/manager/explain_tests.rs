@@ -1,6 +1,6 @@
 use crate::manager::tests::{Play, call, inline, name, play};
 use crate::manager::{Attempt, Explanation, Outcome, Request, Submission};
-use crate::wire::TaskFailure;
+use crate::wire::{FromWorker, Report, Spent, TaskFailure};
 use freestone_base::{Ticket, WorkerId};
 
 fn explain(play: &mut Play, block: u32) -> Explanation {
@@ -59,9 +59,8 @@ fn of_many_attempts_the_last_are_told_and_all_counted() {
 fn fail_last(play: &mut Play) {
     let task = play.manager.tasks.id(crate::manager::table::TaskSlot(0));
     let result = Err(TIMED_OUT);
-    let report =
-        crate::wire::Report { task, attempt: 7, start_ns: 1, duration_ns: 1, memory: 0, result };
-    play.says(0, crate::wire::FromWorker::Done(vec![report]));
+    let report = Report { task, attempt: 7, spent: Spent::default(), result };
+    play.says(0, FromWorker::Done(vec![report]));
 }
 
 #[test]

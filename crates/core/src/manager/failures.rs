@@ -6,7 +6,7 @@ use super::blocks::Data;
 use super::reports::ended;
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::Stage;
-use crate::wire::TaskFailure;
+use crate::wire::{Spent, TaskFailure};
 use freestone_base::{Name, Resources, WorkerId};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -163,12 +163,12 @@ impl Manager {
         &mut self,
         task: TaskSlot,
         worker: WorkerId,
-        start_ns: u64,
-        duration_ns: u64,
+        spent: &Spent,
         failure: &TaskFailure,
     ) {
         let record = &mut self.tasks[task];
         let sent_ns = record.sent_ns;
+        let Spent { start_ns, duration_ns, .. } = *spent;
         let ended = ended(failure).to_owned();
         let attempts = &mut record.history().attempts;
         if attempts.len() == ATTEMPTS_KEPT {

@@ -43,12 +43,12 @@ impl Functions {
         self.get(id)?.mean_ns
     }
 
-    /// Takes a measured duration into the mean, with a weight of one eighth.
-    pub fn measured(&mut self, id: FunctionId, duration_ns: u64) {
+    /// Takes a measured time of an executor into the mean, with a weight of one eighth.
+    pub fn measured(&mut self, id: FunctionId, occupied_ns: u64) {
         let function = self.entry(id);
         function.mean_ns = Some(match function.mean_ns {
-            None => duration_ns,
-            Some(mean) => mean - mean / 8 + duration_ns / 8,
+            None => occupied_ns,
+            Some(mean) => mean - mean / 8 + occupied_ns / 8,
         });
     }
 }

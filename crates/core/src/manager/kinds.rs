@@ -2,7 +2,6 @@
 //! however many workers and tasks there are.
 
 use super::order::Order;
-use super::workers::Worker;
 use freestone_base::{Resources, WorkerId};
 
 /// Rounds an amount down to three significant bits: amounts of a kind differ by less than a
@@ -42,17 +41,13 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    pub fn new(worker: &Worker) -> Self {
-        Self {
-            slots: worker.slots,
-            floor: coarse(&worker.resources),
-            ceiling: worker.resources,
-            order: Order::default(),
-        }
+    pub fn new(slots: u32, resources: Resources) -> Self {
+        Self { slots, floor: coarse(&resources), ceiling: resources, order: Order::default() }
     }
 
-    pub fn is_of(&self, worker: &Worker) -> bool {
-        self.slots == worker.slots && self.floor == coarse(&worker.resources)
+    /// Whether workers with so many slots and these resources are of it.
+    pub fn has(&self, slots: u32, resources: &Resources) -> bool {
+        self.slots == slots && self.floor == coarse(resources)
     }
 
     /// The least loaded worker that passes, among those that could ever hold a call that asks for

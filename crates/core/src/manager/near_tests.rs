@@ -3,7 +3,8 @@
 use super::tests::{Play, call, desc, inline, name, play, stored};
 use super::*;
 use crate::wire::{
-    Assignment, BlockDesc, CallOptions, Form, FromWorker, Output, Report, TaskFailure, ToWorker,
+    Assignment, BlockDesc, CallOptions, Form, FromWorker, Output, Report, Spent, TaskFailure,
+    ToWorker,
 };
 use freestone_base::{Name, Resources, WorkerId};
 use smallvec::smallvec;
@@ -33,8 +34,8 @@ fn returned(play: &Play, worker: u32) -> bool {
 fn done_late(play: &mut Play, worker: u32, run: &Assignment, output: Output) {
     let Assignment { task, attempt, .. } = *run;
     let result = Ok(smallvec![output]);
-    let report =
-        Report { task, attempt, start_ns: 0, duration_ns: 1_000_000_000, memory: 0, result };
+    let spent = Spent { duration_ns: 1_000_000_000, ..Spent::default() };
+    let report = Report { task, attempt, spent, result };
     play.says(worker, FromWorker::Done(vec![report]));
 }
 

@@ -6,7 +6,7 @@ use super::ready::Queue;
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::Stage;
 use super::workers::Worker;
-use crate::wire::TaskFailure;
+use crate::wire::{Spent, TaskFailure};
 use freestone_base::{Name, TaskId, WorkerId};
 
 /// How many workers, and no others, die under a task before it is taken to be the cause,
@@ -90,7 +90,7 @@ impl Manager {
     /// Counts a worker that died under a task; whether the task may try another.
     fn survives_death(&mut self, task: TaskSlot, id: WorkerId) -> bool {
         let last = TaskFailure::Killed { signal: None, status: None };
-        self.note_attempt(task, id, 0, 0, &last);
+        self.note_attempt(task, id, &Spent::default(), &last);
         let lost_workers = self.lost_workers;
         let history = self.tasks[task].history();
         if history.deaths == 0 {

@@ -18,7 +18,7 @@ impl Manager {
     }
 
     fn on_report(&mut self, id: WorkerId, mut report: Report) {
-        report.start_ns = self.on_our_clock(id, report.start_ns);
+        report.spent.start_ns = self.on_our_clock(id, report.spent.start_ns);
         let Some(report) = self.on_first_report(id, report) else { return };
         let task = self.tasks.find(report.task).filter(|task| {
             let record = &self.tasks[*task];
@@ -27,8 +27,8 @@ impl Manager {
         });
         let Some(task) = task else { return self.on_stale(id, report) };
         self.trace_attempt(task, id, &report);
-        self.counts.busy_ns += report.duration_ns;
-        let Report { start_ns, duration_ns, memory, result, .. } = report;
+        self.counts.busy_ns += report.spent.duration_ns;
+        let Report { spent, result, .. } = report;
         let Stage::Assigned { running, .. } = self.tasks[task].stage else { return };
         self.unassign(task, id, running);
         if running {
@@ -36,17 +36,17 @@ impl Manager {
         }
         match result {
             Ok(outputs) => {
-                self.functions.measured(self.tasks[task].function, duration_ns);
+                self.functions.measured(self.tasks[task].function, spent.occupied_ns());
                 let record = &mut self.tasks[task];
-                record.ready_ns = start_ns;
-                record.charged_ns = duration_ns;
-                self.note_memory(task, memory);
+                record.ready_ns = spent.start_ns;
+                record.charged_ns = spent.duration_ns;
+                self.note_memory(task, spent.memory);
                 self.on_outputs(task, id, outputs);
             }
             Err(failure) => {
                 self.counts.waiting += 1;
                 self.tasks[task].stage = Stage::Waiting { missing: 0 };
-                self.note_attempt(task, id, start_ns, duration_ns, &failure);
+                self.note_attempt(task, id, &spent, &failure);
                 self.on_attempt_failed(task, id, failure);
             }
         }
@@ -125,8 +125,7 @@ impl Manager {
             worker,
             ready_ns: record.ready_ns,
             sent_ns: record.sent_ns,
-            start_ns: report.start_ns,
-            duration_ns: report.duration_ns,
+            spent: report.spent,
             nbytes: report.result.iter().flatten().map(nbytes).sum(),
             ended: report.result.as_ref().err().map_or("done", ended),
         };

@@ -126,10 +126,10 @@ impl Manager {
         let Ok(outputs) = report.result else { return None };
         self.withdraw(task);
         self.counts.waiting -= 1;
-        self.counts.busy_ns += report.duration_ns;
+        self.counts.busy_ns += report.spent.duration_ns;
         let record = &mut self.tasks[task];
-        record.ready_ns = report.start_ns;
-        record.charged_ns = report.duration_ns;
+        record.ready_ns = report.spent.start_ns;
+        record.charged_ns = report.spent.duration_ns;
         self.on_outputs(task, id, outputs);
         None
     }

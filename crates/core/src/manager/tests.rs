@@ -3,7 +3,7 @@
 use super::*;
 use crate::wire::{
     Address, Assignment, BlockDesc, CallOptions, Form, FromWorker, Keep, Output, PROTOCOL, Payload,
-    Report, TaskFailure, ToWorker,
+    Report, Spent, TaskFailure, ToWorker,
 };
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
 use smallvec::smallvec;
@@ -12,6 +12,9 @@ use std::sync::Arc;
 pub(super) fn name(number: u32) -> Name {
     Name::of(&number.to_le_bytes())
 }
+
+const SPENT: Spent =
+    Spent { start_ns: 0, opening_ns: 0, duration_ns: 1000, storing_ns: 0, memory: 0 };
 
 /// A manager, and what it did last.
 pub(super) struct Play {
@@ -96,8 +99,8 @@ impl Play {
         result: Result<smallvec::SmallVec<[Output; 1]>, TaskFailure>,
     ) {
         let Assignment { task, attempt, .. } = *assignment;
-        let report =
-            Report { task, attempt, start_ns: self.now, duration_ns: 1000, memory: 0, result };
+        let spent = Spent { start_ns: self.now, ..SPENT };
+        let report = Report { task, attempt, spent, result };
         self.says(worker, FromWorker::Done(vec![report]));
     }
 
@@ -187,7 +190,7 @@ fn a_chain_runs_where_its_input_is_and_drops_it() {
     let run = play.manager.tasks.id(TaskSlot(0));
     let (worker, attempt) = (0, 1);
     let result = Ok(smallvec![stored(1, 1 << 20)]);
-    let report = Report { task: run, attempt, start_ns: 0, duration_ns: 1000, memory: 0, result };
+    let report = Report { task: run, attempt, spent: SPENT, result };
     play.says(worker, FromWorker::Done(vec![report]));
     let runs = play.runs(0);
     assert_eq!(runs.len(), 1, "{:?}", play.out);
@@ -204,14 +207,7 @@ fn a_failure_fails_what_depends_on_it() {
     play.request(Request::Submit(vec![call(1, &[]), call(2, &[1]), call(3, &[2])]));
     let runs = play.manager.tasks.id(TaskSlot(0));
     let failure = TaskFailure::TimedOut { timeout_ns: 1 };
-    let report = Report {
-        task: runs,
-        attempt: 1,
-        start_ns: 0,
-        duration_ns: 1000,
-        memory: 0,
-        result: Err(failure),
-    };
+    let report = Report { task: runs, attempt: 1, spent: SPENT, result: Err(failure) };
     play.says(0, FromWorker::Done(vec![report]));
     let failed: Vec<u64> = play.settled().iter().map(|(ticket, _)| *ticket).collect();
     assert_eq!(failed, [1, 2, 3]);

@@ -319,8 +319,9 @@ impl Workers {
 
     pub fn insert(&mut self, mut worker: Worker) {
         let (id, index) = (worker.id, worker.id.0 as usize);
-        worker.kind = self.kinds.iter().position(|kind| kind.is_of(&worker)).unwrap_or_else(|| {
-            self.kinds.push(Kind::new(&worker));
+        let known = self.kinds.iter().position(|kind| kind.has(worker.slots, &worker.resources));
+        worker.kind = known.unwrap_or_else(|| {
+            self.kinds.push(Kind::new(worker.slots, worker.resources));
             self.kinds.len() - 1
         });
         let kind = &mut self.kinds[worker.kind];

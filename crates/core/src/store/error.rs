@@ -1,6 +1,5 @@
 //! What can go wrong with the files of a cache.
 
-use super::format::FormatError;
 use freestone_base::Name;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -71,6 +70,30 @@ impl StoreError {
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
     }
+}
+
+/// Why bytes are not the file of a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// It does not begin like one.
+    #[error("it does not begin as a block does")]
+    NoBlock,
+    /// It was written by another version.
+    #[error("its format is version {found}, and only {known} is understood")]
+    Version {
+        /// The version.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// Its parts are not where they should be.
+    #[error("it should have {expected} bytes and has {found}")]
+    Length {
+        /// What the header and the table say.
+        expected: u64,
+        /// What there is.
+        found: u64,
+    },
 }
 
 /// Names the file in an error.

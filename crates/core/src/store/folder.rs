@@ -5,14 +5,15 @@
 //! under a name of its own in `tmp` and appears under the block's name at once and whole.
 
 use super::error::{At, StoreError};
-use super::forever::copy_into;
-use super::segment::{create_unique, is_full, unique};
-use super::{Mapping, Segment};
+use super::files::{copy_into, create_unique, free_nbytes, is_full, make_folder, place, unique};
+use super::mapping::Mapping;
+use super::segment::Segment;
+use super::tier::Tier;
 use crate::wire::{BlockDesc, Form};
 use freestone_base::Name;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const TEMPORARY: &str = "tmp";
@@ -21,15 +22,6 @@ const FREE: &str = "free";
 /// Smaller files are not worth recycling.
 const RECYCLE_LEAST: u64 = 64 << 10;
 const FREE_LIMIT: u64 = 256 << 20;
-
-/// Where a block lies.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Tier {
-    /// In memory.
-    Memory,
-    /// On disk.
-    Disk,
-}
 
 /// A node's cache on disk and in memory.
 #[derive(Clone, Debug)]
@@ -306,11 +298,9 @@ impl Folder {
         let needed = std::fs::metadata(&old).at(&old)?.len();
         let folder = self.folder(to);
         copy_into(&old, &place, &folder.join(TEMPORARY)).map_err(|error| match error {
-            StoreError::Io { source, .. } if is_full(&source) => StoreError::Full {
-                needed,
-                free: super::segment::free_nbytes(folder),
-                folder: folder.to_path_buf(),
-            },
+            StoreError::Io { source, .. } if is_full(&source) => {
+                StoreError::Full { needed, free: free_nbytes(folder), folder: folder.to_path_buf() }
+            }
             other => other,
         })?;
         std::fs::remove_file(&old).at(&old)?;
@@ -362,21 +352,6 @@ impl Folder {
 pub fn link(path: &Path, into: &Path) -> Option<PathBuf> {
     let new = into.join(unique());
     std::fs::hard_link(path, &new).is_ok().then_some(new)
-}
-
-/// Where a block lies in a folder.
-pub(crate) fn place(folder: &Path, name: Name, form: &Form) -> Result<PathBuf, StoreError> {
-    let Form::File(basename) = form else { return Ok(folder.join(name.to_string())) };
-    let bad = matches!(basename.as_str(), "" | "." | "..") || basename.contains(['/', '\0']);
-    if bad {
-        return Err(StoreError::BadBasename { basename: basename.clone() });
-    }
-    Ok(folder.join(format!("{name}.d")).join(basename))
-}
-
-/// Makes a folder that only its owner may enter, if it is not there.
-pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path).at(path)
 }
 
 fn ignore_missing(result: io::Result<()>) -> io::Result<()> {

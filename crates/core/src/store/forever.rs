@@ -4,8 +4,7 @@
 //! is not there. Whoever finds a block checks its checksum before the first use.
 
 use super::error::{At, StoreError};
-use super::folder::{make_folder, place};
-use super::segment::{create_unique, unique};
+use super::files::{create_unique, make_folder, place};
 use crate::wire::{BlockDesc, Frames, frame};
 use freestone_base::Name;
 use std::fs::File;
@@ -128,24 +127,6 @@ pub fn checksum_of(path: &Path) -> Result<u64, StoreError> {
             nbytes => hash.update(&buffer[..nbytes]),
         }
     }
-}
-
-/// Copies a file so that it appears at `place` at once and whole.
-pub(super) fn copy_into(from: &Path, place: &Path, temporary: &Path) -> Result<(), StoreError> {
-    let path = temporary.join(unique());
-    let copied = copy_private(from, &path).and_then(|_| std::fs::rename(&path, place));
-    if copied.is_err() {
-        // What can't be removed is swept with the folder.
-        let _ = std::fs::remove_file(&path);
-    }
-    copied.at(place)
-}
-
-fn copy_private(from: &Path, to: &Path) -> io::Result<u64> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(0o600).open(to)?;
-    io::copy(&mut File::open(from)?, &mut file)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@
 //! Lengths alone say where everything lies, so there is one file for each value and no way to
 //! describe parts that overlap or lie outside. Gaps are zero.
 
-use super::error::StoreError;
+use super::error::{FormatError, StoreError};
 use super::segment::Segment;
 use std::io::Read;
 use std::ops::Range;
@@ -25,28 +25,6 @@ const ENTRY: u64 = 8;
 
 /// Buffers begin at multiples of this, so that they can be used in place by any vector unit.
 pub const ALIGNMENT: u64 = 64;
-
-/// Why bytes are not the file of a value.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FormatError {
-    /// It does not begin like one.
-    #[error("it does not begin as a block does")]
-    NoBlock,
-    /// It was written by another version.
-    #[error("its format is version {found}, and only {VERSION} is understood")]
-    Version {
-        /// The version.
-        found: u32,
-    },
-    /// Its parts are not where they should be.
-    #[error("it should have {expected} bytes and has {found}")]
-    Length {
-        /// What the header and the table say.
-        expected: u64,
-        /// What there is.
-        found: u64,
-    },
-}
 
 /// Where the parts of a value lie in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,7 +114,7 @@ pub fn parse(file: &[u8]) -> Result<Parsed, FormatError> {
     }
     let version = number_u32(file, 8).ok_or(short.clone())?;
     if version != VERSION {
-        return Err(FormatError::Version { found: version });
+        return Err(FormatError::Version { found: version, known: VERSION });
     }
     let count = u64::from(number_u32(file, 12).ok_or(short.clone())?);
     let pickle = number_u64(file, 16).ok_or(short)?;

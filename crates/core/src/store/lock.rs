@@ -4,6 +4,7 @@
 //! it, however the owner ends. A later run removes folders whose lock nobody holds.
 
 use super::error::{At, StoreError};
+use super::files::unique;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
@@ -26,7 +27,7 @@ impl Lock {
     pub fn take(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(LOCK);
         // Locked before it has its name, so that nobody sweeps the folder in between.
-        let hidden = folder.join(super::segment::unique());
+        let hidden = folder.join(unique());
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).mode(0o600);
         if path.exists() {

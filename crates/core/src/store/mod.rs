@@ -1,6 +1,8 @@
 //! The files of a node's cache.
 //!
 //! - [`folder`]: where blocks lie, used by several processes at once.
+//! - `files`: where a block's file lies in a folder; files that are made and copied.
+//! - [`tier`]: memory or disk.
 //! - [`segment`]: a block's file while it is written.
 //! - [`mapping`]: a block's file while it is read.
 //! - [`naming`]: the name of a file of the user's.
@@ -9,6 +11,7 @@
 //! - [`lock`]: whose folder it is, and sweeping those of the dead.
 
 pub mod error;
+pub(crate) mod files;
 pub mod folder;
 pub mod forever;
 pub mod format;
@@ -16,10 +19,12 @@ pub mod lock;
 pub mod mapping;
 pub mod naming;
 pub mod segment;
+pub mod tier;
 
-pub use error::StoreError;
-pub use folder::{Folder, Tier};
-pub use format::{FormatError, Parsed};
+pub use error::{FormatError, StoreError};
+pub use folder::Folder;
+pub use format::Parsed;
 pub use mapping::Mapping;
 pub use naming::name_file;
 pub use segment::Segment;
+pub use tier::Tier;

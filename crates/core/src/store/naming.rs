@@ -1,6 +1,7 @@
 //! Naming a file of the user's by its content.
 
-use super::{Mapping, StoreError};
+use super::error::StoreError;
+use super::mapping::Mapping;
 use freestone_base::{Name, NameHasher};
 use std::path::Path;
 use xxhash_rust::xxh3::Xxh3;

@@ -7,11 +7,12 @@
 //! produces them in place.
 
 use super::error::{At, StoreError};
-use super::folder::Tier;
+use super::files::{create_unique, free_nbytes, is_full};
+use super::tier::Tier;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -355,45 +356,6 @@ fn fill_chunks(
         }
     }
     Ok(())
-}
-
-/// Creates a file that nobody else has, in a folder for such.
-pub(super) fn create_unique(folder: &Path) -> Result<(File, PathBuf), StoreError> {
-    loop {
-        let path = folder.join(unique());
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(0o600);
-        match options.open(&path) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            other => return Ok((other.at(&path)?, path)),
-        }
-    }
-}
-
-/// A file name that no other thread or process has made.
-pub(super) fn unique() -> String {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    // Only told apart from its own earlier values; pairs with nothing.
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
-}
-
-/// Whether an error is for want of room.
-pub(super) fn is_full(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
-}
-
-/// Bytes that the file system of a folder has left for us.
-pub(super) fn free_nbytes(folder: &Path) -> u64 {
-    use std::os::unix::ffi::OsStrExt;
-    let Ok(path) = std::ffi::CString::new(folder.as_os_str().as_bytes()) else { return 0 };
-    // SAFETY: all zeros are a value of this plain structure.
-    let mut figures: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: a path that ends with zero, and room for the answer.
-    match unsafe { libc::statvfs(path.as_ptr(), &raw mut figures) } {
-        0 => figures.f_bavail * figures.f_frsize,
-        _ => 0,
-    }
 }
 
 fn reserve(file: &File, nbytes: u64) -> io::Result<()> {

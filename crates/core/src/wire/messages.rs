@@ -3,14 +3,14 @@
 //! Bytes of user values are opaque here: only executors and clients encode and decode them.
 
 use super::address::Address;
-use super::options::CallOptions;
+use super::options::{CallOptions, Isolation, Keep};
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// Opaque bytes that are cheap to clone.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -62,34 +62,6 @@ impl<'de> Deserialize<'de> for Payload {
         let bytes: &serde_bytes::Bytes = Deserialize::deserialize(deserializer)?;
         Ok(Self((**bytes).into()))
     }
-}
-
-/// How a call is kept apart from others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]
-pub enum Isolation {
-    /// In the resident executor.
-    #[default]
-    Shared,
-    /// In a child of an executor whose imports are hoisted.
-    Fork,
-    /// In a new interpreter.
-    Process,
-}
-
-/// How long a block outlives its last use.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash, Serialize, Deserialize,
-)]
-pub enum Keep {
-    /// Until no task and no future needs it.
-    #[default]
-    Task,
-    /// Until the cluster is closed.
-    Session,
-    /// Until its worker ends.
-    Worker,
-    /// On its node's disk, for later runs.
-    Forever,
 }
 
 /// How a block's bytes are to be understood.
@@ -317,6 +289,28 @@ pub struct WorkerStatus {
     pub received_nbytes: u64,
 }
 
+/// What a call took of its executor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Spent {
+    /// When the function began, in nanoseconds of the monotonic clock of its machine.
+    pub start_ns: u64,
+    /// How long it took before to map or unpickle its inputs and arguments.
+    pub opening_ns: u64,
+    /// How long the function ran.
+    pub duration_ns: u64,
+    /// How long it took then to pickle and store its outputs.
+    pub storing_ns: u64,
+    /// Bytes that it took at its peak, if they were measured.
+    pub memory: u64,
+}
+
+impl Spent {
+    /// For how long the executor could do nothing else.
+    pub fn occupied_ns(&self) -> u64 {
+        self.opening_ns.saturating_add(self.duration_ns).saturating_add(self.storing_ns)
+    }
+}
+
 /// How a call ended.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Report {
@@ -324,12 +318,8 @@ pub struct Report {
     pub task: TaskId,
     /// The attempt that this answers.
     pub attempt: u32,
-    /// When it began, in nanoseconds of the monotonic clock of its machine.
-    pub start_ns: u64,
-    /// How long the function ran, in nanoseconds.
-    pub duration_ns: u64,
-    /// Bytes that it took at its peak, if they were measured.
-    pub memory: u64,
+    /// What it took.
+    pub spent: Spent,
     /// Its outputs, one per name, or why there are none.
     pub result: Result<SmallVec<[Output; 1]>, TaskFailure>,
 }
@@ -503,12 +493,8 @@ pub enum FromExecutor {
 pub struct CallResult {
     /// The call.
     pub sequence: u32,
-    /// When it began, in nanoseconds of the monotonic clock.
-    pub start_ns: u64,
-    /// How long the function ran, in nanoseconds.
-    pub duration_ns: u64,
-    /// Bytes that it took at its peak, if they were measured.
-    pub memory: u64,
+    /// What it took.
+    pub spent: Spent,
     /// Its outputs, or why there are none.
     pub result: Result<SmallVec<[Output; 1]>, TaskFailure>,
 }

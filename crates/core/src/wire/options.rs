@@ -1,8 +1,35 @@
 //! How a call is to be run, and what it may take.
 
-use super::messages::{Isolation, Keep};
 use freestone_base::Resources;
 use serde::{Deserialize, Serialize};
+
+/// How a call is kept apart from others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]
+pub enum Isolation {
+    /// In the resident executor.
+    #[default]
+    Shared,
+    /// In a child of an executor whose imports are hoisted.
+    Fork,
+    /// In a new interpreter.
+    Process,
+}
+
+/// How long a block outlives its last use.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash, Serialize, Deserialize,
+)]
+pub enum Keep {
+    /// Until no task and no future needs it.
+    #[default]
+    Task,
+    /// Until the cluster is closed.
+    Session,
+    /// Until its worker ends.
+    Worker,
+    /// On its node's disk, for later runs.
+    Forever,
+}
 
 /// How a call is to be run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -5,7 +5,7 @@
 //! pin, per peer that is being sent it, and while it is copied.
 
 use super::api::{Action, ExternalFile, FileStamp, WorkerConfig};
-use crate::store::{Tier, folder};
+use crate::store::{Tier, files};
 use crate::wire::{BlockDesc, Keep};
 use freestone_base::Name;
 use std::collections::{BTreeMap, HashMap};
@@ -162,7 +162,7 @@ impl Cache {
             Place::Forever => self.config.forever_folder.as_ref()?,
             Place::External(file) => return Some(PathBuf::from(&file.path)),
         };
-        folder::place(folder, name, &block.desc.form).ok()
+        files::place(folder, name, &block.desc.form).ok()
     }
 
     /// What a file of the user's must look like.

@@ -209,13 +209,13 @@ impl Worker {
     }
 
     /// What was seen of a function counts for its next calls.
-    pub(super) fn learn(&mut self, function: FunctionId, duration_ns: u64, stored: u64) {
+    pub(super) fn learn(&mut self, function: FunctionId, occupied_ns: u64, stored: u64) {
         let Some(known) = self.functions.get_mut(&function) else { return };
         let mix = |mean: Option<u64>, new: u64| {
             // One part in eight, so that a change shows after some calls and an outlier fades.
             Some(mean.map_or(new, |mean| mean - mean / 8 + new / 8))
         };
-        known.mean_ns = mix(known.mean_ns, duration_ns);
+        known.mean_ns = mix(known.mean_ns, occupied_ns);
         known.mean_nbytes = mix(known.mean_nbytes, stored);
     }
 

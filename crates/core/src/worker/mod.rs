@@ -21,7 +21,7 @@ mod tests;
 pub use api::{Action, Adopted, Event, ExternalFile, FileStamp, Now, TransferError, WorkerConfig};
 pub use claim::Claims;
 
-use crate::wire::{BlockDesc, FromWorker, Keep, Payload, Report, TaskFailure, WorkerStatus};
+use crate::wire::{BlockDesc, FromWorker, Keep, Payload, Report, Spent, TaskFailure, WorkerStatus};
 use cache::{Cache, Place, Presence};
 use calls::{Call, Calls, Stage};
 use executors::{Executor, Health};
@@ -255,9 +255,7 @@ impl Worker {
             out.push(Action::Report(Report {
                 task,
                 attempt: call.assignment.attempt,
-                start_ns: now,
-                duration_ns: 0,
-                memory: 0,
+                spent: Spent { start_ns: now, ..Spent::default() },
                 result: Err(why),
             }));
         }

@@ -6,7 +6,7 @@ use super::executors::{Executor, Health, InFlight};
 use super::{Stage, Worker};
 use crate::store::Tier;
 use crate::wire::{
-    CallOptions, CallResult, DISK_EXCEEDED, MEMORY_EXCEEDED, Output, Report, TaskFailure,
+    CallOptions, CallResult, DISK_EXCEEDED, MEMORY_EXCEEDED, Output, Report, Spent, TaskFailure,
     ToExecutor,
 };
 use freestone_base::{Name, Resources, TaskId};
@@ -68,20 +68,18 @@ impl Worker {
         self.expect_no_more(&sent, out);
         self.note_groups(executor, &result, out);
         let Some(call) = call else { return };
-        self.learn(call.assignment.function, result.duration_ns, stored);
+        self.learn(call.assignment.function, result.spent.occupied_ns(), stored);
         let ended = match result.result {
             _ if call.cancelled => Err(TaskFailure::Cancelled),
             // A child of the executor's ended so.
             Err(why) => Err(told(why, &call.assignment.options)),
             ended => ended,
         };
-        let start_ns = if result.start_ns == 0 { now } else { result.start_ns };
+        let start_ns = if result.spent.start_ns == 0 { now } else { result.spent.start_ns };
         out.push(Action::Report(Report {
             task: sent.task,
             attempt: sent.attempt,
-            start_ns,
-            duration_ns: result.duration_ns,
-            memory: result.memory,
+            spent: Spent { start_ns, ..result.spent },
             result: ended,
         }));
     }

@@ -5,7 +5,7 @@ use freestone_core::store::Folder;
 use freestone_core::wire::{
     Address, Assignment, BlockAnswer, BlockDesc, BlockRequest, Call, CallOptions, CallResult, Form,
     FromExecutor, FromWorker, Input, Isolation, Keep, Output, PROTOCOL, PlacedInput,
-    RaisedException, Report, TaskFailure, ToExecutor, ToWorker, WorkerStatus,
+    RaisedException, Report, Spent, TaskFailure, ToExecutor, ToWorker, WorkerStatus,
 };
 use smallvec::smallvec;
 use std::sync::Arc;
@@ -102,16 +102,11 @@ pub fn outputs() -> smallvec::SmallVec<[Output; 1]> {
     smallvec![Output::Inline(vec![5; 20].into()), Output::Stored(block(Form::Value))]
 }
 
+const SPENT: Spent = Spent { start_ns: 2, opening_ns: 3, duration_ns: 4, storing_ns: 5, memory: 0 };
+
 fn reports() -> Vec<Report> {
     let results = failures().into_iter().map(Err).chain([Ok(outputs())]);
-    let report = |result| Report {
-        task: TaskId(8),
-        attempt: 1,
-        start_ns: 2,
-        duration_ns: 3,
-        memory: 0,
-        result,
-    };
+    let report = |result| Report { task: TaskId(8), attempt: 1, spent: SPENT, result };
     results.map(report).collect()
 }
 
@@ -182,8 +177,7 @@ pub fn to_executor() -> Vec<ToExecutor> {
 
 pub fn from_executor() -> Vec<FromExecutor> {
     let results = failures().into_iter().map(Err).chain([Ok(outputs())]);
-    let result =
-        |result| CallResult { sequence: 4, start_ns: 5, duration_ns: 6, memory: 0, result };
+    let result = |result| CallResult { sequence: 4, spent: SPENT, result };
     vec![
         FromExecutor::Ready { pid: 4 },
         FromExecutor::Results {

@@ -2,7 +2,7 @@
 
 use freestone_core::store::{Folder, Mapping};
 use freestone_core::wire::{
-    Call, CallResult, Frames, FromExecutor, Output, PlacedInput, ToExecutor, frame,
+    Call, CallResult, Frames, FromExecutor, Output, PlacedInput, Spent, ToExecutor, frame,
 };
 use freestone_core::worker::Claims;
 use serde::{Deserialize, Serialize};
@@ -163,13 +163,8 @@ fn run(folder: &Folder, call: &Call) -> CallResult {
         }
         Order::Who => inline(&std::process::id()),
     };
-    CallResult {
-        sequence: call.sequence,
-        start_ns: 1,
-        duration_ns: 1000,
-        memory: 0,
-        result: Ok(smallvec![output]),
-    }
+    let spent = Spent { start_ns: 1, duration_ns: 1000, ..Spent::default() };
+    CallResult { sequence: call.sequence, spent, result: Ok(smallvec![output]) }
 }
 
 fn hang() -> ! {

@@ -1,9 +1,9 @@
 //! Calls that run in a process of their own: a forked child, or a new interpreter.
 
-use super::{Executor, Outputs, Spent, describe, usage_of};
+use super::{Executor, Outputs, describe};
 use crate::meter::{self, Meter};
 use freestone_core::wire::{
-    Call, CallResult, DISK_EXCEEDED, Form, Frames, FromExecutor, Isolation, PlacedInput,
+    Call, CallResult, DISK_EXCEEDED, Form, Frames, FromExecutor, Isolation, PlacedInput, Spent,
     TaskFailure, ToExecutor, frame,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -23,7 +23,7 @@ impl Executor {
         // Imports are hoisted here, where they stay, and so are inputs: only this process speaks
         // with the worker.
         self.load(py, call.function)?;
-        let inputs = match self.values(py, &call.inputs, usage_of(call))? {
+        let inputs = match self.open_inputs(py, call, spent)? {
             Ok(inputs) => inputs,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -36,7 +36,7 @@ impl Executor {
             let result = self.run_with(py, call, inputs, spent);
             let result =
                 result.unwrap_or_else(|error| Err(describe(py, &self.hooks, &error, true)));
-            let report = spent.told(call.sequence, result);
+            let report = CallResult { sequence: call.sequence, spent: *spent, result };
             let mut bytes = Vec::new();
             let told =
                 frame::encode(&report, &mut bytes).is_ok() && writer.write_all(&bytes).is_ok();
@@ -94,7 +94,7 @@ impl Executor {
             if let FromExecutor::Results { results, .. } = message
                 && let Some(report) = results.into_iter().next()
             {
-                *spent = Spent::of(&report);
+                *spent = report.spent;
                 return Ok(report.result);
             }
         }
@@ -130,7 +130,7 @@ fn answer_of_child(
     frames.extend(bytes);
     match frames.next::<CallResult>() {
         Ok(Some(report)) => {
-            *spent = Spent::of(&report);
+            *spent = report.spent;
             Ok(report.result)
         }
         Ok(None) => Ok(Err(status)),

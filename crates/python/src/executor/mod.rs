@@ -4,26 +4,28 @@
 //! revoked it), runs it, and tells results in batches too: at the end of what it was given, or
 //! when some time has passed since it last told.
 
+mod inputs;
 mod isolation;
+mod outputs;
 
-use crate::blocks::{self, Mapped, Stored, Use};
-use crate::codec::{self, Encoded};
-use crate::filled::{self, Filled};
-use crate::groups::{Group, Groups, Held, Parts};
+use crate::blocks;
+use crate::codec;
+use crate::filled;
+use crate::groups::Groups;
 use crate::memory;
 use crate::meter::Meter;
 use freestone_base::{FunctionId, Name};
 use freestone_core::net::monotonic_ns;
 use freestone_core::store::Folder;
 use freestone_core::wire::{
-    BlockDesc, Call, CallResult, Form, Frames, FromExecutor, Isolation, Output, PlacedInput,
-    RaisedException, TaskFailure, ToExecutor, frame,
+    Call, CallResult, Frames, FromExecutor, Isolation, Output, RaisedException, Spent, TaskFailure,
+    ToExecutor, frame,
 };
 use freestone_core::worker::claim::{Claims, INITIAL};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
-use smallvec::{SmallVec, smallvec};
+use pyo3::types::PyBytes;
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::io::{ErrorKind, Write};
 use std::os::fd::{FromRawFd, RawFd};
@@ -34,9 +36,6 @@ use std::time::{Duration, Instant};
 
 /// Results are told at the latest when this has passed since they were last told.
 const TELL_EVERY: Duration = Duration::from_micros(200);
-
-/// A call with more inputs may hold them for longer than it runs.
-const FEW_INPUTS: usize = 16;
 
 type Outputs = SmallVec<[Output; 1]>;
 
@@ -65,26 +64,6 @@ struct Executor {
     meter: Meter,
 }
 
-/// What a call took.
-#[derive(Clone, Copy, Default)]
-pub struct Spent {
-    start_ns: u64,
-    duration_ns: u64,
-    memory: u64,
-}
-
-impl Spent {
-    pub fn of(report: &CallResult) -> Self {
-        let CallResult { start_ns, duration_ns, memory, .. } = *report;
-        Self { start_ns, duration_ns, memory }
-    }
-
-    fn told(self, sequence: u32, result: Result<Outputs, TaskFailure>) -> CallResult {
-        let Self { start_ns, duration_ns, memory } = self;
-        CallResult { sequence, start_ns, duration_ns, memory, result }
-    }
-}
-
 /// What the shared page holds before an executor's first call.
 #[pyfunction]
 pub fn fresh_claims(py: Python<'_>) -> Bound<'_, PyBytes> {
@@ -104,12 +83,6 @@ fn map_claims(page: RawFd) -> std::io::Result<Claims<'static>> {
     // SAFETY: page-aligned, at least eight bytes, never unmapped, and only used as an atomic, on
     // both sides.
     Ok(Claims::new(unsafe { &*address.cast::<AtomicU64>() }))
-}
-
-/// How a call uses its inputs. One with many may put them together to a group, which is held: its
-/// members should be there once, not once more in this process.
-fn usage_of(call: &Call) -> Use {
-    if call.inputs.len() <= FEW_INPUTS { Use::Brief } else { Use::Long }
 }
 
 /// Runs calls until the worker ends the connection.
@@ -238,7 +211,7 @@ impl Executor {
             Isolation::Process => self.run_apart(py, call, &mut spent),
         };
         let result = result.unwrap_or_else(|error| Err(describe(py, &self.hooks, &error, true)));
-        spent.told(sequence, result)
+        CallResult { sequence, spent, result }
     }
 
     /// Runs a call in this process. `spent` becomes what it took.
@@ -248,7 +221,7 @@ impl Executor {
         call: &Call,
         spent: &mut Spent,
     ) -> PyResult<Result<Outputs, TaskFailure>> {
-        match self.values(py, &call.inputs, usage_of(call))? {
+        match self.open_inputs(py, call, spent)? {
             Ok(inputs) => self.run_with(py, call, inputs, spent),
             Err(failure) => Ok(Err(failure)),
         }
@@ -262,19 +235,24 @@ impl Executor {
         spent: &mut Spent,
     ) -> PyResult<Result<Outputs, TaskFailure>> {
         let function = self.load(py, call.function)?;
+        let loaded = monotonic_ns();
         let (arguments, keywords) = codec::decode_arguments(py, call.arguments.as_slice(), inputs)?;
         self.meter.begin(call);
         spent.start_ns = monotonic_ns();
+        spent.opening_ns += spent.start_ns - loaded;
         let value = function.bind(py).call(arguments, keywords.as_ref());
-        spent.duration_ns = monotonic_ns() - spent.start_ns;
+        let ended = monotonic_ns();
+        spent.duration_ns = ended - spent.start_ns;
         spent.memory = self.meter.end();
-        match value {
+        let result = match value {
             Ok(value) => self.outputs(&value, call).map_err(|error| {
                 let label = self.functions.get(&call.function).map_or("", |known| &known.label);
                 codec::refusal(py, "result", &value, label, &error)
             }),
             Err(error) => Ok(Err(describe(py, &self.hooks, &error, false))),
-        }
+        };
+        spent.storing_ns = monotonic_ns() - ended;
+        result
     }
 
     fn load(&mut self, py: Python<'_>, id: FunctionId) -> PyResult<Py<PyAny>> {
@@ -291,156 +269,6 @@ impl Executor {
             Some(loaded) => Ok(loaded.clone_ref(py)),
             None => Err(PyRuntimeError::new_err(format!("{id} was not loaded"))),
         }
-    }
-
-    /// The values of a call's inputs. Each mapped one is told as unmapped once its value, and all
-    /// that shares its memory, is gone.
-    fn values(
-        &mut self,
-        py: Python<'_>,
-        inputs: &[PlacedInput],
-        usage: Use,
-    ) -> PyResult<Result<Vec<Py<PyAny>>, TaskFailure>> {
-        let mapped: Vec<Option<Arc<Mapped>>> =
-            inputs.iter().map(|input| self.mapped(input)).collect();
-        let mut values = Vec::with_capacity(inputs.len());
-        for (input, mapped) in inputs.iter().zip(mapped) {
-            let value = match (input, mapped) {
-                (PlacedInput::Mapped { name, path, form: Form::Group }, _) => {
-                    let Some(value) = self.group(py, *name, path)? else {
-                        return Ok(Err(TaskFailure::InputLost { name: *name }));
-                    };
-                    value
-                }
-                (_, Some(mapped)) => blocks::load(py, &mapped, usage)?,
-                (PlacedInput::Inline(bytes), _) => {
-                    codec::decode_inline(py, bytes.as_slice())?.unbind()
-                }
-                (PlacedInput::Mapped { .. }, None) => continue,
-            };
-            values.push(value);
-        }
-        Ok(Ok(values))
-    }
-
-    fn mapped(&self, input: &PlacedInput) -> Option<Arc<Mapped>> {
-        let PlacedInput::Mapped { name, path, form } = input else { return None };
-        let (unmapped, name) = (Arc::clone(&self.unmapped), *name);
-        let tell = move || unmapped.lock().unwrap_or_else(PoisonError::into_inner).push(name);
-        Some(Mapped::new(path.clone(), form.clone(), name, Box::new(tell)))
-    }
-
-    /// The value of a group, which is held from now on; nothing if its members are not all here.
-    fn group(&mut self, py: Python<'_>, name: Name, path: &str) -> PyResult<Option<Py<PyAny>>> {
-        if let Some(held) = self.groups.held.get(&name) {
-            return Ok(Some(held.value.clone_ref(py)));
-        }
-        let parts = Parts::read(path)?;
-        let Some(paths) = self.open(py, name, parts.names())? else { return Ok(None) };
-        let members = parts.placed(paths);
-        let Ok(values) = self.values(py, &members, Use::Long)? else { return Ok(None) };
-        let value = parts.make(py, values)?.unbind();
-        self.groups.held.insert(name, Held { value: value.clone_ref(py), members });
-        Ok(Some(value))
-    }
-
-    /// Where the members of a group lie, as the worker says: they count as mapped from now on.
-    fn open(
-        &mut self,
-        py: Python<'_>,
-        group: Name,
-        members: Vec<Name>,
-    ) -> PyResult<Option<Vec<String>>> {
-        if members.is_empty() {
-            return Ok(Some(Vec::new()));
-        }
-        if !self.groups.opened.contains_key(&group) {
-            self.send(py, &FromExecutor::Open { group, members })?;
-        }
-        loop {
-            if let Some(paths) = self.groups.opened.remove(&group) {
-                return Ok(paths);
-            }
-            match self.next()? {
-                Some(ToExecutor::Opened { group, paths }) => {
-                    self.groups.opened.insert(group, paths);
-                }
-                Some(other) => self.groups.early.push_back(other),
-                None if self.receive(py)? => {}
-                None => return Err(PyRuntimeError::new_err("the worker has ended")),
-            }
-        }
-    }
-
-    fn outputs(
-        &mut self,
-        value: &Bound<'_, PyAny>,
-        call: &Call,
-    ) -> PyResult<Result<Outputs, TaskFailure>> {
-        if call.outputs.len() == 1 {
-            return Ok(self.output(value, call, call.outputs[0])?.map(|output| smallvec![output]));
-        }
-        let values = value.cast::<PyTuple>().ok().filter(|some| some.len() == call.outputs.len());
-        let Some(values) = values else {
-            return Err(PyValueError::new_err(format!(
-                "the function returned no tuple of {} values",
-                call.outputs.len()
-            )));
-        };
-        let mut outputs = Outputs::new();
-        for (value, name) in values.iter().zip(&call.outputs) {
-            match self.output(&value, call, *name)? {
-                Ok(output) => outputs.push(output),
-                Err(failure) => return Ok(Err(failure)),
-            }
-        }
-        Ok(Ok(outputs))
-    }
-
-    fn output(
-        &mut self,
-        value: &Bound<'_, PyAny>,
-        call: &Call,
-        name: Name,
-    ) -> PyResult<Result<Output, TaskFailure>> {
-        let py = value.py();
-        if let Ok(group) = value.cast_exact::<Group>() {
-            return self.output_group(py, group.get(), call, name);
-        }
-        if let Some(path) = blocks::path_of_file(value)? {
-            return Ok(blocks::keep_file(py, &self.folder, &path, name).map(Output::Stored));
-        }
-        if let Ok(filled) = value.cast_exact::<Filled>() {
-            return Ok(filled.get().keep(&self.folder, name)?.map(Output::Stored));
-        }
-        let (value, inline_nbytes) = match value.cast_exact::<Stored>() {
-            Ok(stored) => (stored.get().value.bind(py), 0),
-            Err(_) => (value, self.inline_nbytes),
-        };
-        match codec::encode_value(value, inline_nbytes)? {
-            Encoded::Inline(bytes) => Ok(Ok(Output::Inline(bytes.into()))),
-            Encoded::Large { pickle, buffers } => {
-                Ok(blocks::keep_value(py, &self.folder, &pickle, &buffers, name)
-                    .map(Output::Stored))
-            }
-        }
-    }
-
-    /// Leaves a group, and holds it here: its members are mapped already.
-    fn output_group(
-        &mut self,
-        py: Python<'_>,
-        group: &Group,
-        call: &Call,
-        name: Name,
-    ) -> PyResult<Result<Output, TaskFailure>> {
-        let parts = Parts::of(call, group.make.bind(py))?;
-        let stored = blocks::keep_bytes(py, &self.folder, parts.stream(), &parts.buffers()?, name);
-        if stored.is_ok() {
-            let (value, members) = (group.value.clone_ref(py), call.inputs.clone());
-            self.groups.held.insert(name, Held { value, members });
-        }
-        Ok(stored.map(|block| Output::Stored(BlockDesc { form: Form::Group, ..block })))
     }
 }
 

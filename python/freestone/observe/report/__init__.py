@@ -87,6 +87,7 @@ def _section(name: str, title: str, figure: str) -> str:
 def _share(run: Run) -> str:
     parts = {
         "computing": run.share.computing,
+        "opening and storing values": run.share.values,
         "waiting for data": run.share.data,
         "waiting for an executor": run.share.executor,
         "waiting for the manager": run.share.manager,
@@ -199,14 +200,17 @@ def _durations(run: Run) -> str:
     edges = np.geomspace(low * 0.999, high * 1.001, 41)
     counts = [np.histogram(np.maximum(values, low), edges)[0].astype(float) for _, values in shown]
     names = [label for label, _ in shown]
+    around = run.values_s | {"others": sum(run.values_s[label] for label, _ in rest)}
     rows = "".join(
         f"<tr><td>{escape(label)}</td><td>{len(values):,}</td>"
         f"<td>{format_seconds(float(np.median(values)))}</td>"
         f"<td>{format_seconds(float(values.max()))}</td>"
-        f"<td>{format_seconds(float(values.sum()))}</td></tr>"
+        f"<td>{format_seconds(float(values.sum()))}</td>"
+        f"<td>{format_seconds(around[label])}</td></tr>"
         for label, values in shown
     )
-    head = "<tr><th>task</th><th>attempts</th><th>median</th><th>longest</th><th>in all</th></tr>"
+    names_of = ("task", "attempts", "median", "longest", "in all", "opening and storing values")
+    head = f"<tr>{''.join(f'<th>{name}</th>' for name in names_of)}</tr>"
     drawn = svg.bars(edges, counts, names, x_label="time of an attempt")
     return f"{drawn}<table>{head}{rows}</table>"
 

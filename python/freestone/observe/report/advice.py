@@ -23,6 +23,7 @@ def summary(run: Run) -> list[str]:
     if run.share.total > 0:
         lines.append(
             f"The slots spent {_percent(run.share.computing, run)} of their time computing, "
+            f"{_percent(run.share.values, run)} opening and storing values, "
             f"{_percent(run.share.data, run)} waiting for data, "
             f"{_percent(run.share.executor, run)} waiting for an executor, "
             f"{_percent(run.share.manager, run)} waiting for the manager, and "
@@ -52,6 +53,7 @@ def advice(run: Run) -> list[str]:
     found: list[tuple[float, str]] = []
     if share.total <= 0:
         return ["No worker was there: nothing can be said."]
+    found += [(share.values / share.total, text) for text in _on_values(run)]
     found += [(share.data / share.total, text) for text in _on_data(run)]
     found += [(share.executor / share.total, text) for text in _on_executors()]
     found += [(share.manager / share.total, text) for text in _on_dispatch(run)]
@@ -59,6 +61,17 @@ def advice(run: Run) -> list[str]:
     told = [text for weight, text in sorted(found, reverse=True) if weight >= _WORTH]
     told += _on_disk(run)
     return told or ["Nothing stands out: most of the time went into computing."]
+
+
+def _on_values(run: Run) -> list[str]:
+    if not run.values_s:
+        return []
+    label, most = max(run.values_s.items(), key=lambda item: item[1])
+    return [
+        f"Executors opened inputs and stored outputs, longest for {label} "
+        f"({format_seconds(most)}). Let calls that hand values to each other be one call, or hand "
+        "over NumPy arrays and Arrow tables: they are mapped, and other objects are pickled."
+    ]
 
 
 def _on_data(run: Run) -> list[str]:

@@ -24,6 +24,8 @@ class Share:
     ----------
     computing : float
         Calls ran.
+    values : float
+        Executors opened what calls need and stored what they returned: mapped, pickled, wrote.
     data : float
         Calls were at the worker, and blocks on their way to it.
     executor : float
@@ -36,6 +38,7 @@ class Share:
     """
 
     computing: float
+    values: float
     data: float
     executor: float
     manager: float
@@ -44,7 +47,8 @@ class Share:
     @property
     def total(self) -> float:
         """All slots' time."""
-        return self.computing + self.data + self.executor + self.manager + self.nothing
+        waits = self.data + self.executor + self.manager
+        return self.computing + self.values + waits + self.nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,8 @@ class Run:
         By worker.
     durations_s : dict of str to array
         How long attempts ran, by label, the busiest first.
+    values_s : dict of str to float
+        How long executors took to open and store values for them, by label.
     ended : Counter
         How attempts ended.
     joined, left : int
@@ -103,6 +109,7 @@ class Run:
     moved: dict[tuple[str, str], int]
     caches: dict[str, Cache]
     durations_s: dict[str, Floats]
+    values_s: dict[str, float]
     ended: Counter[str]
     joined: int
     left: int
@@ -133,16 +140,19 @@ def load(records: Iterable[Mapping[str, Any]]) -> Run:
     workers = [str(record["worker"]) for record in joined]
     index = {worker: number for number, worker in enumerate(workers)}
     start = clock.seconds(tasks, "start_ns")
-    end = start + np.array([task["duration_ns"] for task in tasks], float) / 1e9
+    end = start + _seconds(tasks, "duration_ns")
+    opening, storing = _seconds(tasks, "opening_ns"), _seconds(tasks, "storing_ns")
     ready = np.minimum(clock.seconds(tasks, "ready_ns"), start)
     sent = np.minimum(np.maximum(clock.seconds(tasks, "sent_ns"), ready), start)
     place = np.array([index.get(str(task["worker"]), -1) for task in tasks], int)
     edges = clock.edges
     slots = _slots(clock, joined, left, index)
     busy = _by_worker(start, end, place, len(workers), edges)
+    values = _by_worker(start - opening, start, place, len(workers), edges)
+    values += _by_worker(end, end + storing, place, len(workers), edges)
     arriving = np.array([index.get(str(move["target"]), -1) for move in transfers], int)
     arrived = clock.seconds(transfers, "end_ns")
-    took = np.array([move["duration_ns"] for move in transfers], float) / 1e9
+    took = _seconds(transfers, "duration_ns")
     receiving = _by_worker(arrived - took, arrived, arriving, len(workers), edges)
     held = _by_worker(sent, start, place, len(workers), edges)
     queued = _mean(ready, sent, edges)
@@ -156,10 +166,11 @@ def load(records: Iterable[Mapping[str, Any]]) -> Run:
         moved=_moved(transfers),
         caches=_caches(clock, by_kind.get("cache", [])),
         durations_s=_durations(tasks),
+        values_s=_totals(tasks, opening + storing),
         ended=Counter(str(task["ended"]) for task in tasks),
         joined=len(joined),
         left=len(left),
-        share=_share(slots, busy, held, receiving > 0, queued, np.diff(edges)),
+        share=_share(slots, busy, values, held, receiving > 0, queued, np.diff(edges)),
         for_worker_s=float(np.mean(sent - ready)) if tasks else 0.0,
         at_worker_s=float(np.mean(start - sent)) if tasks else 0.0,
     )
@@ -173,7 +184,9 @@ class _Clock:
     @classmethod
     def of(cls, tasks: Any, transfers: Any, *others: Any) -> _Clock:
         times = [record["at_ns"] for kind in others for record in kind]
-        times += [task["start_ns"] + task["duration_ns"] for task in tasks]
+        times += [
+            task["start_ns"] + task["duration_ns"] + (task.get("storing_ns") or 0) for task in tasks
+        ]
         times += [min(task["start_ns"], task["ready_ns"] or task["start_ns"]) for task in tasks]
         times += [move["end_ns"] for move in transfers]
         begin, end = (min(times), max(times)) if times else (0, 1)
@@ -181,6 +194,11 @@ class _Clock:
 
     def seconds(self, records: Any, key: str) -> Floats:
         return (np.array([record[key] for record in records], float) - self.begin_ns) / 1e9
+
+
+def _seconds(records: Any, key: str) -> Floats:
+    """Return a field of records in seconds; traces of former versions may lack it."""
+    return np.array([record.get(key) or 0 for record in records], float) / 1e9
 
 
 def _mean(start: Floats, end: Floats, edges: Floats) -> Floats:
@@ -245,9 +263,18 @@ def _durations(tasks: Any) -> dict[str, Floats]:
     return dict(sorted(found.items(), key=lambda item: -float(item[1].sum())))
 
 
+def _totals(tasks: Any, seconds: Floats) -> dict[str, float]:
+    totals: dict[str, float] = {}
+    for task, some in zip(tasks, seconds, strict=True):
+        label = str(task["label"])
+        totals[label] = totals.get(label, 0.0) + float(some)
+    return totals
+
+
 def _share(
     slots: Floats,
     busy: Floats,
+    values: Floats,
     held: Floats,
     receives: NDArray[np.bool_],
     queued: Floats,
@@ -255,12 +282,15 @@ def _share(
 ) -> Share:
     """Tell for each worker's free slots in each span what they were free for."""
     free = np.clip(slots - busy, 0, None)
+    opened = np.minimum(free, values)
+    free = free - opened
     stuck = np.minimum(free, held)
     data = np.where(receives, stuck, 0.0)
     left = (free - stuck).sum(axis=0)
     late = np.minimum(left, queued)
     return Share(
         computing=float((np.minimum(busy, slots) * span).sum()),
+        values=float((opened * span).sum()),
         data=float((data * span).sum()),
         executor=float(((stuck - data) * span).sum()),
         manager=float((late * span).sum()),

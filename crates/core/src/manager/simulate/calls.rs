@@ -1,6 +1,6 @@
 //! The calls that a simulated worker holds: waiting for inputs, ready, or running.
 
-use crate::wire::{Assignment, Input, Output, Report, TaskFailure};
+use crate::wire::{Assignment, Input, Output, Report, Spent, TaskFailure};
 use freestone_base::{Name, Resources, TaskId};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
@@ -50,7 +50,8 @@ impl HeldCall {
             _ => now,
         };
         let Assignment { task, attempt, .. } = self.assignment;
-        Report { task, attempt, start_ns, duration_ns: now - start_ns, memory: 0, result }
+        let spent = Spent { start_ns, duration_ns: now - start_ns, ..Spent::default() };
+        Report { task, attempt, spent, result }
     }
 }
 

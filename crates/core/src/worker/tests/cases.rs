@@ -4,7 +4,7 @@ use super::world::config;
 use crate::store::Tier;
 use crate::wire::{
     Assignment, BlockDesc, Call, CallOptions, CallResult, Form, FromWorker, Input, Output, Report,
-    TaskFailure, ToExecutor, ToWorker, WorkerStatus,
+    Spent, TaskFailure, ToExecutor, ToWorker, WorkerStatus,
 };
 use crate::worker::{Action, Adopted, Event, ExternalFile, FileStamp, Now, Worker};
 use freestone_base::{FunctionId, Name, Resources, TaskId};
@@ -68,9 +68,7 @@ impl Bench {
     pub fn end(&mut self, executor: u32, calls: &[Call]) {
         let end = |call: &Call| CallResult {
             sequence: call.sequence,
-            start_ns: 1,
-            duration_ns: self.duration_ns,
-            memory: 0,
+            spent: Spent { start_ns: 1, duration_ns: self.duration_ns, ..Spent::default() },
             result: Ok(smallvec![Output::Inline(Vec::new().into())]),
         };
         let results = calls.iter().map(end).collect();
@@ -305,7 +303,7 @@ fn an_output_that_lies_on_disk_counts_there() {
     bench.run(vec![call(0)]);
     let sequence = bench.sent()[0].1[0].sequence;
     let result = Ok(smallvec![Output::Stored(block(1))]);
-    let results = vec![CallResult { sequence, start_ns: 1, duration_ns: 1, memory: 0, result }];
+    let results = vec![CallResult { sequence, spent: Spent::default(), result }];
     let (unmapped, on_disk) = (Vec::new(), vec![block(1).name]);
     bench.event(Event::Results { executor: 0, results, unmapped, on_disk });
     assert_eq!((bench.worker.cache.memory_nbytes(), bench.worker.cache.disk_nbytes()), (0, 10));
@@ -365,7 +363,8 @@ fn figures_are_told_while_they_change_and_as_a_sign_of_life() {
 fn stored(call: &Call) -> CallResult {
     let block = BlockDesc { name: call.outputs[0], ..block(0) };
     let result = Ok(smallvec![Output::Stored(block)]);
-    CallResult { sequence: call.sequence, start_ns: 1, duration_ns: 1000, memory: 0, result }
+    let spent = Spent { start_ns: 1, duration_ns: 1000, ..Spent::default() };
+    CallResult { sequence: call.sequence, spent, result }
 }
 
 fn removed(bench: &Bench) -> Vec<Name> {

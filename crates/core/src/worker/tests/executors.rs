@@ -3,7 +3,7 @@
 use super::world::World;
 use crate::store::Tier;
 use crate::wire::{
-    BlockDesc, Call, CallResult, Form, Output, PlacedInput, TaskFailure, ToExecutor,
+    BlockDesc, Call, CallResult, Form, Output, PlacedInput, Spent, TaskFailure, ToExecutor,
 };
 use crate::worker::Event;
 use crate::worker::claim::{Claims, INITIAL};
@@ -120,14 +120,9 @@ impl World {
             PlacedInput::Inline(_) => None,
         });
         executor.unmapped.extend(inputs);
-        let (sequence, duration_ns) = (call.sequence, self.dice.below(5000));
-        executor.finished.push(CallResult {
-            sequence,
-            start_ns: self.now,
-            duration_ns,
-            memory: 0,
-            result,
-        });
+        let duration_ns = self.dice.below(5000);
+        let spent = Spent { start_ns: self.now, duration_ns, ..Spent::default() };
+        executor.finished.push(CallResult { sequence: call.sequence, spent, result });
         if self.dice.one_in(3) {
             self.tell(index);
         }

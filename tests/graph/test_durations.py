@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from freestone.graph.durations import UNKNOWN_S, Durations
+from freestone.graph.grouping import Limits, group
+
+FILE = ["read", "select", "weigh", "measure", "fill"]
+"""What is done with each file; the second and the third task need the first, and so on."""
+
+
+def test_a_shorter_duration_counts_at_once_and_a_longer_one_bit_by_bit() -> None:
+    durations = Durations()
+    assert durations.of("read") == UNKNOWN_S
+    for seconds in (8.0, 1.0, 2.0):
+        durations.add("read", seconds)
+    assert durations.of("read") == pytest.approx(1.3)
+
+
+def test_a_call_that_has_not_ended_is_shared_out_among_its_tasks() -> None:
+    durations = Durations()
+    durations.add("read", 0.01)
+    durations.at_least(FILE, 0.5)
+    assert [durations.of(kind) for kind in FILE] == [0.01, 0.1, 0.1, 0.1, 0.1]
+
+
+def test_tasks_of_one_file_share_a_call_while_the_first_still_imports() -> None:
+    durations, files = Durations(), 40
+    durations.at_least(FILE, 0.3)
+    needs = [
+        [first + place for place in places]
+        for first in range(0, files * len(FILE), len(FILE))
+        for places in ([], [0], [0], [1, 2], [3])
+    ]
+    users = [2, 1, 1, 1, 1] * files
+    seconds = [durations.of(kind) for kind in FILE] * files
+    groups = group(needs, users, seconds, Limits.of(sum(seconds), slots=4))
+    assert [len(one.tasks) for one in groups] == [len(FILE)] * files
