@@ -19,6 +19,7 @@ from mpi4py import MPI
 
 from freestone import malleable
 from freestone.errors import FreestoneError
+from freestone.malleable.passage import Passage
 
 IS_FIRST = MPI.Comm.Get_parent() == MPI.COMM_NULL
 ROWS = 10
@@ -30,16 +31,36 @@ def main() -> None:
         raise RuntimeError("no licence")
     if WHICH == "absent" and not IS_FIRST:
         return
+    if WHICH.startswith("lost") and not IS_FIRST and MPI.COMM_WORLD.rank == 1:
+        be_lost(WHICH)
     with malleable.World(rows=ROWS, timeout_s=20, **settings()) as world:
         x = world.variable("x", load)
+        c = world.constant("c", load_constant)
         if WHICH == "twice":
             world.variable("x", load, rows=ROWS + 1)
-        for step in world.steps(12):
+        for step in world.steps(1_000_000 if WHICH.startswith("lost") else 12):
             at_step(world, step)
             x.local[...] += 1
-        assert np.all(x.local == 12)
+            assert np.array_equal(c.local, load_constant(c.start, c.stop))
+            if WHICH.startswith("lost") and len(world.resizes) == 2:
+                break
+        assert np.all(x.local == step + 1)
     if world.rank == 0:
         print(world.size, [record.error for record in world.resizes])
+
+
+def be_lost(which: str) -> None:
+    """Be killed, at once or when a method of the passage is called."""
+
+    def be_killed(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if which == "lost-starting":
+        be_killed()
+    if which == "lost-after-switch":
+        Passage.move_variables = be_killed  # type: ignore[method-assign]
+    else:
+        Passage.start = be_killed  # type: ignore[assignment]
 
 
 def settings() -> dict[str, object]:
@@ -51,6 +72,10 @@ def settings() -> dict[str, object]:
         return {"targets": malleable.Signals(), "method": method, "slots": 3}
     if WHICH == "late":
         return {"targets": {11: 3}, "method": "merge-p2p-thread"}
+    if WHICH.startswith("lost"):
+        kind = WHICH.removeprefix("lost-").replace("moving", "merge-p2p")
+        kind = kind if kind.count("-") == 2 and "merge" in kind else method
+        return {"targets": {2: 4, 8: 1}, "method": kind, "share": False}
     if WHICH == "slots":
         return {"targets": malleable.File(FOLDER / "target"), "slots": 2}
     if WHICH == "gone":
@@ -59,6 +84,11 @@ def settings() -> dict[str, object]:
     if WHICH in ("refused", "absent", "single", "env"):
         return {"targets": {2: 4, 8: 1}, "method": method}
     return {"method": method}
+
+
+def load_constant(start: int, stop: int) -> np.ndarray:
+    """Return rows that tell which they are, long enough for messages that have to be taken."""
+    return np.repeat(np.arange(start, stop, dtype=np.float64)[:, None], 40_000, axis=1)
 
 
 def load(start: int, stop: int) -> np.ndarray:

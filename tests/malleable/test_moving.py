@@ -135,7 +135,7 @@ def test_rows_are_copied_within_a_host_and_sent_between_hosts(
     mail: dict[tuple[int, int, int], list[Any]] = {}
     comms = [FakeComm(rank, 6, mail) for rank in range(6)]
     carriers = [
-        transport("p2p", comm, [Stream(storage, mine, moves, hosts)], 5.0, 0.0)
+        transport("p2p", comm, [Stream(storage, mine, moves, hosts)], 5.0)
         for comm, storage, mine in zip(comms, storages, held, strict=True)
     ]
     for carrier in carriers:

@@ -84,6 +84,30 @@ def test_newcomers_that_can_not_join_leave_the_job_as_it_was(
 
 
 @pytest.mark.parametrize(
+    "which", ["starting", "moving-sync", "moving-nonblocking", "moving-thread"]
+)
+def test_newcomers_that_are_lost_before_the_switch_leave_the_job_as_it_was(
+    which: str, tmp_path: Path
+) -> None:
+    outcome = run("faults.py", f"lost-{which}", str(tmp_path))
+    assert outcome.status == 0, outcome.err
+    # The shrink at step 8 comes all the same.
+    assert outcome.out.startswith("1 ['SpawnFailedError: new processes were lost before"), (
+        outcome.out
+    )
+
+
+def test_one_that_is_lost_after_the_switch_ends_the_job(tmp_path: Path) -> None:
+    outcome = run("faults.py", "lost-after-switch", str(tmp_path))
+    assert outcome.status != 0
+
+
+def test_what_moves_collectively_can_not_go_on_without_one(tmp_path: Path) -> None:
+    outcome = run("faults.py", "lost-merge-collective-sync", str(tmp_path))
+    assert outcome.err.count("a method with p2p goes on without them") == 2, outcome.err
+
+
+@pytest.mark.parametrize(
     ("which", "says"),
     [
         ("file", "4 ['']"),

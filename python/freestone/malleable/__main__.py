@@ -24,13 +24,16 @@ def main(words: list[str]) -> None:
     try:
         _run(words)
     except BaseException as error:
-        if newcomer.has_joined:
+        is_exit = isinstance(error, SystemExit)
+        if newcomer.has_joined or (newcomer.is_ready and (is_exit or newcomer.guard is None)):
             raise
-        if not isinstance(error, SystemExit):
+        if not is_exit:
             traceback.print_exc()
+        if newcomer.is_ready:
+            newcomer.leave()
         newcomer.refuse(f"{type(error).__name__}: {error}")
         end()
-    if not newcomer.has_joined:
+    if not newcomer.is_ready:
         newcomer.refuse("the program ended without a malleable.World")
 
 

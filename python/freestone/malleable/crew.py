@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from freestone.malleable.passage import host_name
+from freestone.malleable import together
+from freestone.malleable.hosts import host_name
 from freestone.malleable.planning import Blueprint
 from freestone.malleable.spawning import Group
 
@@ -84,7 +85,12 @@ def _is_here(name: str) -> bool:
 
 
 def next_crew(
-    bridge: Any, place: int | None, blueprint: Blueprint, groups: list[int], hosts: list[str]
+    bridge: Any,
+    place: int | None,
+    blueprint: Blueprint,
+    groups: list[int],
+    hosts: list[str],
+    timeout_s: float,
 ) -> Crew | None:
     """Return the crew after a resize, or nothing for who leaves; all on the bridge call it.
 
@@ -98,6 +104,8 @@ def next_crew(
         The plan.
     groups, hosts : list
         Of the sources.
+    timeout_s : float
+        How long a wait may take.
     """
     from mpi4py import MPI
 
@@ -109,9 +117,10 @@ def next_crew(
     coming = _labels(blueprint.newcomers, newest)
     all_groups = [*groups, *(group for group, _ in coming)]
     all_hosts = [*hosts, *(host for _, host in coming)]
+    comm, control = together.duplicates(data, 2, timeout_s, "the switch")
     return Crew(
-        data.Dup(),
-        data.Dup(),
+        comm,
+        control,
         data,
         [all_groups[process] for process in blueprint.process_of],
         [all_hosts[process] for process in blueprint.process_of],

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from freestone.malleable import spawning
+import numpy as np
+
+from freestone.malleable import guard, spawning, together
 from freestone.malleable.arrays import Array
 from freestone.malleable.passage import warmed
-from freestone.malleable.waiting import wait_until
+from freestone.malleable.waiting import LONGEST_S, wait_until
 
 __all__ = ["Newcomer", "end", "meet", "pending"]
 
@@ -27,12 +32,21 @@ class Newcomer:
         The root of the sources and all of this group.
     group : mpi4py communicator
         All that were spawned together.
+    guard : int or None
+        The pipe to the guard, if there is one.
+    is_ready : bool
+        Whether it has told the root that it is ready, or why it is not.
+    has_joined : bool
+        Whether it has rows that nobody else has.
     """
 
     peer: Any
     group: Any
+    guard: int | None = None
+    is_ready: bool = False
     has_joined: bool = False
     has_heard: bool = False
+    told: Any = None
 
     def prepare(self) -> dict[str, Array]:
         """Return what this process will have for itself, with warm pages, while others compute."""
@@ -40,7 +54,7 @@ class Newcomer:
         self.has_heard = True
         return warmed(descriptions, blueprint, blueprint.before + number)
 
-    def join(self, timeout_s: float) -> Any:
+    def meet_sources(self, timeout_s: float) -> Any:
         """Return the communicator of sources and newcomers, once the sources want it.
 
         Raises
@@ -48,22 +62,55 @@ class Newcomer:
         SystemExit
             If another one of this group failed, or the sources changed their minds.
         """
-        self.has_joined = True
-        if self._agree(""):
-            end()
-        if spawning.listen(self.peer, timeout_s) == spawning.CANCEL:
+        self.is_ready = True
+        if self._agree("") or self.listen(timeout_s) == spawning.CANCEL:
             end()
         return spawning.bridge_newcomers(self.group, self.peer)
 
+    def wait(
+        self,
+        is_done: Callable[[], bool],
+        timeout_s: float,
+        what: str,
+        longest_s: float = LONGEST_S,
+    ) -> None:
+        """Wait as `wait_until` does, or leave if others are lost."""
+
+        def is_over() -> bool:
+            if spawning.has_to_leave(self.peer):
+                self.leave()
+            return is_done()
+
+        wait_until(is_over, timeout_s, what, longest_s)
+
+    def listen(self, timeout_s: float) -> str:
+        """Return the next word of the root."""
+        self.wait(lambda: spawning.has_word(self.peer), timeout_s, "joining the job")
+        return spawning.heard(self.peer)
+
+    def join(self) -> None:
+        """Become as good as any other: from now on the job can't go on without this process."""
+        self.has_joined = True
+        if self.guard is not None:
+            os.write(self.guard, b"+")
+            os.close(self.guard)
+        self.peer.Free()
+
+    def leave(self) -> NoReturn:
+        """End at once, without waiting for others of the group, of which some are lost."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if self.guard is not None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        end()
+
     def refuse(self, problem: str) -> None:
         """Tell that this process can't join."""
-        self.has_joined = True
+        self.is_ready = True
         self._agree(problem)
 
     def _agree(self, problem: str) -> str:
         """Tell the root, as soon as the whole group knows, what the first problem of any is."""
-        import numpy as np
-
         if not self.has_heard:
             # Whoever sends it may wait until it is taken.
             spawning.told(self.peer, _START_S)
@@ -71,10 +118,11 @@ class Newcomer:
         rank, none = self.group.rank, self.group.size
         first = np.empty(1, np.int64)
         request = self.group.Iallreduce(np.array([rank if problem else none]), first, _least())
-        wait_until(request.Test, _START_S, "starting all of a group")
+        self.wait(request.Test, _START_S, "starting all of a group")
         if first[0] == none:
             problem = ""
-        problem = self.group.bcast(problem, root=int(first[0]) % none)
+        root = int(first[0]) % none
+        problem = together.tell(self.group, problem, _START_S, "starting all of a group", root)
         if rank == 0:
             spawning.report(self.peer, problem)
         return problem
@@ -98,7 +146,12 @@ def meet() -> Newcomer:
     """Return this process as a newcomer, once it has met the root of the sources."""
     from mpi4py import MPI
 
-    newcomer = Newcomer(MPI.Comm.Get_parent().Merge(high=True), MPI.COMM_WORLD.Dup())
+    pipe = os.environ.pop(guard.PIPE, None)
+    if pipe is not None:
+        os.set_inheritable(int(pipe), False)
+    peer = MPI.Comm.Get_parent().Merge(high=True)
+    newcomer = Newcomer(peer, MPI.COMM_WORLD.Dup(), None if pipe is None else int(pipe))
+    newcomer.told = spawning.here(peer)
     _pending.append(newcomer)
     return newcomer
 

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import functools
-import os
-import socket
 import threading
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from freestone.malleable import together
 from freestone.malleable.arrays import Array, Description
-from freestone.malleable.moving import Stream, Transport, transport
+from freestone.malleable.hosts import host_name
+from freestone.malleable.moving import NAP_S, Stream, Transport, transport
 from freestone.malleable.planning import Blueprint
 from freestone.malleable.storage import Storage
 from freestone.malleable.waiting import wait_until
 
-__all__ = ["Passage", "host_name", "make_arrays", "warmed"]
-
-# While others compute: as long as a few packets of a message take to gather.
-_NAP_S = 100e-6
+__all__ = ["Passage", "make_arrays", "warm_rows", "warmed"]
 
 
-@functools.cache
-def host_name() -> str:
-    """Return a name that processes have in common exactly if they can map each other's memory."""
-    parts = [socket.gethostname()]
-    try:
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
-        parts.append(os.readlink("/proc/self/ns/pid"))
-    except OSError:
-        parts.append(str(os.getpid()))
-    return "/".join(parts)
-
-
-def make_arrays(comm: Any, told: Sequence[Description], mine: dict[str, Array]) -> dict[str, Array]:
+def make_arrays(
+    comm: Any, told: Sequence[Description], mine: dict[str, Array], timeout_s: float
+) -> dict[str, Array]:
     """Make the arrays that this rank does not have yet; collective.
 
     Shared arrays are mapped from any rank of the same host that has them, or else made by the
@@ -48,11 +33,13 @@ def make_arrays(comm: Any, told: Sequence[Description], mine: dict[str, Array]) 
         All arrays.
     mine : dict of str to Array
         Those that this rank has.
+    timeout_s : float
+        How long a wait may take.
     """
     here = host_name()
     shared = [description for description in told if description.is_shared]
     handles = {d.name: mine[d.name].handles(here) for d in shared if d.name in mine}
-    gathered = comm.allgather((here, handles))
+    gathered = together.gather_all(comm, (here, handles), timeout_s, "shared memory")
     all_hosts = [host for host, _ in gathered]
     having = {host for host, theirs in gathered if theirs}
     found: dict[str, Any] = next(
@@ -67,14 +54,15 @@ def make_arrays(comm: Any, told: Sequence[Description], mine: dict[str, Array]) 
             arrays[description.name] = Array(description, storages)
         found = {d.name: arrays[d.name].handles(here) for d in shared}
     if shared and set(all_hosts) - having:
-        for host, theirs in comm.allgather((here, found if makes else None)):
+        made = (here, found if makes else None)
+        for host, theirs in together.gather_all(comm, made, timeout_s, "shared memory"):
             if host == here and theirs:
                 found = theirs
     for description in told:
         if description.name not in arrays:
             arrays[description.name] = _make(description, found)
     # Until all have mapped it, whoever has a shared array has to live.
-    comm.Barrier()
+    together.meet(comm, timeout_s, "shared memory")
     return {description.name: arrays[description.name] for description in told}
 
 
@@ -103,15 +91,22 @@ def warmed(told: Sequence[Description], blueprint: Blueprint, process: int) -> d
         Which one of sources and newcomers it is.
     """
     arrays = {each.name: _make(each, {}) for each in told if not each.is_shared}
+    warm_rows(arrays.values(), blueprint, process)
+    return arrays
+
+
+def warm_rows(arrays: Iterable[Array], blueprint: Blueprint, process: int) -> None:
+    """Touch the pages of the rows that a process shall have, and has for itself."""
     if process not in blueprint.process_of:
-        return arrays
+        return
     place = blueprint.process_of.index(process)
-    for array in arrays.values():
+    for array in arrays:
+        if array.is_shared:
+            continue
         bounds = blueprint.plans[array.rows].after.of(place)
         ragged = blueprint.ragged.get(array.name, {})
         for part, storage in zip(array.form.parts, array.storages, strict=True):
             storage.warm(*(part.position(row, ragged) for row in bounds))
-    return arrays
 
 
 class Passage:
@@ -144,8 +139,7 @@ class Passage:
         self._arrays = arrays
         self._blueprint = blueprint
         self._timeout_s = timeout_s
-        self._longest_s = _NAP_S if blueprint.method.is_overlapped else 0.0
-        self._memories: list[str] = bridge.allgather(host_name())
+        self._memories = together.gather_all(bridge, host_name(), timeout_s, "all hosts")
         processes = blueprint.process_of
         self.place = processes.index(bridge.rank) if bridge.rank in processes else None
         self._constants: Transport | None = None
@@ -179,7 +173,24 @@ class Passage:
 
     def wait(self) -> None:
         """Wait for the constant data of this process."""
-        wait_until(self.test, self._timeout_s, "moving constant data", self._longest_s)
+        wait_until(self.test, self._timeout_s, "moving constant data", NAP_S)
+
+    def abandon(self, sources: int) -> None:
+        """Wait only for what sources send to sources: the others are lost, or sent home.
+
+        Parameters
+        ----------
+        sources : int
+            How many there are.
+
+        Raises
+        ------
+        SpawnFailedError
+            If rows move by other than messages point to point, of which none can be left out.
+        """
+        if self._constants is not None and not self.test():
+            self._constants.drop(sources)
+        self.finish_constants()
 
     def finish_constants(self) -> None:
         """Wait for the constant data, on all processes together."""
@@ -199,8 +210,7 @@ class Passage:
         variables.wait()
         variables.finish()
         self.sent_nbytes += variables.sent_nbytes
-        barrier = self.bridge.Ibarrier()
-        wait_until(barrier.Test, self._timeout_s, "the switch")
+        together.meet(self.bridge, self._timeout_s, "the switch")
 
     def settle(self) -> None:
         """Have the new rows; a process that leaves lets go of its own."""
@@ -224,9 +234,7 @@ class Passage:
             if array.kind == kind
             for index in range(len(array.form.parts))
         ]
-        # At the switch nobody computes.
-        longest_s = self._longest_s if kind == "constant" else 0.0
-        return transport(redistribution, self.bridge, streams, self._timeout_s, longest_s)
+        return transport(redistribution, self.bridge, streams, self._timeout_s)
 
     def _moves(self, array: Array, index: int) -> list[Any]:
         plan = self._blueprint.plans[array.rows]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from freestone.malleable import plans
+from freestone.malleable import plans, together
 from freestone.malleable.arrays import Array
 from freestone.malleable.config import Config
 from freestone.malleable.method import Method
@@ -135,7 +135,7 @@ def draw(
     after = {rows: _layout(comm, arrays, rows, size, config) for rows in layouts}
     bounds = {rows: sorted({*layouts[rows].offsets, *after[rows].offsets}) for rows in layouts}
     ragged = {
-        array.name: _elements_before(comm, array, bounds[array.rows])
+        array.name: _elements_before(comm, array, bounds[array.rows], config.timeout_s)
         for array in arrays
         if array.form.is_ragged
     }
@@ -196,10 +196,10 @@ def _layout(comm: Any, arrays: Sequence[Array], rows: int, size: int, config: Co
     ragged = [array for array in arrays if array.rows == rows and array.form.is_ragged]
     if balance == "rows" or not ragged:
         return plans.even(rows, size)
-    return _by_nonzeros(comm, ragged[0], size)
+    return _by_nonzeros(comm, ragged[0], size, config.timeout_s)
 
 
-def _by_nonzeros(comm: Any, array: Array, size: int) -> Rows:
+def _by_nonzeros(comm: Any, array: Array, size: int, timeout_s: float) -> Rows:
     """Return cuts with as many non-zeros between them; each rank finds those in its rows."""
     total = array.form.parts[1].total
     ideal = np.array([total * cut // size for cut in range(size + 1)], np.int64)
@@ -210,20 +210,14 @@ def _by_nonzeros(comm: Any, array: Array, size: int) -> Rows:
     found = np.zeros(size + 1, np.int64)
     found[mine] = array.start + after - is_before
     found[-1] = array.rows
-    cuts = np.empty_like(found)
-    comm.Allreduce(found, cuts, op=_largest())
+    cuts = together.largest(comm, found, timeout_s, "cuts by non-zeros")
     return Rows(np.maximum.accumulate(cuts).tolist())
 
 
-def _elements_before(comm: Any, array: Array, bounds: list[int]) -> dict[int, int]:
+def _elements_before(
+    comm: Any, array: Array, bounds: list[int], timeout_s: float
+) -> dict[int, int]:
     known = array.counts_before(bounds)
     mine = np.array([known.get(row, 0) for row in bounds], np.int64)
-    found = np.empty_like(mine)
-    comm.Allreduce(mine, found, op=_largest())
+    found = together.largest(comm, mine, timeout_s, "lengths of rows")
     return {row: int(count) for row, count in zip(bounds, found, strict=True)}
-
-
-def _largest() -> Any:
-    from mpi4py import MPI
-
-    return MPI.MAX

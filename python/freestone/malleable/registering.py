@@ -40,7 +40,7 @@ def register(
     start, stop = layout.of(crew.rank)
     local, problem = _load(name, load, start, stop, rows)
     description = _agree(crew, config, name, kind, local, rows, problem)
-    array = make_arrays(crew.data, [description], {})[name]
+    array = make_arrays(crew.data, [description], {}, config.timeout_s)[name]
     nonzeros = _nonzeros(local)
     before = int(crew.data.exscan(nonzeros) or 0)
     array.settle(layout, crew.rank, {start: before, stop: before + nonzeros})

@@ -14,20 +14,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from freestone.malleable import planning
+from freestone.errors import ResizeTimeoutError
+from freestone.malleable import planning, together
 from freestone.malleable.arrays import Array
 from freestone.malleable.config import Config
 from freestone.malleable.crew import Crew
 from freestone.malleable.method import Method
-from freestone.malleable.passage import Passage, make_arrays
+from freestone.malleable.moving import NAP_S
+from freestone.malleable.passage import Passage, make_arrays, warm_rows
 from freestone.malleable.plans import Rows
 from freestone.malleable.record import Resized
-from freestone.malleable.spawning import CANCEL, GO, Spawned, bridge_sources
+from freestone.malleable.spawning import CANCEL, GO, SWITCH, Spawned, bridge_sources
 from freestone.malleable.waiting import wait_until
 
-__all__ = ["SWITCH", "Resize", "has_threads", "listen_for"]
-
-SWITCH, NO_SWITCH = 1, 0
+__all__ = ["Resize", "has_threads"]
 
 
 class Resize:
@@ -102,8 +102,10 @@ class Resize:
     def start(self) -> None:
         """Begin to spawn; in the background if steps go on."""
         if self._spawned is None:
-            return
-        if self.is_overlapped:
+            if self.blueprint.newcomers and not self.is_overlapped:
+                # This process can't but wait until they are there.
+                warm_rows(self._arrays.values(), self.blueprint, self._crew.rank)
+        elif self.is_overlapped:
             self._spawner = threading.Thread(target=self._spawned.start, name="freestone-spawn")
             self._spawner.start()
         else:
@@ -117,8 +119,13 @@ class Resize:
 
     @property
     def has_failed(self) -> bool:
-        """Whether newcomers can't come, as far as this process knows."""
-        return self._spawned is not None and self.test() and bool(self._spawned.error)
+        """Whether newcomers can't come, or are lost, as far as this process knows."""
+        if self._spawned is None or (self._stage == "spawning" and not self.test()):
+            return False
+        if self._stage == "moving" and time.time() - self._bridged > self._config.timeout_s:
+            problem = f"rows were not moved after {self._config.timeout_s:g} s"
+            self._spawned.error = f"{ResizeTimeoutError.__name__}: {problem}"
+        return self._spawned.has_failed()
 
     def advance(self, step: int) -> bool:
         """Go to the next stage, all sources together; tell whether only the switch is left.
@@ -138,16 +145,56 @@ class Resize:
 
     def agree_on_failure(self) -> bool:
         """Tell all sources whether newcomers can't come, without polling while they start."""
+        if not self.blueprint.newcomers:
+            return False
         code = np.array([int(self.has_failed)], np.int64)
         request = self._crew.data.Ibcast(code, root=0)
         wait_until(request.Test, self._config.timeout_s, "spawning")
         return bool(code[0])
 
+    def finish_or_fail(self) -> bool:
+        """Wait until no source has constant data to move; tell whether newcomers are lost before.
+
+        All sources together, and all of them are told the same. Only the root sees that one is
+        lost, and a source may wait for that one's answer.
+        """
+        if not self.blueprint.newcomers:
+            return False
+        barrier: Any = None
+
+        def is_through() -> bool:
+            nonlocal barrier
+            if barrier is None and self.test():
+                barrier = self._crew.data.Ibarrier()
+            return barrier is not None and bool(barrier.Test())
+
+        code = np.zeros(1, np.int64)
+        timeout_s, what = self._config.timeout_s, "moving constant data"
+        if self._crew.rank == 0:
+            wait_until(lambda: is_through() or self.has_failed, timeout_s, what, NAP_S)
+            code[0] = self.has_failed
+        alarm = self._crew.control.Ibcast(code, root=0)
+
+        def is_told() -> bool:
+            is_through()
+            return bool(alarm.Test())
+
+        wait_until(is_told, timeout_s, what, NAP_S)
+        # Whatever was begun together ends together.
+        barrier = self._crew.data.Ibarrier() if barrier is None else barrier
+        wait_until(barrier.Test, timeout_s, what)
+        return bool(code[0])
+
     def fail(self) -> Resized:
         """Undo what was done; all sources together."""
         error = "" if self._spawned is None else self._spawned.error
-        self.error = self._crew.data.bcast(error, root=0)
-        self._dismiss()
+        self.error = together.tell(self._crew.data, error, self._config.timeout_s, "a failure")
+        if self._spawned is not None:
+            self._spawned.dismiss()
+        if self.passage is not None:
+            self.passage.abandon(self._crew.size)
+        for array in self._arrays.values():
+            array.release([array.held(index) for index in range(len(array.storages))])
         return self.record(self.step, 0)
 
     def cancel(self) -> None:
@@ -155,16 +202,17 @@ class Resize:
         if self.passage is None:
             if self._spawner is not None:
                 self._spawner.join()
-            self._dismiss()
+            if self._spawned is not None:
+                self._spawned.dismiss()
             return
-        self._say(NO_SWITCH)
+        self._tell(CANCEL)
         self.passage.finish_constants()
         self.passage.bridge.Free()
 
     def switch(self) -> None:
         """Tell newcomers that this is the step, and move what is left."""
         if self.passage is not None:
-            self._say(SWITCH)
+            self._tell(SWITCH)
             self.passage.finish_constants()
             self.passage.move_variables()
 
@@ -188,31 +236,24 @@ class Resize:
 
     def _connect(self) -> Passage:
         """Join sources and newcomers, and tell the newcomers what they have to know."""
-        newcomers = self.blueprint.newcomers
+        newcomers, timeout_s = self.blueprint.newcomers, self._config.timeout_s
         if newcomers:
             if self._spawned is not None:
                 self._spawned.tell(GO)
             bridge = bridge_sources(self._crew.data, self._spawned, len(newcomers))
-            if self._spawned is not None:
-                self._spawned.free()
             told = [array.description for array in self._arrays.values()]
             crew = (self._crew.groups, self._crew.hosts)
-            bridge.bcast((self.blueprint, told, crew), root=0)
-            make_arrays(bridge, told, self._arrays)
+            together.tell(bridge, (self.blueprint, told, crew), timeout_s, "the plan")
+            make_arrays(bridge, told, self._arrays, timeout_s)
         else:
-            bridge = self._crew.data.Dup()
+            (bridge,) = together.duplicates(self._crew.data, 1, timeout_s, "a resize")
         self._bridged = time.time()
-        return Passage(bridge, self._arrays, self.blueprint, self._config.timeout_s)
+        return Passage(bridge, self._arrays, self.blueprint, timeout_s)
 
-    def _say(self, word: int) -> None:
-        """Tell all on the bridge whether there is a switch."""
-        if self.passage is not None:
-            listen_for(self.passage.bridge, self._config.timeout_s, word)
-
-    def _dismiss(self) -> None:
-        """Send home newcomers that have come."""
+    def _tell(self, word: str) -> None:
+        """Tell the newcomers the last that the root tells them alone."""
         if self._spawned is not None:
-            self._spawned.tell(CANCEL)
+            self._spawned.tell(word)
             self._spawned.free()
 
 
@@ -221,11 +262,3 @@ def has_threads() -> bool:
     from mpi4py import MPI
 
     return bool(MPI.Query_thread() == MPI.THREAD_MULTIPLE)
-
-
-def listen_for(bridge: Any, timeout_s: float, word: int = NO_SWITCH) -> int:
-    """Return what rank 0 says, without polling; all on the bridge call it."""
-    code = np.array([word], np.int64)
-    request = bridge.Ibcast(code, root=0)
-    wait_until(request.Test, timeout_s, "the switch")
-    return int(code[0])

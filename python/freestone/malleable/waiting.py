@@ -12,6 +12,8 @@ __all__ = ["wait_until"]
 
 # A look costs about a microsecond; whoever answers at once is not kept waiting.
 _LOOKS = 20
+# A look that took longer has moved data, and there may be more.
+_MOVED_S = 50e-6
 _FIRST_S, LONGEST_S = 20e-6, 1e-3
 
 
@@ -31,26 +33,29 @@ def wait_until(
     what : str
         For the error.
     longest_s : float
-        The longest sleep; 0 to look at once again after everyone else had a chance to run, where
-        a look is what makes data move.
+        The longest sleep.
 
     Raises
     ------
     ResizeTimeoutError
         If it is not done in time.
     """
-    deadline = time.monotonic() + timeout_s
+    began = time.monotonic()
+    deadline = began + timeout_s
     looks, pause = 0, _FIRST_S
     while not is_done():
-        looks += 1
-        if looks <= _LOOKS or (longest_s == 0 and looks % _LOOKS):
-            os.sched_yield()
-            continue
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             problem = (
                 f"{what} was not done after {timeout_s:g} s; has a rank ended, or does it not "
                 "reach the head of its step (give a larger timeout_s)?"
             )
             raise ResizeTimeoutError(problem, timeout_s=timeout_s)
-        time.sleep(min(pause, longest_s))
-        pause = min(1.5 * pause, LONGEST_S)
+        looks = looks + 1 if now - began < _MOVED_S else 0
+        if looks <= _LOOKS:
+            pause = _FIRST_S
+            os.sched_yield()
+        else:
+            time.sleep(min(pause, longest_s))
+            pause *= 1.5
+        began = time.monotonic()

@@ -16,19 +16,21 @@ from freestone.errors import (
     MalleableError,
     NoThreadsError,
 )
-from freestone.malleable import plans, registering
+from freestone.malleable import plans, registering, together
 from freestone.malleable.arrays import Array, Kind
 from freestone.malleable.choosing import Chooser
 from freestone.malleable.config import Config
 from freestone.malleable.crew import Crew, next_crew, own_host
 from freestone.malleable.heartbeat import Heartbeat, Word
 from freestone.malleable.method import METHODS, Method
+from freestone.malleable.moving import NAP_S
 from freestone.malleable.newcomer import Newcomer, end, pending
 from freestone.malleable.passage import Passage, make_arrays
 from freestone.malleable.progress import Progress
 from freestone.malleable.record import Replicated, Resized
 from freestone.malleable.registering import Load
-from freestone.malleable.resize import SWITCH, Resize, has_threads, listen_for
+from freestone.malleable.resize import Resize, has_threads
+from freestone.malleable.spawning import SWITCH
 from freestone.malleable.targets import Request, Status
 
 __all__ = ["World"]
@@ -232,21 +234,22 @@ class World:
         """Take part in the resize that this process was spawned for."""
         timeout_s = self._config.timeout_s
         mine = newcomer.prepare()
-        bridge = newcomer.join(timeout_s)
-        blueprint, told, (groups, hosts) = bridge.bcast(None, root=0)
-        self._arrays = make_arrays(bridge, told, mine)
+        bridge = newcomer.meet_sources(timeout_s)
+        blueprint, told, (groups, hosts) = together.tell(bridge, None, timeout_s, "the plan")
+        self._arrays = make_arrays(bridge, told, mine, timeout_s)
         passage = Passage(bridge, self._arrays, blueprint, timeout_s)
         passage.start()
-        passage.wait()
-        if listen_for(bridge, timeout_s) != SWITCH:
+        newcomer.wait(passage.test, timeout_s, "moving constant data", NAP_S)
+        if newcomer.listen(timeout_s) != SWITCH:
             passage.finish_constants()
             end()
+        newcomer.join()
         passage.finish_constants()
         passage.move_variables()
         self._layouts = {rows: plan.after for rows, plan in blueprint.plans.items()}
         self._told_to(passage, None, [])
         passage.settle()
-        crew = next_crew(bridge, passage.place, blueprint, groups, hosts)
+        crew = next_crew(bridge, passage.place, blueprint, groups, hosts, timeout_s)
         bridge.Free()
         if crew is None:
             raise MalleableError("a newcomer got no rank (this is a bug; please report it)")
@@ -281,8 +284,7 @@ class World:
         self._posted = time.time()
         resize = self._resize
         if resize is not None:
-            ready = resize.test()
-            failed = ready and resize.has_failed
+            ready, failed = resize.test(), resize.has_failed
             return Word(self._progress.done, is_ready=ready, has_failed=failed)
         request = self._ask(due)
         if request is None or request.size == self.size:
@@ -322,8 +324,8 @@ class World:
         if self._resize is not None:
             if word.has_failed:
                 self._give_up()
-            elif word.is_ready and self._resize.advance(self._progress.done):
-                self._switch()
+            elif word.is_ready:
+                self._go_on(self._resize)
         elif word.size:
             self._begin(word.size, METHODS[word.method])
 
@@ -339,12 +341,18 @@ class World:
             self._crew, self._arrays, self._layouts, size, method, self._config, step
         )
         resize.start()
-        if resize.is_overlapped:
-            return
+        if not resize.is_overlapped:
+            self._go_on(resize)
+
+    def _go_on(self, resize: Resize) -> None:
+        """Take a resize to its next stage, or to its end."""
         if resize.agree_on_failure():
             self._give_up()
-        elif resize.advance(step):
-            self._switch()
+        elif resize.advance(self._progress.done):
+            if resize.finish_or_fail():
+                self._give_up()
+            else:
+                self._switch()
 
     def _give_up(self) -> None:
         resize, self._resize = self._resize, None
@@ -362,7 +370,12 @@ class World:
         layouts = {rows: plan.after for rows, plan in blueprint.plans.items()}
         passage.settle()
         crew = next_crew(
-            passage.bridge, passage.place, blueprint, self._crew.groups, self._crew.hosts
+            passage.bridge,
+            passage.place,
+            blueprint,
+            self._crew.groups,
+            self._crew.hosts,
+            self._config.timeout_s,
         )
         self._crew.free()
         passage.bridge.Free()
@@ -375,13 +388,14 @@ class World:
 
     def _told_to(self, passage: Passage, resize: Resize | None, resizes: list[Resized]) -> None:
         """Let all on the bridge know where the job is, as its rank 0 knows it."""
-        moved = int(passage.bridge.allreduce(passage.sent_nbytes))
+        bridge, timeout_s = passage.bridge, self._config.timeout_s
+        moved = together.sum_up(bridge, passage.sent_nbytes, timeout_s, "the switch")
         state = None
-        if resize is not None and passage.bridge.rank == 0:
+        if resize is not None and bridge.rank == 0:
             record = resize.record(self._progress.done, moved)
             values = {name: item.value for name, item in self._replicated.items()}
             state = (record, resizes, values, self._progress)
-        record, before, values, progress = passage.bridge.bcast(state, root=0)
+        record, before, values, progress = together.tell(bridge, state, timeout_s, "the switch")
         for name, item in self._replicated.items():
             item.value = values[name]
         if resize is None:

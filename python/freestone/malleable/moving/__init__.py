@@ -9,9 +9,9 @@ from freestone.malleable.moving.collective import Collective
 from freestone.malleable.moving.copying import Both
 from freestone.malleable.moving.onesided import OneSided
 from freestone.malleable.moving.p2p import PointToPoint
-from freestone.malleable.moving.transport import Stream, Transport
+from freestone.malleable.moving.transport import NAP_S, Stream, Transport
 
-__all__ = ["Stream", "Transport", "transport"]
+__all__ = ["NAP_S", "Stream", "Transport", "transport"]
 
 _KINDS: dict[Redistribution, type[Transport]] = {
     "p2p": PointToPoint,
@@ -21,10 +21,10 @@ _KINDS: dict[Redistribution, type[Transport]] = {
 
 
 def transport(
-    kind: Redistribution, bridge: Any, streams: list[Stream], timeout_s: float, longest_s: float
+    kind: Redistribution, bridge: Any, streams: list[Stream], timeout_s: float
 ) -> Transport:
     """Return what carries `streams` between the processes of a communicator."""
     if not any(stream.is_at_hand(move) for stream in streams for move in stream.moves):
-        return _KINDS[kind](bridge, streams, timeout_s, longest_s)
+        return _KINDS[kind](bridge, streams, timeout_s)
     near, far = ([stream.part(at_hand) for stream in streams] for at_hand in (True, False))
-    return Both(bridge, near, far, timeout_s, longest_s)
+    return Both(bridge, near, far, timeout_s)

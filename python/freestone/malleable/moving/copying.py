@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from freestone.malleable.moving.p2p import PointToPoint, chunks
-from freestone.malleable.moving.transport import Stream, Transport, remaining
+from freestone.malleable.moving.transport import Mailing, Stream, Transport
 from freestone.malleable.plans import Move
 from freestone.malleable.storage import Handle, Storage
 
@@ -23,7 +23,7 @@ _TAG_HELD, _TAG_TAKEN = 5001, 5002
 _AT_ONCE = 2 << 20
 
 
-class Copying(Transport):
+class Copying(Mailing):
     """Sources say where their memory is, targets copy from it and say when they are through."""
 
     def start(self) -> None:
@@ -31,12 +31,12 @@ class Copying(Transport):
         handles = [stream.storage.handle("") for stream in self._streams]
         place = np.array([[one.pid, one.descriptor] for one in handles], np.int64)
         none = np.empty(0, np.uint8)
-        self._requests: list[Any] = []
+        self.requests = []
         self._told: dict[int, tuple[Any, Any]] = {}
         self._copies: Iterator[bool] | None = None
         for target in self._others(lambda move: (move.source, move.target)):
-            self._requests.append(self._bridge.Isend(place, target, _TAG_HELD))
-            self._requests.append(self._bridge.Irecv(none, target, _TAG_TAKEN))
+            self.requests.append((target, self._bridge.Isend(place, target, _TAG_HELD)))
+            self.requests.append((target, self._bridge.Irecv(none, target, _TAG_TAKEN)))
         for source in self._others(lambda move: (move.target, move.source)):
             buffer = np.empty_like(place)
             self._told[source] = (self._bridge.Irecv(buffer, source, _TAG_HELD), buffer)
@@ -47,8 +47,7 @@ class Copying(Transport):
             self._copies = self._next_copies()
         elif not next(self._copies, False):
             self._copies = None
-        self._requests = remaining(self._requests)
-        return not (self._requests or self._told or self._copies)
+        return self.are_through() and not (self._told or self._copies)
 
     def _next_copies(self) -> Iterator[bool] | None:
         """Return the copies from a source that has said where its memory is."""
@@ -72,7 +71,8 @@ class Copying(Transport):
                     np.copyto(stream.storage.view(start, stop), theirs.view(start, stop))
                     theirs.forget(start, stop)
                 yield True
-        self._requests.append(self._bridge.Isend(np.empty(0, np.uint8), source, _TAG_TAKEN))
+        request = self._bridge.Isend(np.empty(0, np.uint8), source, _TAG_TAKEN)
+        self.requests.append((source, request))
 
     def _others(self, ends: Callable[[Move], tuple[int, int]]) -> list[int]:
         """Return the processes that moves have at the other end, of those with this one at one."""
@@ -89,12 +89,11 @@ class Both(Transport):
         near: list[Stream],
         far: list[Stream],
         timeout_s: float,
-        longest_s: float,
     ) -> None:
-        super().__init__(bridge, [*near, *far], timeout_s, longest_s)
+        super().__init__(bridge, [*near, *far], timeout_s)
         self._parts: list[Transport] = [
-            Copying(bridge, near, timeout_s, longest_s),
-            PointToPoint(bridge, far, timeout_s, longest_s),
+            Copying(bridge, near, timeout_s),
+            PointToPoint(bridge, far, timeout_s),
         ]
 
     def start(self) -> None:
@@ -105,6 +104,11 @@ class Both(Transport):
     def test(self) -> bool:
         """Tell whether this process is through with both."""
         return all([part.test() for part in self._parts])
+
+    def drop(self, sources: int) -> None:
+        """No longer wait for processes from `sources` on, in either."""
+        for part in self._parts:
+            part.drop(sources)
 
     def finish(self) -> None:
         """Let go of what both needed."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from freestone.malleable import together
 from freestone.malleable.moving.transport import Transport, remaining
-from freestone.malleable.waiting import wait_until
 
 __all__ = ["OneSided"]
 
@@ -30,7 +30,9 @@ class OneSided(Transport):
             window.Lock_all()
             self._windows.append(window)
         for stream, window in zip(self._streams, self._windows, strict=True):
-            firsts = _first_bytes(self._bridge, stream.held[0])
+            firsts = together.gather_all(
+                self._bridge, stream.held[0], self._timeout_s, "opening the windows"
+            )
             for move in self._mine(stream, lambda move: move.target):
                 for first in range(move.start, move.stop, _CHUNK):
                     view = stream.storage.view(first, min(first + _CHUNK, move.stop))
@@ -45,13 +47,7 @@ class OneSided(Transport):
 
     def finish(self) -> None:
         """Close the windows once all have what they need."""
-        barrier = self._bridge.Ibarrier()
-        wait_until(barrier.Test, self._timeout_s, "closing the windows")
+        together.meet(self._bridge, self._timeout_s, "closing the windows")
         for window in self._windows:
             window.Unlock_all()
             window.Free()
-
-
-def _first_bytes(bridge: Any, first: int) -> list[int]:
-    """Return where what each process holds begins, by which its window is addressed."""
-    return [int(value) for value in bridge.allgather(first)]

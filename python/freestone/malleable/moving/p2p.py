@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from freestone.malleable.moving.transport import Transport, remaining
+from freestone.malleable.moving.transport import Mailing
 from freestone.malleable.plans import Move
 
 __all__ = ["PointToPoint", "chunks"]
@@ -14,29 +13,28 @@ __all__ = ["PointToPoint", "chunks"]
 _CHUNK = 32 << 20
 
 
-class PointToPoint(Transport):
+class PointToPoint(Mailing):
     """A non-blocking message for each run of rows, in chunks."""
-
-    _requests: list[Any]
 
     def start(self) -> None:
         """Post all receives, then all sends."""
-        self._requests = []
+        self.requests = []
         for tag, stream in enumerate(self._streams):
             for move in self._mine(stream, lambda move: move.target):
                 for first, last in chunks(move):
                     view = stream.storage.view(first, last)
-                    self._requests.append(self._bridge.Irecv(view, move.source, tag))
+                    request = self._bridge.Irecv(view, move.source, tag)
+                    self.requests.append((move.source, request))
         for tag, stream in enumerate(self._streams):
             for move in self._mine(stream, lambda move: move.source):
                 for first, last in chunks(move):
                     view = stream.storage.view(first, last)
-                    self._requests.append(self._bridge.Isend(view, move.target, tag))
+                    request = self._bridge.Isend(view, move.target, tag)
+                    self.requests.append((move.target, request))
 
     def test(self) -> bool:
         """Tell whether all messages of this process are through."""
-        self._requests = remaining(self._requests)
-        return not self._requests
+        return self.are_through()
 
 
 def chunks(move: Move) -> Iterator[tuple[int, int]]:

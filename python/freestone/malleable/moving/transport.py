@@ -8,11 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from freestone.errors import SpawnFailedError
 from freestone.malleable.plans import Move
 from freestone.malleable.storage import Storage
 from freestone.malleable.waiting import wait_until
 
-__all__ = ["Stream", "Transport"]
+__all__ = ["NAP_S", "Mailing", "Stream", "Transport"]
+
+# As long as a few packets of a message take to gather.
+NAP_S = 100e-6
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,6 @@ class Transport(ABC):
         What to carry.
     timeout_s : float
         How long a wait may take.
-    longest_s : float
-        How long a wait may sleep between two looks, each of which moves data.
 
     Attributes
     ----------
@@ -67,13 +69,10 @@ class Transport(ABC):
         What this process has sent, or let others get.
     """
 
-    def __init__(
-        self, bridge: Any, streams: list[Stream], timeout_s: float, longest_s: float
-    ) -> None:
+    def __init__(self, bridge: Any, streams: list[Stream], timeout_s: float) -> None:
         self._bridge = bridge
         self._streams = streams
         self._timeout_s = timeout_s
-        self._longest_s = longest_s
         self._rank: int = bridge.rank
         self.sent_nbytes = sum(
             move.stop - move.start
@@ -98,13 +97,54 @@ class Transport(ABC):
         ResizeTimeoutError
             If it does not in time.
         """
-        wait_until(self.test, self._timeout_s, "moving rows", self._longest_s)
+        wait_until(self.test, self._timeout_s, "moving rows", NAP_S)
+
+    def drop(self, sources: int) -> None:
+        """No longer wait for processes from `sources` on, which are lost.
+
+        Raises
+        ------
+        SpawnFailedError
+            If this transport needs all of them.
+        """
+        raise SpawnFailedError(
+            f"new processes were lost while rows moved by {type(self).__name__.lower()} means, "
+            "which need all that take part; a method with p2p goes on without them"
+        )
 
     def finish(self) -> None:  # noqa: B027
         """Let go of what was needed; all processes call it, after `test` was true on them."""
 
     def _mine(self, stream: Stream, pick: Callable[[Move], int]) -> list[Move]:
         return [move for move in stream.moves if pick(move) == self._rank]
+
+
+class Mailing(Transport):
+    """Carries by messages of which each has one other end.
+
+    Attributes
+    ----------
+    requests : list of tuple of int and request
+        What is not through yet, with the process at the other end.
+    """
+
+    requests: list[tuple[int, Any]]
+    _sources: int | None = None
+
+    def drop(self, sources: int) -> None:
+        """No longer wait for processes from `sources` on."""
+        # Another thread may be testing them.
+        self._sources = sources
+
+    def are_through(self) -> bool:
+        """Tell whether all messages are through, of those that are still wanted."""
+        last = self._sources
+        self.requests = [
+            (other, request)
+            for other, request in self.requests
+            if (last is None or other < last) and not request.Test()
+        ]
+        return not self.requests
 
 
 def remaining(requests: list[Any]) -> list[Any]:
