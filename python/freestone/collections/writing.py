@@ -219,12 +219,12 @@ def _stream(writer: StreamWriter, path: str, x: Collection) -> None:
 
 def _write_rows(writer: Writer, draft: Draft, blocks: Sequence[Any], threads: int) -> bool:
     """Write the blocks by the format's own threads, if it has such a way."""
-    if draft.path is None or draft.unit > 1:
+    if draft.path is None:
         return False
     head = writer.head([])
     offset: int | None = len(head)
     for block in blocks:
-        offset = writer.write_rows(draft.path, offset or 0, block, threads)
+        offset = writer.write_rows(draft.path, offset or 0, block, threads, draft.unit)
         if offset is None:
             return False
     draft.write_at(head, 0)

@@ -72,7 +72,7 @@ class Matrix(Dataset):
     def _entries(self, threads: int) -> tuple[Any, Any, Any]:
         code = "i8" if self.dtype == "i8" else "f8"
         parts = _native.mtx_read(
-            self.place.source(),
+            self.place.source(self.stamp),
             self.start,
             self.length,
             code=code,
@@ -117,7 +117,7 @@ def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
     form = form_of(sparse)
     stamp = place.stamp()
     nbytes = int(stamp[0])
-    banner, sizes, start = _header(place, nbytes)
+    banner, sizes, start = _header(place, stamp)
     words = banner.split()
     if len(words) != 5 or words[0].lower() != BANNER.lower() or words[1].lower() != "matrix":
         raise FormatError(
@@ -175,9 +175,10 @@ def _check(place: Place, word: str, known: tuple[str, ...]) -> None:
         )
 
 
-def _header(place: Place, nbytes: int) -> tuple[str, str, int]:
+def _header(place: Place, stamp: tuple[Any, ...]) -> tuple[str, str, int]:
     """Return the first line, the line of sizes, and where the entries begin."""
-    content = read_some(place, min(nbytes, LONGEST_HEADER))
+    nbytes = int(stamp[0])
+    content = read_some(place, stamp, LONGEST_HEADER)
     at, banner = 0, None
     while at < len(content):
         end = content.find(b"\n", at)
@@ -191,9 +192,10 @@ def _header(place: Place, nbytes: int) -> tuple[str, str, int]:
     raise FormatError(place.url, "it has no line of sizes behind its comments (truncated?)")
 
 
-def read_some(place: Place, nbytes: int) -> bytes:
-    """Return the first bytes of a file."""
-    source = place.source()
+def read_some(place: Place, stamp: tuple[Any, ...], nbytes: int) -> bytes:
+    """Return the first bytes of a version of a file, so many if it has them."""
+    source = place.source(stamp)
+    nbytes = min(int(stamp[0]), nbytes)
     if isinstance(source, str):
         with open(source, "rb") as file:
             return file.read(nbytes)
