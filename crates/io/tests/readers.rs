@@ -235,7 +235,8 @@ fn blanks_in_front_of_numbers_are_part_of_them() {
     for padded in ["  1,  2\n 30,  4\n", " -1\n", "1, 2\r\n3, 4\r\n", "   1.5e3,2"] {
         assert_eq!(kinds(padded), 0, "{padded:?}");
     }
-    for other in ["1 ,2\n", "1 2\n", "  ,2\n", "1,  \n", "1,  \r\n", "1,2\n ", " a\n", "1, \"2\"\n"] {
+    for other in ["1 ,2\n", "1 2\n", "  ,2\n", "1,  \n", "1,  \r\n", "1,2\n ", " a\n", "1, \"2\"\n"]
+    {
         assert_eq!(kinds(other), scan::OTHER, "{other:?}");
     }
 }

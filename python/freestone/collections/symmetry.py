@@ -60,8 +60,8 @@ def _unequal(x: Array, number: int, other: int, symmetry: str, url: str) -> Form
     row, column, value, image = found
     row, column = row + cuts[number] + 1, column + cuts[other] + 1
     reason = (
-        f"row {row}, column {column}: {value}, and row {column}, column {row} has {image}, so it is "
-        f"not {symmetry}; leave symmetry out"
+        f"row {row}, column {column}: {value}, and row {column}, column {row} has {image}, so it "
+        f"is not {symmetry}; leave symmetry out"
     )
     return FormatError(url, reason, row=row, column=column)
 

@@ -86,6 +86,7 @@ impl Summary {
 }
 
 /// Whether each blank stands in front of a number or of another one.
+#[allow(clippy::needless_bitwise_bool)] // a lazy operator is a branch
 fn is_padded(bytes: &[u8], delimiter: u8) -> bool {
     let is_edge = |byte: u8| (byte == delimiter) | (byte == b'\n') | (byte == b'\r');
     let pairs = bytes.iter().zip(bytes.iter().skip(1));

@@ -219,7 +219,9 @@ def open_writer(
     if pattern and not shape.sparse:
         raise UsageError("pattern= is for sparse arrays; leave it out for dense ones")
     _check_symmetry(shape, kind, pattern, symmetry)
-    return MtxWriter(place=place, shape=shape, decimals=decimals, pattern=pattern, symmetry=symmetry)
+    return MtxWriter(
+        place=place, shape=shape, decimals=decimals, pattern=pattern, symmetry=symmetry
+    )
 
 
 def _check_symmetry(shape: Shape, kind: str, pattern: bool, symmetry: str) -> None:

@@ -1,9 +1,9 @@
 """Matrices that are their own mirror image, of which files hold one half.
 
-Whether one is, is found block by block. A block of rows is cut where the blocks begin, into one part
-for each of them. What it has above the diagonal has to be the mirror image of what others have below
-it; so each block says digests of its parts, of those below the diagonal of their mirror images, and
-digests that belong together have to be the same. No row goes anywhere for that.
+Whether one is, is found block by block. A block of rows is cut where the blocks begin, into one
+part for each of them. What it has above the diagonal has to be the mirror image of what others have
+below it; so each block says digests of its parts, of those below the diagonal of their mirror
+images, and digests that belong together have to be the same. No row goes anywhere for that.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _bits(values: NDArray[Any]) -> NDArray[np.int64]:
     wide = np.ascontiguousarray(_wide(values))
     if wide.dtype == np.int64:
         return wide[..., np.newaxis]
-    parts = wide.view(np.float64).reshape(*wide.shape, -1) + 0.0
+    parts = wide.view(np.float64).reshape(*wide.shape, 1 + np.iscomplexobj(wide)) + 0.0
     parts[np.isnan(parts)] = np.nan
     return parts.view(np.int64)
 

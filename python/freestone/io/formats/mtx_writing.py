@@ -70,9 +70,7 @@ class MtxWriter(Writer):
             self._check_diagonal(rows + start, table[rows, rows + start])
         # Column by column, from the diagonal down, or from below it.
         first = [max(at + self._is_skew - start, 0) for at in range(table.shape[1])]
-        return [
-            self._text(_parts(column[at:])) for at, column in zip(first, table.T, strict=True)
-        ]
+        return [self._text(_parts(column[at:])) for at, column in zip(first, table.T, strict=True)]
 
     @property
     def _is_skew(self) -> bool:
@@ -90,7 +88,7 @@ class MtxWriter(Writer):
             rows, columns, values = rows[kept], columns[kept], values[kept]
         positions = [rows + 1, columns.astype(np.int64) + 1]
         if self.pattern:
-            self._check_ones(*positions, values)
+            self._check_ones(rows + 1, columns + 1, values)
             return positions
         return [*positions, *_parts(values)]
 

@@ -41,7 +41,12 @@ class Rows(Dataset):
 
     def _values(self, start: int, stop: int) -> tuple[Any, int, tuple[int, ...], Any]:
         offset = self.offset + start * int(self.row_nbytes)
-        return self.place.source(self.stamp), offset, (stop - start, *self.columns), np.dtype(self.dtype)
+        return (
+            self.place.source(self.stamp),
+            offset,
+            (stop - start, *self.columns),
+            np.dtype(self.dtype),
+        )
 
     def _fill(self, start: int, stop: int) -> Any:
         if self.by_columns:
