@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import freestone as fs
+from freestone import _native
 from freestone.errors import (
     FileChangedError,
     FileError,
@@ -150,10 +151,28 @@ def test_six_decimals_and_a_fixed_width(tmp_path: Path) -> None:
     lines = (tmp_path / "wide.csv").read_text().splitlines()
     assert [len(line) for line in lines] == [35, 35]
     np.testing.assert_array_equal(fs.read(tmp_path / "wide.csv").compute(), x)
+    fs.write(x, tmp_path / "plain.csv", width=17, meta=False)
+    found = fs.read(tmp_path / "plain.csv").compute()
+    assert (found.dtype, found.tobytes()) == (x.dtype, x.tobytes())
+    os.unlink(tmp_path / "plain.csv")
     with pytest.raises(FormatError, match=r"row 1, column 1: 0\.1234567 needs 9 characters"):
         fs.write(x, tmp_path / "wide.csv", width=8)
     np.testing.assert_array_equal(fs.read(tmp_path / "wide.csv").compute(), x)
     assert sorted(os.listdir(tmp_path)) == ["six.csv", "six.csv.meta", "wide.csv", "wide.csv.meta"]
+
+
+def test_blanks_in_front_of_numbers_need_no_second_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "blanks.csv"
+    path.write_text("  1,  2\n  3,  \n")
+    assert fs.read(path).compute().to_pydict() == {"col_0": [1, 3], "col_1": [2, None]}
+    path.write_text("1 ,2\n3 ,4\n")
+    np.testing.assert_array_equal(fs.read(path).compute(), [[1, 2], [3, 4]])
+    monkeypatch.delattr(_native, "csv_infer")
+    for text in ("  1,  2\n  3, 40\n", "1, 2\r\n3, 40\r\n"):
+        path.write_text(text)
+        np.testing.assert_array_equal(fs.read(path).compute(), [[1, 2], [3, 40]])
 
 
 @pytest.mark.parametrize(

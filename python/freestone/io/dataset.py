@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -63,11 +65,8 @@ class Dataset:
         FormatError
             When the rows are not what the format says, with the place.
         """
-        with telling(self.place.url):
-            self.check()
-            rows = self._read(start, stop, threads)
-            self.check()
-        return rows
+        with self._unchanged():
+            return self._read(start, stop, threads)
 
     def read_block(self, start: int, stop: int) -> Any:
         """Read rows for the cache of this executor's node: what a call returns as its block.
@@ -75,15 +74,28 @@ class Dataset:
         Where the file has the values as they are, they go from it into the cache piece by piece;
         else, and in any other process, this is `read`.
         """
-        with telling(self.place.url):
-            self.check()
+        with self._unchanged():
             block = self._fill(start, stop)
-            rows = self._read(start, stop, 1) if block is None else block
-            self.check()
-        return rows
+            return self._read(start, stop, 1) if block is None else block
 
     def _fill(self, start: int, stop: int) -> Any:
         return None
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Raise `FileChangedError` if the file is another one than was opened, whatever was read.
+
+        A store that is far away is asked afterwards only: that tells as well.
+        """
+        with telling(self.place.url):
+            if self.place.path is not None:
+                self.check()
+            try:
+                yield
+            except Exception:
+                self.check()
+                raise
+            self.check()
 
     def check(self) -> None:
         """Raise `FileChangedError` unless the file is the one that was opened."""
