@@ -255,7 +255,8 @@ def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
     for name, reason in _ABSENT.items():
         key = name.replace("-", "_")
         if getattr(arguments, key) is not None or key in data:
-            raise ConfigurationError(f"--{name} is not there: {reason}", key=name, origin="")
+            problem = f"--{name} is not there: {reason}"
+            raise ConfigurationError(problem, key=name, origin="the options")
     for name in (*_FLAGS, *_VALUES, *_HDFS):
         key, value = name.replace("-", "_"), getattr(arguments, _field(name))
         if value is not None:
