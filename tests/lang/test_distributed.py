@@ -36,6 +36,11 @@ PARTS = {
     "filters": "print(X[[v > 0.5, ]]); print(nrow(X[[v > 2.0, ]])); print(X[[, w > 1.5]]);",
     "halves": "A = X[0:12, ] * 2.0; B = X[11:23, ]; print(A + B); print(rbind(A, B) + X[0, ]);",
     "side by side": "print(cbind(X, v)); print(cbind(v, X * 2.0) + 1.0); print(ncol(cbind(X, X)));",
+    "few of few": "one = seq(0, 22, 1) == 5; F = X[[one, ]]; print(aggMax(F)); "
+    "print(aggMin(F, 1)); print(idxMax(F, 0)); none = one > 1; "
+    "N = X[[none, ]]; print(nrow(N)); print(sum(N));",
+    "columns written": "X[, 1] = v; print(X); X[, ] = X * 2.0; print(sum(X)); X[, 0] = X[, 3]; "
+    "print(X - v); v[, 0] = X[, 2]; print(v);",
     "written to": "X[2:4, ] = fill(9.0, 2, 4); print(X); Y = X; Y[0, 0] = [5.0]; print(X + Y);",
     "tables": "g = floor(v * 3.0); print(ctable(g, g, 1.0, 3, 3)); print(ctable(g, g));",
     "groups": "g = as.si64(v * 3.0); print(sum(v, g, 3)); print(count(v, g, 3));",

@@ -1,5 +1,6 @@
 """Row strips: the same results in less memory, measured; and refused where strips do not go."""
 
+import hashlib
 import io
 import tracemalloc
 from pathlib import Path
@@ -38,6 +39,22 @@ SCRIPTS = {
     "print(t);",
     "integers": "X = fill(3, 4000, 50); Y = X * 2 / 4; print(sum(Y)); print(aggMax(Y, 1)[0, 0:2]);",
     "tables": X + "print(sum(ctable(X[, 0], X[, 1], 1.0, 9, 9))); print(sum(X));",
+    "filters": X + "Y = X[[X[, 0] > 7.0, ]]; print(sum(Y * 2.0)); print(nrow(Y)); "
+    "print(sum(Y, 1)[0, 0:3]); print(t(Y) @ Y[, 0]);",
+    "filters of filters": X + "Y = X[[X[, 0] > 4.0, ]]; Z = Y[[Y[, 1] > 4.0, ]]; "
+    "print(sum(cumSum(Z)[, 0])); print(ncell(Z)); print(sum(Y) - sum(Z));",
+    "a filter as a whole": X + "Y = X[[X[, 1] > 7.5, ]]; print(Y[0:3, ]); print(mean(Y)); "
+    "print(sum(Y + 1.0));",
+    "cumulative": X + "C = cumSum(X); print(C[3999, 0:3]); print(sum(cumMax(X) - cumMin(X))); "
+    "print(aggMax(C)); print(sum(cumProd(X / 4.5) > 1.0));",
+    "reshaped": "X = reshape(seq(1.0, 200000.0), 4000, 50); Y = reshape(X * 2.0, 8000, 25); "
+    "print(sum(X)); print(sum(Y, 1)[0, 0:3]); print(Y[7999, 0:3]); print(mean(Y));",
+    "some rows": X + "print(X[1000:1003, 0:4]); print(X[ [3999, 0, 2, 0], 1]); print(X[-1, 3]); "
+    "print(X[3997:, 0]); print(nrow(X[7:7, ]));",
+    "sorted": X + "P = order(X, 1, 3, true, false, true); print(P[0:4, ]); "
+    "print(X[P[0:3, ], 0:5]);",
+    "whole columns": X + "X[, 3] = sum(X, 0); print(sum(X)); X[, 0] = X[, 1] * 2.0; "
+    "print(sum(X, 1)[0, 0:4]);",
     "zeros": "X = rand(4000, 50, 1.0, 2.0, 0.3, 7); print(sum(X != 0.0)); print(sum(X == 0.0));",
 }
 
@@ -139,9 +156,70 @@ def test_what_python_gives_is_taken_by_rows() -> None:
     np.testing.assert_allclose(found, (g * 2.0) @ np.ones((50, 30)))
 
 
+@pytest.mark.parametrize("vec", [True, False], ids=["fused", "plain"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        X + "print(X * 2.0 + 1.0);",
+        X + "print(X[[X[, 0] > 2.0, ]]); print(sum(X));",
+        X + 'print("before"); print(cumSum(X), true, false); print("behind");',
+        "S = rand(4000, 50, 1.0, 9.0, 0.2, 7); print(S); print(S * 2.0);",
+    ],
+)
+def test_large_matrices_are_printed_by_rows(text: str, vec: bool) -> None:
+    expected = said(text, vec=vec, select_matrix_repr=True)
+    program, chosen = compiled(text, vec=vec, select_matrix_repr=True, memory_bytes=300_000)
+    assert "print_rows print" in "\n".join(lines(program))
+    out = Digest()
+    Run(chosen, out).program(program)
+    tracemalloc.start()
+    Run(chosen, out).program(program)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert out.digest() == hashlib.sha256(2 * expected.encode()).digest()
+    assert peak <= 500_000
+
+
+class Digest(io.StringIO):
+    """A file that keeps nothing of what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._digest = hashlib.sha256()
+
+    def write(self, text: str) -> int:
+        self._digest.update(text.encode())
+        return len(text)
+
+    def digest(self) -> bytes:
+        return self._digest.digest()
+
+
+def test_nothing_is_printed_half() -> None:
+    text = "X = seq(-3000, 90000); print((X / (X - 80000)) @ fill(1, 1, 9));"
+    program, chosen = compiled(text, memory_bytes=2_000_000)
+    assert "print_rows print" in "\n".join(lines(program))
+    out = io.StringIO()
+    with pytest.raises(ScriptRunError, match="divided by zero") as told:
+        Run(chosen, out).program(program)
+    assert out.getvalue() == ""
+    assert (told.value.line, told.value.column) == (1, 33)
+
+
+@pytest.mark.parametrize("wrong", ["X[ [0, 4000], ]", "X[i, ]", "X[0:i, 1]", "X[ [0, 1], i]"])
+def test_wrong_positions_are_told_as_ever(wrong: str) -> None:
+    text = f"i = as.si64(sum(fill(2500.0, 2, 1))); {X} print({wrong});"
+    errors = []
+    for memory in (0, 600_000):
+        with pytest.raises(ScriptRunError) as told:
+            said(text, memory_bytes=memory)
+        errors.append(str(told.value))
+    assert errors[0] == errors[1]
+
+
 def test_what_can_not_be_cut_is_refused_with_its_name() -> None:
-    text = X + "print(order(X, 0, true, false)[0, 0]);"
-    with pytest.raises(ScriptCompileError, match="of memory at order, with strips of rows") as told:
+    text = X + "print(reverse(X)[0, 0]);"
+    with pytest.raises(ScriptCompileError, match="of memory at reverse, with strips of ro") as told:
         compiled(text, memory_bytes=1_000_000)
     assert told.value.line == 1
 
@@ -169,6 +247,10 @@ STEPS = [
     "Y = Y @ diagMatrix(fill(2.0, {m}, 1));",
     "Y = abs(Y) + X[, 0];",
     "print(sum(Y));",
+    "Y = cumSum(Y);",
+    "Y = cumMin(Y) + cumMax(X);",
+    "Y[, 0] = X[, 0] + 1.0;",
+    "Y = reshape(reshape(Y, {cells}, 1) * 2.0, {n}, {m});",
 ]
 ENDS = [
     "print(sum(Y)); print(aggMax(Y, 1)); print(sum(X));",
@@ -176,6 +258,12 @@ ENDS = [
     "print(t(Y) @ Y); print(sum(Y, 0)[0:2, ]);",
     "print(mean(Y, 1)); print(idxMax(Y, 0)[0:2, ]);",
     "print(Y[0:1, ]);",
+    "print(Y);",
+    "print(Y[1:, ]); print(Y[ [{last}, 0, {last}], ]); print(Y[-1, 0]);",
+    "F = Y[[Y[, 0] > 5.0, ]]; print(nrow(F)); print(sum(F * 2.0, 1)); print(F);",
+    "F = Y[[Y[, 0] > 5.0, ]]; G = X[[Y[, 0] > 5.0, ]]; print(F - G); print(cumSum(F));",
+    "print(order(Y, 0, {m} - 1, true, false, false)); print(order(Y, 0, false, true));",
+    "print(reshape(Y, {cells}, 1));",
 ]
 
 
@@ -194,7 +282,7 @@ def test_any_script_prints_the_same(
 ) -> None:
     text = " ".join([f"X = {source}; Y = X;", *steps, end])
     text = text.replace("{n}", str(rows)).replace("{m}", str(columns))
-    text = text.replace("{cells}", str(rows * columns))
+    text = text.replace("{cells}", str(rows * columns)).replace("{last}", str(rows - 1))
     program, _ = compiled(text, vec=vec)
     assert program.peak is not None
     limit = max(1, int(program.peak[0] * share))

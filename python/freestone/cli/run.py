@@ -41,9 +41,10 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     if not os.path.isfile(arguments.script):
         raise FileMissingError(arguments.script)
     if arguments.script.endswith(script.SUFFIXES):
-        if arguments.distributed:
+        data = script.options_of(arguments)
+        if data.get("distributed"):
             _apply(arguments.settings)
-        return script.run_script(arguments)
+        return script.run_script(arguments, data)
     _apply(arguments.settings)
     hdfs.apply(
         enable=bool(arguments.enable_hdfs),

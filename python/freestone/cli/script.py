@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from freestone.cli import hdfs
+from freestone.cli import defaults, hdfs
 from freestone.errors import ConfigurationError
 from freestone.errors.base import did_you_mean
 from freestone.lang.settings import LAYOUTS, NUMA, SCHEMES, VICTIMS, Settings
+from freestone.units import parse_nbytes
 
 if TYPE_CHECKING:
     from freestone.errors.lang import ScriptError
@@ -79,6 +80,7 @@ _VALUES = {
     ),
     "max-distr-chunk-size": ("B", "the bytes of the largest block"),
     "min-distr-size": ("B", "smaller matrices stay in the script's process"),
+    "memory": ("B", "the bytes that the script may need; by default all that the machine has"),
     "args": ("a=1,b=2", "arguments of the script"),
     "config": ("FILE", "defaults of these options, as JSON"),
     "explain": ("STAGES", f"show the graph after these stages: {', '.join(STAGES)}"),
@@ -132,18 +134,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     hdfs.add_flags(parser)
 
 
-def run_script(arguments: argparse.Namespace) -> int:
-    """Run a script, tell its errors, and return the exit status."""
-    data = options_of(arguments)
+def run_script(arguments: argparse.Namespace, data: dict[str, Any]) -> int:
+    """Run a script as `options_of` says, tell its errors, and return the exit status."""
     _apply_hdfs(data)
     settings = settings_of(data)
     if not settings.distributed:
         _alone(arguments)
         from freestone.lang.running import Run
 
-        if arguments.settings:
-            problem = "--set is for clusters, which scripts open with --distributed"
-            raise ConfigurationError(problem, key="set", origin="the options")
         return run_with(Run(settings), arguments)
     from freestone.cli import distributed
 
@@ -250,39 +248,43 @@ def message(error: ScriptError) -> str:
 
 def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what the options say, over what the file of their defaults says."""
+    data: dict[str, Any] = {}
+    if arguments.config is not None:
+        names = [name.replace("-", "_") for name in (*_FLAGS, *_VALUES, *_HDFS) if name != "config"]
+        flags = [name.replace("-", "_") for name in (*_FLAGS, "enable-hdfs")]
+        data = defaults.load(arguments.config, names, flags)
     for name, reason in _ABSENT.items():
-        if getattr(arguments, name.replace("-", "_")) is not None:
-            raise ConfigurationError(f"--{name} is not there: {reason}", key=name, origin="")
-    data = _config(arguments.config)
+        key = name.replace("-", "_")
+        if getattr(arguments, key) is not None or key in data:
+            problem = f"--{name} is not there: {reason}"
+            raise ConfigurationError(problem, key=name, origin="the options")
     for name in (*_FLAGS, *_VALUES, *_HDFS):
-        value = getattr(arguments, _field(name))
+        key, value = name.replace("-", "_"), getattr(arguments, _field(name))
         if value is not None:
-            data[name.replace("-", "_")] = value
+            data[key] = value
+        elif key in data:
+            setattr(arguments, _field(name), data[key])
     return data
 
 
 def _apply_hdfs(data: dict[str, Any]) -> None:
-    # The file of defaults may be one of DAPHNE's, which has other names than its flags.
-    enable = bool(data.get("enable_hdfs", data.get("use_hdfs", False)))
-    address = data.get("hdfs_ip", data.get("hdfs_Address"))
-    hdfs.apply(enable=enable, address=address or None, user=data.get("hdfs_username") or None)
+    enable, user = bool(data.get("enable_hdfs", False)), data.get("hdfs_username")
+    hdfs.apply(enable=enable, address=data.get("hdfs_ip") or None, user=user or None)
 
 
 def settings_of(data: dict[str, Any]) -> Settings:
     """Make the settings from what the options say."""
     paths = data.get("daphnedsl_import_paths", {})
-    distributed = bool(data.get("distributed", data.get("use_distributed", False)))
+    distributed = bool(data.get("distributed", False))
     policy, node = _placed(data)
     restricted = bool(data.get("vec_restricted", False))
     return Settings(
         # Blocks are worked on by pipelines.
-        vec=distributed
-        or restricted
-        or bool(data.get("vec", data.get("use_vectorized_exec", False))),
+        vec=distributed or restricted or bool(data.get("vec", False)),
         distributed=distributed,
-        memory_bytes=_number(data, "memory", 0),
-        distributed_bytes=_number(data, "min_distr_size", 1 << 20),
-        block_bytes=max(1, _number(data, "max_distr_chunk_size", 1 << 31)),
+        memory_bytes=_nbytes(data, "memory", 0),
+        distributed_bytes=_nbytes(data, "min_distr_size", 1 << 20),
+        block_bytes=max(1, _nbytes(data, "max_distr_chunk_size", 1 << 31)),
         restricted=restricted,
         physical=not data.get("no_phy_op_selection", False),
         propagate=not data.get("no_ipa_const_propa", False),
@@ -299,7 +301,7 @@ def settings_of(data: dict[str, Any]) -> Settings:
         numa=policy,
         numa_node=node,
         grain_size=_number(data, "grain_size", 1),
-        batch_bytes=_number(data, "phy_batch_size", 0),
+        batch_bytes=_nbytes(data, "phy_batch_size", 0),
         pre_partition=bool(data.get("pre_partition", False)),
         select_matrix_repr=bool(data.get("select_matrix_repr", False)),
         sparsity_threshold=float(data.get("sparsity_threshold", 0.25)),
@@ -316,19 +318,6 @@ def _field(name: str) -> str:
     return "args_option" if name == "args" else name.replace("-", "_")
 
 
-def _config(path: str | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        data = json.loads(Path(path).read_text())
-    except (OSError, ValueError) as error:
-        problem = f"--config={path} can't be read: {error}"
-        raise ConfigurationError(problem, key="config", origin=path) from None
-    if not isinstance(data, dict):
-        raise ConfigurationError(f"{path} holds no object", key="config", origin=path)
-    return data
-
-
 def _chosen(data: dict[str, Any], key: str, known: Iterable[str]) -> str:
     names = list(known)
     value = str(data.get(key, names[0]))
@@ -339,7 +328,10 @@ def _chosen(data: dict[str, Any], key: str, known: Iterable[str]) -> str:
 
 
 def _alone(arguments: argparse.Namespace) -> None:
-    """Refuse what names a cluster where none is used."""
+    """Refuse what is for clusters where none is used."""
+    if arguments.settings:
+        problem = "--set is for clusters, which scripts open with --distributed"
+        raise ConfigurationError(problem, key="set", origin="the options")
     for key in ("cluster", "host"):
         if getattr(arguments, key) is not None:
             problem = f"--{key} is for scripts on a cluster; add --distributed"
@@ -387,6 +379,15 @@ def _number(data: dict[str, Any], key: str, default: int) -> int:
         problem = f"--{key.replace('_', '-')}={text} has to be a number that is not negative"
         raise ConfigurationError(problem, key=key, origin="the options")
     return int(text)
+
+
+def _nbytes(data: dict[str, Any], key: str, default: int) -> int:
+    value = data.get(key, default)
+    try:
+        return parse_nbytes(value)
+    except ValueError as error:
+        problem = f"--{key.replace('_', '-')}={value}: {error}"
+        raise ConfigurationError(problem, key=key, origin="the options") from None
 
 
 def _stages(text: str | None) -> tuple[str, ...]:

@@ -28,7 +28,9 @@ DEEPEST = 5000
 """How many calls of functions may be inside each other."""
 _FRAMES_PER_CALL = 12
 
-COMPRESSED = frozenset({"pipeline", "print", "shape", "type_of", "given", "write", "rows"})
+COMPRESSED = frozenset(
+    ["pipeline", "print", "print_rows", "shape", "type_of", "given", "write", "rows"]
+)
 """Operations that take compressed rows as they are."""
 
 Environment = dict[Value, Any]
@@ -148,11 +150,11 @@ class Run:
             ]
             return self._extended(op, operands)
         if op.kind not in COMPRESSED and any(hasattr(value, "toarray") for value in operands):
-            made = stored_kernel(self, op, operands)
+            made, stored = stored_kernel(self, op, operands), True
         else:
-            made = kernel_of(op.kind)(self, op, *_emptied(operands))
+            made, stored = kernel_of(op.kind)(self, op, *_emptied(operands)), False
         results = made if len(op.results) > 1 else (made,)
-        if any(result.type.form for result in op.results):
+        if stored or any(result.type.form for result in op.results):
             pairs = zip(op.results, results, strict=True)
             return tuple(_held(value, result.type) for result, value in pairs)
         return tuple(results)
@@ -199,6 +201,8 @@ class Run:
 
 def _held(value: Any, type: Type) -> Any:
     """Return a matrix in the form that its type says."""
+    if not type.form:
+        return value.toarray() if hasattr(value, "toarray") else value
     from freestone.lang.kernels.coordinates import Coo
     from freestone.lang.kernels.sparse import Csr
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from freestone.cluster import Cluster
 from freestone.future import Future
+from freestone.lang.kernels.sparse import Csr
 from freestone.lang.types import scalars
 
 __all__ = ["added", "combined"]
@@ -30,13 +31,18 @@ def added(cluster: Cluster, name: str, parts: Sequence[Future]) -> Any:
     """Combine matrices: few of them here, many of them on the workers."""
     merge = _MERGES[name]
     if len(parts) <= FEW:
-        return np.array(reduce(merge, [part.result() for part in parts]))
-    future: Future = cluster._reduce(merge, list(parts), ARITY, False, {})
-    return np.array(future.result())
+        whole = reduce(merge, [part.result() for part in parts])
+    else:
+        whole = cluster._reduce(merge, list(parts), ARITY, False, {}).result()
+    return whole if isinstance(whole, Csr) else np.array(whole)
 
 
 def add(one: Any, two: Any) -> Any:
-    """Add parts of a sum."""
+    """Add parts of a sum; compressed rows stay so."""
+    if isinstance(one, Csr):
+        from freestone.lang.kernels.products import sum_of
+
+        return sum_of(one, two)
     return np.add(one, two)
 
 

@@ -16,6 +16,7 @@ from freestone.lang.distributed.split import joined, transposed
 from freestone.lang.plan.graph import Block, Op, Value
 from freestone.lang.running import Run
 from freestone.lang.settings import Settings
+from freestone.lang.types.types import Type
 
 __all__ = ["Fragment", "fragment_of", "join_rows", "run_fragment"]
 
@@ -67,7 +68,7 @@ def fragment_of(op: Op, shapes: Sequence[Shape], rows: int) -> Fragment | None:
             for operand, role in zip(inner.operands, roles.operands, strict=True)
         ]
         clone = replace(inner, operands=operands, results=[], regions=[])
-        clone.results = [Value(value.type, clone) for value in inner.results]
+        clone.results = [Value(_in_rows(value.type), clone) for value in inner.results]
         made.block.ops.append(clone)
         for value, copy in zip(inner.results, clone.results, strict=True):
             values[value, ROWS] = copy
@@ -79,6 +80,11 @@ def fragment_of(op: Op, shapes: Sequence[Shape], rows: int) -> Fragment | None:
     if op.kind == "pipeline":
         _fuse(made.block, op)
     return made
+
+
+def _in_rows(type: Type) -> Type:
+    """Return the type of a matrix in blocks: cells with their places are there compressed rows."""
+    return replace(type, csr=True, coo=False) if type.coo else type
 
 
 def _taken(

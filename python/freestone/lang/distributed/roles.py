@@ -138,6 +138,16 @@ def _columns_of_all_rows(op: Op, shapes: Sequence[Shape], rows: int | None) -> R
     return Roles((ROWS, *(WHOLE for _ in shapes[1:])), ROWS, None)
 
 
+def _written_columns(op: Op, shapes: Sequence[Shape], rows: int | None) -> Roles | None:
+    """Write whole columns: each block its rows of them."""
+    kinds, width = op.attrs["kinds"], shapes[0][1] if len(shapes[0]) == 2 else None
+    if kinds[0] != "all" or kinds[1] not in ("all", "at") or len(shapes[1]) != 2:
+        return None
+    if width is None or shapes[1][1] != (1 if kinds[1] == "at" else width):
+        return None
+    return Roles((ROWS, ROWS, *(WHOLE for _ in shapes[2:])), ROWS, width)
+
+
 def _filtered(op: Op, shapes: Sequence[Shape], rows: int | None) -> Roles | None:
     if op.results[0].type.data != "matrix" or not _agree(shapes[1][1], 1):
         return None
@@ -168,4 +178,5 @@ _RULES: dict[str, Rule] = {
     "map": _map,
     "cbind": _side_by_side,
     "index": _columns_of_all_rows,
+    "insert": _written_columns,
 }

@@ -172,7 +172,7 @@ class DistributedRun(Run):
             futures = [row[at] for row in rows]
             if role.result == ROWS:
                 ends, type = made_offsets or offsets, value.type
-                results.append(self.split(futures, ends, width, type.cell, csr=type.csr))
+                results.append(self.split(futures, ends, width, type.cell, csr=bool(type.form)))
             else:
                 results.append(self._combined(role.result, value.type, futures))
         return tuple(results)

@@ -61,7 +61,7 @@ def _index(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
     if not isinstance(value, Split):
         return None
     sides = [v.fetched() if isinstance(v, Split | Turned) else v for v in sides]
-    rows, columns = shapes._sides(op, value.shape, tuple(sides))
+    rows, columns = shapes.sides_of(op, value.shape, tuple(sides))
     if isinstance(rows, slice) and op.attrs["kinds"][0] != "all":
         ends = rows.indices(value.shape[0])[:2]
         part = _sliced(run, value, *ends, csr=op.results[0].type.csr)
@@ -143,7 +143,18 @@ def _filter(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
     kept = np.not_equal(as_dense(whole)[:, 0], 0)
     counts = np.add.reduceat(kept.astype("i8"), value.offsets[:-1])
     ends = (0, *np.cumsum(counts).tolist())
-    return run.apply(op, [value, bits], value.offsets, made_offsets=ends)
+    found = run.apply(op, [value, bits], value.offsets, made_offsets=ends)
+    return None if found is None else [_without_empty(run, found[0])]
+
+
+def _without_empty(run: DistributedRun, value: Split) -> Any:
+    """Leave out blocks of no rows: they have no least cell, nor a greatest."""
+    parts = zip(value.blocks, pairwise(value.offsets), strict=True)
+    left = [(block, last) for block, (first, last) in parts if first < last]
+    if not left:
+        return _none_of(value)
+    blocks, ends = zip(*left, strict=True)
+    return run.split(list(blocks), (0, *ends), value.columns, value.cell, csr=value.csr)
 
 
 def _rbind(run: DistributedRun, op: Op, operands: list[Any]) -> Found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -29,7 +30,7 @@ for _module, _kinds in {
     "other": "now quantize one_hot recode bin create_list length append remove",
     "pipeline": "pipeline",
     "applied": "apply",
-    "strips": "rows append_rows",
+    "strips": "rows append_rows print_rows chosen_rows cumulate_rows reshape_rows",
     "profiling": "start_profiling stop_profiling",
 }.items():
     HOMES.update(dict.fromkeys(_kinds.split(), _module))
@@ -49,12 +50,13 @@ def stored_kernel(run: Any, op: Any, operands: list[Any]) -> Any:
     from freestone.lang.kernels import coordinates, products
 
     coo = any(isinstance(value, coordinates.Coo) for value in operands)
-    kernels: dict[str, Kernel] = coordinates.KERNELS if coo else products.KERNELS
-    kernel = kernels.get(op.kind)
-    if kernel is not None and op.kernel is None:
-        try:
-            return kernel(run, op, *operands)
-        except coordinates.DenseError:
-            pass
+    for kernels in (products.KERNELS, coordinates.KERNELS)[coo:]:
+        kernel: Kernel | None = kernels.get(op.kind)
+        if kernel is None or op.kernel is not None:
+            continue
+        with suppress(coordinates.DenseError):
+            if kernels is products.KERNELS:
+                return kernel(run, op, *operands)
+            return kernel(run, op, *map(coordinates.of, operands))
     dense = [value.toarray() if hasattr(value, "toarray") else value for value in operands]
     return kernel_of(op.kind)(run, op, *dense)

@@ -105,18 +105,25 @@ def _extreme(name: str, cells: Array, ids: Array, number: int) -> Array:
     return out
 
 
-CUMULATIVE: dict[str, Callable[..., Array]] = {
-    "sum": np.cumsum,
-    "prod": np.cumprod,
-    "min": np.minimum.accumulate,
-    "max": np.maximum.accumulate,
+CUMULATIVE: dict[str, np.ufunc] = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
 }
 
 
 def cumulate(run: Any, op: Op, value: Array) -> Array:
     """Aggregate each column from its first row to every row."""
+    return accumulated(op.attrs["name"], value)
+
+
+def accumulated(name: str, value: Array, before: Array | None = None) -> Array:
+    """Aggregate each column from its first row to every row, going on from the row `before`."""
+    rows = value if before is None else np.concatenate([before, value])
     with np.errstate(all="ignore"):
-        return CUMULATIVE[op.attrs["name"]](value, axis=0, dtype=value.dtype)
+        made: Array = CUMULATIVE[name].accumulate(rows, axis=0, dtype=value.dtype)
+    return made if before is None else made[1:]
 
 
 def sparsity(run: Any, op: Op, value: Array) -> float:

@@ -18,15 +18,16 @@ from freestone._native import (
 from freestone.lang.kernels.elementwise import computed
 from freestone.lang.kernels.sparse import Csr, raw
 from freestone.lang.plan.graph import Op
+from freestone.lang.types.scalars import ZERO_OF_ZERO, ZERO_OF_ZEROS
 from freestone.lang.types.types import CODES, DTYPES
 
 Array = np.ndarray[Any, Any]
 
-KEEP_ZEROS = frozenset({"add", "sub", "mul", "min", "max", "neq", "lt", "gt", "and", "or"})
-"""Operations of two sides that give 0 where both are."""
-UNARY = frozenset({"minus", "abs", "sign", "sqrt", "round", "floor", "ceil", "sin", "tan"})
-UNARY |= {"sinh", "tanh", "asin", "atan", "isNan"}
-"""Operations of one side that give 0 where it is."""
+MOST_ROWS = 2**32 - 1
+
+
+class DenseError(Exception):
+    """An operation that needs all cells, those that are not stored as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,15 @@ class Coo:
 
     @classmethod
     def of_csr(cls, value: Csr) -> Coo:
-        """Take the cells of compressed rows."""
+        """Take the cells of compressed rows.
+
+        Raises
+        ------
+        DenseError
+            If there are more rows than places can tell.
+        """
+        if value.shape[0] > MOST_ROWS:
+            raise DenseError
         rows = np.repeat(np.arange(value.shape[0], dtype="u4"), np.diff(value.indptr))
         return cls(value.shape, rows, value.indices.astype("u4"), value.cells)
 
@@ -94,8 +103,9 @@ class Coo:
         return Csr(self.shape, offsets, self.columns.astype("i4"), self.cells)
 
 
-class DenseError(Exception):
-    """An operation that needs all cells, those that are not stored as well."""
+def of(value: Any) -> Any:
+    """Return compressed rows as cells with their places, and anything else as it is."""
+    return Coo.of_csr(value) if isinstance(value, Csr) else value
 
 
 def _room(shape: tuple[int, int], count: int, dtype: Any) -> Coo:
@@ -113,7 +123,7 @@ def binary(run: Any, op: Op, left: Any, right: Any) -> Coo:
     if cell not in CODES:
         raise DenseError
     if isinstance(left, Coo) and isinstance(right, Coo):
-        if left.shape != right.shape or name not in KEEP_ZEROS:
+        if left.shape != right.shape or name not in ZERO_OF_ZEROS:
             raise DenseError
         return _merged(name, cell, left, right, result)
     if name not in ("mul", "and") and not (name == "div" and isinstance(left, Coo)):
@@ -122,7 +132,7 @@ def binary(run: Any, op: Op, left: Any, right: Any) -> Coo:
     picked = _picked(value, other)
     if name == "div" and (np.any(np.equal(picked, 0)) or np.any(np.isnan(picked))):
         raise DenseError
-    if not np.all(np.isfinite(other)):
+    if not np.isfinite(np.sum(other)):
         # Infinity times what is not stored would be NaN.
         raise DenseError
     if name == "div" and np.any(np.equal(other, 0)):
@@ -133,10 +143,14 @@ def binary(run: Any, op: Op, left: Any, right: Any) -> Coo:
 
 def _merged(name: str, cell: str, left: Coo, right: Coo, result: str) -> Coo:
     one, other = (side.with_cells(side.cells.astype(DTYPES[cell])) for side in (left, right))
-    out = _room(left.shape, len(one.cells) + len(other.cells), DTYPES[cell])
-    count = coo_merge(name, CODES[cell], one.arrays, other.arrays, out.arrays)
-    merged = _cut(out, count)
-    return merged.with_cells(merged.cells.astype(DTYPES[result], copy=False))
+    made = merged(name, CODES[cell], one, other)
+    return made.with_cells(made.cells.astype(DTYPES[result], copy=False))
+
+
+def merged(name: str, code: int, one: Coo, other: Coo) -> Coo:
+    """Compute of the cells of two matrices, of the engine's type `code`, where either has one."""
+    out = _room(one.shape, len(one.cells) + len(other.cells), one.dtype)
+    return _cut(out, coo_merge(name, code, one.arrays, other.arrays, out.arrays))
 
 
 def _picked(value: Coo, other: Any) -> Any:
@@ -154,7 +168,7 @@ def unary(run: Any, op: Op, value: Coo) -> Coo:
     """Compute of each stored cell."""
     from freestone.lang.kernels import kernel_of
 
-    if op.attrs["name"] not in UNARY:
+    if op.attrs["name"] not in ZERO_OF_ZERO:
         raise DenseError
     return value.with_cells(kernel_of("unary")(run, op, value.cells.reshape(-1, 1)).ravel())
 

@@ -15,13 +15,18 @@ from freestone.lang.types.types import PRINTED, Type
 
 def print_(run: Any, op: Op, value: Any, newline: Any = True, err: Any = False) -> None:
     """Write a value; `newline` is for scalars only."""
-    stream = (run.errors or sys.stderr) if err else run.out
+    stream = stream_of(run, err)
     type = op.operands[0].type
     if type.data == "scalar":
         stream.write(printed(value) + ("\n" if newline else ""))
         return
     for line in lines(type, value):
         stream.write(line + "\n")
+
+
+def stream_of(run: Any, err: Any) -> Any:
+    """Return where ``print`` writes."""
+    return (run.errors or sys.stderr) if err else run.out
 
 
 def lines(type: Type, value: Any) -> Iterator[str]:
@@ -35,8 +40,13 @@ def lines(type: Type, value: Any) -> Iterator[str]:
     if type.data == "frame":
         yield from _rows(zip(*(column.tolist() for column in value.columns), strict=True))
     else:
-        dense = value.toarray() if hasattr(value, "toarray") else value
-        yield from _rows(row.tolist() for row in dense)
+        yield from row_lines(value)
+
+
+def row_lines(value: Any) -> Iterator[str]:
+    """Yield what ``print`` writes for the rows of a matrix."""
+    dense = value.toarray() if hasattr(value, "toarray") else value
+    return _rows(row.tolist() for row in dense)
 
 
 def header(type: Type, value: Any) -> str:
@@ -46,9 +56,14 @@ def header(type: Type, value: Any) -> str:
         pairs = zip(value.labels, value.cells, strict=True)
         inside = ", ".join(f"{label}:{PRINTED[cell]}" for label, cell in pairs)
         return f"Frame({rows}x{columns}, [{inside}])"
+    return matrix_header(type.cell, (rows, columns), stored=hasattr(value, "toarray"))
+
+
+def matrix_header(cell: str, shape: tuple[int, int], *, stored: bool) -> str:
+    """Describe a matrix of which all cells are there, or those that are stored."""
     # Other implementations know one form that is not dense, and scripts print what they print.
-    form = "CSRMatrix" if hasattr(value, "toarray") else "DenseMatrix"
-    return f"{form}({rows}x{columns}, {PRINTED[type.cell]})"
+    form = "CSRMatrix" if stored else "DenseMatrix"
+    return f"{form}({shape[0]}x{shape[1]}, {PRINTED[cell]})"
 
 
 def _rows(rows: Iterable[Iterable[Any]]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from freestone._native import run_pipeline
 from freestone.lang.kernels.memory import empty
 from freestone.lang.kernels.sparse import Csr
 from freestone.lang.plan.graph import Block, Op, Value
-from freestone.lang.types.scalars import DivisionError
+from freestone.lang.types.scalars import ZERO_OF_ZERO, DivisionError
 from freestone.lang.types.types import CODES, DTYPES
 
 Array = np.ndarray[Any, Any]
@@ -210,14 +210,39 @@ def _converted(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> A
 
 def _unary(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
     arg = _side(made, op.operands[0], values, cell)
+    if _class_of(made, arg) == "sparse" and op.attrs["name"] not in ZERO_OF_ZERO:
+        raise UnsuitableError
     return _append(made, "unary", op.attrs["name"], cell, arg)
 
 
 def _binary(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
     work = op.attrs["cell"]
     left, right = (_side(made, side, values, work) for side in op.operands)
+    _check_zeros(made, op.attrs["name"], left, right)
     register = _append(made, "binary", op.attrs["name"], work, left, right)
     return register if register in made.truths else _cast(made, register, cell)
+
+
+def _check_zeros(made: Assembly, name: str, left: Any, right: Any) -> None:
+    """Check that an operation gives 0 where compressed rows store nothing."""
+    stored = [_class_of(made, side) == "sparse" for side in (left, right)]
+    if not any(stored):
+        return
+    if name not in ("mul", "and"):
+        raise UnsuitableError
+    for side, sparse in zip((left, right), stored, strict=True):
+        while isinstance(side, tuple) and made.instructions[side[1]][0] == "cast":
+            (side,) = made.instructions[side[1]][3]
+        if sparse or name == "and":
+            continue
+        # Infinity times what is not stored would be NaN; what is made on the way is not known.
+        if isinstance(side, tuple) or not _is_finite(made, side):
+            raise UnsuitableError
+
+
+def _is_finite(made: Assembly, register: int) -> bool:
+    held = made.held[register]
+    return bool(np.isfinite(made.inputs[register][3] if held is None else np.sum(held)))
 
 
 def _choose(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
@@ -230,6 +255,8 @@ def _choose(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
         mask = _append(made, "binary", "neq", work, *sides_of)
     mask = _cast(made, mask, cell)
     yes, no = (_side(made, side, values, cell) for side in sides)
+    if "sparse" in [_class_of(made, side) for side in (mask, yes, no)]:
+        raise UnsuitableError
     return _append(made, "select", "", cell, mask, yes, no)
 
 
@@ -357,7 +384,8 @@ def _outputs(
                 outputs.append(("reduce", name, register, 0))
                 takers.append(None)
                 continue
-            if _class_of(made, register) == "column" and made.columns != 1:
+            form = _class_of(made, register)
+            if (form == "column" and made.columns != 1) or (form == "sparse" and name != "sum"):
                 raise UnsuitableError
             array = np.empty((1, made.columns), dtype)
             outputs.append(("column_reduce", name, register, array.ctypes.data))

@@ -59,6 +59,14 @@ def transpose(run: Any, op: Op | None, value: Csr) -> Csr:
     return out
 
 
+def sum_of(one: Csr, two: Csr) -> Csr:
+    """Add compressed rows of the same shape and cells."""
+    from freestone.lang.kernels.coordinates import Coo, merged
+
+    code = next(code for cell, code in CODES.items() if DTYPES[cell] == one.dtype)
+    return merged("add", code, Coo.of_csr(one), Coo.of_csr(two)).tocsr()
+
+
 def gemv(run: Any, op: Op, value: Any, right: Any) -> Any:
     """Multiply the transpose of compressed rows with a column."""
     return cross(run, op, value, right)

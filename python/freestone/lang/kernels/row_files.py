@@ -1,8 +1,10 @@
-"""Matrices in files, some rows at a time."""
+"""Matrices in files, or printed, some rows at a time."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from freestone.collections.drafting import write_beside
 from freestone.errors import FreestoneError
 from freestone.io import Shape, Writer, open_dataset, open_writer
 from freestone.lang.kernels.elementwise import converted
+from freestone.lang.kernels.output import matrix_header, row_lines
 
 CELLS_AT_ONCE = 1 << 15
 """So many cells become text at once: it is more bytes than they are."""
@@ -104,3 +107,43 @@ class RowReader:
             raise ValueError(str(error)) from None
         cells = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
         return np.asarray(converted(cells.reshape(stop - start, -1), self._cell))
+
+
+class RowPrinter:
+    """Prints a matrix; nothing is seen of it before all rows are there.
+
+    Parameters
+    ----------
+    stream : file
+        Where to.
+    cell : str
+        The type of its cells.
+
+    Notes
+    -----
+    The text waits in a temporary file.
+    """
+
+    def __init__(self, stream: Any, cell: str) -> None:
+        self._stream, self._cell = stream, cell
+        self._text = tempfile.TemporaryFile("w+", encoding="utf-8", newline="")  # noqa: SIM115
+        self._shape = 0, 0
+        self._stored = False
+
+    def append(self, value: Any) -> None:
+        """Take the next rows."""
+        self._shape = self._shape[0] + value.shape[0], value.shape[1]
+        self._stored = hasattr(value, "toarray")
+        self._text.writelines(line + "\n" for line in row_lines(value))
+
+    def finish(self) -> None:
+        """Print all."""
+        header = matrix_header(self._cell, self._shape, stored=self._stored)
+        self._stream.write(header + "\n")
+        self._text.seek(0)
+        shutil.copyfileobj(self._text, self._stream, 1 << 16)
+        self._text.close()
+
+    def abandon(self) -> None:
+        """Forget what was taken."""
+        self._text.close()

@@ -99,7 +99,8 @@ def position(value: Any, length: int, what: str) -> int:
     return at + length if at < 0 else at
 
 
-def _sides(op: Op, shape: tuple[int, int], values: tuple[Any, ...]) -> list[slice | Array]:
+def sides_of(op: Op, shape: tuple[int, int], values: tuple[Any, ...]) -> list[slice | Array]:
+    """Return the rows and the columns that an index means, counted from the begin."""
     sides: list[slice | Array] = []
     rest = list(values)
     for kind, length, what in zip(op.attrs["kinds"], shape, ("row", "column"), strict=True):
@@ -137,7 +138,7 @@ def _positions(value: Array, length: int, what: str) -> Array:
 
 def index(run: Any, op: Op, value: Any, *sides: Any) -> Any:
     """Take rows and columns."""
-    rows, columns = _sides(op, value.shape, sides)
+    rows, columns = sides_of(op, value.shape, sides)
     if isinstance(value, Frame):
         chosen = value.chosen(np.arange(value.shape[1])[columns].tolist())
         return chosen.taken(rows)
@@ -146,7 +147,7 @@ def index(run: Any, op: Op, value: Any, *sides: Any) -> Any:
 
 def insert(run: Any, op: Op, whole: Array, part: Array, *sides: Any) -> Array:
     """Write a part into a copy, or in place where nobody else has the matrix."""
-    rows, columns = _sides(op, whole.shape, sides)
+    rows, columns = sides_of(op, whole.shape, sides)
     goal = whole[rows, columns].shape
     if part.shape != goal:
         raise ValueError(f"a {goal[0]}x{goal[1]} part can't be set to {part.shape} cells")

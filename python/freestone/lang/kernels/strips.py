@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from freestone.lang.kernels import generation
+from freestone.lang.kernels.aggregates import accumulated
 from freestone.lang.kernels.memory import empty
+from freestone.lang.kernels.output import stream_of
+from freestone.lang.kernels.shapes import sides_of
 from freestone.lang.kernels.sparse import Csr
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import DTYPES, Type
@@ -38,13 +41,28 @@ class Strip:
         """How many rows these are."""
         return self.stop - self.start
 
+    def of(self, op: Op) -> Strip:
+        """Return the strip of a matrix with more rows: the same share of them."""
+        times = op.attrs["times"]
+        start, stop, rows = (times * each for each in (self.start, self.stop, self.rows))
+        return replace(self, start=start, stop=stop, rows=rows)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Some rows of a result, and which of so many in all they are."""
+
+    count: int
+    places: slice | Array
+    rows: Array
+
 
 def strip_by_strip(run: Any, op: Op, values: dict[Any, Any]) -> list[Any]:
     """Run a block for each strip, and combine what it gives."""
     body, total, size = op.regions[0], op.attrs["rows"], op.attrs["size"]
     kept: dict[Op, Any] = {}
     joins = [
-        _Join(run, way, result.type, total)
+        _Join(run, way, result.type)
         for way, result in zip(op.attrs["ways"], op.results, strict=True)
     ]
     try:
@@ -70,36 +88,99 @@ def strip_by_strip(run: Any, op: Op, values: dict[Any, Any]) -> list[Any]:
 class _Join:
     """Makes one value of those of all strips."""
 
-    def __init__(self, run: Any, way: str, type: Type, rows: int) -> None:
-        self._run, self._way, self._type, self._rows = run, way, type, rows
+    def __init__(self, run: Any, way: str, type: Type) -> None:
+        self._run, self._way, self._type = run, way, type
         self._whole: Any = None
 
     def add(self, strip: Strip, part: Any) -> None:
+        if self._way == "kept" or isinstance(part, Csr):
+            self._whole = [*(self._whole or []), part]
+            return
         if self._way == "rows":
-            self._put(strip, part)
+            times = (self._type.rows or 0) // strip.rows
+            places = slice(times * strip.start, times * strip.stop)
+            self._put(times * strip.rows, places, part)
+            return
+        if self._way == "placed":
+            self._put(part.count, part.places, part.rows)
             return
         fresh = np.asarray(part, DTYPES[self._type.cell]).reshape(np.shape(part) or (1,))
         with np.errstate(all="ignore"):
             merge = MERGES[self._way]
             self._whole = fresh if self._whole is None else merge(self._whole, fresh)
 
-    def _put(self, strip: Strip, part: Any) -> None:
-        if isinstance(part, Csr):
-            self._whole = [*(self._whole or []), part]
-            return
+    def _put(self, count: int, places: slice | Array, rows: Array) -> None:
         if self._whole is None:
-            self._whole = empty(self._run, (self._rows, part.shape[1]), part.dtype)
-        self._whole[strip.start : strip.stop] = part
+            self._whole = empty(self._run, (count, rows.shape[1]), rows.dtype)
+        self._whole[places] = rows
 
     def whole(self) -> Any:
         if isinstance(self._whole, list):
-            return Csr.joined(self._whole)
+            return _joined(self._whole)
         return self._whole.item() if self._type.data == "scalar" else self._whole
+
+
+def _joined(parts: list[Any]) -> Any:
+    if isinstance(parts[0], Csr):
+        return Csr.joined(parts)
+    return np.concatenate(parts)
 
 
 def rows(run: Any, op: Op, strip: Strip, *operands: Any) -> Any:
     """Make the rows of a strip as an operation makes all of them, or take them of what is there."""
-    return _MAKERS[op.attrs["name"]](run, op, strip, *operands)
+    return _MAKERS[op.attrs["name"]](run, op, strip.of(op), *operands)
+
+
+def reshape_rows(run: Any, op: Op, value: Array, rows: Any, columns: Any) -> Array:
+    """Give the cells of a strip another shape."""
+    return value.reshape(-1, int(columns))
+
+
+def cumulate_rows(run: Any, op: Op, strip: Strip, value: Array) -> Array:
+    """Aggregate each column from the first row of the first strip to every row of this one."""
+    made = accumulated(op.attrs["of"], value, strip.kept.get(op))
+    if len(made):
+        strip.kept[op] = made[-1:].copy()
+    return made
+
+
+def chosen_rows(run: Any, op: Op, strip: Strip, value: Array, *sides: Any) -> Placed:
+    """Take those rows of a strip that an index chooses, and tell where they go."""
+    own = strip.of(op)
+    if op not in strip.kept:
+        strip.kept[op] = _Chosen(op, (own.rows, value.shape[1]), sides)
+    chosen: _Chosen = strip.kept[op]
+    return chosen.of(own, value)
+
+
+class _Chosen:
+    """The rows and columns that an index chooses, ready for strips of what it chooses from."""
+
+    def __init__(self, op: Op, shape: tuple[int, int], sides: tuple[Any, ...]) -> None:
+        rows, self._columns = sides_of(op, shape, sides)
+        self._order: Array | None = None
+        if isinstance(rows, slice):
+            self._first, self._last = rows.indices(shape[0])[:2]
+            self._count = self._last - self._first
+        else:
+            self._order = np.argsort(rows, kind="stable")
+            self._sorted = rows[self._order]
+            self._count = len(rows)
+
+    def of(self, strip: Strip, value: Array) -> Placed:
+        """Take those of a strip."""
+        places: slice | Array
+        taken: slice | Array
+        if self._order is None:
+            ends = (self._first, self._last)
+            begin, end = (min(max(each, strip.start), strip.stop) for each in ends)
+            places = slice(begin - self._first, end - self._first)
+            taken = slice(begin - strip.start, end - strip.start)
+        else:
+            low, high = np.searchsorted(self._sorted, [strip.start, strip.stop])
+            places = self._order[low:high]
+            taken = self._sorted[low:high] - strip.start
+        return Placed(self._count, places, value[taken][:, self._columns])
 
 
 def append_rows(run: Any, op: Op, strip: Strip, value: Any, path: str) -> None:
@@ -107,8 +188,19 @@ def append_rows(run: Any, op: Op, strip: Strip, value: Any, path: str) -> None:
     from freestone.lang.kernels.row_files import RowWriter
 
     if op not in strip.kept:
-        shape = strip.rows, value.shape[1]
+        shape = strip.of(op).rows, value.shape[1]
         strip.kept[op] = RowWriter(path, value.dtype.str, shape)
+    strip.kept[op].append(value)
+
+
+def print_rows(
+    run: Any, op: Op, strip: Strip, value: Any, newline: Any = True, err: Any = False
+) -> None:
+    """Print the rows of a strip behind those of the one before."""
+    from freestone.lang.kernels.row_files import RowPrinter
+
+    if op not in strip.kept:
+        strip.kept[op] = RowPrinter(stream_of(run, err), op.operands[1].type.cell)
     strip.kept[op].append(value)
 
 

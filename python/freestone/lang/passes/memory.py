@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from freestone.errors.lang import ScriptCompileError
@@ -135,6 +136,13 @@ def _converted(op: Op) -> int:
     """Return the bytes that an operation makes besides its results."""
     if op.kind == "pipeline" or op.regions or op.kind in VIEWS:
         return 0
+    made = op.results[0].type if op.results else None
+    if made is not None and made.csr and "rand" in (op.kind, op.attrs.get("name")):
+        # All cells are drawn, and those that are not 0 are kept.
+        return replace(made, csr=False).nbytes or 0
+    if op.kind == "cumulate_rows":
+        # The rows, below the last one of the strip before.
+        return _total(op.results)
     matrices = [value for value in op.operands if value.type.data == "matrix"]
     cells = {value.type.cell for value in (*matrices, *op.results)}
     if op.kind in ("binary", "unary", "cast", "choose") or len(cells) > 1:

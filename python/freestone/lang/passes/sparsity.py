@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from freestone.lang.plan.graph import Op, Program, Value
 from freestone.lang.settings import Settings
+from freestone.lang.types.scalars import ZERO_OF_ZERO, ZERO_OF_ZEROS
 from freestone.lang.types.types import Type
 
 MADE = frozenset({"rand", "read"})
@@ -18,8 +19,7 @@ MADE = frozenset({"rand", "read"})
 CELLS_A_ROW = 0.5
 """Below this, compressed rows would hold more about rows than about cells."""
 
-MERGED = frozenset({"add", "sub", "min", "max"})
-KEEP_ZEROS = frozenset({"minus", "abs", "sign", "sqrt", "round", "floor", "ceil"})
+MERGED = ZERO_OF_ZEROS - {"mul", "and"}
 
 
 def choose(program: Program, settings: Settings) -> None:
@@ -32,6 +32,7 @@ def choose(program: Program, settings: Settings) -> None:
             if op.kind in MADE and settings.select_matrix_repr:
                 result.type = _made(op, result, settings.sparsity_threshold)
             else:
+                _put_first(op)
                 result.type = _handed_on(op, result.type)
 
 
@@ -45,20 +46,36 @@ def _made(op: Op, result: Value, threshold: float) -> Type:
     return replace(type, csr=True)
 
 
+def _put_first(op: Op) -> None:
+    """Multiply what is not dense by what is, not the other way round: so its form is handed on."""
+    if op.kind != "binary" or op.attrs["name"] != "mul" or op.kernel is not None:
+        return
+    one, other = (value.type for value in op.operands)
+    same = None not in (one.rows, one.columns) and (one.rows, one.columns) == (
+        other.rows,
+        other.columns,
+    )
+    if other.form and not one.form and (same or one.data == "scalar"):
+        op.operands.reverse()
+
+
 def _handed_on(op: Op, type: Type) -> Type:
     """Return the type of a result with the form that its operands give it."""
     sides = [value.type for value in op.operands]
     first = sides[0] if sides else type
-    if op.kind == "binary" and op.attrs["name"] == "mul":
-        if first.form and not sides[1].form and sides[1].data in ("scalar", "matrix"):
+    if op.kind == "binary" and op.attrs["name"] == "mul" and first.form:
+        other = sides[1]
+        if not other.form and other.data in ("scalar", "matrix"):
             return replace(type, csr=first.csr, coo=first.coo, sparsity=first.sparsity)
-        if first.coo and sides[1].coo:
-            return replace(type, coo=True, sparsity=_product(first, sides[1]))
-    if op.kind == "binary" and op.attrs["name"] in MERGED and first.coo and sides[1].coo:
-        return replace(type, coo=True, sparsity=_sum(first, sides[1]))
-    if op.kind == "transpose" or (op.kind == "unary" and op.attrs["name"] in KEEP_ZEROS):
-        csr = first.csr and op.kind == "transpose"
-        return replace(type, csr=csr, coo=first.coo, sparsity=first.sparsity)
+        if other.form:
+            coo = first.coo or other.coo
+            return replace(type, coo=coo, csr=not coo, sparsity=_product(first, other))
+    if op.kind == "binary" and op.attrs["name"] in MERGED and first.form and sides[1].form:
+        coo = first.coo and sides[1].coo
+        return replace(type, coo=coo, csr=not coo, sparsity=_sum(first, sides[1]))
+    keeps = op.kind == "unary" and op.attrs["name"] in ZERO_OF_ZERO
+    if keeps or op.kind in ("transpose", "cast"):
+        return replace(type, csr=first.csr, coo=first.coo, sparsity=first.sparsity)
     if op.kind == "matmul" and first.csr and sides[1].csr:
         return replace(type, csr=True)
     return type

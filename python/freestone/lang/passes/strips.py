@@ -1,9 +1,13 @@
 """Row strips: what would need more memory than there is runs on some rows at a time, if it can.
 
 Operations that work row by row are not run where they stand. Where something needs their sums or
-extremes, all of their rows (a column of results, say), or writes them to a file, one operation does
-that strip by strip: it makes some rows, or reads them, and keeps nothing of them but what was asked
-for. What is asked for later takes another round over the strips, in which rows are made anew.
+extremes, some or all of their rows (a column of results, say), or writes or prints them, one
+operation does that strip by strip: it makes some rows, or reads them, and keeps nothing of them but
+what was asked for. What is asked for later takes another round over the strips, in which rows are
+made anew.
+
+A strip of a matrix with k times the rows has k times as many; one of what a filter keeps has as
+many as are left of it.
 """
 
 from __future__ import annotations
@@ -12,14 +16,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from freestone.lang.distributed.roles import ROWS, WHOLE
+from freestone.lang.passes.expanding import expanded
 from freestone.lang.passes.memory import limit_of, peak_of
-from freestone.lang.passes.rows import Member, expanded, member_of
+from freestone.lang.passes.rows import ENDS, KEPT, PLACED, Member, heights_of, members_of
 from freestone.lang.plan.graph import Block, Op, Program, Value, outer_operands
 from freestone.lang.settings import Settings
 from freestone.lang.types.types import NOTHING, Type
 
 STRIP_NBYTES = 16 << 20
 """Bytes of the widest matrix in a strip: enough for an operation's start not to count."""
+OF_STRIPS = ENDS | {"rows", "cumulate_rows"}
+"""What is done in a strip and takes, first, which strip that is."""
 TRIED = 3
 """How many numbers of rows are tried, those of the largest matrices."""
 
@@ -78,7 +85,7 @@ def _try(
         return
     size = max(1, min(rows, STRIP_NBYTES * rows // nbytes))
     while True:
-        block.ops = _Cutting(block, ops, rows, size, paths).done()
+        block.ops = _Cutting(block, ops, (rows, size, nbytes * size // rows), paths).done()
         found = peak_of(program)[0]
         if found <= limit or size == 1:
             break
@@ -88,21 +95,40 @@ def _try(
 
 
 class _Cutting:
-    """Puts the operations of a block anew."""
+    """Puts the operations of a block anew.
+
+    Parameters
+    ----------
+    block : Block
+        Whose results are needed.
+    ops : list of Op
+        Its operations.
+    strips : (int, int, int)
+        All rows, those of a strip, and the bytes of its widest matrix.
+    paths : frozenset of str or None
+        The files that the script writes; None if they are not known.
+    """
 
     def __init__(
-        self, block: Block, ops: list[Op], rows: int, size: int, paths: frozenset[str] | None
+        self,
+        block: Block,
+        ops: list[Op],
+        strips: tuple[int, int, int],
+        paths: frozenset[str] | None,
     ) -> None:
         self._outs = block.outs
-        self._rows, self._size = rows, size
-        self._rest = [each for op in ops for each in expanded(op, rows)]
-        self._members = {op: member_of(op, rows, paths) for op in self._rest}
+        self._rows, self._size, self._nbytes = strips
+        heights = heights_of(ops, self._rows)
+        self._rest = [each for op in ops for each in expanded(op, heights)]
+        self._members = members_of(self._rest, self._rows, paths)
         self._coming = {result for op in self._rest for result in op.results}
         self._ready: list[Op] = []
         self._order: list[Member] = []
         self._by_rows: dict[Value, Member] = {}
         self._parts: dict[Value, Member] = {}
         self._turned: dict[Value, Op] = {}
+        # What a filter kept and is there as a whole: strips can't be found in it any more.
+        self._there: set[Value] = set()
 
     def done(self) -> list[Op]:
         """Return the operations, with those that run strip by strip."""
@@ -126,28 +152,44 @@ class _Cutting:
         self._coming.difference_update(op.results)
 
     def _keep(self, member: Member) -> None:
-        if member.kind == "append_rows":
+        if member.ways == (WHOLE,):
             self._flush([], member)
             return
         self._order.append(member)
         for value, way in zip(member.op.results, member.ways, strict=True):
-            (self._by_rows if way == ROWS else self._parts)[value] = member
+            (self._by_rows if way in (ROWS, KEPT) else self._parts)[value] = member
 
     def _member(self, op: Op) -> Member | None:
+        member = self._members[op]
+        if member is not None and member.kind in ENDS and self._is_there(op):
+            return None
         turned = self._turned.get(op.operands[0]) if op.kind == "matmul" else None
-        right = op.operands[1] if turned is not None else None
-        if turned is None or right is None or right.type.rows != self._rows:
-            return self._members[op]
+        if turned is None:
+            return member
         # t(A) @ B: a sum, over the strips, of products of their rows.
-        sides = turned.operands[0], right
+        sides = turned.operands[0], op.operands[1]
+        if sides[0].type.rows is None or sides[0].type.rows != sides[1].type.rows:
+            return member
         return Member(op, sides, (ROWS, ROWS), ("sum",), "cross")
+
+    def _is_there(self, op: Op) -> bool:
+        """Tell whether what an operation ends with is there as a whole, or might as well be."""
+        value = op.operands[0]
+        if value not in self._by_rows or value in self._there:
+            return True
+        small = value.type.nbytes is not None and value.type.nbytes <= self._nbytes
+        return small and op.kind == "print"
 
     def _need(self, values: Iterable[Value]) -> None:
         """See to it that values are there as a whole."""
         wanted = list(dict.fromkeys(values))
         turned = [self._turned.pop(value) for value in wanted if value in self._turned]
         inner = [op.operands[0] for op in turned]
-        rows = [value for value in (*wanted, *inner) if value in self._by_rows]
+        rows = [
+            value
+            for value in (*wanted, *inner)
+            if value in self._by_rows and value not in self._there
+        ]
         if rows or any(value in self._parts for value in wanted):
             self._look_ahead()
             self._flush(list(dict.fromkeys(rows)), None)
@@ -156,8 +198,8 @@ class _Cutting:
     def _look_ahead(self) -> None:
         """Put what can be done in the same round over the strips, though it comes later."""
         for op in list(self._rest):
-            member = self._members[op]
-            if member is None or member.kind == "append_rows":
+            member = self._member(op)
+            if member is None or member.ways == (WHOLE,):
                 continue
             if any(value in self._coming for value in op.operands):
                 continue
@@ -173,12 +215,11 @@ class _Cutting:
     def _flush(self, rows: list[Value], written: Member | None) -> None:
         """Run strip by strip what gives all parts so far, some rows, and what is written."""
         wanted = [*rows, *self._parts]
-        ways = [ROWS] * len(rows) + [
-            member.ways[member.op.results.index(value)] for value, member in self._parts.items()
-        ]
-        body = _Body(self._size, self._by_rows, self._order)
+        makers = {**self._by_rows, **self._parts}
+        ways = [makers[value].ways[makers[value].op.results.index(value)] for value in wanted]
+        body = _Body((self._rows, self._size), self._by_rows, self._order)
         outs = body.made(wanted, written)
-        last = written or (self._parts or self._by_rows)[wanted[-1]]
+        last = written or makers[wanted[-1]]
         attrs = {
             "name": f"of {self._size} rows",
             "rows": self._rows,
@@ -189,16 +230,21 @@ class _Cutting:
         self._ready.append(Op("strips", [], wanted, attrs, last.op.place, [block]))
         self._parts.clear()
         for value in rows:
-            del self._by_rows[value]
+            if self._by_rows[value].ways == (KEPT,):
+                self._there.add(value)
+            else:
+                del self._by_rows[value]
 
 
 class _Body:
     """What is done with each strip."""
 
-    def __init__(self, size: int, by_rows: dict[Value, Member], order: list[Member]) -> None:
+    def __init__(
+        self, strips: tuple[int, int], by_rows: dict[Value, Member], order: list[Member]
+    ) -> None:
         self.strip = Value(NOTHING)
         self.ops: list[Op] = []
-        self._size = size
+        self._rows, self._size = strips
         self._by_rows = by_rows
         self._order = order
         self._here: dict[Value, Value] = {}
@@ -225,11 +271,17 @@ class _Body:
             return
         operands = self._operands(member)
         attrs = dict(op.attrs)
-        if member.kind in ("rows", "append_rows"):
-            operands, attrs["name"] = [self.strip, *operands], op.kind
+        if member.kind in OF_STRIPS:
+            operands = [self.strip, *operands]
+            attrs |= {"of": op.attrs.get("name"), "name": op.kind}
+            attrs["times"] = self._times(op.operands[0] if member.kind in ENDS else op.results[0])
         clone = Op(member.kind, operands, [], attrs, op.place)
         for value, way in zip(op.results, member.ways, strict=True):
             self._here[value] = Value(self._type(value, way), clone)
+            if way == PLACED:
+                rows = self._size * self._times(op.operands[0])
+                at_most = rows if value.type.rows is None else min(rows, value.type.rows)
+                self._here[value].type = value.type.shaped(at_most, value.type.columns)
         clone.results = [self._here[value] for value in op.results]
         self.ops.append(clone)
 
@@ -255,12 +307,19 @@ class _Body:
         ]
 
     def _type(self, value: Value, way: str) -> Type:
-        return value.type.shaped(self._size, value.type.columns) if way == ROWS else value.type
+        if way != ROWS:
+            return value.type
+        return value.type.shaped(self._size * self._times(value), value.type.columns)
+
+    def _times(self, value: Value) -> int:
+        """Return how many rows a matrix has for each that is cut."""
+        return max(1, (value.type.rows or 0) // self._rows)
 
     def _taken(self, value: Value) -> Value:
         """Return the rows in a strip of a value, which may be there as a whole."""
         if value not in self._here:
-            op = Op("rows", [self.strip, value], [], {"name": "of"})
+            attrs = {"name": "of", "times": self._times(value)}
+            op = Op("rows", [self.strip, value], [], attrs)
             self._here[value] = Value(self._type(value, ROWS), op)
             op.results = [self._here[value]]
             self.ops.append(op)

@@ -17,6 +17,7 @@ EFFECTS = frozenset(
         "read",
         "write",
         "append_rows",
+        "print_rows",
         "now",
         "call",
         "if",

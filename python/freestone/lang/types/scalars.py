@@ -19,6 +19,12 @@ BITS = {"si8": 8, "ui8": 8, "si32": 32, "ui32": 32, "index": 64, "si64": 64, "ui
 INVALID = -math.nan
 """What x86 makes of 0/0: it prints as -nan."""
 
+ZERO_OF_ZEROS = frozenset({"add", "sub", "mul", "min", "max", "neq", "lt", "gt", "and", "or"})
+"""Operations of two sides that give 0 where both are."""
+ZERO_OF_ZERO = frozenset({"minus", "abs", "sign", "sqrt", "round", "floor", "ceil", "sin", "tan"})
+ZERO_OF_ZERO |= {"sinh", "tanh", "asin", "atan", "isNan"}
+"""Operations of one side that give 0 where it is."""
+
 
 class DivisionError(ArithmeticError):
     """An integer is divided by zero."""
