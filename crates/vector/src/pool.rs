@@ -1,15 +1,9 @@
 //! Workers that stay between pipelines: threads that sleep until there is a job.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::numa;
-
-/// How long a thread looks for what it waits for before it sleeps: to be woken takes longer than
-/// a short pipeline, and the next one often comes at once.
-const SPIN: Duration = Duration::from_micros(100);
 
 /// What every worker does: it is given its number.
 type Job = dyn Fn(usize) + Sync;
@@ -27,8 +21,6 @@ struct State {
 
 struct Shared {
     state: Mutex<State>,
-    /// Changes when there is a job, and when the last worker has ended it; for who spins.
-    changes: AtomicU64,
     /// Workers wait for a job.
     wake: Condvar,
     /// Who gave the job waits for its end.
@@ -45,35 +37,6 @@ pub struct Pool {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic of a job is told by `panicked`; the state itself is always whole.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Shared {
-    /// Tells who spins that the state has changed; it is locked.
-    fn change(&self) {
-        self.changes.fetch_add(1, Ordering::Release);
-    }
-
-    /// Returns the state once it is as wanted: looks for a while, then sleeps until it is told.
-    fn when(&self, told: &Condvar, wanted: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
-        let begin = Instant::now();
-        loop {
-            let changes = self.changes.load(Ordering::Acquire);
-            let state = locked(&self.state);
-            if wanted(&state) {
-                return state;
-            }
-            drop(state);
-            while self.changes.load(Ordering::Acquire) == changes {
-                if begin.elapsed() > SPIN {
-                    let state = locked(&self.state);
-                    return told
-                        .wait_while(state, |state| !wanted(state))
-                        .unwrap_or_else(PoisonError::into_inner);
-                }
-                std::hint::spin_loop();
-            }
-        }
-    }
 }
 
 impl Pool {
@@ -94,12 +57,8 @@ impl Pool {
             panicked: false,
             threads: 0,
         };
-        let shared = Shared {
-            state: Mutex::new(state),
-            changes: AtomicU64::new(0),
-            wake: Condvar::new(),
-            done: Condvar::new(),
-        };
+        let shared =
+            Shared { state: Mutex::new(state), wake: Condvar::new(), done: Condvar::new() };
         let pool: &'static Self =
             Box::leak(Box::new(Self { shared: Arc::new(shared), turn: Mutex::new(()) }));
         pools.push((process, pool));
@@ -130,7 +89,6 @@ impl Pool {
             state.places = places.map(<[usize]>::to_vec);
             state.busy = workers.saturating_sub(1);
             state.panicked = false;
-            self.shared.change();
         }
         if workers > 1 {
             self.shared.wake.notify_all();
@@ -142,7 +100,10 @@ impl Pool {
         if let Some(before) = before {
             numa::pin(&before);
         }
-        let mut state = self.shared.when(&self.shared.done, |state| state.busy == 0);
+        let mut state = locked(&self.shared.state);
+        while state.busy > 0 {
+            state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
         state.job = None;
         let panicked = state.panicked;
         drop(state);
@@ -173,7 +134,10 @@ fn work(shared: &Shared, number: usize, mut seen: u64) {
     let mut is_pinned = false;
     loop {
         let (job, place) = {
-            let state = shared.when(&shared.wake, |state| state.round != seen);
+            let mut state = locked(&shared.state);
+            while state.round == seen {
+                state = shared.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
             seen = state.round;
             if number >= state.workers {
                 continue;
@@ -193,7 +157,6 @@ fn work(shared: &Shared, number: usize, mut seen: u64) {
         state.panicked |= result.is_err();
         state.busy -= 1;
         if state.busy == 0 {
-            shared.change();
             shared.done.notify_all();
         }
     }
