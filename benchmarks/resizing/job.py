@@ -1,7 +1,7 @@
 """A job that goes through sizes with data of one kind, and computes meanwhile.
 
-Words: a JSON object with `sizes`, `method`, `kind` ("dense" or "csr"), `nbytes`, `constant`,
-`share`, `relabel`, and how many products are the work of a step, `times`.
+Words: a JSON object with `sizes`, `method`, `kind` ("dense" or "csr"), `nbytes`, `share`,
+`relabel`, and how many products are the work of a step, `times`.
 """
 
 from __future__ import annotations
@@ -91,8 +91,7 @@ def main() -> None:
         timeout_s=100,
     )
     with malleable.World(config) as world:
-        register = world.constant if given["constant"] else world.variable
-        array = register("A", load)
+        array = world.constant("A", load)
         steps: Any = world.replicated("steps", [])
         excess: Any = world.replicated("excess", [])
         for _ in world.steps(1_000_000):

@@ -19,17 +19,24 @@ class FakeRequest:
 
 
 class FakeComm:
-    """What a process sees of a communicator whose messages are in `mail`."""
+    """What a process sees of a communicator whose messages are in `mail`.
 
-    def __init__(self, rank: int, size: int, mail: dict[tuple[int, int, int], list[Any]]) -> None:
-        self.rank, self.size, self._mail = rank, size, mail
-        self.sent_nbytes = 0
+    Processes that are lost take none.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        size: int,
+        mail: dict[tuple[int, int, int], list[Any]],
+        lost: frozenset[int] = frozenset(),
+    ) -> None:
+        self.rank, self.size, self._mail, self._lost = rank, size, mail, lost
 
     def Isend(self, buffer: Any, target: int, tag: int) -> FakeRequest:  # noqa: N802
         """Send a copy of the buffer."""
         self._mail.setdefault((self.rank, target, tag), []).append(np.array(buffer))
-        self.sent_nbytes += np.asarray(buffer).nbytes
-        return FakeRequest(lambda: True)
+        return FakeRequest(lambda: target not in self._lost)
 
     def Irecv(self, buffer: Any, source: int, tag: int) -> FakeRequest:  # noqa: N802
         """Receive into the buffer, in the order of the requests."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from mpi4py import MPI
 
 from freestone import malleable
 from freestone.errors import FreestoneError
+from freestone.malleable import spawning
 from freestone.malleable.passage import Passage
 
 IS_FIRST = MPI.Comm.Get_parent() == MPI.COMM_NULL
@@ -31,9 +33,12 @@ def main() -> None:
         raise RuntimeError("no licence")
     if WHICH == "absent" and not IS_FIRST:
         return
+    if WHICH.startswith("lost-unseen"):
+        # As if the root of the sources were on another host.
+        spawning.host_name = lambda: "elsewhere"
     if WHICH.startswith("lost") and not IS_FIRST and MPI.COMM_WORLD.rank == 1:
         be_lost(WHICH)
-    with malleable.World(rows=ROWS, timeout_s=20, **settings()) as world:
+    with malleable.World(rows=ROWS, **{"timeout_s": 20, **settings()}) as world:
         x = world.variable("x", load)
         c = world.constant("c", load_constant)
         if WHICH == "twice":
@@ -55,7 +60,7 @@ def be_lost(which: str) -> None:
     def be_killed(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    if which == "lost-starting":
+    if which.endswith("starting"):
         be_killed()
     if which == "lost-after-switch":
         Passage.move_variables = be_killed  # type: ignore[method-assign]
@@ -73,9 +78,10 @@ def settings() -> dict[str, object]:
     if WHICH == "late":
         return {"targets": {11: 3}, "method": "merge-p2p-thread"}
     if WHICH.startswith("lost"):
-        kind = WHICH.removeprefix("lost-").replace("moving", "merge-p2p")
-        kind = kind if kind.count("-") == 2 and "merge" in kind else method
-        return {"targets": {2: 4, 8: 1}, "method": kind, "share": False}
+        found = re.search("(merge-.*|moving-)(sync|nonblocking|thread)", WHICH)
+        kind = found.group().replace("moving", "merge-p2p") if found else method
+        waits = {"timeout_s": 5, "spawn_timeout_s": 5} if "unseen" in WHICH else {}
+        return {"targets": {2: 4, 8: 1}, "method": kind, "share": False, **waits}
     if WHICH == "slots":
         return {"targets": malleable.File(FOLDER / "target"), "slots": 2}
     if WHICH == "gone":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,18 @@ def test_a_job_grows_over_hosts_and_whole_hosts_leave() -> None:
         {NAMES[0]: 2, NAMES[1]: 2},
         {NAMES[0]: 2},
     ]
+
+
+def test_newcomers_that_are_lost_beyond_a_network_leave_the_job_as_it_was(tmp_path: Path) -> None:
+    try:
+        with hosts(3, "1gbit") as mpiexec:
+            outcome = run("faults.py", "lost-starting", str(tmp_path), mpiexec=mpiexec)
+    except NoNamespacesError as error:
+        pytest.skip(f"no network namespaces: {error}")
+    assert outcome.status == 0, outcome.err
+    assert outcome.out.startswith("1 ['SpawnFailedError: new processes were lost before"), (
+        outcome.out
+    )
 
 
 def test_a_host_is_known_by_its_addresses() -> None:

@@ -97,6 +97,20 @@ def test_newcomers_that_are_lost_before_the_switch_leave_the_job_as_it_was(
     )
 
 
+@pytest.mark.parametrize(
+    ("which", "says"),
+    [
+        ("starting", "1 ['ResizeTimeoutError: spawning was not done after 5 s"),
+        ("moving-nonblocking", "1 ['ResizeTimeoutError: rows were not moved after 5 s"),
+    ],
+)
+def test_newcomers_whose_loss_is_not_seen_are_given_up_in_time(
+    which: str, says: str, tmp_path: Path
+) -> None:
+    outcome = run("faults.py", f"lost-unseen-{which}", str(tmp_path))
+    assert (outcome.status, outcome.out[: len(says)]) == (0, says), outcome.err
+
+
 def test_one_that_is_lost_after_the_switch_ends_the_job(tmp_path: Path) -> None:
     outcome = run("faults.py", "lost-after-switch", str(tmp_path))
     assert outcome.status != 0

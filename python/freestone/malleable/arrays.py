@@ -24,7 +24,6 @@ class Description(NamedTuple):
     kind: Kind
     form: Form
     is_shared: bool
-    is_mappable: bool = False
 
 
 class Array:
@@ -38,8 +37,6 @@ class Array:
         Whether it moves while the steps go on, or at the switch.
     is_shared : bool
         Whether the processes of a host have it in the same memory.
-    is_mappable : bool
-        Whether they can read each other's.
     start, stop : int
         The rows that this rank has.
     local : array of shape (stop - start, ...) or CSR matrix
@@ -47,7 +44,7 @@ class Array:
     """
 
     def __init__(self, description: Description, storages: list[Storage]) -> None:
-        self.name, self.kind, self.form, self.is_shared, self.is_mappable = description
+        self.name, self.kind, self.form, self.is_shared = description
         self.storages = storages
         self.layout: Rows | None = None
         self.start = self.stop = 0
@@ -57,7 +54,7 @@ class Array:
     @property
     def description(self) -> Description:
         """What newcomers are told."""
-        return Description(self.name, self.kind, self.form, self.is_shared, self.is_mappable)
+        return Description(self.name, self.kind, self.form, self.is_shared)
 
     @property
     def rows(self) -> int:

@@ -35,9 +35,8 @@ class Config:
         Choose which process becomes which rank so that the fewest rows move. Without it, rank
         ``r`` stays rank ``r`` as in the paper.
     share : bool
-        Use memory that processes of a host can map: constant data lies there once for all of them
-        and changes hands without being moved; point-to-point, who gets variable data copies it from
-        who has it. Without it, messages of MPI carry everything.
+        Keep constant data once for all processes of a host, in memory that all of them map: it
+        changes hands there without being moved. Without it, messages of MPI carry everything.
     balance : {"rows", "nonzeros"} or sequence of float
         What each process gets the same of at a resize; or their weights, in the order of the
         ranks, of which the first as many as there are ranks are used.

@@ -72,7 +72,7 @@ def _make(description: Description, found: dict[str, Any]) -> Array:
         pairs = zip(parts, found[description.name], strict=True)
         storages = [Storage(part.nbytes, handle=handle) for part, handle in pairs]
     else:
-        storages = [Storage(part.nbytes, mappable=description.is_mappable) for part in parts]
+        storages = [Storage(part.nbytes) for part in parts]
     return Array(description, storages)
 
 
@@ -188,7 +188,7 @@ class Passage:
         SpawnFailedError
             If rows move by other than messages point to point, of which none can be left out.
         """
-        if self._constants is not None and not self.test():
+        if self._constants is not None:
             self._constants.drop(sources)
         self.finish_constants()
 
@@ -228,7 +228,6 @@ class Passage:
                 array.storages[index],
                 array.held(index),
                 self._moves(array, index),
-                self._memories if array.is_mappable and redistribution == "p2p" else None,
             )
             for array in self._arrays.values()
             if array.kind == kind

@@ -99,7 +99,7 @@ def _agree(
     """Return what all ranks have registered, or raise on all of them."""
     form = None if problem else form_of(local, rows or 0, 0)
     shared = config.share and kind == "constant"
-    mine = (name, kind, form, shared, config.share)
+    mine = (name, kind, form, shared)
     all_of_them = crew.data.allgather((mine, _nonzeros(local), problem))
     for rank, (theirs, _, their_problem) in enumerate(all_of_them):
         if their_problem:
@@ -111,7 +111,7 @@ def _agree(
                 name=name,
             )
     total = sum(count for _, count, _ in all_of_them)
-    return Description(name, kind, form_of(local, rows or 0, total), shared, config.share)
+    return Description(name, kind, form_of(local, rows or 0, total), shared)
 
 
 def _is_csr(local: Any) -> bool:

@@ -149,7 +149,9 @@ class Resize:
             return False
         code = np.array([int(self.has_failed)], np.int64)
         request = self._crew.data.Ibcast(code, root=0)
-        wait_until(request.Test, self._config.timeout_s, "spawning")
+        # The root may wait so long for each group to start, and so long again until it is ready.
+        spawning_s = 2 * len(self.blueprint.newcomers) * self._config.spawn_timeout_s
+        wait_until(request.Test, spawning_s + self._config.timeout_s, "spawning")
         return bool(code[0])
 
     def finish_or_fail(self) -> bool:
@@ -202,8 +204,9 @@ class Resize:
         if self.passage is None:
             if self._spawner is not None:
                 self._spawner.join()
-            if self._spawned is not None:
+            if self.has_failed and self._spawned is not None:
                 self._spawned.dismiss()
+            self._tell(CANCEL)
             return
         self._tell(CANCEL)
         self.passage.finish_constants()

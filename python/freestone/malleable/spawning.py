@@ -163,14 +163,10 @@ class Spawned:
         self._say(word, _TAG_WORD)
 
     def dismiss(self) -> None:
-        """Send newcomers home; at once, if some of them are lost: they would wait for those."""
-        if any(peer.lost() for peer in self.peers):
-            self._say("", _TAG_LEAVE)
-            # To free a communicator needs all that are in it.
-            self.peers = []
-        else:
-            self.tell(CANCEL)
-            self.free()
+        """Send newcomers home at once: some may be lost, and the others would wait for those."""
+        self._say("", _TAG_LEAVE)
+        # To free a communicator needs all that are in it.
+        self.peers = []
 
     def _say(self, word: str, tag: int) -> None:
         for peer in self.peers:

@@ -6,7 +6,7 @@ copied, rows that come are written where they belong, and rows that come back fi
 warm: it is fresh pages, not MPI, that a resize on one machine costs.
 
 Constant data may lie in memory that the processes of a host share: then their rows change hands
-without moving. What each has for itself the others may map, too, to copy from it.
+without moving.
 """
 
 from __future__ import annotations
@@ -90,11 +90,10 @@ class Storage:
 
     def release(self, first: int, last: int) -> None:
         """Give back the pages that lie wholly between two positions."""
-        self._advise(_REMOVE if self.is_mappable else mmap.MADV_DONTNEED, first, last)
-
-    def forget(self, first: int, last: int) -> None:
-        """No longer count the pages of another process's memory as this one's."""
-        self._advise(mmap.MADV_DONTNEED, first, last)
+        advice = _REMOVE if self.is_mappable else mmap.MADV_DONTNEED
+        start, stop = -(-first // _PAGE) * _PAGE, last // _PAGE * _PAGE
+        if start < stop:
+            self._map.madvise(advice, start, stop - start)
 
     def warm(self, first: int, last: int) -> None:
         """Touch all pages between two positions, unless the system can't do it at once."""
@@ -102,8 +101,3 @@ class Storage:
         if start < stop:
             with contextlib.suppress(OSError):
                 self._map.madvise(_POPULATE_WRITE, start, stop - start)
-
-    def _advise(self, advice: int, first: int, last: int) -> None:
-        start, stop = -(-first // _PAGE) * _PAGE, last // _PAGE * _PAGE
-        if start < stop:
-            self._map.madvise(advice, start, stop - start)

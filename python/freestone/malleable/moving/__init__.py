@@ -6,7 +6,6 @@ from typing import Any
 
 from freestone.malleable.method import Redistribution
 from freestone.malleable.moving.collective import Collective
-from freestone.malleable.moving.copying import Both
 from freestone.malleable.moving.onesided import OneSided
 from freestone.malleable.moving.p2p import PointToPoint
 from freestone.malleable.moving.transport import NAP_S, Stream, Transport
@@ -24,7 +23,4 @@ def transport(
     kind: Redistribution, bridge: Any, streams: list[Stream], timeout_s: float
 ) -> Transport:
     """Return what carries `streams` between the processes of a communicator."""
-    if not any(stream.is_at_hand(move) for stream in streams for move in stream.moves):
-        return _KINDS[kind](bridge, streams, timeout_s)
-    near, far = ([stream.part(at_hand) for stream in streams] for at_hand in (True, False))
-    return Both(bridge, near, far, timeout_s)
+    return _KINDS[kind](bridge, streams, timeout_s)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from freestone.malleable.moving.transport import Mailing
 from freestone.malleable.plans import Move
 
-__all__ = ["PointToPoint", "chunks"]
+__all__ = ["PointToPoint"]
 
 # A look at a request may copy a whole message; the iteration in between should not notice.
 _CHUNK = 32 << 20
@@ -21,13 +21,13 @@ class PointToPoint(Mailing):
         self.requests = []
         for tag, stream in enumerate(self._streams):
             for move in self._mine(stream, lambda move: move.target):
-                for first, last in chunks(move):
+                for first, last in _chunks(move):
                     view = stream.storage.view(first, last)
                     request = self._bridge.Irecv(view, move.source, tag)
                     self.requests.append((move.source, request))
         for tag, stream in enumerate(self._streams):
             for move in self._mine(stream, lambda move: move.source):
-                for first, last in chunks(move):
+                for first, last in _chunks(move):
                     view = stream.storage.view(first, last)
                     request = self._bridge.Isend(view, move.target, tag)
                     self.requests.append((move.target, request))
@@ -37,7 +37,7 @@ class PointToPoint(Mailing):
         return self.are_through()
 
 
-def chunks(move: Move) -> Iterator[tuple[int, int]]:
+def _chunks(move: Move) -> Iterator[tuple[int, int]]:
     """Yield where each piece of a move begins and ends, in bytes."""
     for first in range(move.start, move.stop, _CHUNK):
         yield first, min(first + _CHUNK, move.stop)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,24 +30,11 @@ class Stream:
         Where the bytes begin and end that this process has.
     moves : list of Move
         Of all processes, in bytes of the part's global order; none from a process to itself.
-    memories : list of str or None
-        By process, where its memory can be mapped; None if the part's can't be.
     """
 
     storage: Storage
     held: tuple[int, int]
     moves: list[Move]
-    memories: list[str] | None = None
-
-    def is_at_hand(self, move: Move) -> bool:
-        """Tell whether the target can map what the source has."""
-        memories = self.memories
-        return memories is not None and memories[move.source] == memories[move.target]
-
-    def part(self, at_hand: bool) -> Stream:
-        """Return what moves within a host, or what does not."""
-        moves = [move for move in self.moves if self.is_at_hand(move) == at_hand]
-        return dataclasses.replace(self, moves=moves)
 
 
 class Transport(ABC):
@@ -105,12 +91,13 @@ class Transport(ABC):
         Raises
         ------
         SpawnFailedError
-            If this transport needs all of them.
+            On all processes alike, if this transport needs all of them for what it has to carry.
         """
-        raise SpawnFailedError(
-            f"new processes were lost while rows moved by {type(self).__name__.lower()} means, "
-            "which need all that take part; a method with p2p goes on without them"
-        )
+        if any(stream.moves for stream in self._streams):
+            raise SpawnFailedError(
+                f"new processes were lost while rows moved by {type(self).__name__.lower()} "
+                "means, which need all that take part; a method with p2p goes on without them"
+            )
 
     def finish(self) -> None:  # noqa: B027
         """Let go of what was needed; all processes call it, after `test` was true on them."""
