@@ -114,16 +114,16 @@ def made(
         return [call(*which).value for which in zip(range(len(starts)), starts, stops, strict=True)]
     options = {"name": spec.collection, **options}
     places = drawn_to(cluster, offsets, hosts) if any(hosts) else dealt(cluster, offsets)
-    futures: list[Any] = [None] * len(starts)
     runs: dict[int | None, list[int]] = {}
     for index, place in enumerate(places):
         runs.setdefault(place, []).append(index)
-    for worker, which in runs.items():
-        near = {} if "worker" in options else {"near": worker}
-        columns = (which, [starts[each] for each in which], [stops[each] for each in which])
-        for index, future in zip(
-            which, cluster.map(call, *columns, **near, **options), strict=True
-        ):
+    dealt_calls = {
+        worker: (which, [starts[each] for each in which], [stops[each] for each in which])
+        for worker, which in runs.items()
+    }
+    futures: list[Any] = [None] * len(starts)
+    for worker, found in cluster._map_dealt(call, dealt_calls, options).items():
+        for index, future in zip(runs[worker], found, strict=True):
             futures[index] = future
     return futures
 
