@@ -39,6 +39,10 @@ CASES = {
     "cells divided by zero": (
         "print([1, 2] / [1, 0]);", RUNNING, "integers are divided by zero", "/ [",
     ),
+    "cells divided by zero among others": (
+        "X = seq(0, 9);\nY = X * 2;\nZ = Y / X;\nW = Z + 1;\nprint(sum(W));", RUNNING,
+        "integers are divided by zero", "/ X",
+    ),
     "a position": ("i = as.scalar([2]);\nprint([1, 2][i, 0]);", RUNNING, "row 2 is outside", None),
     "shapes that are known late": (
         "n = as.scalar([3]);\nprint(fill(1, n, n) + fill(1, 2, 2));", RUNNING, "3x3", "+ fill",

@@ -109,6 +109,7 @@ def test_few_rows_and_many_blocks(two_workers: Cluster) -> None:
         "Y = X / 0; print(Y);",
         "Y = X;\nprint(Y[7, ]);",
         "print(X @ X);",
+        'Y = X * 2;\nZ = Y / (X - X);\nprint("between");\nprint(aggMax(Z, 1));',
         "Y = X + as.si64(rand(2, 3, 0.0, 1.0, 1.0, 1)); print(Y);",
         "print(solve(X, X));",
     ],

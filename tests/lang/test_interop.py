@@ -215,7 +215,7 @@ def test_results_become_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     given = base()
     same = CONTEXT.from_numpy(given).compute(asPyTorch=True)
     assert not np.shares_memory(same.array, given)
-    with pytest.raises(ValueError, match="dense matrix"):
+    with pytest.raises(ValueError, match="made of a matrix, not of a float"):
         x.sum().compute(asPyTorch=True)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match="pip install torch"):
@@ -233,6 +233,97 @@ def test_real_tensors_go_in_and_out() -> None:
     assert torch.equal((x * 2.0).compute(asPyTorch=True), tensor * 2)
     learned = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
     assert CONTEXT.from_pytorch(learned).sum().compute() == 4
+
+
+class Stored:
+    """A sparse tensor: its layout, its shape, and what it stores."""
+
+    def __init__(self, layout: str, shape: tuple[int, ...], **parts: Array) -> None:
+        self.layout, self.shape = f"torch.{layout}", shape
+        for name, array in parts.items():
+            setattr(self, name, lambda array=array: Tensor(array))
+
+    def coalesce(self) -> Any:
+        return self
+
+
+def layouts(matrix: Any) -> dict[str, Any]:
+    """Return a matrix of SciPy's as sparse tensors of both libraries."""
+    rows, columns, cells = matrix.tocsr(), matrix.tocsc(), matrix.tocsr().tocoo()
+    places = np.stack([cells.row, cells.col]).astype("i8")
+    by_rows = {"crow_indices": rows.indptr.astype("i8"), "col_indices": rows.indices.astype("i8")}
+    by_columns = {"ccol_indices": columns.indptr, "row_indices": columns.indices}
+    flow = types.SimpleNamespace(indices=places.T, values=cells.data, shape=matrix.shape)
+    flow.dense_shape = np.array(matrix.shape)
+    return {
+        "csr": Stored("sparse_csr", matrix.shape, values=rows.data, **by_rows),
+        "csc": Stored("sparse_csc", matrix.shape, values=columns.data, **by_columns),
+        "coo": Stored("sparse_coo", matrix.shape, values=cells.data, indices=places),
+        "tensorflow": flow,
+    }
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo", "tensorflow"])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4"])
+def test_sparse_tensors_come_in_without_becoming_dense(layout: str, dtype: str) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    given = sparse.random_array((90, 40), density=0.05, rng=3).tocsr() * 100
+    given = sparse.csr_array(given.astype(dtype))
+    before = given.toarray()
+    tensor = layouts(given)[layout]
+    take = CONTEXT.from_tensorflow if layout == "tensorflow" else CONTEXT.from_pytorch
+    x, shape = take(tensor, return_shape=True)
+    assert shape == (90, 40)
+    assert x._value.type.csr
+    found = (x * 2).compute()
+    assert found.nnz <= given.nnz
+    np.testing.assert_array_equal(found.toarray(), before * np.array(2, "i8"))
+    np.testing.assert_array_equal(given.toarray(), before)
+    if layout == "csr":
+        assert np.shares_memory(x.compute().data, given.data)
+        assert not np.shares_memory(take(tensor, shared_memory=False).compute().data, given.data)
+
+
+def test_sparse_tensors_that_no_matrix_holds_are_refused() -> None:
+    with pytest.raises(ValueError, match="layout is sparse_bsr: use sparse_csr"):
+        CONTEXT.from_pytorch(Stored("sparse_bsr", (4, 4)))
+    with pytest.raises(ValueError, match="has two dimensions, not 3"):
+        CONTEXT.from_pytorch(Stored("sparse_coo", (4, 4, 2)))
+
+
+def test_sparse_results_become_sparse_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    torch, tensorflow = types.ModuleType("torch"), types.ModuleType("tensorflow")
+    # A tensor that shares what can only be read would let it be written to.
+    torch.from_numpy = lambda array: array if array.flags.writeable else 1 / 0  # type: ignore[attr-defined]
+    torch.sparse_csr_tensor = lambda *parts: ("csr", *parts)  # type: ignore[attr-defined]
+    torch.sparse_coo_tensor = lambda *parts: ("coo", *parts)  # type: ignore[attr-defined]
+    tensorflow.sparse = types.SimpleNamespace(SparseTensor=lambda *parts: parts)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
+    given = sparse.random_array((9, 7), density=0.2, rng=3).tocsr()
+    x = CONTEXT.from_scipy(given) * 2.0
+    form, offsets, columns, cells, shape = x.compute(asPyTorch=True)
+    assert (form, shape, offsets.dtype) == ("csr", (9, 7), columns.dtype)
+    made = sparse.csr_array((cells, columns, offsets), shape)
+    np.testing.assert_array_equal(made.toarray(), given.toarray() * 2)
+    places, cells, shape = x.compute(asTensorFlow=True)
+    made = sparse.coo_array((cells, tuple(places.T)), shape)
+    np.testing.assert_array_equal(made.toarray(), given.toarray() * 2)
+    with pytest.raises(ValueError, match="has the shape of its matrix"):
+        x.compute(asPyTorch=True, shape=[7, 9])
+
+
+def test_real_sparse_tensors_go_in_and_out() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("scipy.sparse")
+    dense = torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]], dtype=torch.float64)
+    for sparse in (dense.to_sparse_csr(), dense.to_sparse_csc(), dense.to_sparse_coo()):
+        x = CONTEXT.from_pytorch(sparse)
+        made = (x * 2.0).compute(asPyTorch=True)
+        assert made.layout == torch.sparse_csr
+        assert torch.equal(made.to_dense(), dense * 2)
+        assert torch.equal(sparse.to_dense(), dense)
 
 
 def test_compressed_rows_go_in_and_out_without_becoming_dense() -> None:

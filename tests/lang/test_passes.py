@@ -1,6 +1,7 @@
 """What each pass does to the plan; and what a script prints does not change by it."""
 
 import io
+import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -260,3 +261,38 @@ def test_what_a_list_holds_is_not_written_over() -> None:
     assert said(text).endswith("0\n0\nDenseMatrix(2x1, double)\n2\n2\n")
     text = "X = [4.0, 9.0]; L = createList(X); Y = sqrt(X); print(L); print(Y);"
     assert said(text).startswith("List(1, DenseMatrix, double)\nDenseMatrix(2x1, double)\n4\n9\n")
+
+
+COPIES = [
+    "Y = X; X[, 1] = X[, 2]; print(Y);",
+    "Y = t(X); X[, 1] = X[, 2]; print(Y);",
+    "Y = X[1:3, ]; X[, 1] = X[, 2]; print(Y);",
+    "Y = reshape(X, 3, 7); X[2, ] = X[3, ]; print(Y);",
+    "Y = reverse(X); X[0, ] = X[5, ]; print(Y); print(X);",
+    "L = createList(X); X[, 0] = X[, 2]; print(L);",
+    "def f(A: matrix<f64>) -> matrix<f64> { A[, 0] = A[, 1]; return A; } Y = f(X); print(X + Y);",
+    "Y = X; for (i in 0:2) { X[, i] = X[, 2] + 1.0; } print(Y - X);",
+    "Y = X; if (sum(X) > 0.0) { X[0, ] = X[1, ]; } print(Y); print(X);",
+]
+
+
+@pytest.mark.parametrize("forget", [True, False])
+@pytest.mark.parametrize("vec", [True, False])
+@pytest.mark.parametrize("text", COPIES)
+def test_who_looks_at_a_matrix_sees_no_assignment(text: str, vec: bool, forget: bool) -> None:
+    made = "X = rand(7, 3, 1.0, 9.0, 1.0, 1); "
+    plain = said(made + text, vec=vec, forget=forget)
+    # What was computed anew is nobody else's.
+    assert plain == said(made + re.sub(r"(?<=Y = )([^;]+)", r"(\1) * 1.0", text))
+    assert plain == said(made + re.sub(r"(\w)\[([^]]+)\] =", r"\1 = \1 * 1.0; \1[\2] =", text))
+
+
+def test_a_part_is_written_in_place_where_nobody_else_looks() -> None:
+    text = "X = rand(1000, 500, 0.0, 1.0, 1.0, 1); for (i in 0:9) { X[, i] = fill(1.0, 1000, 1); } "
+    for more in ("", "if (sum(X) > 1.0) { X[0, ] = fill(2.0, 1, 500); } "):
+        run_text(text + more + "print(sum(X));", settings=Settings(), out=io.StringIO())
+        tracemalloc.start()
+        run_text(text + more + "print(sum(X));", settings=Settings(), out=io.StringIO())
+        peak = tracemalloc.get_traced_memory()[1] / (1000 * 500 * 8)
+        tracemalloc.stop()
+        assert peak < 1.5

@@ -31,6 +31,8 @@ SCRIPTS = {
     "means": X + "print(mean(X * 2.0)); print(mean(X, 1)[0, 0:2]); print(sum(mean(X, 0)));",
     "products": X + "W = fill(2.0, 50, 3); print(sum(X @ W)); print((t(X) @ X)[0:2, 0:2]);",
     "cross": X + "Y = X + 1.0; print((t(X) @ Y)[0:2, 0:2]); print(sum(t(X) @ sum(X, 0)));",
+    "a transpose that is read ahead": X + "Y = X[, 0:3]; T = t(Y); print(T[0, 0:5]); "
+    "print(sum(Y @ (T @ fill(1.0, 4000, 1)))); print(sum(T));",
     "choices": X + "Y = (X > 4.0) ? X : 0.0; print(sum(Y)); print(sum(Y == 0.0));",
     "fill and seq": "s = seq(1.0, 90000.0); A = s @ fill(1.0, 1, 20); print(sum(A) / 20.0);",
     "side by side": X + "Y = cbind(X, X * 2.0); print(sum(Y[, 50:100])); print(ncol(Y));",

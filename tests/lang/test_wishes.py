@@ -20,6 +20,21 @@ RIGHT = {
         "X = rand(9, 4, 0.0, 1.0, 1.0, 1); s = sum(X); Y = X * 2.0; print(Y - s); "
         "print(sum(Y) + s);"
     ),
+    "rows of what is one column": (
+        "X = rand(9, 4, 0.0, 1.0, 1.0, 1); s = sum(X, 0); print(X + aggMax(s, 0)); "
+        "print(sum(aggMin(X * 2.0, 0), 0)); m = aggMax(X, 0); print(sum(m)); print(sum(m, 0));"
+    ),
+    "assignments beside those who look": (
+        "X = rand(9, 4, 0.0, 1.0, 1.0, 1); Y = X; T = t(X); X[, 1] = X[, 2]; print(Y); print(T); "
+        "for (i in 0:3) { Y[i, ] = X[8, ] * 2.0; } print(Y - X);"
+    ),
+    "signs of zeros": (
+        "X = floor(rand(9, 4, -2.0, 2.0, 1.0, 1)); Y = -X; print(sign(Y * 2.0) + sign(Y)); "
+        "print(sign(Y * 1.0) * X);"
+    ),
+    "transposes of what a branch decides": (
+        "G = rand(9, 4, 1.0, 2.0, 0.2, 1); if (sum(G) > 0.0) { G = -G; } print(t(G)); print(G);"
+    ),
     "no outputs": ("X = rand(9, 4, 0.0, 1.0, 1.0, 1); Y = (X + 1.0) * 2.0; print(1);"),
     "sparse results twice": (
         "G = rand(30, 30, 1.0, 1.0, 0.1, 1); H = G * 2.0; print(sum(H)); "
@@ -37,7 +52,7 @@ RIGHT = {
 def test_what_is_right_plain_is_right_fused_and_on_a_cluster(
     two_workers: Cluster, name: str
 ) -> None:
-    options = {"select_matrix_repr": "sparse" in name}
+    options = {"select_matrix_repr": "sparse" in name or "branch" in name}
     plain = said(RIGHT[name], **options)
     assert said(RIGHT[name], vec=True, num_threads=2, **options) == plain
     assert said_on(two_workers, RIGHT[name], **options) == plain

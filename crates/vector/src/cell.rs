@@ -164,7 +164,8 @@ macro_rules! float {
             fn magnitude(self) -> Self { self.abs() }
             #[inline(always)]
             fn signum(self) -> Self {
-                if self > 0.0 { 1.0 } else if self < 0.0 { -1.0 } else { self }
+                // The sum gives -0 the sign of 0, and leaves NaN.
+                if self > 0.0 { 1.0 } else if self < 0.0 { -1.0 } else { self + 0.0 }
             }
             #[inline(always)]
             fn to_f64(self) -> f64 { f64::from(self) }

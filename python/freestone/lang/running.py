@@ -58,11 +58,9 @@ class Run:
         What the script hands to the Python that runs it.
     regions : list
         What the system had counted when each region that is open began.
+    own_references : int
+        How often an operand is referred to, in a kernel, that nobody else has.
     """
-
-    # What refers to an operand that only this operation holds any more: the list of operands and
-    # the kernel's argument tuple and name, and getrefcount's own argument.
-    own_references = 5
 
     def __init__(self, settings: Settings, out: TextIO | None = None) -> None:
         self.settings = settings
@@ -74,9 +72,12 @@ class Run:
         self.kernels = kernels_of(settings)
         self.saved: list[Any] = []
         self.regions: list[dict[str, float]] = []
+        self.own_references = OWN_REFERENCES
         self._depth = 0
         self._dying: dict[Op, list[Value]] = {}
-        self._known: set[Block] = set()
+        # By block: what it hands on and nobody finds here later; what it may read last.
+        self._leaving: dict[Block, list[Value]] = {}
+        self._handed: dict[Block, list[Value]] = {}
 
     def measured(self) -> list[tuple[str, str, float, int]]:
         """Return name, place, seconds and count of each operation, if statistics are wanted."""
@@ -96,21 +97,28 @@ class Run:
 
     def block(self, block: Block, values: Environment) -> list[Any]:
         """Run a block; its arguments are in `values` already."""
-        if block not in self._known:
+        if block not in self._leaving:
             self._learn(block)
         for op in block.ops:
             self._op(op, values)
-        return [value.const if value.const is not None else values[value] for value in block.outs]
+        found = self.operands(block.outs, values)
+        for value in self._leaving[block]:
+            values.pop(value, None)
+        return found
 
     def _learn(self, block: Block) -> None:
         """Find, for every operation of a block, what nobody reads after it."""
-        self._known.add(block)
         inside = {result for op in block.ops for result in op.results} | set(block.args)
+        inside.update(self._handed.pop(block, ()))
+        outs = [value for value in block.outs if value in inside]
+        self._leaving[block] = outs if self.settings.forget else []
         seen = set(block.outs)
         for op in reversed(block.ops):
             read = dict.fromkeys([*op.results, *outer_operands(op)])
             dying = [value for value in read if value in inside and value not in seen]
             self._dying[op] = dying if self.settings.forget else []
+            if op.kind == "if":
+                self._handed.update(dict.fromkeys(op.regions, self._dying[op]))
             seen.update(read)
 
     def _op(self, op: Op, values: Environment) -> None:
@@ -131,6 +139,10 @@ class Run:
         operands = self.operands(op.operands, values)
         for value in self._dying[op]:
             values.pop(value, None)
+        return self.checked(op, operands)
+
+    def checked(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
+        """Run an operation; what fails is told with its place in the script."""
         try:
             return self.kernel(op, operands)
         except ScriptError:
@@ -199,6 +211,21 @@ class Run:
             self._depth -= 1
 
 
+def _emptied(operands: list[Any]) -> Iterable[Any]:
+    # The list must not hold on to what the kernel may write in place.
+    taken = tuple(operands)
+    operands.clear()
+    return taken
+
+
+def _counted(run: Any, op: Any, operand: Any, *others: Any) -> int:
+    return sys.getrefcount(operand)
+
+
+OWN_REFERENCES = _counted(None, None, *_emptied([object(), None]))
+"""How often a kernel finds an operand referred to that nobody else has; each Python has its own."""
+
+
 def _held(value: Any, type: Type) -> Any:
     """Return a matrix in the form that its type says."""
     if not type.form:
@@ -211,13 +238,6 @@ def _held(value: Any, type: Type) -> Any:
     if type.coo and not isinstance(value, Coo):
         return Coo.of_csr(value) if isinstance(value, Csr) else Coo.of(value)
     return value
-
-
-def _emptied(operands: list[Any]) -> Iterable[Any]:
-    # The list must not hold on to what the kernel may write in place.
-    taken = tuple(operands)
-    operands.clear()
-    return taken
 
 
 def _message(error: Exception) -> str:

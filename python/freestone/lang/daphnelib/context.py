@@ -17,6 +17,7 @@ from freestone.lang.daphnelib.exchange import (
     frame_of_pandas,
 )
 from freestone.lang.daphnelib.lazy import called, framed, of_cells, of_rows, operated, wrapped
+from freestone.lang.daphnelib.tensors import stored_by
 from freestone.lang.daphnelib.values import VIEWS, Frame, Matrix, Scalar
 from freestone.lang.kernels.lending import lent, lent_now
 from freestone.lang.parse.source import Source
@@ -85,9 +86,13 @@ class DaphneContext:
     ) -> Any:
         """Take a tensor of PyTorch's by DLPack; see `from_numpy`.
 
-        Dimensions after the second are laid side by side.
+        Dimensions after the second are laid side by side. A sparse tensor becomes compressed rows;
+        its cells come in place, if it holds them so.
         """
         tensor = tensor.detach() if hasattr(tensor, "detach") else tensor
+        stored = stored_by(tensor)
+        if stored is not None:
+            return _taken_rows(stored, shared_memory, verbose, return_shape)
         return _taken(np.from_dlpack(tensor), True, shared_memory, verbose, return_shape)
 
     def from_tensorflow(
@@ -98,6 +103,9 @@ class DaphneContext:
         return_shape: bool = False,
     ) -> Any:
         """Take a tensor of TensorFlow's, by DLPack where it has that; see `from_pytorch`."""
+        stored = stored_by(tensor)
+        if stored is not None:
+            return _taken_rows(stored, shared_memory, verbose, return_shape)
         has_dlpack = hasattr(tensor, "__dlpack__")
         array = np.from_dlpack(tensor) if has_dlpack else np.asarray(tensor)
         return _taken(array, True, shared_memory, verbose, return_shape)
@@ -248,6 +256,12 @@ def _taken(array: Any, flatten: bool, shared: bool, verbose: bool, return_shape:
     made = of_cells(cells_of(array, flatten=flatten, copy=not shared))
     _tell(made, verbose)
     return (made, tuple(np.shape(array))) if return_shape else made
+
+
+def _taken_rows(array: Any, shared: bool, verbose: bool, return_shape: bool) -> Any:
+    made = of_rows(array if shared else array.copy())
+    _tell(made, verbose)
+    return (made, array.shape) if return_shape else made
 
 
 def _tell(made: Any, verbose: bool) -> None:

@@ -13,7 +13,6 @@ from freestone.lang.kernels.frames import cell_of
 from freestone.lang.kernels.sparse import Csr
 
 __all__ = [
-    "as_tensor",
     "cells_of",
     "exported",
     "frame_of_arrow",
@@ -192,22 +191,3 @@ def table_of(data: FrameData) -> Any:
     import pyarrow as pa
 
     return pa.table([pa.array(column) for column in data.columns], names=data.labels)
-
-
-def as_tensor(data: Any, *, torch: bool, shape: tuple[int, ...] | None) -> Any:
-    """Make a tensor of PyTorch's, or of TensorFlow's, of a dense matrix."""
-    if not isinstance(data, np.ndarray):
-        raise ValueError(f"a tensor is made of a dense matrix, not of a {type(data).__name__}")
-    cells = data if shape is None else data.reshape(shape)
-    if torch:
-        return _library("torch").from_numpy(cells if cells.flags.writeable else cells.copy())
-    return _library("tensorflow").convert_to_tensor(cells)
-
-
-def _library(name: str) -> Any:
-    from importlib import import_module
-
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ImportError(f"{name} is not installed: pip install {name}") from error

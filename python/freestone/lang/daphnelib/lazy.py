@@ -13,13 +13,13 @@ from freestone.errors.lang import ScriptCompileError
 from freestone.lang.builtins import BUILTINS, elementwise, lower
 from freestone.lang.daphnelib import graph
 from freestone.lang.daphnelib.exchange import (
-    as_tensor,
     cell_of_column,
     cells_of,
     exported,
     frame_of_arrow,
     frame_of_pandas,
 )
+from freestone.lang.daphnelib.tensors import as_tensor
 from freestone.lang.kernels.frames import Frame as FrameData
 from freestone.lang.kernels.frames import cell_of
 from freestone.lang.kernels.sparse import Csr
@@ -94,9 +94,10 @@ class Lazy:
         verbose : bool
             Whether to tell the seconds on standard error.
         asTensorFlow, asPyTorch : bool
-            Whether a dense matrix becomes a tensor.
+            Whether a matrix becomes a tensor: of compressed rows one of PyTorch's layout
+            ``sparse_csr``, or a ``SparseTensor``.
         shape : sequence of int, optional
-            The shape of the tensor.
+            The shape of a dense tensor.
         useIndexColumn : bool
             Whether the column ``index`` of a frame becomes the index.
 

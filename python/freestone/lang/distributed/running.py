@@ -129,7 +129,8 @@ class DistributedRun(Run):
     def _one_by_one(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
         values = dict(zip(op.attrs["reads"], operands, strict=True))
         for inner in op.regions[0].ops:
-            (values[inner.results[0]],) = self.kernel(inner, self.operands(inner.operands, values))
+            operands = self.operands(inner.operands, values)
+            (values[inner.results[0]],) = self.checked(inner, operands)
         return tuple(values[value] for value in op.regions[0].outs)
 
     def apply(

@@ -31,7 +31,11 @@ def _shape(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
 
 
 def _transpose(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
-    return [turned(operands[0])]
+    value = operands[0]
+    if isinstance(value, Split) and value.csr and not op.results[0].type.form:
+        # Which way a script went decided how it is held; the plan says dense.
+        return None
+    return [turned(value)]
 
 
 def _matmul(run: DistributedRun, op: Op, operands: list[Any]) -> Found:

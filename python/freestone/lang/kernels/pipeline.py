@@ -61,6 +61,8 @@ def pipeline(run: Any, op: Op, *operands: Any) -> tuple[Any, ...]:
     except UnsuitableError:
         results = _one_by_one(run, op, values)
     except ZeroDivisionError:
+        # Which one it was they tell only one by one.
+        _one_by_one(run, op, values)
         raise DivisionError from None
     return results if len(results) > 1 else results[0]
 
@@ -68,7 +70,7 @@ def pipeline(run: Any, op: Op, *operands: Any) -> tuple[Any, ...]:
 def _one_by_one(run: Any, op: Op, values: dict[Value, Any]) -> tuple[Any, ...]:
     for inner in op.regions[0].ops:
         operands = run.operands(inner.operands, values)
-        (values[inner.results[0]],) = run.kernel(inner, operands)
+        (values[inner.results[0]],) = run.checked(inner, operands)
     return tuple(values[value] for value in op.regions[0].outs)
 
 
@@ -198,6 +200,9 @@ def _row_product(made: Assembly, op: Op, values: dict[Value, Any], cell: str) ->
 
 def _row_reduce(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
     arg = _side(made, op.operands[0], values, cell)
+    if _class_of(made, arg) == "column":
+        # The sum, or an extreme, of one cell is that cell.
+        return arg
     return _append(made, "row_reduce", op.attrs["name"], cell, arg)
 
 

@@ -151,7 +151,6 @@ def insert(run: Any, op: Op, whole: Array, part: Array, *sides: Any) -> Array:
     goal = whole[rows, columns].shape
     if part.shape != goal:
         raise ValueError(f"a {goal[0]}x{goal[1]} part can't be set to {part.shape} cells")
-    # References: this frame's two, the argument tuple's, and getrefcount's own.
     alone = sys.getrefcount(whole) <= run.own_references and whole.base is None
     target = whole if alone and whole.flags.writeable else whole.copy()
     target[rows, columns] = part

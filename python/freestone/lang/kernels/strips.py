@@ -207,6 +207,9 @@ def print_rows(
 def _of(run: Any, op: Op, strip: Strip, value: Any) -> Any:
     if value.shape[0] != strip.rows:
         raise ValueError(f"a matrix of {value.shape[0]} rows among others of {strip.rows}")
+    if hasattr(value, "tocsr"):
+        # Cells with their places have no rows to be cut.
+        value = strip.kept.setdefault(op, value.tocsr())
     if isinstance(value, Csr):
         return value.rows(strip.start, strip.stop)
     return value[strip.start : strip.stop]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from freestone.lang.plan.graph import Block, Op, Program, Value, outer_operands
 from freestone.lang.settings import Settings
-from freestone.lang.types.types import CODES, Type
+from freestone.lang.types.types import CODES, Type, is_float
 
 MARKED = frozenset({"unary", "binary", "cast", "choose", "agg_all"})
 """What is fused by ``--vec-restricted``."""
@@ -140,20 +140,30 @@ def _between(group: Group, op: Op, block: Block) -> bool:
     """Tell whether something outside of the group stands between it and `op`.
 
     Either `op` needs what an outside operation makes of the group, or it needs what is made only
-    after the group was read: the pipeline could stand neither before nor after that.
+    after the group was read: the pipeline could stand neither before nor after that. Or the group
+    may fail, and something is printed, or written, before `op`.
     """
     tainted: set[Value] = {result for inner in group.ops for result in inner.results}
     members = set(group.ops)
     begin = block.ops.index(group.ops[0])
     was_read = False
+    fails = any(_may_fail(inner) for inner in group.ops)
     late: set[Value] = set()
     for other in block.ops[begin : block.ops.index(op)]:
         if other in members:
             continue
+        if fails and not other.pure:
+            return True
         was_read = was_read or any(value in tainted for value in outer_operands(other))
         if was_read:
             late.update(other.results)
     return any(value in late for value in op.operands)
+
+
+def _may_fail(op: Op) -> bool:
+    """Tell whether an operation divides integers."""
+    divides = op.kind == "binary" and op.attrs["name"] in ("div", "mod")
+    return divides and not is_float(op.attrs["cell"])
 
 
 def _replace(block: Block, group: Group) -> None:

@@ -183,7 +183,7 @@ class _Cutting:
     def _need(self, values: Iterable[Value]) -> None:
         """See to it that values are there as a whole."""
         wanted = list(dict.fromkeys(values))
-        turned = [self._turned.pop(value) for value in wanted if value in self._turned]
+        turned = [self._turned[value] for value in wanted if value in self._turned]
         inner = [op.operands[0] for op in turned]
         rows = [
             value
@@ -193,6 +193,9 @@ class _Cutting:
         if rows or any(value in self._parts for value in wanted):
             self._look_ahead()
             self._flush(list(dict.fromkeys(rows)), None)
+        # Only now: what was put ahead must not read what is turned here.
+        for value in wanted:
+            self._turned.pop(value, None)
         self._ready += turned
 
     def _look_ahead(self) -> None:
