@@ -16,6 +16,7 @@ from freestone.collections.frame import Frame
 from freestone.collections.making import Spec
 from freestone.collections.meters import Meter, metered
 from freestone.collections.sources import made
+from freestone.errors import FormatError
 from freestone.io import Dataset, open_dataset
 from freestone.io.telling import telling
 
@@ -23,6 +24,8 @@ __all__ = ["read"]
 
 # Executors keep memory that they have used before for smaller arrays only: see `memory.rs`.
 BLOCK_NBYTES = 30 << 20
+# A header of a few bytes can say any number of rows.
+MOST_BLOCKS = 1 << 20
 
 
 def read(
@@ -77,6 +80,13 @@ def read(
     if cluster is None:
         return _here(dataset, progress)
     rows = block_rows or _block_rows(dataset, max(cluster.slots, 1))
+    blocks = -(-dataset.rows // max(rows, 1))
+    if blocks > MOST_BLOCKS:
+        reason = (
+            f"{dataset.rows:,} rows would be {blocks:,} blocks of {rows:,}, and {MOST_BLOCKS:,} is "
+            "the most; say a larger block_rows, if the file is not damaged"
+        )
+        raise FormatError(dataset.place.url, reason)
     return _there(dataset, cuts_of(dataset.rows, rows), progress)
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from freestone.errors import FileChangedError
+from freestone.errors import FileChangedError, FormatError
 from freestone.io.stores import Place
 from freestone.io.telling import telling
 
 __all__ = ["Dataset"]
+
+# NumPy and SciPy have errors of their own for what has more bytes than an integer can say.
+MOST_NBYTES = 1 << 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +67,7 @@ class Dataset:
             When the rows are not what the format says, with the place.
         """
         with telling(self.place.url):
-            self.check()
-            rows = self._read(start, stop, threads)
-            self.check()
-        return rows
+            return self._checked(start, stop, threads)
 
     def read_block(self, start: int, stop: int) -> Any:
         """Read rows for the cache of this executor's node: what a call returns as its block.
@@ -78,8 +78,23 @@ class Dataset:
         with telling(self.place.url):
             self.check()
             block = self._fill(start, stop)
-            rows = self._read(start, stop, 1) if block is None else block
+            if block is None:
+                return self._checked(start, stop, 1)
             self.check()
+        return block
+
+    def _checked(self, start: int, stop: int, threads: int) -> Any:
+        """Read rows of the version of the file that was opened, all of them."""
+        if (stop - start) * self.row_nbytes > MOST_NBYTES:
+            raise MemoryError(f"{stop - start:,} rows are more than any memory holds")
+        self.check()
+        rows = self._read(start, stop, threads)
+        self.check()
+        if rows.shape[0] != stop - start:
+            reason = (
+                f"it has {rows.shape[0]:,} of rows {start:,} to {stop:,} (truncated, or damaged)"
+            )
+            raise FormatError(self.place.url, reason)
         return rows
 
     def _fill(self, start: int, stop: int) -> Any:

@@ -37,6 +37,11 @@ def telling(url: str, *, needed: int = 0) -> Iterator[None]:
         raise FormatError(url, error.reason, row=error.row, column=error.column) from None
     except StorageFullError:
         raise
+    except MemoryError as error:
+        error.add_note(
+            f"in the work on {url}, which needs more memory than there is, or is damaged"
+        )
+        raise
     except FileNotFoundError:
         raise FileMissingError(url) from None
     except PermissionError:

@@ -249,7 +249,7 @@ class MtxWriter(Writer):
             positions = [block.row.astype(np.int64) + (start + 1), block.col.astype(np.int64) + 1]
             values = self._of_pattern(block, start) if self.pattern else _parts(block.data)
             return [self._text([*positions, *values])]
-        table = np.asarray(block).reshape(len(block), -1)
+        table = np.asarray(block).reshape(len(block), self.shape.width)
         return [self._text(_parts(column)) for column in table.T]
 
     def _of_pattern(self, block: Any, start: int) -> list[Any]:
