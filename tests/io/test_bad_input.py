@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import freestone as fs
 from freestone.cli.main import main
-from freestone.errors import FormatError
+from freestone.errors import FormatError, UsageError
 from tests.io.bad import BAD, check, described, put
 from tests.io.hdfs import Store, store
 
@@ -47,6 +48,17 @@ def test_it_is_told_of_a_segment(store: Store, tmp_path: Path, name: str) -> Non
         fs.read(f"hdfs://h:1/folder/x.{bad.format}.hdfs", **bad.options).compute()
     assert bad.place in str(caught.value)
     assert segment in str(caught.value)
+
+
+def test_what_a_library_does_not_write_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    with pytest.raises(UsageError, match=r"x\.parquet can't be written: .*foo"):
+        fs.write(np.ones((2, 2)), path, compression="foo")
+    pytest.importorskip("nptdms")
+    table = pa.table({"a": [{"b": 1}]})
+    with pytest.raises(UsageError, match=r"x\.tdms can't be written: "):
+        fs.write(table, tmp_path / "x.tdms")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_header_counts_where_a_meta_disagrees(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from freestone.errors import FormatError, UsageError
 from freestone.io.stores import Place
 from freestone.io.writer import Shape
 
-__all__ = ["file_of", "foreign", "needs", "opened", "table_of", "to_matrix", "whole"]
+__all__ = ["by_library", "file_of", "foreign", "needs", "opened", "table_of", "to_matrix", "whole"]
 
 
 def needs(module: str, extra: str, what: str) -> Any:
@@ -34,8 +34,25 @@ def foreign(place: Place) -> Iterator[None]:
     except (FreestoneError, FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
         raise
     except Exception as error:
-        said = str(error).strip().split("\n")[0] or type(error).__name__
-        raise FormatError(place.url, f"{said} ({type(error).__name__})") from error
+        raise FormatError(place.url, _said(error)) from error
+
+
+@contextlib.contextmanager
+def by_library(place: Place) -> Iterator[None]:
+    """Say of a library's refusal to write which file it is about."""
+    from freestone.errors import FreestoneError
+
+    try:
+        yield
+    except (FreestoneError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise UsageError(f"{place.url} can't be written: {_said(error)}") from error
+
+
+def _said(error: Exception) -> str:
+    said = str(error).strip().split("\n")[0]
+    return f"{said} ({type(error).__name__})" if said else type(error).__name__
 
 
 def opened(place: Place) -> Any:
