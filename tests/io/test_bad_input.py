@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 
 import freestone as fs
 from freestone.cli.main import main
-from freestone.errors import FormatError, UsageError
+from freestone.errors import FileMissingError, FormatError, UsageError
 from tests.io.bad import BAD, check, described, put
 from tests.io.hdfs import Store, store
 
@@ -59,6 +60,26 @@ def test_what_a_library_does_not_write_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"x\.tdms can't be written: "):
         fs.write(table, tmp_path / "x.tdms")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"kind": "matrix"}, "kind='matrix': a file is read as 'array' or as 'frame'"),
+        ({"dtype": "f5"}, "dtype='f5': cells are numbers of"),
+        ({"block_rows": 0}, "block_rows=0: a block has at least one row"),
+    ],
+)
+def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, Any], said: str) -> None:
+    (tmp_path / "x.csv").write_text("1,2\n")
+    with pytest.raises(UsageError, match=said):
+        fs.read(tmp_path / "x.csv", **options)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    for format in ("csv", "parquet"):
+        with pytest.raises(FileMissingError, match="none does not exist"):
+            fs.write(np.ones((2, 2)), tmp_path / "none" / f"x.{format}")
 
 
 def test_a_header_counts_where_a_meta_disagrees(tmp_path: Path) -> None:

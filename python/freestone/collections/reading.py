@@ -16,7 +16,7 @@ from freestone.collections.frame import Frame
 from freestone.collections.making import Spec
 from freestone.collections.meters import Meter, metered
 from freestone.collections.sources import made
-from freestone.errors import FormatError
+from freestone.errors import FormatError, UsageError
 from freestone.io import Dataset, open_dataset
 from freestone.io.telling import telling
 
@@ -75,6 +75,8 @@ def read(
     No byte of the rows goes through this program, unless there is no cluster: then this process
     reads with all its cores.
     """
+    if block_rows is not None and block_rows < 1:
+        raise UsageError(f"block_rows={block_rows}: a block has at least one row")
     dataset = open_dataset(url, format=format, **options)
     cluster = current()
     if cluster is None:

@@ -43,7 +43,9 @@ def telling(url: str, *, needed: int = 0) -> Iterator[None]:
         )
         raise
     except FileNotFoundError:
-        raise FileMissingError(url) from None
+        folder = os.path.dirname(url)
+        is_there = not folder or "://" in url or os.path.isdir(folder)
+        raise FileMissingError(url if is_there else folder) from None
     except PermissionError:
         raise FileUnreadableError(
             url, "can't be used; check its permissions, and its folders'"

@@ -308,7 +308,10 @@ class _Look:
 def _code(dtype: Any) -> str:
     import numpy as np
 
-    code = str(np.dtype(dtype).str).lstrip("<>=|")
+    try:
+        code = str(np.dtype(dtype).str).lstrip("<>=|")
+    except TypeError:
+        code = ""
     if code not in CODES.values():
         raise UsageError(f"dtype={dtype!r}: cells are numbers of {', '.join(CODES)}")
     return code
