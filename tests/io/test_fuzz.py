@@ -9,8 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import random
+import signal
+import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -110,3 +115,54 @@ def test_a_damaged_description_of_an_rntuple_is_refused() -> None:
     assert content.count(b"std::int32_t") == 1
     with pytest.raises(FormatError, match="is not what its checksum says"):
         root.open_dataset(in_memory(content.replace(b"std::int32_t", b"std::int33_t")))
+
+
+WORKER = """
+import os, sys
+from tests.io.fuzz import __main__ as fuzz
+from tests.io.fuzz.targets import TARGETS, Bytewise
+
+def hang():
+    while True:
+        pass
+
+def grow():
+    bytearray(b"x") * (600 << 20)
+
+def reader(content, options):
+    if content == b"3":
+        {"hang": hang, "crash": os.abort, "grow": grow, "raise": lambda: 1 / 0}[sys.argv[1]]()
+
+def numbered(dice, sample):
+    numbered.seed += 1
+    return b"%d" % numbered.seed
+
+numbered.seed = -1
+fuzz.CPU_S = 0.2 if sys.argv[1] == "hang" else 60.0
+TARGETS["bad"] = Bytewise(lambda: [b""], reader, mutations=(numbered,))
+sys.exit(fuzz.main(["bad", "--first", "0", "--to", sys.argv[2], "--at", sys.argv[3]]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "said"),
+    [
+        ("hang", -signal.SIGPROF, "in hang"),
+        ("crash", -signal.SIGABRT, "in reader"),
+        ("grow", 1, "seed 3 took"),
+        ("raise", 1, "ZeroDivisionError"),
+    ],
+)
+def test_a_finding_is_known_by_its_seed(tmp_path: Path, fault: str, status: int, said: str) -> None:
+    at = tmp_path / "bad.at"
+    at.write_bytes(bytes(8))
+
+    def ended(to: int) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, "-c", WORKER, fault, str(to), str(at)]
+        return subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+
+    good = ended(3)
+    assert json.loads(good.stdout) == {"read": 3, "refused": 0}, good.stderr
+    found = ended(9)
+    assert (found.returncode, struct.unpack("<q", at.read_bytes())) == (status, (3,)), found.stderr
+    assert said in found.stderr
