@@ -3,13 +3,16 @@
 CSV and DBDF of dense doubles in the shapes of the paper: freestone by itself and with one and two
 workers, against pandas, polars, pyarrow, duckdb and NumPy, each to and from a dense array; and
 against raw reads and writes of the same bytes, which are the limit. Files are in the page cache
-before each read; what a write leaves is removed before the next. The peak memory of a read is that
-of a process of its own.
+before each read; what a write leaves is removed before the next. Before each sample as much memory
+as it may need is touched and freed: a virtual machine may give memory that nobody uses to its host
+within seconds, and whoever is first to use it again waits for each page. The peak memory of a read
+is that of a process of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import subprocess
 import sys
@@ -50,6 +53,8 @@ WORKED = {
 # Of these characters each, in the paper; so many decimals of random numbers fit into them.
 FIXED: dict[str, Any] = {"width": 17, "decimals": 14}
 STEP = 1 << 20
+# Memory that a sample may need, in multiples of the matrix: text, values, and a copy of either.
+SPARE = 6
 PEAK = """
 import re, sys, freestone as fs
 
@@ -65,6 +70,7 @@ print((kib("VmHWM") - before) * 1024 / x.nbytes)
 """
 
 Action = Callable[[], Any]
+Clock = Callable[[Action], float]
 
 
 # -- peers ------------------------------------------------------------------------------------
@@ -140,15 +146,19 @@ def raw_read(path: str) -> None:
     os.close(descriptor)
 
 
-def raw_write(data: memoryview, path: str) -> None:
-    """Write bytes by two threads, a megabyte at a time."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+def raw_write(data: memoryview, path: str, threads: int) -> None:
+    """Write bytes into a new file of their size by one thread or two, a megabyte at a time."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    os.ftruncate(descriptor, len(data))
 
     def part(start: int, stop: int) -> None:
         for at in range(start, stop, STEP):
             os.pwrite(descriptor, data[at : min(at + STEP, stop)], at)
 
-    in_two(part, len(data))
+    if threads == 2:
+        in_two(part, len(data))
+    else:
+        part(0, len(data))
     os.close(descriptor)
 
 
@@ -164,8 +174,12 @@ def in_two(part: Callable[[int, int], None], nbytes: int) -> None:
 # -- measuring --------------------------------------------------------------------------------
 
 
-def seconds(action: Action) -> float:
-    """Return how long an action takes; what it returns goes before the clock stops."""
+def seconds(action: Action, spare: int = 0) -> float:
+    """Return how long an action takes; what it returns goes before the clock stops.
+
+    `spare` bytes of memory are touched and freed first.
+    """
+    np.ones(spare, np.uint8)
     begin = time.perf_counter()
     action()
     return time.perf_counter() - begin
@@ -202,22 +216,22 @@ def measure_shape(report: common.Report, rounds: int, shape: tuple[int, int], fo
     os.unlink(text + ".meta")
     reading, writing = readers(text), writers(x, out + ".csv")
     data = x.reshape(-1).view(np.uint8).data
+    clock = functools.partial(seconds, spare=SPARE * x.nbytes)
 
     def take(subject: str) -> None:
         if subject in reading:
-            report.add(subject, f"csv read {label}", seconds(reading[subject]), "s")
+            report.add(subject, f"csv read {label}", clock(reading[subject]), "s")
         if subject in writing:
-            report.add(subject, f"csv write {label}", seconds(writing[subject]), "s")
+            report.add(subject, f"csv write {label}", clock(writing[subject]), "s")
             clear(out)
         if subject == OWN:
-            binary_of(report, label, x, binary, out)
+            binary_of(report, clock, label, x, binary, out)
         elif subject == RAW:
-            report.add(RAW, f"dbdf read {label}", seconds(lambda: raw_read(binary)), "s")
-            report.add(RAW, f"dbdf write {label}", seconds(lambda: raw_write(data, out)), "s")
-            clear(out)
+            report.add(RAW, f"dbdf read {label}", clock(lambda: raw_read(binary)), "s")
+            report.add(RAW, f"dbdf write {label}", fastest_write(clock, data, out), "s")
         elif subject in (ONE, TWO):
             with workers(1 if subject == ONE else 2):
-                by_workers(report, subject, label, text, out)
+                by_workers(report, clock, subject, label, text, out)
 
     is_first = shape in (SHAPES[True][0], SHAPES[False][0])
     subjects = [name for name in SUBJECTS if is_first or name not in SLOW]
@@ -225,46 +239,54 @@ def measure_shape(report: common.Report, rounds: int, shape: tuple[int, int], fo
     peak(report, label, text, binary, folder)
 
 
-def binary_of(report: common.Report, label: str, x: Any, path: str, out: str) -> None:
+def fastest_write(clock: Clock, data: memoryview, out: str) -> float:
+    """Write bytes by one thread and by two, which the file system may let in one at a time."""
+    found = []
+    for threads in (1, 2):
+        found.append(clock(functools.partial(raw_write, data, out, threads)))
+        clear(out)
+    return min(found)
+
+
+def binary_of(report: common.Report, clock: Clock, label: str, x: Any, path: str, out: str) -> None:
     """Read and write the binary form."""
-    report.add(OWN, f"dbdf read {label}", seconds(lambda: fs.read(path).compute()), "s")
-    report.add(OWN, f"dbdf write {label}", seconds(lambda: fs.write(x, out + ".dbdf")), "s")
+    report.add(OWN, f"dbdf read {label}", clock(lambda: fs.read(path).compute()), "s")
+    report.add(OWN, f"dbdf write {label}", clock(lambda: fs.write(x, out + ".dbdf")), "s")
     clear(out)
     fixed = out + ".csv"
-    written = seconds(lambda: fs.write(x, fixed, meta=False, **FIXED))
+    written = clock(lambda: fs.write(x, fixed, meta=False, **FIXED))
     report.add(OWN, f"fixed write {label}", written, "s")
-    read = seconds(lambda: fs.read(fixed, index=False).compute())
+    read = clock(lambda: fs.read(fixed, index=False).compute())
     report.add(OWN, f"fixed read {label}", read, "s")
     clear(out)
 
 
-def by_workers(report: common.Report, subject: str, label: str, text: str, out: str) -> None:
+def by_workers(
+    report: common.Report, clock: Clock, subject: str, label: str, text: str, out: str
+) -> None:
     """Read into blocks of the workers, and write them; nothing comes to this program."""
     # Ten blocks, or two of the quick shape.
     rows = max(os.path.getsize(text) // (190 << 20), 1) * 1_000
-    begin = time.perf_counter()
-    array = fs.read(text, block_rows=rows, index=False).persist()
-    report.add(subject, f"csv read {label}", time.perf_counter() - begin, "s")
-    report.add(
-        subject,
-        f"csv write {label}",
-        seconds(lambda: fs.write(array, out + ".csv", meta=False)),
-        "s",
-    )
+    kept: list[Any] = []
+
+    def read(path: str, **options: Any) -> None:
+        kept.append(fs.read(path, block_rows=rows, **options).persist())
+
+    def take(case: str, action: Action) -> None:
+        report.add(subject, f"{case} {label}", clock(action), "s")
+
+    take("csv read", lambda: read(text, index=False))
+    array = kept.pop()
+    take("csv write", lambda: fs.write(array, out + ".csv", meta=False))
     clear(out)
     fixed, binary = out + ".csv", out + ".dbdf"
-    written = seconds(lambda: fs.write(array, fixed, meta=False, **FIXED))
-    report.add(subject, f"fixed write {label}", written, "s")
-    begin = time.perf_counter()
-    read = fs.read(fixed, block_rows=rows, index=False).persist()
-    report.add(subject, f"fixed read {label}", time.perf_counter() - begin, "s")
-    del read
+    take("fixed write", lambda: fs.write(array, fixed, meta=False, **FIXED))
+    take("fixed read", lambda: read(fixed, index=False))
+    kept.clear()
     clear(out)
-    report.add(subject, f"dbdf write {label}", seconds(lambda: fs.write(array, binary)), "s")
-    begin = time.perf_counter()
-    read = fs.read(binary, block_rows=rows).persist()
-    report.add(subject, f"dbdf read {label}", time.perf_counter() - begin, "s")
-    del read
+    take("dbdf write", lambda: fs.write(array, binary))
+    take("dbdf read", lambda: read(binary))
+    kept.clear()
     clear(out)
 
 

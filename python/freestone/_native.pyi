@@ -568,6 +568,7 @@ def csv_write_dense(
     columns: int,
     delimiter: int,
     threads: int,
+    unit: int = 1,
     decimals: int | None = None,
     width: int | None = None,
 ) -> int: ...
@@ -582,6 +583,7 @@ def csv_write_columns(
     *,
     delimiter: int,
     threads: int,
+    unit: int = 1,
     decimals: int | None = None,
 ) -> int: ...
 def io_count(*, read: int = 0, written: int = 0) -> None: ...

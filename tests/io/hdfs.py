@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from freestone.io.stores import hdfs
 
-__all__ = ["Store", "store"]
+__all__ = ["Reader", "Store", "store"]
 
 
 class Store:
@@ -32,8 +33,12 @@ class Store:
             return SimpleNamespace(path=path, isdir=True, length=0, modification_time=1)
         if path not in self.files:
             raise RuntimeError(f"File not found: {path}")
-        nbytes = len(self.files[path])
-        return SimpleNamespace(path=path, isdir=False, length=nbytes, modification_time=1)
+        content = self.files[path]
+        # Another content is another version.
+        changed = zlib.crc32(content)
+        return SimpleNamespace(
+            path=path, isdir=False, length=len(content), modification_time=changed
+        )
 
     def list_status(self, path: str, recursive: bool) -> Iterator[Any]:
         inside = [each for each in (*self.files, *self.folders) if each.rpartition("/")[0] == path]

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import freestone as fs
+from freestone import _native
+from freestone.collections import spreading
 from freestone.errors import (
     FileChangedError,
     FileError,
@@ -151,10 +153,49 @@ def test_six_decimals_and_a_fixed_width(tmp_path: Path) -> None:
     lines = (tmp_path / "wide.csv").read_text().splitlines()
     assert [len(line) for line in lines] == [35, 35]
     np.testing.assert_array_equal(fs.read(tmp_path / "wide.csv").compute(), x)
+    fs.write(x, tmp_path / "plain.csv", width=17, meta=False)
+    found = fs.read(tmp_path / "plain.csv").compute()
+    assert (found.dtype, found.tobytes()) == (x.dtype, x.tobytes())
+    os.unlink(tmp_path / "plain.csv")
     with pytest.raises(FormatError, match=r"row 1, column 1: 0\.1234567 needs 9 characters"):
         fs.write(x, tmp_path / "wide.csv", width=8)
     np.testing.assert_array_equal(fs.read(tmp_path / "wide.csv").compute(), x)
     assert sorted(os.listdir(tmp_path)) == ["six.csv", "six.csv.meta", "wide.csv", "wide.csv.meta"]
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 20])
+def test_workers_encode_before_they_write_what_they_can_keep(
+    two_workers: fs.Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    x = np.random.default_rng(4).normal(size=(900, 7))
+    fs.write(x, tmp_path / "here.csv")
+    array = fs.Array.from_numpy(x, 100).persist()
+    submit, priorities = fs.Cluster._submit, set()
+
+    def recorded(self: fs.Cluster, function: Any, *given: Any, **more: Any) -> Any:
+        if function is spreading._place_there:
+            priorities.add(given[2].get("priority", 0))
+        return submit(self, function, *given, **more)
+
+    monkeypatch.setattr(fs.Cluster, "_submit", recorded)
+    monkeypatch.setattr(spreading, "KEPT_NBYTES", kept)
+    fs.write(array, tmp_path / "there.csv")
+    assert (tmp_path / "here.csv").read_bytes() == (tmp_path / "there.csv").read_bytes()
+    assert priorities == {0 if kept else 1}
+
+
+def test_blanks_in_front_of_numbers_need_no_second_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "blanks.csv"
+    path.write_text("  1,  2\n  3,  \n")
+    assert fs.read(path).compute().to_pydict() == {"col_0": [1, 3], "col_1": [2, None]}
+    path.write_text("1 ,2\n3 ,4\n")
+    np.testing.assert_array_equal(fs.read(path).compute(), [[1, 2], [3, 4]])
+    monkeypatch.delattr(_native, "csv_infer")
+    for text in ("  1,  2\n  3, 40\n", "1, 2\r\n3, 40\r\n"):
+        path.write_text(text)
+        np.testing.assert_array_equal(fs.read(path).compute(), [[1, 2], [3, 40]])
 
 
 @pytest.mark.parametrize(

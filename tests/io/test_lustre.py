@@ -131,6 +131,71 @@ def test_no_call_crosses_a_stripe(
     assert all(offset // 65536 == (offset + count - 1) // 65536 for offset, count in calls)
 
 
+def test_stripes_of_the_folder_are_kept_to_as_well(
+    by_lfs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[int, int]] = []
+    write = os.pwrite
+
+    def recorded(descriptor: int, data: memoryview, offset: int) -> int:
+        calls.append((offset, len(data)))
+        return write(descriptor, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", recorded)
+    x = np.random.default_rng(1).normal(size=(40_000, 5))
+    fs.write(x, tmp_path / "m.dbdf", meta=False)
+    assert sum(count for _, count in calls) > x.nbytes
+    assert all(offset // 65536 == (offset + count - 1) // 65536 for offset, count in calls)
+    fs.write(x, tmp_path / "m.csv", stripe_count=3)
+    np.testing.assert_array_equal(fs.read(tmp_path / "m.csv").compute(), x)
+    asked = [line.split()[0] for line in by_lfs.read_text().splitlines()]
+    assert asked.count("setstripe") == 1
+
+
+COMPONENTS = """m
+  lcm_layout_gen:    2
+  lcm_entry_count:   2
+    lcme_id:             1
+      lmm_stripe_count:  1
+      lmm_stripe_size:   1048576
+      lmm_objects:
+      - 0: { l_ost_idx: 0, l_fid: [0x100000000:0x2:0x0] }
+"""
+
+
+def test_a_layout_of_components_is_left_to_the_file_system(
+    by_lfs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "lfs"
+    program.write_text(f"#!/bin/sh\ncat <<END\n{COMPONENTS}END\n")
+    x = np.random.default_rng(1).normal(size=(3000, 5))
+    with pytest.raises(FileError, match="several components"):
+        layout_of(str(tmp_path / "m.dbdf"))
+    fs.write(x, tmp_path / "m.dbdf")
+    np.testing.assert_array_equal(fs.read(tmp_path / "m.dbdf").compute(), x)
+    place = locate(tmp_path / "m.dbdf")
+    assert (place.unit, place.hosts(0, 100)) == (1, [])
+
+
+def test_a_program_that_cant_be_run_is_told(by_lfs: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "lfs").write_text("no program\n")
+    with pytest.raises(FileError, match="can't be striped"):
+        layout_of(str(tmp_path / "m.csv"))
+
+
+def test_mounts_with_blanks_and_on_top_of_others(log: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "two words"
+    folder.mkdir()
+    shown = str(folder).replace(" ", "\\040")
+    mounts = tmp_path / "mounts"
+    mounts.write_bytes(f"/x / ext4 rw 0 0\no {shown} lustre rw 0 0\nodd\n".encode() + b"/\xff\n")
+    assert lustre.is_lustre(str(folder / "m.csv"))
+    assert not lustre.is_lustre(str(tmp_path / "m.csv"))
+    with open(mounts, "a") as file:
+        file.write(f"/y {shown} ext4 rw 0 0\n")
+    assert not lustre.is_lustre(str(folder / "m.csv"))
+
+
 def test_no_read_crosses_a_stripe(
     by_lfs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

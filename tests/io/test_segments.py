@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from freestone import _native
 from freestone.collections.segmenting import _shares
 from freestone.errors import FileChangedError, FormatError
 from freestone.io import open_dataset, segment_writer
-from tests.io.hdfs import Store, store
+from tests.io.hdfs import Reader, Store, store
 from tests.lang.scripts import said
 
 __all__ = ["store"]
@@ -54,6 +55,37 @@ def test_what_is_written_is_read(store: Store, kind: str, format: str) -> None:
         else:
             assert found.tobytes() == wanted.tobytes()
         assert store.folders == {"", "/folder", f"/folder/x.{format}.hdfs"}
+
+
+def test_a_file_is_looked_up_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    fs.write(X, "hdfs://h:1/folder/m.dbdf", meta=False)
+    asked: list[str] = []
+    told = store.get_file_info
+    monkeypatch.setattr(store, "get_file_info", lambda path: [asked.append(path), told(path)][1])
+    np.testing.assert_array_equal(fs.read("hdfs://h:1/folder/m.dbdf").compute(), X)
+    assert store.reads == ["/folder/m.dbdf"]
+    # When it is opened, and whether it is still the same when it was read.
+    assert asked == ["/folder/m.dbdf"] * 2
+    fs.write(-X, "hdfs://h:1/folder/m.dbdf", meta=False)
+    np.testing.assert_array_equal(fs.read("hdfs://h:1/folder/m.dbdf").compute(), -X)
+
+
+def test_where_blocks_are_is_asked_again_when_they_are_gone(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs.write(X, "hdfs://h:1/folder/m.dbdf", meta=False)
+    dataset = open_dataset("hdfs://h:1/folder/m.dbdf")
+    read = Reader.read_range_stream
+    failures = iter(["All DataNodes failed: []"])
+
+    def once_failing(reader: Reader, offset: int, count: int) -> Iterator[bytes]:
+        for reason in failures:
+            raise RuntimeError(reason)
+        return read(reader, offset, count)
+
+    monkeypatch.setattr(Reader, "read_range_stream", once_failing)
+    np.testing.assert_array_equal(dataset.read(0, 80), X)
+    assert store.reads == ["/folder/m.dbdf"] * 2
 
 
 def test_bytes_of_segments_are_counted(store: Store) -> None:

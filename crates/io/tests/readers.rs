@@ -230,6 +230,37 @@ proptest! {
 }
 
 #[test]
+fn blanks_in_front_of_numbers_are_part_of_them() {
+    let kinds = |text: &str| index_of(text.as_bytes()).unwrap().kinds & scan::OTHER;
+    for padded in ["  1,  2\n 30,  4\n", " -1\n", "1, 2\r\n3, 4\r\n", "   1.5e3,2"] {
+        assert_eq!(kinds(padded), 0, "{padded:?}");
+    }
+    for other in ["1 ,2\n", "1 2\n", "  ,2\n", "1,  \n", "1,  \r\n", "1,2\n ", " a\n", "1, \"2\"\n"]
+    {
+        assert_eq!(kinds(other), scan::OTHER, "{other:?}");
+    }
+}
+
+#[test]
+fn blanks_where_chunks_meet_are_seen() {
+    let chunk = freestone_io::csv::CHUNK as usize;
+    // What stands in the last byte of the first chunk, and behind it.
+    for (last, behind, wanted) in [
+        (b' ', b"1\n".as_slice(), 0),
+        (b' ', b"\n1\n".as_slice(), scan::OTHER),
+        (b'1', b" 1\n".as_slice(), scan::OTHER),
+        (b'\n', b" 1\n".as_slice(), 0),
+        (b',', b" 1\n".as_slice(), 0),
+    ] {
+        let mut bytes = b"1,2\n".repeat(chunk / 4);
+        bytes[chunk - 2..].copy_from_slice(&[b',', last]);
+        bytes[..4].copy_from_slice(b"   1");
+        bytes.extend_from_slice(behind);
+        assert_eq!(index_of(&bytes).unwrap().kinds & scan::OTHER, wanted, "{last} {behind:?}");
+    }
+}
+
+#[test]
 fn many_chunks_and_threads_give_the_same_matrix() {
     let rows = 60_000_usize;
     let mut text = String::new();

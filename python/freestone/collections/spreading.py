@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections import deque
 from typing import Any
 
@@ -23,9 +24,9 @@ def write_there(writer: Writer, x: Collection, cluster: Cluster, meter: Meter) -
 
     Where a block begins follows from the sizes of those before it. Of values that all take as many
     bytes they are known beforehand, and a block is encoded and written in one call. Else blocks are
-    encoded first; behind each whose predecessors' sizes are known a call writes it, while others
-    are still being encoded: a file system lets one writer at a time into a file. `meter` is told
-    what is written.
+    encoded first; behind each whose predecessors' sizes are known a call writes it. Where others
+    wait for a worker's sizes, it encodes its blocks before it writes any, if it can keep their
+    text. `meter` is told what is written.
     """
     options: dict[str, Any] = {"near": "input", "name": f"write {writer.place.name}"}
     counts, starts = np.diff(x.offsets).tolist(), x.offsets[:-1].tolist()
@@ -41,6 +42,8 @@ def write_there(writer: Writer, x: Collection, cluster: Cluster, meter: Meter) -
         _write_in_two_steps(writer, pairs, cluster, options, meter)
 
 
+# Text of a worker's blocks that it keeps until it writes the first of them.
+KEPT_NBYTES = 512 << 20
 # Written again where it was, after a worker is lost: the same bytes at the same place.
 _AGAIN: dict[str, Any] = {"pure": False, "retries": 2}
 Pairs = list[tuple[Any, int]]
@@ -79,8 +82,7 @@ def _write_in_turn(
     writer: Writer, pairs: Pairs, cluster: Cluster, options: Any, meter: Meter
 ) -> None:
     encoded = _encoded(writer, pairs, cluster, options)
-    # So that a block is written before those are encoded that still wait.
-    soon = options | _AGAIN | {"priority": 1}
+    again, workers = options | _AGAIN, max(len(cluster.statistics().workers), 1)
     with drafted(writer.place) as draft:
         head = len(writer.head([]))
         end, written = head, []
@@ -89,7 +91,10 @@ def _write_in_turn(
             pieces, size = encoded.popleft()
             (nbytes,) = size.result()
             given = writer, draft, [end], [end - head], pieces
-            written.append(cluster._submit(_place_there, given, {}, soon))
+            waited_for = workers > 1 and nbytes * len(pairs) <= KEPT_NBYTES * workers
+            # Else a block is written before those are encoded that still wait.
+            when = again if waited_for else again | {"priority": 1}
+            written.append(cluster._submit(_place_there, given, {}, when))
             del pieces, given
             end += nbytes
             meter.add(written[-1], nbytes)
@@ -155,11 +160,25 @@ def _place_there(
     writer: Writer, draft: Draft, offsets: list[int], before: list[int], pieces: list[Any]
 ) -> None:
     with telling(writer.place.url):
+        for piece in pieces:
+            _touch(piece)
         place_pieces(writer, draft, offsets, before, pieces)
+
+
+def _touch(piece: Any) -> None:
+    """Have the pages of mapped bytes at hand.
+
+    A file system lets one writer at a time into a file, and who is in it has to wait for each page
+    that is not.
+    """
+    pages = np.frombuffer(piece, np.uint8)[:: mmap.PAGESIZE]
+    if pages.size:
+        pages.max()
 
 
 def _encode_and_place(
     writer: Writer, draft: Draft, offsets: list[int], before: list[int], block: Any, start: int
 ) -> None:
     with telling(writer.place.url):
-        place_pieces(writer, draft, offsets, before, writer.encode(block, start))
+        pieces = writer.encode(block, start)
+    _place_there(writer, draft, offsets, before, pieces)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from freestone.collections.meters import Meter, metered
 from freestone.collections.rows import is_sparse, is_table
 from freestone.collections.segmenting import write_segments
 from freestone.collections.spreading import write_there
+from freestone.collections.symmetry import entries_of_half
 from freestone.collections.zarr import write_chunks
 from freestone.errors import EmptyCollectionError, UsageError
 from freestone.io import Shape, StreamWriter, Writer, open_writer
 from freestone.io.formats import format_of
+from freestone.io.formats.mtx_writing import MtxWriter
 from freestone.io.formats.root import histograms_of
 from freestone.io.formats.tables import by_library
 from freestone.io.formats.zarr import FolderWriter
@@ -90,10 +93,20 @@ def write(
                 write_chunks(collection, folder, meter)
         elif isinstance(writer, StreamWriter):
             _write_stream(writer, collection, meter)
-        elif cluster is None:
-            _write_here(writer, collection)
         else:
-            write_there(writer, collection, cluster, meter)
+            writer = _halved(writer, collection)
+            if cluster is None:
+                _write_here(writer, collection)
+            else:
+                write_there(writer, collection, cluster, meter)
+
+
+def _halved(writer: Writer, x: Collection) -> Writer:
+    """Check what is to be written as one half, and count the entries of that."""
+    if not isinstance(writer, MtxWriter) or writer.symmetry == "general":
+        return writer
+    assert isinstance(x, Array)
+    return replace(writer, entries=entries_of_half(x, writer.symmetry, writer.place.url))
 
 
 def _meter(writer: Any, cluster: Cluster | None) -> Meter:
@@ -209,12 +222,12 @@ def _stream(writer: StreamWriter, path: str, x: Collection) -> None:
 
 def _write_rows(writer: Writer, draft: Draft, blocks: Sequence[Any], threads: int) -> bool:
     """Write the blocks by the format's own threads, if it has such a way."""
-    if draft.path is None or draft.unit > 1:
+    if draft.path is None:
         return False
     head = writer.head([])
     offset: int | None = len(head)
     for block in blocks:
-        offset = writer.write_rows(draft.path, offset or 0, block, threads)
+        offset = writer.write_rows(draft.path, offset or 0, block, threads, draft.unit)
         if offset is None:
             return False
     draft.write_at(head, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -66,8 +68,8 @@ class Dataset:
         FormatError
             When the rows are not what the format says, with the place.
         """
-        with telling(self.place.url):
-            return self._checked(start, stop, threads)
+        with self._unchanged():
+            return self._whole(start, stop, threads)
 
     def read_block(self, start: int, stop: int) -> Any:
         """Read rows for the cache of this executor's node: what a call returns as its block.
@@ -75,21 +77,15 @@ class Dataset:
         Where the file has the values as they are, they go from it into the cache piece by piece;
         else, and in any other process, this is `read`.
         """
-        with telling(self.place.url):
-            self.check()
+        with self._unchanged():
             block = self._fill(start, stop)
-            if block is None:
-                return self._checked(start, stop, 1)
-            self.check()
-        return block
+            return self._whole(start, stop, 1) if block is None else block
 
-    def _checked(self, start: int, stop: int, threads: int) -> Any:
-        """Read rows of the version of the file that was opened, all of them."""
+    def _whole(self, start: int, stop: int, threads: int) -> Any:
+        """Read rows, all of them."""
         if (stop - start) * self.row_nbytes > MOST_NBYTES:
             raise MemoryError(f"{stop - start:,} rows are more than any memory holds")
-        self.check()
         rows = self._read(start, stop, threads)
-        self.check()
         if rows.shape[0] != stop - start:
             reason = (
                 f"it has {rows.shape[0]:,} of rows {start:,} to {stop:,} (truncated, or damaged)"
@@ -99,6 +95,22 @@ class Dataset:
 
     def _fill(self, start: int, stop: int) -> Any:
         return None
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Raise `FileChangedError` if the file is another one than was opened, whatever was read.
+
+        A store that is far away is asked afterwards only: that tells as well.
+        """
+        with telling(self.place.url):
+            if self.place.path is not None:
+                self.check()
+            try:
+                yield
+            except Exception:
+                self.check()
+                raise
+            self.check()
 
     def check(self) -> None:
         """Raise `FileChangedError` unless the file is the one that was opened."""

@@ -94,6 +94,8 @@ def open_writer(
     if folder is not None:
         from freestone.io.segment_writer import SegmentWriter
 
+        if options.get("symmetry", "general") != "general":
+            raise UsageError("a segment has some rows, and no half of them; leave symmetry out")
         local = None if folder is place else place
         name = module.__name__.rpartition(".")[2]
         return SegmentWriter(place=folder, local=local, shape=shape, format=name, options=options)

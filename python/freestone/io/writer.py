@@ -113,10 +113,13 @@ class Writer:
         """Return the small files that go with this one: what is added to its name, and content."""
         return {}
 
-    def write_rows(self, path: str, offset: int, block: Any, threads: int) -> int | None:
+    def write_rows(
+        self, path: str, offset: int, block: Any, threads: int, unit: int = 1
+    ) -> int | None:
         """Write a block into a local file from an offset on; the offset behind it.
 
-        None when the format has no faster way than `encode`.
+        No call crosses a multiple of `unit` bytes. None when the format has no faster way than
+        `encode`.
         """
         return None
 

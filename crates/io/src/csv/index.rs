@@ -1,6 +1,6 @@
 //! Where rows begin.
 
-use super::scan::{QUOTED, Summary};
+use super::scan::{OTHER, QUOTED, Side, Summary};
 use super::{CHUNK, MARK, QUOTE};
 use crate::{IoError, Result, Source};
 
@@ -38,13 +38,20 @@ impl Index {
         let start = if &head[..found] == MARK { MARK.len() as u64 } else { 0 };
         let mut last = [b'\n'];
         source.fill_at(&mut last, nbytes.saturating_sub(1))?;
-        let (mut ends, mut is_inside, mut kinds) = (0, false, 0);
+        let (mut ends, mut is_inside, mut kinds, mut last_side) = (0, false, 0, Side::Edge);
         let mut chunks = Vec::with_capacity(summaries.len());
         for summary in summaries {
             chunks.push(ends | if is_inside { INSIDE } else { 0 });
             ends += if is_inside { summary.inside } else { summary.outside };
             is_inside ^= summary.turns;
             kinds |= summary.kinds;
+            if !last_side.goes_before(summary.ends.0) {
+                kinds |= OTHER;
+            }
+            last_side = summary.ends.1;
+        }
+        if !last_side.goes_before(Side::Edge) {
+            kinds |= OTHER;
         }
         if is_inside {
             return Err(IoError::format(nbytes, "the file ends inside of quotes; close them"));

@@ -4,12 +4,45 @@ use super::{CHUNK, QUOTE};
 use crate::{IoError, Result, Source, parallel};
 use std::sync::Mutex;
 
-/// Some byte is not one of a number: letters, blanks, signs other than `+-.`.
+/// Some byte is not one of a number, nor a blank in front of one: letters, signs other than `-` and
+/// `.`, blanks behind or within.
 pub const OTHER: u8 = 1;
 /// Some byte is `.`, `e` or `E`.
 pub const FLOAT: u8 = 2;
 /// Some byte is a quote.
 pub const QUOTED: u8 = 4;
+
+/// Some byte is a blank.
+const BLANK: u8 = 8;
+
+/// What a byte is to one beside it: numbers are padded by blanks behind a delimiter or a line end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Side {
+    /// A delimiter, a line end, or the end of the file.
+    #[default]
+    Edge,
+    /// A blank.
+    Blank,
+    /// Any other byte.
+    Inner,
+}
+
+impl Side {
+    fn of(byte: u8, delimiter: u8) -> Self {
+        if byte == delimiter || matches!(byte, b'\n' | b'\r') {
+            Self::Edge
+        } else if byte == b' ' {
+            Self::Blank
+        } else {
+            Self::Inner
+        }
+    }
+
+    /// Whether the byte that follows may do so if blanks are only in front of numbers.
+    pub fn goes_before(self, next: Self) -> bool {
+        !matches!((self, next), (Self::Inner, Self::Blank) | (Self::Blank, Self::Edge))
+    }
+}
 
 /// What a chunk of bytes has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,14 +55,22 @@ pub struct Summary {
     pub turns: bool,
     /// The kinds of bytes: [`OTHER`], [`FLOAT`], [`QUOTED`].
     pub kinds: u8,
+    /// What the first byte is, and the last.
+    pub ends: (Side, Side),
 }
 
 impl Summary {
     /// Sums up some bytes.
     pub fn of(bytes: &[u8], delimiter: u8) -> Self {
-        let (ends, kinds) = count(bytes, delimiter);
+        let (lines, mut kinds) = count(bytes, delimiter);
+        if kinds & (BLANK | OTHER) == BLANK && !is_padded(bytes, delimiter) {
+            kinds |= OTHER;
+        }
+        kinds &= !BLANK;
+        let side = |byte: Option<&u8>| byte.map_or(Side::Edge, |byte| Side::of(*byte, delimiter));
+        let ends = (side(bytes.first()), side(bytes.last()));
         if kinds & QUOTED == 0 {
-            return Self { outside: ends, inside: 0, turns: false, kinds };
+            return Self { outside: lines, inside: 0, turns: false, kinds, ends };
         }
         let mut found = [0_u64; 2];
         let mut side = 0;
@@ -40,8 +81,22 @@ impl Summary {
                 found[side] += 1;
             }
         }
-        Self { outside: found[0], inside: found[1], turns: side == 1, kinds }
+        Self { outside: found[0], inside: found[1], turns: side == 1, kinds, ends }
     }
+}
+
+/// Whether each blank stands in front of a number or of another one.
+#[allow(clippy::needless_bitwise_bool)] // a lazy operator is a branch
+fn is_padded(bytes: &[u8], delimiter: u8) -> bool {
+    let is_edge = |byte: u8| (byte == delimiter) | (byte == b'\n') | (byte == b'\r');
+    let pairs = bytes.iter().zip(bytes.iter().skip(1));
+    // No branches, as below: the rules of `Side::goes_before`.
+    let wrong = pairs.fold(0, |wrong, (&byte, &next)| {
+        let (is_blank, is_next) = (byte == b' ', next == b' ');
+        let inside = !is_blank & !is_edge(byte) & is_next;
+        wrong | u8::from(inside | (is_blank & is_edge(next)))
+    });
+    wrong == 0
 }
 
 /// Bytes that are looked at together.
@@ -54,6 +109,7 @@ struct Lanes {
     other: [u8; LANES],
     float: [u8; LANES],
     quote: [u8; LANES],
+    blank: [u8; LANES],
 }
 
 impl Lanes {
@@ -68,8 +124,10 @@ impl Lanes {
                 | (byte == delimiter)
                 | (byte == b'-')
                 | (byte == b'\r');
+            let is_blank = byte == b' ';
             self.ends[lane] += u8::from(is_end);
-            self.other[lane] |= u8::from(!(is_plain | is_end | is_float));
+            self.blank[lane] |= u8::from(is_blank & !is_plain);
+            self.other[lane] |= u8::from(!(is_plain | is_end | is_float | is_blank));
             self.float[lane] |= u8::from(is_float);
             self.quote[lane] |= u8::from(byte == QUOTE);
         }
@@ -77,7 +135,8 @@ impl Lanes {
 
     fn kinds(&self) -> u8 {
         let any = |lanes: &[u8; LANES], kind: u8| lanes.iter().fold(0, |all, one| all | one) * kind;
-        any(&self.other, OTHER) | any(&self.float, FLOAT) | any(&self.quote, QUOTED)
+        let known = any(&self.other, OTHER) | any(&self.float, FLOAT);
+        known | any(&self.quote, QUOTED) | any(&self.blank, BLANK)
     }
 }
 

@@ -42,7 +42,7 @@ impl Ends {
 ///
 /// `format` appends the text of some rows. Each thread formats its piece, learns where it begins
 /// from the pieces before it, and writes it there while the others go on; memory is one piece per
-/// thread.
+/// thread. No call to the operating system crosses a multiple of `unit` bytes, unless that is 1.
 ///
 /// # Errors
 /// What `format` or the operating system says.
@@ -52,6 +52,7 @@ pub fn write_parallel(
     rows: usize,
     step: usize,
     threads: usize,
+    unit: u64,
     format: impl Fn(Range<usize>, &mut Vec<u8>) -> Result<()> + Sync,
 ) -> Result<u64> {
     let step = step.max(1);
@@ -65,7 +66,7 @@ pub fn write_parallel(
             .map_err(|error| error.below(start as u64))
             .and_then(|()| {
                 let Some(begin) = ends.place(piece, text.len() as u64) else { return Ok(()) };
-                write_at(file, &text, begin)
+                write_at(file, &text, begin, unit)
             });
         if let Ok(mut spare) = spare.lock() {
             spare.push(text);
@@ -78,8 +79,14 @@ pub fn write_parallel(
         .map_err(|_| IoError::Io(io::Error::other("a thread that wrote has panicked")))
 }
 
-fn write_at(file: &File, text: &[u8], offset: u64) -> Result<()> {
-    file.write_all_at(text, offset)?;
-    meter::count(0, text.len() as u64);
+fn write_at(file: &File, mut text: &[u8], mut offset: u64, unit: u64) -> Result<()> {
+    while !text.is_empty() {
+        let room = if unit > 1 { unit - offset % unit } else { u64::MAX };
+        let count = usize::try_from(room).map_or(text.len(), |room| room.min(text.len()));
+        file.write_all_at(&text[..count], offset)?;
+        meter::count(0, count as u64);
+        text = &text[count..];
+        offset += count as u64;
+    }
     Ok(())
 }

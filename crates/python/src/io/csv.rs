@@ -133,8 +133,8 @@ pub fn csv_format_dense(
 /// Writes an array of shape (rows, columns) into a file from an offset on; the offset behind it.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // named in Python
-#[pyo3(signature = (path, offset, data, *, code, columns, delimiter, threads, decimals = None,
-                    width = None))]
+#[pyo3(signature = (path, offset, data, *, code, columns, delimiter, threads, unit = 1,
+                    decimals = None, width = None))]
 pub fn csv_write_dense(
     py: Python<'_>,
     path: PathBuf,
@@ -144,6 +144,7 @@ pub fn csv_write_dense(
     columns: usize,
     delimiter: u8,
     threads: usize,
+    unit: u64,
     decimals: Option<usize>,
     width: Option<usize>,
 ) -> PyResult<u64> {
@@ -154,7 +155,8 @@ pub fn csv_write_dense(
         let columns = columns.max(1);
         let step = (PIECE / (columns * width.map_or(18, |width| width + 1))).max(1);
         py.detach(|| {
-            write_parallel(&file, offset, data.len() / columns, step, threads, |rows, text| {
+            let rows = data.len() / columns;
+            write_parallel(&file, offset, rows, step, threads, unit, |rows, text| {
                 let data = &data[rows.start * columns..rows.end * columns];
                 format::dense(data, columns, &style, text)
             })

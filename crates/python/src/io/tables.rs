@@ -232,7 +232,7 @@ pub fn csv_format_columns(
 /// Writes rows that columns make into a file from an offset on; the offset behind them.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // named in Python
-#[pyo3(signature = (path, offset, columns, rows, *, delimiter, threads, decimals = None))]
+#[pyo3(signature = (path, offset, columns, rows, *, delimiter, threads, unit = 1, decimals = None))]
 pub fn csv_write_columns(
     py: Python<'_>,
     path: PathBuf,
@@ -241,6 +241,7 @@ pub fn csv_write_columns(
     rows: usize,
     delimiter: u8,
     threads: usize,
+    unit: u64,
     decimals: Option<usize>,
 ) -> PyResult<u64> {
     let style = style(delimiter, decimals, None)?;
@@ -248,7 +249,7 @@ pub fn csv_write_columns(
     let fields = fields(&columns)?;
     let step = (PIECE / (16 * fields.len().max(1))).max(1);
     py.detach(|| {
-        write_parallel(&file, offset, rows, step, threads, |range, text| {
+        write_parallel(&file, offset, rows, step, threads, unit, |range, text| {
             texts::rows(&fields, range, &style, text);
             Ok(())
         })

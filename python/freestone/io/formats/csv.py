@@ -118,7 +118,7 @@ class _Look:
         self.place = place
         self.delimiter = _byte(delimiter)
         self.stamp = place.stamp()
-        self.source = place.source()
+        self.source = place.source(self.stamp)
         self.threads = len(os.sched_getaffinity(0))
         self.index = self._kept() or self._scan(keep)
         self.lines = self.index.lines

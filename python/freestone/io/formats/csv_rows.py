@@ -25,7 +25,7 @@ class _Lines(Dataset):
     skip: int
 
     def _given(self) -> tuple[Any, Any]:
-        return self.place.source(), _native.CsvIndex.decode(self.index)
+        return self.place.source(self.stamp), _native.CsvIndex.decode(self.index)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,7 +63,9 @@ class CsvWriter(Writer):
             )
         ]
 
-    def write_rows(self, path: str, offset: int, block: Any, threads: int) -> int | None:
+    def write_rows(
+        self, path: str, offset: int, block: Any, threads: int, unit: int = 1
+    ) -> int | None:
         """Write a block into a local file, each thread a piece at a time."""
         if self.shape.sparse:
             return None
@@ -76,6 +78,7 @@ class CsvWriter(Writer):
                 rows,
                 delimiter=self.delimiter,
                 threads=threads,
+                unit=unit,
                 decimals=self.decimals,
             )
         data, code = numbers_of(block)
@@ -87,6 +90,7 @@ class CsvWriter(Writer):
             columns=self.shape.width,
             delimiter=self.delimiter,
             threads=threads,
+            unit=unit,
             decimals=self.decimals,
             width=self.width,
         )

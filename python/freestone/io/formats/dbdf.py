@@ -57,7 +57,7 @@ class Dense(Dataset):
 
     def _values(self, start: int, stop: int) -> tuple[Any, int, tuple[int, ...], Any]:
         offset = VALUES + start * int(self.row_nbytes)
-        return self.place.source(), offset, (stop - start, *self.columns), str(self.dtype)
+        return self.place.source(self.stamp), offset, (stop - start, *self.columns), str(self.dtype)
 
     def _read(self, start: int, stop: int, threads: int) -> Any:
         return read_values(*self._values(start, stop), threads, unit=self.place.unit)
@@ -79,7 +79,7 @@ class Sparse(Dataset):
     def _read(self, start: int, stop: int, threads: int) -> Any:
         import scipy.sparse
 
-        source, columns = self.place.source(), int(self.columns[0])
+        source, columns = self.place.source(self.stamp), int(self.columns[0])
         dtype = np.dtype(self.dtype)
         at = self.pointers + start * np.dtype(self.pointer).itemsize
         found = read_values(source, at, (stop - start + 1,), self.pointer)
@@ -137,7 +137,7 @@ class Columns(Dataset):
     def _read(self, start: int, stop: int, threads: int) -> Any:
         import pyarrow as pa
 
-        source, at, arrays = self.place.source(), self.at, []
+        source, at, arrays = self.place.source(self.stamp), self.at, []
         for code in self.codes:
             size = np.dtype(code).itemsize
             values = read_values(source, at + start * size, (stop - start,), code, threads)
@@ -155,7 +155,7 @@ def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
 class _Header:
     def __init__(self, place: Place, stamp: tuple[Any, ...], form: str) -> None:
         self.place, self.stamp, self.nbytes, self.form = place, stamp, int(stamp[0]), form
-        self._source = place.source()
+        self._source = place.source(stamp)
         # All that most files have before their values, in one read.
         self._first = bytes(read_values(self._source, 0, (min(self.nbytes, FIRST),), np.uint8))
         version, self.kind, self.rows, self.columns = HEAD.unpack(self._bytes(0, HEAD.size))

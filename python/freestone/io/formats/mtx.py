@@ -4,29 +4,30 @@ A coordinate file has its entries in any order, so whoever reads some rows reads
 keeps theirs; one reader with several threads parses each byte once.
 
 Options of a read: `sparse` (``"csr"`` or ``"coo"``: what a coordinate file becomes). Of a write:
-`decimals` (floats with so many); `pattern` (a sparse matrix of ones, without the ones).
+`decimals` (floats with so many); `pattern` (a sparse matrix of ones, without the ones); `symmetry`
+(``"symmetric"``, ``"skew-symmetric"`` or ``"hermitian"``: only the half below the diagonal is
+written, once it is known that the other one follows from it; else ``"general"``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from freestone import _native
-from freestone.errors import FormatError, UsageError
+from freestone.errors import FormatError, UsageError, did_you_mean
 from freestone.io.dataset import Dataset
-from freestone.io.formats.csv_writing import numbers_of
 from freestone.io.formats.entries import form_of, in_form
+from freestone.io.formats.mtx_symmetry import SYMMETRIES, mirrored
+from freestone.io.formats.mtx_writing import BANNER, MtxWriter
 from freestone.io.raw import joined
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
 
 __all__ = ["open_dataset", "open_writer"]
 
-BANNER = "%%MatrixMarket"
 FIELDS = {
     "real": ("f8", 1),
     "double": ("f8", 1),
@@ -34,7 +35,6 @@ FIELDS = {
     "complex": ("c16", 2),
     "pattern": ("f8", 0),
 }
-SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 LONGEST_HEADER = 1 << 20
 LARGEST = 1 << 62
 
@@ -72,7 +72,7 @@ class Matrix(Dataset):
     def _entries(self, threads: int) -> tuple[Any, Any, Any]:
         code = "i8" if self.dtype == "i8" else "f8"
         parts = _native.mtx_read(
-            self.place.source(),
+            self.place.source(self.stamp),
             self.start,
             self.length,
             code=code,
@@ -91,7 +91,7 @@ class Matrix(Dataset):
         if self.symmetry == "general":
             return rows, columns, values
         off = rows != columns
-        above = _mirror(self.symmetry, values[off])
+        above = mirrored(self.symmetry, values[off])
         return (
             np.concatenate([rows, columns[off]]),
             np.concatenate([columns, rows[off]]),
@@ -108,14 +108,8 @@ class Matrix(Dataset):
         columns, rows = np.triu_indices(self.rows, first)
         whole[rows, columns] = values
         off = rows != columns
-        whole[columns[off], rows[off]] = _mirror(self.symmetry, values[off])
+        whole[columns[off], rows[off]] = mirrored(self.symmetry, values[off])
         return whole
-
-
-def _mirror(symmetry: str, values: Any) -> Any:
-    if symmetry == "skew-symmetric":
-        return -values
-    return np.conj(values) if symmetry == "hermitian" else values
 
 
 def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
@@ -123,7 +117,7 @@ def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
     form = form_of(sparse)
     stamp = place.stamp()
     nbytes = int(stamp[0])
-    banner, sizes, start = _header(place, nbytes)
+    banner, sizes, start = _header(place, stamp)
     words = banner.split()
     if len(words) != 5 or words[0].lower() != BANNER.lower() or words[1].lower() != "matrix":
         raise FormatError(
@@ -181,9 +175,10 @@ def _check(place: Place, word: str, known: tuple[str, ...]) -> None:
         )
 
 
-def _header(place: Place, nbytes: int) -> tuple[str, str, int]:
+def _header(place: Place, stamp: tuple[Any, ...]) -> tuple[str, str, int]:
     """Return the first line, the line of sizes, and where the entries begin."""
-    content = read_some(place, min(nbytes, LONGEST_HEADER))
+    nbytes = int(stamp[0])
+    content = read_some(place, stamp, LONGEST_HEADER)
     at, banner = 0, None
     while at < len(content):
         end = content.find(b"\n", at)
@@ -197,9 +192,10 @@ def _header(place: Place, nbytes: int) -> tuple[str, str, int]:
     raise FormatError(place.url, "it has no line of sizes behind its comments (truncated?)")
 
 
-def read_some(place: Place, nbytes: int) -> bytes:
-    """Return the first bytes of a file."""
-    source = place.source()
+def read_some(place: Place, stamp: tuple[Any, ...], nbytes: int) -> bytes:
+    """Return the first bytes of a version of a file, so many if it has them."""
+    source = place.source(stamp)
+    nbytes = min(int(stamp[0]), nbytes)
     if isinstance(source, str):
         with open(source, "rb") as file:
             return file.read(nbytes)
@@ -207,9 +203,14 @@ def read_some(place: Place, nbytes: int) -> bytes:
 
 
 def open_writer(
-    place: Place, shape: Shape, *, decimals: int | None = None, pattern: bool = False
+    place: Place,
+    shape: Shape,
+    *,
+    decimals: int | None = None,
+    pattern: bool = False,
+    symmetry: str = "general",
 ) -> Writer:
-    """Write dense arrays as ``array`` and sparse ones as ``coordinate``, both ``general``."""
+    """Write dense arrays as ``array`` and sparse ones as ``coordinate``."""
     if shape.kind == "frame":
         raise UsageError("Matrix Market has matrices only; write the frame as csv or parquet")
     kind = np.dtype(shape.dtype).kind
@@ -217,62 +218,25 @@ def open_writer(
         raise UsageError(f"values of dtype {shape.dtype} can't be written as Matrix Market")
     if pattern and not shape.sparse:
         raise UsageError("pattern= is for sparse arrays; leave it out for dense ones")
-    return MtxWriter(place=place, shape=shape, decimals=decimals, pattern=pattern)
+    _check_symmetry(shape, kind, pattern, symmetry)
+    return MtxWriter(
+        place=place, shape=shape, decimals=decimals, pattern=pattern, symmetry=symmetry
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class MtxWriter(Writer):
-    """One section of entries, or one for each column of a dense array."""
-
-    decimals: int | None
-    pattern: bool
-
-    def head(self, nbytes: Sequence[int]) -> bytes:
-        """Return the first line and the sizes."""
-        kind = np.dtype(self.shape.dtype).kind
-        field = {"f": "real", "c": "complex"}.get(kind, "integer")
-        field = "pattern" if self.pattern else field
-        layout, sizes = "array", f"{self.shape.rows} {self.shape.width}"
-        if self.shape.sparse:
-            layout, sizes = "coordinate", f"{sizes} {self.shape.nonzeros}"
-        return f"{BANNER} matrix {layout} {field} general\n{sizes}\n".encode()
-
-    @property
-    def sections(self) -> int:
-        """As said above."""
-        return 1 if self.shape.sparse else self.shape.width
-
-    def encode(self, block: Any, start: int) -> list[Any]:
-        """Return the entries of a block."""
-        if self.shape.sparse:
-            block = block.tocoo()
-            positions = [block.row.astype(np.int64) + (start + 1), block.col.astype(np.int64) + 1]
-            values = self._of_pattern(block, start) if self.pattern else _parts(block.data)
-            return [self._text([*positions, *values])]
-        table = np.asarray(block).reshape(len(block), self.shape.width)
-        return [self._text(_parts(column)) for column in table.T]
-
-    def _of_pattern(self, block: Any, start: int) -> list[Any]:
-        """Return no values, once it is known that all are 1."""
-        wrong = block.data != 1
-        if wrong.any():
-            at = int(wrong.argmax())
-            row, column = start + int(block.row[at]) + 1, int(block.col[at]) + 1
-            reason = (
-                f"row {row}, column {column}: a pattern has ones only, and there is "
-                f"{block.data[at]}; leave pattern out"
-            )
-            raise FormatError(self.place.url, reason, row=row, column=column)
-        return []
-
-    def _text(self, columns: list[Any]) -> Any:
-        given = [(*reversed(numbers_of(column)), None, None, 0, 0) for column in columns]
-        return _native.csv_format_columns(
-            given, len(columns[0]), delimiter=ord(" "), decimals=self.decimals
-        )
-
-
-def _parts(values: Any) -> list[Any]:
-    if values.dtype.kind != "c":
-        return [values]
-    return [np.ascontiguousarray(values.real), np.ascontiguousarray(values.imag)]
+def _check_symmetry(shape: Shape, kind: str, pattern: bool, symmetry: str) -> None:
+    """Refuse a symmetry that no matrix of a shape and type can have."""
+    said = f"symmetry={symmetry!r}"
+    if symmetry not in SYMMETRIES:
+        hint, known = did_you_mean(str(symmetry), SYMMETRIES), ", ".join(SYMMETRIES)
+        raise UsageError(f"{said}{hint}: a matrix is one of {known}")
+    if symmetry == "general":
+        return
+    if shape.rows != shape.width:
+        raise UsageError(f"{said} is for square matrices, and this is {shape.rows} x {shape.width}")
+    if symmetry == "hermitian" and kind != "c":
+        raise UsageError(f"{said} is for complex values, and these are {shape.dtype}: symmetric?")
+    if symmetry == "skew-symmetric" and kind in "bu":
+        raise UsageError(f"{said} is for values with a sign, and these are {shape.dtype}")
+    if symmetry != "symmetric" and pattern:
+        raise UsageError(f"{said} says more than a pattern does: those are symmetric or general")

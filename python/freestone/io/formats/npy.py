@@ -31,7 +31,7 @@ class Rows(Dataset):
     def _read(self, start: int, stop: int, threads: int) -> Any:
         if not self.by_columns:
             return read_values(*self._values(start, stop), threads, unit=self.place.unit)
-        source, dtype = self.place.source(), np.dtype(self.dtype)
+        source, dtype = self.place.source(self.stamp), np.dtype(self.dtype)
         (width,) = self.columns
         out = np.empty((stop - start, width), dtype)
         for column in range(width):
@@ -41,7 +41,12 @@ class Rows(Dataset):
 
     def _values(self, start: int, stop: int) -> tuple[Any, int, tuple[int, ...], Any]:
         offset = self.offset + start * int(self.row_nbytes)
-        return self.place.source(), offset, (stop - start, *self.columns), np.dtype(self.dtype)
+        return (
+            self.place.source(self.stamp),
+            offset,
+            (stop - start, *self.columns),
+            np.dtype(self.dtype),
+        )
 
     def _fill(self, start: int, stop: int) -> Any:
         if self.by_columns:
@@ -52,7 +57,7 @@ class Rows(Dataset):
 def open_dataset(place: Place) -> Dataset:
     """Read the header of a `.npy` file."""
     stamp = place.stamp()
-    content = read_some(place, min(int(stamp[0]), LONGEST_HEADER))
+    content = read_some(place, stamp, LONGEST_HEADER)
     file = io.BytesIO(content)
     try:
         version = np.lib.format.read_magic(file)

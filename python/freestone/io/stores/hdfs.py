@@ -178,9 +178,9 @@ class HdfsPlace(Place):
                 return ranked(blocks, start, stop)
         return []
 
-    def source(self) -> Any:
+    def source(self, stamp: tuple[Any, ...] = ()) -> Any:
         """Return an object that reads at an offset."""
-        return Source(self)
+        return Source(self, stamp)
 
     def read_bytes(self) -> bytes:
         """Return the whole content."""
@@ -259,18 +259,41 @@ def retried(call: Callable[[], T]) -> T:
         wait_s = min(wait_s * 2, 8.0)
 
 
+@functools.lru_cache(maxsize=256)
+def reader(client: Any, path: str, stamp: tuple[Any, ...]) -> Any:
+    """Return the client's reader of a version of a file: it knows where the blocks are."""
+    return retried(lambda: client.read(path))
+
+
 class Source:
     """Reads a file at an offset.
 
     Each call of the client asks a DataNode anew, so what follows a read of a middle size is read
     with it and kept: `KEPT` windows of `WINDOW` bytes.
+
+    Parameters
+    ----------
+    place
+        The file.
+    stamp
+        The version that is meant, if the caller knows: for all its reads in this process the
+        NameNode is asked once where its blocks are, and again when a read fails.
     """
 
-    def __init__(self, place: HdfsPlace) -> None:
+    def __init__(self, place: HdfsPlace, stamp: tuple[Any, ...] = ()) -> None:
         self._place = place
-        self._reader = place._asked(lambda: retried(lambda: place.client.read(place.hdfs_path)))
+        client, path = place.client, place.hdfs_path
+        if stamp:
+            self._reader = place._asked(lambda: reader(client, path, stamp))
+        else:
+            self._renew()
         self.nbytes = len(self._reader)
         self._windows: tuple[tuple[int, bytes], ...] = ()
+
+    def _renew(self) -> None:
+        """Ask where the blocks are."""
+        place = self._place
+        self._reader = place._asked(lambda: retried(lambda: place.client.read(place.hdfs_path)))
 
     def read_at(self, offset: int, nbytes: int) -> bytes | memoryview:
         """Return at most so many bytes from an offset on; none at the end."""
@@ -306,10 +329,19 @@ class Source:
                 filled += len(packet)
                 _native.io_count(read=len(packet))
 
-        self._place._asked(lambda: retried(attempt))
+        self._again(attempt)
         return filled
 
     def _read(self, offset: int, count: int) -> bytes:
-        found = self._place._asked(lambda: retried(lambda: self._reader.read_range(offset, count)))
+        found = self._again(lambda: self._reader.read_range(offset, count))
         _native.io_count(read=len(found))
         return bytes(found)
+
+    def _again(self, call: Callable[[], T]) -> T:
+        """Call; once more if it fails, when the NameNode has said anew where the blocks are."""
+        place = self._place
+        try:
+            return call()
+        except Exception:
+            self._renew()
+        return place._asked(lambda: retried(call))

@@ -29,6 +29,7 @@ UNIT = 1 << 16
 LARGEST_LAYOUT = 1 << 16
 LAYOUT_WITH_POOL = 0x0BD30BD0
 LAYOUT_PLAIN = 0x0BD10BD0
+COMPONENTS = "lcm_entry_count"
 TOLD_S = 30.0
 
 
@@ -67,13 +68,20 @@ class Layout:
 def is_lustre(path: str) -> bool:
     """Tell whether a path is on a Lustre file system that is mounted here."""
     try:
-        with open(MOUNTS) as file:
+        with open(MOUNTS, errors="surrogateescape") as file:
             rows = [line.split() for line in file]
     except OSError:
         return False
     path = os.path.realpath(path)
-    found = [(row[1], row[2]) for row in rows if _is_below(path, row[1])]
+    # Of two at one place the later one hides the other.
+    mounts = [(_unescaped(row[1]), row[2]) for row in reversed(rows) if len(row) > 2]
+    found = [mount for mount in mounts if _is_below(path, mount[0])]
     return bool(found) and max(found, key=lambda mount: len(mount[0]))[1] == "lustre"
+
+
+def _unescaped(folder: str) -> str:
+    """Return a folder as it is called: blanks and the like are written as octal numbers."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), folder)
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -94,7 +102,10 @@ def _lfs(*words: str) -> str:
     program = shutil.which("lfs")
     if program is None:
         raise FileError(words[-1], "can't be striped: neither liblustreapi nor lfs is here")
-    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=TOLD_S)
+    try:
+        done = subprocess.run([program, *words], capture_output=True, text=True, timeout=TOLD_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise FileError(words[-1], f"can't be striped: {error}") from error
     if done.returncode:
         raise FileError(words[-1], f"can't be striped: lfs says {done.stderr.strip()!r}")
     return done.stdout
@@ -140,6 +151,14 @@ def layout_of(path: str) -> Layout:
     return _decoded(path, buffer.raw)
 
 
+def _stripe_size(path: str) -> int:
+    """Return the bytes of a stripe of a file; 0 if nobody tells."""
+    try:
+        return layout_of(path).stripe_size
+    except FileError:
+        return 0
+
+
 def _decoded(path: str, raw: bytes) -> Layout:
     """Read a ``lov_user_md``, with or without the name of a pool."""
     magic = int.from_bytes(raw[:4], "little")
@@ -164,6 +183,8 @@ def _made(path: str, **said: Any) -> Layout:
 
 def _parsed(path: str, text: str) -> Layout:
     """Read what ``lfs getstripe`` says."""
+    if COMPONENTS in text:
+        raise FileError(path, "has a layout of several components, which is not known")
     said = dict(re.findall(r"lmm_(stripe_count|stripe_size):\s*(-?[0-9]+)", text))
     pool = re.search(r"lmm_pool:\s*(\S+)", text)
     targets = tuple(
@@ -210,16 +231,17 @@ class LustrePlace(PosixPlace):
         return best if len(best) < len(targets) else []
 
     def create(self, nbytes: int | None) -> PosixDraft:
-        """Begin to write the file, with its layout."""
+        """Begin to write the file, with its layout, or with that of its folder."""
         if self.layout == Layout():
-            return super().create(nbytes)
+            plain = super().create(nbytes)
+            return LustreDraft(plain.target, plain.part, _stripe_size(plain.part))
         target = os.path.realpath(self.url)
         if os.path.isdir(target):
             raise IsADirectoryError(target)
         folder, name = os.path.split(target)
         part = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")
-        draft = LustreDraft(target, part, self.layout.stripe_size)
         create_striped(part, self.layout)
+        draft = LustreDraft(target, part, self.layout.stripe_size or _stripe_size(part))
         try:
             if os.path.exists(target):
                 os.chmod(part, stat.S_IMODE(os.stat(target).st_mode))
@@ -233,7 +255,7 @@ class LustrePlace(PosixPlace):
 
 @dataclass(frozen=True)
 class LustreDraft(PosixDraft):
-    """A striped file that is being written; no call crosses from one stripe into the next."""
+    """A file that is being written stripe by stripe: no call crosses from one into the next."""
 
     stripe_size: int = 0
 
@@ -241,14 +263,3 @@ class LustreDraft(PosixDraft):
     def unit(self) -> int:
         """Bytes that one call does not cross; 1 if the file system decides."""
         return self.stripe_size or 1
-
-    def write_at(self, data: Any, offset: int) -> None:
-        """Write a buffer at an offset, stripe by stripe."""
-        view = memoryview(data).cast("B")
-        if not self.stripe_size:
-            super().write_at(view, offset)
-            return
-        while len(view):
-            count = self.stripe_size - offset % self.stripe_size
-            super().write_at(view[:count], offset)
-            view, offset = view[count:], offset + count

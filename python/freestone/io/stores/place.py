@@ -80,8 +80,11 @@ class Place(ABC):
         """
 
     @abstractmethod
-    def source(self) -> Any:
-        """Return what the native module reads from: a path, or an object with ``read_at``."""
+    def source(self, stamp: tuple[Any, ...] = ()) -> Any:
+        """Return what the native module reads from: a path, or an object with ``read_at``.
+
+        `stamp` is the version of the file that is meant, so that a store is asked once where it is.
+        """
 
     @abstractmethod
     def read_bytes(self) -> bytes:

@@ -45,7 +45,7 @@ class PosixPlace(Place):
             raise IsADirectoryError(self.url)
         return found.st_size, found.st_ino, found.st_mtime_ns
 
-    def source(self) -> str:
+    def source(self, stamp: tuple[Any, ...] = ()) -> str:
         """Return its path."""
         return self.path
 
@@ -108,11 +108,12 @@ class PosixDraft(Draft):
 
     def write_at(self, data: Any, offset: int) -> None:
         """Write a buffer at an offset."""
-        descriptor = os.open(self.part, os.O_WRONLY)
+        descriptor, unit = os.open(self.part, os.O_WRONLY), self.unit
         try:
             view = memoryview(data).cast("B")
             while len(view):
-                count = os.pwrite(descriptor, view, offset)
+                room = unit - offset % unit if unit > 1 else len(view)
+                count = os.pwrite(descriptor, view[:room], offset)
                 _native.io_count(written=count)
                 view, offset = view[count:], offset + count
         finally:

@@ -66,9 +66,9 @@ class RemotePlace(Place):
             raise UsageError(f"{self.url} does not say its size; copy it to this machine first")
         return int(info["size"]), *(str(info.get(key)) for key in VERSIONS)
 
-    def source(self) -> Any:
+    def source(self, stamp: tuple[Any, ...] = ()) -> Any:
         """Return an object that reads at an offset."""
-        return Source(self)
+        return Source(self, stamp or self.stamp())
 
     def read_bytes(self) -> bytes:
         """Return the whole content."""
@@ -116,9 +116,9 @@ class RemotePlace(Place):
 class Source:
     """Reads a file at an offset."""
 
-    def __init__(self, place: RemotePlace) -> None:
+    def __init__(self, place: RemotePlace, stamp: tuple[Any, ...]) -> None:
         self._files, self._path = place._system
-        self.nbytes = int(place.stamp()[0])
+        self.nbytes = int(stamp[0])
 
     def read_at(self, offset: int, nbytes: int) -> bytes:
         """Return at most so many bytes from an offset on; none at the end."""
