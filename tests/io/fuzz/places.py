@@ -42,7 +42,7 @@ class Bytes(Place):
         """Return the size."""
         return (len(self.content),)
 
-    def source(self) -> Any:
+    def source(self, stamp: tuple[Any, ...] = ()) -> Any:
         """Return what reads it."""
         return Source(self.content)
 
