@@ -11,6 +11,7 @@ import pytest
 
 from freestone.cli import main
 from tests.cli.test_distributed_scripts import SCRIPT
+from tests.mpi import mpiexec
 
 FREESTONE = [sys.executable, "-c", "import sys; from freestone.cli import main; sys.exit(main())"]
 SMALL = ("--set", "memory=64MiB", "--set", "disk=64MiB")
@@ -36,26 +37,22 @@ def expected(capsys: pytest.CaptureFixture[str]) -> str:
     return str(capsys.readouterr().out)
 
 
-def mpiexec(ranks: int, *options: str) -> subprocess.CompletedProcess[str]:
+def ranks_of(ranks: int, *options: str) -> subprocess.CompletedProcess[str]:
     pytest.importorskip("mpi4py")
-    starter = Path(sys.executable).with_name("mpiexec")
-    if not starter.exists():
-        pytest.skip("no mpiexec beside this Python: pip install mpich")
     words = ["run", "--distributed", "--min-distr-size=0", *options, "s.daph", "n=50"]
-    command = [str(starter), "-n", str(ranks), *FREESTONE, *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    return mpiexec(ranks, *FREESTONE, *words, cwd=None, timeout_s=100)
 
 
 @pytest.mark.parametrize("option", ["--host=mpi", "--dist_backend=MPI"])
 def test_ranks_of_mpi(expected: str, option: str) -> None:
-    done = mpiexec(3, option, *SMALL)
+    done = ranks_of(3, option, *SMALL)
     assert done.returncode == 0, done.stderr
     assert done.stdout == expected
 
 
 def test_errors_of_the_script_under_mpi() -> None:
     Path("s.daph").write_text('print("a");\nX = fill(1, 9, 2) + $n;\nprint(X / (X - 51));')
-    done = mpiexec(3, "--host=mpi", *SMALL)
+    done = ranks_of(3, "--host=mpi", *SMALL)
     # mpiexec passes on the status of the rank that ran the script.
     assert done.returncode == 3
     assert "integers are divided by zero\ns.daph:3:" in done.stdout
@@ -64,7 +61,7 @@ def test_errors_of_the_script_under_mpi() -> None:
 
 def test_one_rank_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("mpi4py")
-    done = mpiexec(1, "--host=mpi")
+    done = ranks_of(1, "--host=mpi")
     assert done.returncode == 2
     assert "rank 0 runs no calls" in done.stderr
     assert "mpiexec -n 3" in done.stderr

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.events.test_joined import free_address
-from tests.events.test_mpi import BIN, MPIEXEC, mpiexec
+from tests.mpi import BIN, ROOT, mpiexec
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "events_c"
 STRICT = ["-Wall", "-Wextra", "-Werror"]
 COMPILERS = {".c": ["cc", "-std=c11", *STRICT], ".cpp": ["c++", "-std=c++17", *STRICT]}
@@ -130,7 +129,6 @@ def built_by(compiler: str, prefix: Path, folder: Path, text: str) -> str:
     return str(program)
 
 
-@pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
 @pytest.mark.parametrize("compiler", ["mpicc", "mpicc_abi"])
 def test_a_program_shares_its_own_mpi(prefix: Path, tmp_path: Path, compiler: str) -> None:
     ended = mpiexec(3, built_by(compiler, prefix, tmp_path, SHARES))
@@ -195,7 +193,6 @@ int main(int argc, char **argv) {
 """
 
 
-@pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
 @pytest.mark.parametrize("compiler", ["mpicc", "mpicc_abi"])
 def test_mpi_without_the_thread_level_is_refused(
     prefix: Path, tmp_path: Path, compiler: str

@@ -2,19 +2,17 @@
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.docs.test_code_blocks import code_of
+from tests.events.apart import apart
 from tests.events.test_c import EXAMPLES, built, done, flags, needs, prefix
-from tests.events.test_mpi import BIN, MPIEXEC, ROOT
+from tests.mpi import ROOT, mpiexec_well
 
 __all__ = ["prefix"]
-
-pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
 
 RANKS = 4
 # On all processors there may be fewer ranks than those; on one there never are.
@@ -28,20 +26,14 @@ os.execv(sys.argv[2], sys.argv[2:])
 WIDTHS = pytest.mark.parametrize("processors", list(PROCESSORS))
 
 
+def on(processors: str) -> list[str]:
+    """Return what makes a program stay on some processors."""
+    return [sys.executable, "-c", ON, *PROCESSORS[processors]]
+
+
 def under_mpiexec(processors: str, *words: str) -> str:
     """Run a program as four ranks, which all have to end well; what they printed."""
-    assert MPIEXEC is not None
-    ended = subprocess.run(
-        [sys.executable, "-c", ON, *PROCESSORS[processors], MPIEXEC, "-n", str(RANKS), *words],
-        cwd=ROOT,
-        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
+    return mpiexec_well(RANKS, *words, before=on(processors), timeout_s=300)
 
 
 @WIDTHS
@@ -130,21 +122,9 @@ PROGRAMS = {
 }
 
 
-# What several processes print at once may be one line in the pipe that they share.
-APART = "import os, sys; sys.stdout = open(f'{sys.argv[1]}/{os.getpid()}.txt', 'w')\n"
-
-
-def apart(processors: str, folder: Path, source: str) -> str:
-    """Run a program as four ranks that print to a file each; what they printed."""
-    path = folder / "program.py"
-    path.write_text(APART + source)
-    under_mpiexec(processors, sys.executable, str(path), str(folder))
-    return "".join(file.read_text() for file in folder.glob("*.txt"))
-
-
 @WIDTHS
 def test_the_tutorial(processors: str, tmp_path: Path) -> None:
-    said = apart(processors, tmp_path, TUTORIAL)
+    said = apart(RANKS, tmp_path, TUTORIAL, before=on(processors), timeout_s=300)
     expected = [line for lines in PROGRAMS.values() for line in lines]
     assert sorted(said.splitlines()) == sorted(expected)
 
@@ -154,7 +134,7 @@ def test_the_tutorial_on_what_goes_wrong(processors: str, tmp_path: Path) -> Non
     code = code_of("docs/tutorial/events.md")
     first = code[: code.index("import numpy")].split("def main")[0]
     rest = code[code.index("from freestone.errors import RunStuckError") :]
-    said = apart(processors, tmp_path, first + rest)
+    said = apart(RANKS, tmp_path, first + rest, before=on(processors), timeout_s=300)
     for rank in range(RANKS):
         assert f"rank {rank}:" in said
     assert "lacks 'half' from rank 0" in said or "lacks 'the other half' from rank 0" in said

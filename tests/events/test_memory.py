@@ -5,9 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.events import test_joined, test_mpi
+from tests.events import test_joined
+from tests.mpi import mpiexec
 
 # The rank that receives may take a quarter of what is fired.
 PROGRAM = """
@@ -54,10 +53,9 @@ def test_ranks_that_meet_by_tcp(tmp_path: Path) -> None:
         check(said)
 
 
-@pytest.mark.skipif(test_mpi.MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
 def test_ranks_of_mpi(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
-    ended = test_mpi.mpiexec(2, sys.executable, str(path))
+    ended = mpiexec(2, sys.executable, str(path))
     assert ended.returncode == 7, ended.stderr
     check(ended.stdout)

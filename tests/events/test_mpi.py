@@ -1,46 +1,14 @@
 """Ranks under `mpiexec`, with MPICH's wheel, and more of them than there are processors."""
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(sys.executable).parent
-MPIEXEC = shutil.which("mpiexec", path=f"{BIN}:{os.environ.get('PATH', '')}")
-
-pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec; pip install mpich")
-
-
-def mpiexec(ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
-    assert MPIEXEC is not None
-    return subprocess.run(
-        [MPIEXEC, "-n", str(ranks), *words],
-        cwd=ROOT,
-        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
-def program(ranks: int, tmp_path: Path, source: str) -> subprocess.CompletedProcess[str]:
-    path = tmp_path / "program.py"
-    path.write_text(
-        f"import os, sys\nsys.stdout = open(f'{tmp_path}/{{os.getpid()}}.txt', 'w')\n{source}"
-    )
-    return mpiexec(ranks, sys.executable, str(path))
+from tests.events.apart import apart
 
 
 def printed(ranks: int, tmp_path: Path, source: str) -> list[str]:
-    ended = program(ranks, tmp_path, source)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    said = [path.read_text() for path in tmp_path.glob("*.txt")]
-    return sorted(line for text in said for line in text.splitlines())
+    return sorted(apart(ranks, tmp_path, source).splitlines())
 
 
 RING = """

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,24 +13,14 @@ import scipy.io
 import scipy.sparse
 
 from examples.cg.matrices import Elasticity
+from tests.mpi import mpiexec_well
 
 pytest.importorskip("mpi4py")
-ROOT = Path(__file__).parents[2]
 
 
 def run(*words: str) -> str:
     """Run an example on two ranks, and return what it says."""
-    mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
-    job = subprocess.run(
-        [mpiexec, "-n", "2", sys.executable, "-m", "mpi4py", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert job.returncode == 0, job.stderr
-    return job.stdout
+    return mpiexec_well(2, sys.executable, "-m", "mpi4py", *words, timeout_s=100)
 
 
 def test_cg_takes_the_same_way_with_resizes_in_mid_solve() -> None:

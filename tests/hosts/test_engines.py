@@ -16,6 +16,7 @@ import pytest
 import freestone as fs
 from freestone.errors import EngineMissingError
 from freestone.hosts import engine
+from tests.mpi import mpiexec
 from tests.waiting import until
 
 from .conftest import count
@@ -92,31 +93,27 @@ MPI = """
 """
 
 
-def mpiexec(tmp_path: Path, ranks: int, code: str) -> subprocess.CompletedProcess[str]:
+def program(tmp_path: Path, ranks: int, code: str) -> subprocess.CompletedProcess[str]:
     pytest.importorskip("mpi4py")
-    program = tmp_path / "program.py"
-    program.write_text(textwrap.dedent(code))
-    starter = Path(sys.executable).with_name("mpiexec")
-    if not starter.exists():
-        pytest.skip("no mpiexec beside this Python: pip install mpich")
-    words = [str(starter), "-n", str(ranks), sys.executable, str(program)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(code))
+    return mpiexec(ranks, sys.executable, str(path), timeout_s=100)
 
 
 def test_mpi(tmp_path: Path) -> None:
-    done = mpiexec(tmp_path, 3, MPI)
+    done = program(tmp_path, 3, MPI)
     assert done.returncode == 0, done.stderr
     assert "sums [150000, 150000]" in done.stdout
 
 
 def test_mpi_with_one_rank_is_told(tmp_path: Path) -> None:
-    done = mpiexec(tmp_path, 1, MPI)
+    done = program(tmp_path, 1, MPI)
     assert "rank 0 runs no calls" in done.stderr
     assert "mpiexec -n 3" in done.stderr
 
 
 def test_mpi_with_a_wrong_setting_ends_all_ranks(tmp_path: Path) -> None:
-    done = mpiexec(tmp_path, 3, "import freestone as fs\nfs.Cluster.on_mpi(colour='red')")
+    done = program(tmp_path, 3, "import freestone as fs\nfs.Cluster.on_mpi(colour='red')")
     assert done.returncode != 0
     assert "unknown setting 'colour'" in done.stderr
 

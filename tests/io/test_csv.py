@@ -27,6 +27,7 @@ from freestone.errors import (
     FormatError,
     UsageError,
 )
+from tests.io.table import FORMATS, need
 
 QUICK = settings(max_examples=60, deadline=None)
 CODES = ["f8", "f4", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
@@ -326,8 +327,9 @@ def test_files_that_cant_be_opened(tmp_path: Path) -> None:
         fs.read(tmp_path / "m.xyz")
 
 
-@pytest.mark.parametrize("kind", ["csv", "dbdf", "npy", "parquet"])
+@pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind != "zarr"])
 def test_a_file_that_changes_is_noticed(cluster: fs.Cluster, tmp_path: Path, kind: str) -> None:
+    need(kind)
     path = tmp_path / f"m.{kind}"
     x = np.arange(40.0).reshape(10, 4)
     fs.write(x, path)

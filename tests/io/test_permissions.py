@@ -13,9 +13,9 @@ import pytest
 
 import freestone as fs
 from freestone.errors import FileUnreadableError
+from tests.io.table import FORMATS, LIBRARIES, need
 
-KINDS = ["csv", "dbdf", "mtx", "npy", "parquet", "arrow", "tdms", "root", "zarr"]
-LIBRARIES = {"tdms": "nptdms", "root": "uproot", "zarr": "zarr"}
+KINDS = [kind for kind in FORMATS if kind != "feather"]
 X = np.random.default_rng(3).normal(size=(600, 4))
 
 
@@ -46,8 +46,7 @@ def somebody() -> Iterator[Path]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_permission_is_told(somebody: Path, kind: str) -> None:
-    if kind in LIBRARIES:
-        pytest.importorskip(LIBRARIES[kind])
+    need(kind)
     path = somebody / f"m.{kind}"
     fs.write(X, path)
     names = sorted(somebody.iterdir())

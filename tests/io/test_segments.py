@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,112 +17,13 @@ from freestone import _native
 from freestone.collections.segmenting import _shares
 from freestone.errors import FileChangedError, FormatError
 from freestone.io import open_dataset, segment_writer
-from freestone.io.stores import hdfs
+from tests.io.hdfs import Reader, Store, store
 from tests.lang.scripts import said
+
+__all__ = ["store"]
 
 X = np.random.default_rng(1).normal(size=(80, 3))
 URL = "hdfs://h:1/folder/x.{}.hdfs"
-
-
-class Store:
-    """Files and folders in memory, by the calls that the client has."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, bytes] = {}
-        self.folders: set[str] = {"", "/folder"}
-        self.reads: list[str] = []
-        self.closing: Callable[[str], None] = lambda path: None
-        self.open, self.most_open = 0, 0
-        self.lock = threading.Lock()
-
-    def get_file_info(self, path: str) -> Any:
-        path = path.rstrip("/")
-        if path in self.folders:
-            return SimpleNamespace(path=path, isdir=True, length=0, modification_time=1)
-        if path not in self.files:
-            raise RuntimeError(f"File not found: {path}")
-        content = self.files[path]
-        # Another content is another version.
-        changed = zlib.crc32(content)
-        return SimpleNamespace(
-            path=path, isdir=False, length=len(content), modification_time=changed
-        )
-
-    def list_status(self, path: str, recursive: bool) -> Iterator[Any]:
-        inside = [each for each in (*self.files, *self.folders) if each.rpartition("/")[0] == path]
-        return map(self.get_file_info, inside)
-
-    def mkdirs(self, path: str, permission: int, parents: bool) -> None:
-        self.folders.add(path)
-
-    def rename(self, old: str, new: str, overwrite: bool) -> None:
-        moved = {path for path in self.files if path == old or path.startswith(f"{old}/")}
-        self.files |= {new + path.removeprefix(old): self.files.pop(path) for path in moved}
-        if old in self.folders:
-            self.folders = (self.folders - {old}) | {new}
-
-    def delete(self, path: str, recursive: bool) -> None:
-        self.folders.discard(path)
-        for each in [each for each in self.files if each == path or each.startswith(f"{path}/")]:
-            del self.files[each]
-
-    def read(self, path: str) -> Any:
-        self.reads.append(path)
-        return Reader(self.files[path])
-
-    def create(self, path: str, options: Any) -> Writer:
-        return Writer(self, path)
-
-
-class Reader:
-    """A file that is read."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def __len__(self) -> int:
-        return len(self._content)
-
-    def read_range(self, offset: int, count: int) -> bytes:
-        return self._content[offset : offset + count]
-
-    def read_range_stream(self, offset: int, count: int) -> Iterator[bytes]:
-        yield self.read_range(offset, count)
-
-
-class Writer:
-    """A file that is written, and seen when it is closed."""
-
-    def __init__(self, store: Store, path: str) -> None:
-        self._store, self._path, self._content = store, path, b""
-
-    def __enter__(self) -> Writer:
-        with self._store.lock:
-            self._store.open += 1
-            self._store.most_open = max(self._store.most_open, self._store.open)
-        return self
-
-    def write(self, data: Any) -> None:
-        self._content += bytes(data)
-
-    def __exit__(self, *error: Any) -> None:
-        try:
-            self._store.closing(self._path)
-            self._store.files[self._path] = self._content
-        finally:
-            with self._store.lock:
-                self._store.open -= 1
-
-
-@pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    found = Store()
-    module = SimpleNamespace(Client=lambda url: found, WriteOptions=lambda **words: None)
-    monkeypatch.setitem(sys.modules, "hdfs_native", module)
-    monkeypatch.setattr(hdfs, "FIRST_WAIT_S", 0.0)
-    hdfs.client.cache_clear()
-    yield found
-    hdfs.client.cache_clear()
 
 
 def blocks(rows: int = 20) -> fs.Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import uuid
@@ -12,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.mpi import launcher
 
 HERE = Path(__file__).parent
 MARK = "FREESTONE__TEST_JOB"
@@ -43,10 +44,9 @@ def run(
     Without ranks it is run without a launcher.
     """
     mark = uuid.uuid4().hex
-    beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
-    launcher = [*(mpiexec or [beside]), "-n", str(ranks)] if ranks else []
+    words_before = [*(mpiexec or [launcher()]), "-n", str(ranks)] if ranks else []
     job = subprocess.run(
-        [*launcher, sys.executable, "-m", "mpi4py", str(HERE / program), *words],
+        [*words_before, sys.executable, "-m", "mpi4py", str(HERE / program), *words],
         env={**os.environ, MARK: mark},
         capture_output=True,
         text=True,

@@ -58,6 +58,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except FreestoneError as error:
         output.fail(error.slug, str(error), getattr(error, "__notes__", ()))
         return REFUSED
+    except MemoryError as error:
+        said = str(error) or "there is not enough memory"
+        output.fail("memory", said, getattr(error, "__notes__", ()))
+        return REFUSED
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -7,8 +7,7 @@ from typing import Any, Self
 
 from freestone.collections.base import Collection
 from freestone.collections.blocking import cuts_of
-from freestone.collections.making import Spec
-from freestone.collections.sources import made, name_of, put_all
+from freestone.collections.sources import put_all
 
 __all__ = ["Bag"]
 
@@ -64,9 +63,7 @@ class Bag(Collection):
         **options
             Those of `Cluster.submit`.
         """
-        spec = Spec(collection=name or name_of(function), kind=cls.kind)
-        offsets = cuts_of(items, block_items)
-        return cls(made(spec, function, offsets, options), offsets, name=spec.collection)
+        return cls._made(cuts_of(items, block_items), function, name, options)
 
     @classmethod
     def from_dask(cls, bag: Any, *, name: str = "bag") -> Self:

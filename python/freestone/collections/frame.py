@@ -9,10 +9,10 @@ from freestone.collections.base import Collection
 from freestone.collections.blocking import cuts_of
 from freestone.collections.making import Meta, Spec, check_blocks
 from freestone.collections.rows import take_rows
+from freestone.collections.sources import put_all
 
 if TYPE_CHECKING:
     import pyarrow as pa
-from freestone.collections.sources import made, name_of, put_all
 
 __all__ = ["Frame"]
 
@@ -73,9 +73,7 @@ class Frame(Collection):
         **options
             Those of `Cluster.submit`.
         """
-        spec = Spec(collection=name or name_of(function), kind=cls.kind)
-        offsets = cuts_of(rows, block_rows)
-        return cls(made(spec, function, offsets, options), offsets, name=spec.collection)
+        return cls._made(cuts_of(rows, block_rows), function, name, options)
 
     @classmethod
     def from_dask(cls, frame: Any, *, name: str = "frame") -> Self:

@@ -16,6 +16,7 @@ from freestone.collections.frame import Frame
 from freestone.collections.making import Spec
 from freestone.collections.meters import Meter, metered
 from freestone.collections.sources import made
+from freestone.errors import FormatError, UsageError
 from freestone.io import Dataset, open_dataset
 from freestone.io.telling import telling
 
@@ -23,6 +24,8 @@ __all__ = ["read"]
 
 # Executors keep memory that they have used before for smaller arrays only: see `memory.rs`.
 BLOCK_NBYTES = 30 << 20
+# A header of a few bytes can say any number of rows.
+MOST_BLOCKS = 1 << 20
 
 
 def read(
@@ -72,11 +75,20 @@ def read(
     No byte of the rows goes through this program, unless there is no cluster: then this process
     reads with all its cores.
     """
+    if block_rows is not None and block_rows < 1:
+        raise UsageError(f"block_rows={block_rows}: a block has at least one row")
     dataset = open_dataset(url, format=format, **options)
     cluster = current()
     if cluster is None:
         return _here(dataset, progress)
     rows = block_rows or _block_rows(dataset, max(cluster.slots, 1))
+    blocks = -(-dataset.rows // max(rows, 1))
+    if blocks > MOST_BLOCKS:
+        reason = (
+            f"{dataset.rows:,} rows would be {blocks:,} blocks of {rows:,}, and {MOST_BLOCKS:,} is "
+            "the most; say a larger block_rows, if the file is not damaged"
+        )
+        raise FormatError(dataset.place.url, reason)
     return _there(dataset, cuts_of(dataset.rows, rows), progress)
 
 

@@ -87,6 +87,18 @@ class Sources:
         spec = Spec(collection=name or name_of(read), kind=cls.kind)
         return cls(read_files(spec, files, read), None, name=spec.collection)
 
+    @classmethod
+    def _made(
+        cls,
+        offsets: Offsets,
+        function: Callable[[int, int], Any],
+        name: str | None,
+        options: dict[str, Any],
+    ) -> Self:
+        """Make each block on a worker, by a function of where it begins and ends."""
+        spec = Spec(collection=name or name_of(function), kind=cls.kind)
+        return cls(made(spec, function, offsets, options), offsets, name=spec.collection)
+
 
 def _checked(spec: Spec, block: Any, index: int) -> Any:
     if isinstance(block, Future):

@@ -25,6 +25,7 @@ from freestone.io import Shape, StreamWriter, Writer, open_writer
 from freestone.io.formats import format_of
 from freestone.io.formats.mtx_writing import MtxWriter
 from freestone.io.formats.root import histograms_of
+from freestone.io.formats.tables import by_library
 from freestone.io.formats.zarr import FolderWriter
 from freestone.io.segment_writer import SegmentWriter
 from freestone.io.stores import Draft, locate
@@ -207,10 +208,12 @@ def _stream(writer: StreamWriter, path: str, x: Collection) -> None:
     file = None
     try:
         for block in x:
-            if file is None:
-                file = writer.begin(path, block)
-            writer.append(file, block)
-        writer.finish(file)
+            with by_library(writer.place):
+                if file is None:
+                    file = writer.begin(path, block)
+                writer.append(file, block)
+        with by_library(writer.place):
+            writer.finish(file)
     except BaseException:
         if file is not None:
             writer.abandon(file)

@@ -55,7 +55,11 @@ def write_chunks(array: Array, url: str, meter: Meter) -> None:
         written = cluster.map(_write, [url] * len(starts), starts, array.blocks, **options)
         for future in written:
             meter.add(future)
-        cluster.gather(written)
+        try:
+            cluster.gather(written)
+        finally:
+            # Whoever removes what is there of a write that failed comes after the last chunk of it.
+            cluster.wait(written)
 
 
 def _is_even(array: Array) -> bool:

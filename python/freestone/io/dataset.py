@@ -7,11 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from freestone.errors import FileChangedError
+from freestone.errors import FileChangedError, FormatError
 from freestone.io.stores import Place
 from freestone.io.telling import telling
 
 __all__ = ["Dataset"]
+
+# NumPy and SciPy have errors of their own for what has more bytes than an integer can say.
+MOST_NBYTES = 1 << 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +69,7 @@ class Dataset:
             When the rows are not what the format says, with the place.
         """
         with self._unchanged():
-            return self._read(start, stop, threads)
+            return self._whole(start, stop, threads)
 
     def read_block(self, start: int, stop: int) -> Any:
         """Read rows for the cache of this executor's node: what a call returns as its block.
@@ -76,7 +79,19 @@ class Dataset:
         """
         with self._unchanged():
             block = self._fill(start, stop)
-            return self._read(start, stop, 1) if block is None else block
+            return self._whole(start, stop, 1) if block is None else block
+
+    def _whole(self, start: int, stop: int, threads: int) -> Any:
+        """Read rows, all of them."""
+        if (stop - start) * self.row_nbytes > MOST_NBYTES:
+            raise MemoryError(f"{stop - start:,} rows are more than any memory holds")
+        rows = self._read(start, stop, threads)
+        if rows.shape[0] != stop - start:
+            reason = (
+                f"it has {rows.shape[0]:,} of rows {start:,} to {stop:,} (truncated, or damaged)"
+            )
+            raise FormatError(self.place.url, reason)
+        return rows
 
     def _fill(self, start: int, stop: int) -> Any:
         return None

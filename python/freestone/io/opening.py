@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["open_dataset", "open_writer"]
 
+KINDS = ("array", "frame")
+
 
 def open_dataset(
     url: str | os.PathLike[str], *, format: str | None = None, **options: Any
@@ -40,6 +42,9 @@ def open_dataset(
     place = locate(url)
     module = format_of(place.name, format)
     _check(module.open_dataset, options, f"read {place.url}")
+    kind = options.get("kind")
+    if kind not in (None, *KINDS):
+        raise UsageError(f"kind={kind!r}: a file is read as {' or as '.join(map(repr, KINDS))}")
     folder = _folder(place)
     if folder is not None:
         from freestone.io.segments import open_segments

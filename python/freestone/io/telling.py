@@ -37,8 +37,15 @@ def telling(url: str, *, needed: int = 0) -> Iterator[None]:
         raise FormatError(url, error.reason, row=error.row, column=error.column) from None
     except StorageFullError:
         raise
+    except MemoryError as error:
+        error.add_note(
+            f"in the work on {url}, which needs more memory than there is, or is damaged"
+        )
+        raise
     except FileNotFoundError:
-        raise FileMissingError(url) from None
+        folder = os.path.dirname(url)
+        is_there = not folder or "://" in url or os.path.isdir(folder)
+        raise FileMissingError(url if is_there else folder) from None
     except PermissionError:
         raise FileUnreadableError(
             url, "can't be used; check its permissions, and its folders'"

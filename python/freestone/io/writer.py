@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from freestone.errors import UsageError
 from freestone.io.stores import Place
 
-__all__ = ["Shape", "StreamWriter", "Writer"]
+__all__ = ["Shape", "StreamWriter", "Writer", "needs_columns"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +49,14 @@ class Shape:
         if self.kind == "frame":
             return len(self.columns)
         return int(self.columns[0]) if self.columns else 1
+
+
+def needs_columns(place: Place, shape: Shape) -> None:
+    """Raise `UsageError` for rows that have no columns, in a format that has no form for them."""
+    if not shape.width:
+        raise UsageError(
+            f"{place.url}: rows with no columns have no form here; write them as dbdf, npy or mtx"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,16 @@ fn scalar(value: f64) -> Input {
     Input { cell: Cell::F64, class: Class::Scalar, place: Place::Bits(value.to_bits()) }
 }
 
+/// A matrix, a row, a column and a number: what is in the registers 0 to 3.
+fn all_shapes(x: &[f64], row: &[f64], column: &[f64], number: f64) -> Vec<Input> {
+    vec![
+        memory(x, Class::Full),
+        memory(row, Class::Row),
+        memory(column, Class::Column),
+        scalar(number),
+    ]
+}
+
 fn values(reduced: &[Reduced]) -> Vec<f64> {
     reduced.iter().map(|one| f64::from_bits(one.bits)).collect()
 }
@@ -50,12 +60,7 @@ fn a_chain_is_fused_and_reduced_whatever_the_schedule() {
         let pipeline = Pipeline {
             rows,
             columns,
-            inputs: vec![
-                memory(&x, Class::Full),
-                memory(&row, Class::Row),
-                memory(&column, Class::Column),
-                scalar(2.0),
-            ],
+            inputs: all_shapes(&x, &row, &column, 2.0),
             structure: None,
             instructions: vec![
                 Instruction::Binary(Binary::Mul, Cell::F64, 0, 3),
@@ -144,12 +149,7 @@ fn a_selection_takes_sides_of_all_shapes() {
             let pipeline = Pipeline {
                 rows,
                 columns,
-                inputs: vec![
-                    memory(&x, Class::Full),
-                    memory(&row, Class::Row),
-                    memory(&column, Class::Column),
-                    scalar(0.0),
-                ],
+                inputs: all_shapes(&x, &row, &column, 0.0),
                 structure: None,
                 instructions: vec![
                     Instruction::Binary(Binary::Gt, Cell::F64, 0, 3),

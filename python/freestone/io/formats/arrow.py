@@ -12,9 +12,9 @@ import numpy as np
 
 from freestone.io.dataset import Dataset
 from freestone.io.formats.parquet import dtype_of, marked
-from freestone.io.formats.tables import foreign, needs, opened, table_of, to_matrix
+from freestone.io.formats.tables import foreign, needs, opened, table_of, to_matrix, whole
 from freestone.io.stores import Place
-from freestone.io.writer import Shape, StreamWriter
+from freestone.io.writer import Shape, StreamWriter, needs_columns
 
 __all__ = ["open_dataset", "open_writer"]
 
@@ -33,11 +33,9 @@ class Batches(Dataset):
         with foreign(self.place), _source(pa, self.place) as source:
             file = pa.ipc.open_file(source)
             batches = [file.get_batch(number) for number in range(first, last)]
-            table = pa.Table.from_batches(batches, file.schema)
-            # A mapped file may be replaced; the rows stay as they are now.
-            table.validate()
-        table = table.slice(start - self.ends[first], stop - start)
-        return table if self.kind == "frame" else to_matrix(table, str(self.dtype))
+            table = whole(pa.Table.from_batches(batches, file.schema))
+            table = table.slice(start - self.ends[first], stop - start)
+            return table if self.kind == "frame" else to_matrix(table, str(self.dtype))
 
 
 def _source(pa: Any, place: Place) -> Any:
@@ -52,7 +50,7 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
         file = pa.ipc.open_file(source)
         counts = [file.get_batch(number).num_rows for number in range(file.num_record_batches)]
         # Names that are no UTF-8 are an error of the file, too.
-        names, dtype = tuple(file.schema.names), dtype_of(file.schema, kind)
+        names, dtype = tuple(file.schema.names), dtype_of(place, file.schema, kind)
     rows = sum(counts)
     common: dict[str, Any] = {
         "place": place,
@@ -70,6 +68,7 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
 def open_writer(place: Place, shape: Shape) -> StreamWriter:
     """Write a record batch for each block, or several for one of several chunks."""
     needs("pyarrow", "arrow", "Arrow IPC")
+    needs_columns(place, shape)
     return ArrowWriter(place=place, shape=shape)
 
 

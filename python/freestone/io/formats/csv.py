@@ -25,7 +25,7 @@ from freestone.io.formats.csv_writing import CsvWriter
 from freestone.io.formats.entries import form_of
 from freestone.io.formats.meta import CODES, Meta, read_meta
 from freestone.io.stores import Place
-from freestone.io.writer import Shape, Writer
+from freestone.io.writer import Shape, Writer, needs_columns
 
 __all__ = ["open_dataset", "open_writer"]
 
@@ -74,6 +74,8 @@ def open_writer(
         raise UsageError(f"width={width}: a cell has 1 to {WIDEST} characters")
     if decimals is not None and not 0 <= decimals <= MOST_DECIMALS:
         raise UsageError(f"decimals={decimals}: a float has 0 to {MOST_DECIMALS}")
+    if not shape.sparse:
+        needs_columns(place, shape)
     if header and shape.kind == "array":
         raise UsageError("an array has no names for a header; make it a frame, or leave header out")
     return CsvWriter(
@@ -306,7 +308,10 @@ class _Look:
 def _code(dtype: Any) -> str:
     import numpy as np
 
-    code = str(np.dtype(dtype).str).lstrip("<>=|")
+    try:
+        code = str(np.dtype(dtype).str).lstrip("<>=|")
+    except TypeError:
+        code = ""
     if code not in CODES.values():
         raise UsageError(f"dtype={dtype!r}: cells are numbers of {', '.join(CODES)}")
     return code

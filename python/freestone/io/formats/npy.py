@@ -12,7 +12,7 @@ import numpy as np
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.mtx import read_some
-from freestone.io.raw import fill_block, read_values
+from freestone.io.raw import dtype_said, fill_block, read_values
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
 
@@ -73,6 +73,7 @@ def open_dataset(place: Place) -> Dataset:
         raise FormatError(
             place.url, f"an array of shape {shape}; it has to be of 1 or 2 dimensions"
         )
+    dtype = dtype_said(place.url, dtype)
     row_nbytes = dtype.itemsize * (shape[1] if len(shape) == 2 else 1)
     wanted = file.tell() + shape[0] * row_nbytes
     if wanted != stamp[0]:

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from freestone.errors import UsageError
+from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
-from freestone.io.formats.tables import foreign, needs, opened, table_of, to_matrix
+from freestone.io.formats.tables import foreign, needs, opened, table_of, to_matrix, whole
+from freestone.io.raw import dtype_said
 from freestone.io.stores import Place
-from freestone.io.writer import Shape, StreamWriter
+from freestone.io.writer import Shape, StreamWriter, needs_columns
 
 __all__ = ["open_dataset", "open_writer"]
 
@@ -35,9 +36,9 @@ class Groups(Dataset):
             first = int(np.searchsorted(ends, start, "right")) - 1
             last = max(int(np.searchsorted(ends, stop, "left")), first + 1)
             groups = list(range(first, min(last, len(ends) - 1)))
-            table = file.read_row_groups(groups, use_threads=threads > 1)
-        table = table.slice(start - self.ends[first], stop - start)
-        return table if self.kind == "frame" else to_matrix(table, str(self.dtype))
+            table = whole(file.read_row_groups(groups, use_threads=threads > 1))
+            table = table.slice(start - self.ends[first], stop - start)
+            return table if self.kind == "frame" else to_matrix(table, str(self.dtype))
 
 
 def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
@@ -47,9 +48,12 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
     with foreign(place), parquet.ParquetFile(opened(place)) as file:
         meta, schema = file.metadata, file.schema_arrow
         # Names that are no UTF-8 are an error of the file, too.
-        names, dtype = tuple(schema.names), dtype_of(schema, kind)
+        names, dtype = tuple(schema.names), dtype_of(place, schema, kind)
         counts = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
         nbytes = sum(meta.row_group(number).total_byte_size for number in range(len(counts)))
+    if min(counts, default=0) < 0 or sum(counts) != meta.num_rows:
+        reason = f"its footer says {meta.num_rows:,} rows, and its row groups {sum(counts):,}"
+        raise FormatError(place.url, reason)
     common: dict[str, Any] = {
         "place": place,
         "stamp": stamp,
@@ -63,13 +67,13 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
     return Groups(kind="array", columns=(len(names),), dtype=dtype, **common)
 
 
-def dtype_of(schema: Any, kind: str | None) -> str | None:
+def dtype_of(place: Place, schema: Any, kind: str | None) -> str | None:
     """Return the dtype of a file that was written from an array, or None of a frame."""
     said = (schema.metadata or {}).get(MARK)
     if kind == "frame" or (kind is None and said is None):
         return None
     if said is not None:
-        return str(said.decode())
+        return dtype_said(place.url, said.decode()).str
     types = [field.type.to_pandas_dtype() for field in schema]
     dtype = np.result_type(*types) if types else np.dtype(float)
     if dtype.kind not in "biufc":
@@ -87,6 +91,7 @@ def marked(schema: Any, shape: Shape) -> Any:
 def open_writer(place: Place, shape: Shape, *, compression: str = "zstd") -> StreamWriter:
     """Write a row group for each block."""
     needs("pyarrow.parquet", "arrow", "Parquet")
+    needs_columns(place, shape)
     return ParquetWriter(place=place, shape=shape, compression=compression)
 
 

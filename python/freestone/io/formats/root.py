@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from freestone.errors import UsageError
+from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
-from freestone.io.formats.tables import foreign, needs, opened, table_of
+from freestone.io.formats.tables import file_of, foreign, needs, table_of, whole
 from freestone.io.stores import Place
-from freestone.io.writer import Shape, StreamWriter
+from freestone.io.writer import Shape, StreamWriter, needs_columns
 
 __all__ = ["histograms_of", "open_dataset", "open_writer", "write_histograms"]
 
@@ -40,26 +40,26 @@ class Entries(Dataset):
 
     def _read(self, start: int, stop: int, threads: int) -> Any:
         uproot = needs("uproot", "root", "ROOT")
-        with foreign(self.place), uproot.open(opened(self.place)) as file:
+        ak = needs("awkward", "root", "ROOT")
+        with foreign(self.place), file_of(self.place) as raw, uproot.open(raw) as file:
             found = file[self.tree].arrays(
                 list(self.branches), entry_start=start, entry_stop=stop, library="ak"
             )
-        import awkward as ak
-
-        if self.kind == "array":
-            columns = [ak.to_numpy(found[name]) for name in self.branches]
-            return np.column_stack(columns).astype(str(self.dtype), copy=False)
-        return ak.to_arrow_table(found, extensionarray=False)
+            if self.kind == "array":
+                columns = [ak.to_numpy(found[name]) for name in self.branches]
+                return np.column_stack(columns).astype(str(self.dtype), copy=False)
+            return whole(ak.to_arrow_table(found, extensionarray=False))
 
 
 def open_dataset(place: Place, *, tree: str | None = None, kind: str | None = None) -> Dataset:
     """Look at the trees of a ROOT file."""
     uproot = needs("uproot", "root", "ROOT")
     stamp = place.stamp()
-    with foreign(place), uproot.open(opened(place)) as file:
+    with foreign(place), file_of(place) as raw, uproot.open(raw) as file:
         names = _trees(file)
         name = _chosen(place, names, tree)
         found = file[name]
+        _check_envelopes(place, found)
         branches = tuple(map(str, found.keys(recursive=False)))
         rows = int(found.num_entries)
         types = [_dtype(found[branch]) for branch in branches]
@@ -81,6 +81,36 @@ def open_dataset(place: Place, *, tree: str | None = None, kind: str | None = No
         dtype = np.result_type(*types).str
         return Entries(kind="array", columns=(len(branches),), dtype=dtype, **common)
     return Entries(kind="frame", columns=branches, **common)
+
+
+def _check_envelopes(place: Place, found: Any) -> None:
+    """Raise `FormatError` for an RNTuple whose description is not what its checksums are of.
+
+    The library looks at them when it has read it all, and what is damaged can take hours.
+    """
+    if not found.has_member("fSeekHeader"):
+        return
+    for part in ("Header", "Footer"):
+        at, packed, nbytes = (found.member(f"f{what}{part}") for what in ("Seek", "NBytes", "Len"))
+        _check_envelope(place, found.file, at, packed, nbytes)
+    for group in found.footer.cluster_group_records:
+        link = group.page_list_link
+        locator = link.locator
+        size = link.env_uncomp_size
+        _check_envelope(place, found.file, locator.offset, locator.num_bytes, size)
+
+
+def _check_envelope(place: Place, file: Any, at: int, packed: int, nbytes: int) -> None:
+    uproot, xxhash = needs("uproot", "root", "ROOT"), needs("xxhash", "root", "ROOT")
+    chunk = file.source.chunk(at, at + packed)
+    if packed != nbytes:
+        cursor = uproot.source.cursor.Cursor(at)
+        chunk = uproot.compression.decompress(chunk, cursor, {}, packed, nbytes)
+    content = bytes(chunk.raw_data)
+    # The checksum is the last number, its lowest byte first.
+    if xxhash.xxh3_64_digest(content[:-8]) != content[:-9:-1]:
+        reason = f"byte {at:,}: what describes its entries is not what its checksum says (damaged)"
+        raise FormatError(place.url, reason)
 
 
 def _trees(file: Any) -> list[str]:
@@ -111,6 +141,7 @@ def _chosen(place: Place, names: list[str], tree: str | None) -> str:
 def open_writer(place: Place, shape: Shape, *, tree: str = "tree") -> StreamWriter:
     """Write a tree, a basket of each column for each block."""
     needs("uproot", "root", "ROOT")
+    needs_columns(place, shape)
     return RootWriter(place=place, shape=shape, tree=tree)
 
 

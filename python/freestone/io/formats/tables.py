@@ -11,7 +11,7 @@ from freestone.errors import FormatError, UsageError
 from freestone.io.stores import Place
 from freestone.io.writer import Shape
 
-__all__ = ["foreign", "needs", "opened", "table_of", "to_matrix"]
+__all__ = ["by_library", "file_of", "foreign", "needs", "opened", "table_of", "to_matrix", "whole"]
 
 
 def needs(module: str, extra: str, what: str) -> Any:
@@ -34,8 +34,25 @@ def foreign(place: Place) -> Iterator[None]:
     except (FreestoneError, FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
         raise
     except Exception as error:
-        said = str(error).strip().split("\n")[0] or type(error).__name__
-        raise FormatError(place.url, f"{said} ({type(error).__name__})") from error
+        raise FormatError(place.url, _said(error)) from error
+
+
+@contextlib.contextmanager
+def by_library(place: Place) -> Iterator[None]:
+    """Say of a library's refusal to write which file it is about."""
+    from freestone.errors import FreestoneError
+
+    try:
+        yield
+    except (FreestoneError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise UsageError(f"{place.url} can't be written: {_said(error)}") from error
+
+
+def _said(error: Exception) -> str:
+    said = str(error).strip().split("\n")[0]
+    return f"{said} ({type(error).__name__})" if said else type(error).__name__
 
 
 def opened(place: Place) -> Any:
@@ -47,6 +64,26 @@ def opened(place: Place) -> Any:
     return Reader(place.source())
 
 
+@contextlib.contextmanager
+def file_of(place: Place) -> Iterator[Any]:
+    """Give a file-like object, and close it, which libraries forget of files that are damaged.
+
+    To some of them a path is more than that: `uproot` takes what follows a colon for a name inside.
+    """
+    found = opened(place)
+    with open(found, "rb") if isinstance(found, str) else found as file:
+        yield file
+
+
+def whole(table: Any) -> Any:
+    """Return a table all of whose values are known to be there.
+
+    Damaged texts and lists are no error of who reads them, but end the process of who uses them.
+    """
+    table.validate(full=True)
+    return table
+
+
 def table_of(block: Any, shape: Shape) -> Any:
     """Return a block as an Arrow table; the columns of an array are called ``col_0`` and so on."""
     import pyarrow as pa
@@ -55,7 +92,7 @@ def table_of(block: Any, shape: Shape) -> Any:
         return block
     if shape.sparse:
         raise UsageError("this format has no sparse arrays; write it as dbdf, mtx or csv")
-    columns = block.reshape(len(block), -1).T
+    columns = block.reshape(len(block), shape.width).T
     return pa.table({f"col_{number}": column for number, column in enumerate(columns)})
 
 
@@ -65,5 +102,11 @@ def to_matrix(table: Any, dtype: str) -> Any:
 
     out = np.empty((table.num_rows, table.num_columns), dtype)
     for number, column in enumerate(table.columns):
+        if column.null_count and out.dtype.kind not in "fc":
+            name = table.schema.names[number]
+            raise UsageError(
+                f"column {name!r} has {column.null_count:,} missing values, for which {out.dtype} "
+                "has no form; read it as a frame, without kind='array'"
+            )
         out[:, number] = column.to_numpy()
     return out

@@ -9,6 +9,8 @@ does.
 from __future__ import annotations
 
 import contextlib
+import os
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +19,20 @@ import numpy as np
 
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
-from freestone.io.formats.tables import foreign, needs, opened, table_of
+from freestone.io.formats.tables import file_of, foreign, needs, table_of
+from freestone.io.raw import dtype_said
 from freestone.io.stores import Place
-from freestone.io.writer import Shape, StreamWriter
+from freestone.io.writer import Shape, StreamWriter, needs_columns
 
 __all__ = ["open_dataset", "open_writer"]
 
 MARK = "freestone_dtype"
+# Tag, table of contents, version, bytes to the next segment, bytes to the values.
+LEAD_IN = struct.Struct("<4sLLQQ")
+TAG = b"TDSm"
+BIG_ENDIAN = 1 << 6
+EPOCH = np.datetime64("1904-01-01", "us")
+SCALES = "NI_Number_Of_Scales"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,16 +45,29 @@ class Channels(Dataset):
     def _read(self, start: int, stop: int, threads: int) -> Any:
         with _opened(self.place) as file:
             group = file[self.group]
-            parts = [group[name].read_data(start, stop - start) for name in self.channels]
-        lengths = {len(part) for part in parts} or {stop - start}
-        if lengths != {stop - start}:
-            reason = f"it has {min(lengths)} of rows {start}:{stop} (truncated)"
-            raise FormatError(self.place.url, reason)
-        if self.kind == "array":
-            return np.column_stack(parts).astype(str(self.dtype), copy=False)
-        import pyarrow as pa
+            channels = [group[name] for name in self.channels]
+            parts = [channel.read_data(start, stop - start) for channel in channels]
+            if self.kind == "array":
+                return np.column_stack(parts).astype(str(self.dtype), copy=False)
+            pa = needs("pyarrow", "arrow", "a frame")
+            types = [channel.data_type for channel in channels]
+            columns = [_column(*pair) for pair in zip(parts, types, strict=True)]
+            return pa.table(columns, names=list(self.channels))
 
-        return pa.table([pa.array(part) for part in parts], names=list(self.channels))
+
+def _column(values: Any, kind: Any) -> Any:
+    pa = needs("pyarrow", "arrow", "a frame")
+    if kind is needs("nptdms.types", "tdms", "TDMS").String:
+        return pa.array(values, pa.string())
+    return pa.array(_times(values) if hasattr(values, "second_fractions") else values)
+
+
+def _times(values: Any) -> Any:
+    """Return times to the nearest microsecond; the library cuts off, and is one less."""
+    half = np.uint64(32)
+    fractions = (values.second_fractions.astype(np.uint64) >> half) * np.uint64(10**6)
+    microseconds = ((fractions + np.uint64(1 << 31)) >> half).astype("m8[us]")
+    return EPOCH + values.seconds.astype("m8[s]") + microseconds
 
 
 def open_dataset(place: Place, *, group: str | None = None, kind: str | None = None) -> Dataset:
@@ -73,7 +95,7 @@ def open_dataset(place: Place, *, group: str | None = None, kind: str | None = N
     }
     if kind == "frame" or (kind is None and said is None) or not types:
         return Channels(kind="frame", columns=tuple(lengths), **common)
-    dtype = np.dtype(said) if said is not None else np.result_type(*types)
+    dtype = dtype_said(place.url, said) if said is not None else np.result_type(*types)
     if dtype.kind not in "biufc":
         raise UsageError("not all channels are numbers; read it as a frame, without kind='array'")
     return Channels(kind="array", columns=(len(lengths),), dtype=dtype.str, **common)
@@ -81,15 +103,44 @@ def open_dataset(place: Place, *, group: str | None = None, kind: str | None = N
 
 @contextlib.contextmanager
 def _opened(place: Place) -> Iterator[Any]:
-    """Open a file; the library leaves one open that it does not understand."""
+    """Open a file whose segments are all there."""
     tdms = needs("nptdms", "tdms", "TDMS")
-    found = opened(place)
-    with (
-        foreign(place),
-        open(found, "rb") if isinstance(found, str) else found as raw,
-        tdms.TdmsFile.open(raw) as file,
-    ):
-        yield file
+    with foreign(place), file_of(place) as raw:
+        _check_segments(place, raw)
+        with tdms.TdmsFile.open(raw, raw_timestamps=True) as file:
+            _check_scales(place, file)
+            yield file
+
+
+def _check_segments(place: Place, raw: Any) -> None:
+    """Raise `FormatError` unless segments follow one another up to the end of the file.
+
+    The library reads what there is of a file that is cut off, as if it had been all.
+    """
+    nbytes, at = raw.seek(0, os.SEEK_END), 0
+    while at < nbytes:
+        raw.seek(at)
+        lead_in = raw.read(LEAD_IN.size)
+        if len(lead_in) < LEAD_IN.size or lead_in[:4] != TAG:
+            reason = f"byte {at:,}: no segment begins here (truncated, or foreign)"
+            raise FormatError(place.url, reason)
+        order = ">" if lead_in[4] & BIG_ENDIAN else "<"
+        (length,) = struct.unpack_from(f"{order}Q", lead_in, 12)
+        if at + LEAD_IN.size + length > nbytes:
+            reason = f"byte {at:,}: a segment that goes on behind the end of the file (truncated)"
+            raise FormatError(place.url, reason)
+        at += LEAD_IN.size + length
+    raw.seek(0)
+
+
+def _check_scales(place: Place, file: Any) -> None:
+    """Raise `FormatError` if there are more scales than are described, since all are looked for."""
+    for group in file.groups():
+        for holder in (file, group, *group.channels()):
+            count = holder.properties.get(SCALES, 0)
+            if not isinstance(count, int) or not 0 <= count <= len(holder.properties):
+                reason = f"{SCALES} is {count!r}, and there are {len(holder.properties)} properties"
+                raise FormatError(place.url, reason)
 
 
 def _chosen(place: Place, groups: list[str], group: str | None) -> str:
@@ -106,6 +157,7 @@ def _chosen(place: Place, groups: list[str], group: str | None) -> str:
 def open_writer(place: Place, shape: Shape, *, group: str = "freestone") -> StreamWriter:
     """Write one group: a channel for each column, a segment for each block."""
     needs("nptdms", "tdms", "TDMS")
+    needs_columns(place, shape)
     return TdmsWriter(place=place, shape=shape, group=group)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from freestone.errors import FileError, FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.tables import foreign, needs
+from freestone.io.raw import dtype_said
 from freestone.io.stores import Place
 from freestone.io.writer import Shape
 
@@ -68,7 +69,8 @@ def open_dataset(place: Place) -> Dataset:
     stamp = _stamp(place)
     with foreign(place):
         store = _open(place)
-        shape, chunks, dtype = tuple(store.shape), tuple(store.chunks), store.dtype
+        shape, chunks = tuple(store.shape), tuple(store.chunks)
+        dtype = dtype_said(place.url, store.dtype)
     if len(shape) not in (1, 2):
         raise FormatError(
             place.url, f"an array of shape {shape}; it has to be of 1 or 2 dimensions"
