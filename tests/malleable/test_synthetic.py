@@ -185,6 +185,23 @@ def test_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run["resizes"][0]["moved_nbytes"] == 8 * 667
 
 
+def test_what_the_guide_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    guide = (CONFIGS.parents[1] / "docs" / "howto" / "resize.md").read_text()
+    config, folder = tmp_path / "my.toml", tmp_path / "sweep"
+    config.write_text(guide.split("```toml\n")[1].split("```")[0])
+    assert main(["malleable", "run", str(config)]) == 0
+    assert "2 to 4  merge-p2p-nonblocking" in capsys.readouterr().out
+    options = ["--sizes", "1,2", "--methods", "merge-p2p-sync,baseline-collective-sync"]
+    sweep = ["malleable", "sweep", str(config), *options, "--times", "1", "-o", str(folder)]
+    assert main(sweep) == 0
+    # What is there is not run again.
+    assert main(sweep) == 0
+    assert "4 runs in" in capsys.readouterr().out
+    assert main(["malleable", "analyse", str(folder)]) == 0
+    preferred = json.loads((folder / "preferred.json").read_text())["preferred"]["host"]
+    assert [(cell["before"], cell["after"]) for cell in preferred] == [(1, 2), (2, 1)]
+
+
 def test_statistics_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     random = np.random.default_rng(3)
     with open(tmp_path / "runs.jsonl", "w") as file:
