@@ -219,7 +219,7 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, content: bytes, pl
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
     with pytest.raises(FormatError) as caught:
-        fs.read(path, kind="array", dtype="f8")
+        fs.read(path, kind="array", dtype="f8").compute()
     said = str(caught.value).replace('"', "'")
     assert place.replace('"', "'") in said
     assert str(path) in said

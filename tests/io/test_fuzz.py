@@ -98,7 +98,7 @@ def test_names_that_are_no_text_are_refused() -> None:
 
 
 def test_more_scales_than_are_described_are_refused() -> None:
-    """They were looked for one by one, which took minutes."""
+    """They were looked for one by one."""
     tdms_of = pytest.importorskip("nptdms")
     file = io.BytesIO()
     channel = tdms_of.ChannelObject("g", "c", [1.0], properties={"NI_Number_Of_Scales": 2**30})

@@ -86,7 +86,7 @@ def open_dataset(place: Place, *, tree: str | None = None, kind: str | None = No
 def _check_envelopes(place: Place, found: Any) -> None:
     """Raise `FormatError` for an RNTuple whose description is not what its checksums are of.
 
-    The library looks at them when it has read it all, and what is damaged can take hours.
+    The library looks at them when it has read it all, and a count that is damaged to its end.
     """
     if not found.has_member("fSeekHeader"):
         return
