@@ -66,7 +66,7 @@ impl Groups {
 }
 
 /// A block as a member of a group, which is held as a whole.
-fn member(name: Name, path: String, form: &Form) -> PlacedInput {
+fn placed_in_group(name: Name, path: String, form: &Form) -> PlacedInput {
     PlacedInput::Mapped { name, path, form: form.clone(), stays: false }
 }
 
@@ -82,7 +82,7 @@ impl Parts {
     pub fn of(call: &Call, make: &Bound<'_, PyAny>) -> PyResult<Self> {
         let members = call.inputs.iter().map(|input| match input {
             PlacedInput::Inline(_) => input.clone(),
-            PlacedInput::Mapped { name, form, .. } => member(*name, String::new(), form),
+            PlacedInput::Mapped { name, form, .. } => placed_in_group(*name, String::new(), form),
         });
         Ok(Self {
             make: codec::pickled(make)?,
@@ -136,7 +136,7 @@ impl Parts {
         let place = |member: &PlacedInput| match member {
             PlacedInput::Inline(_) => member.clone(),
             PlacedInput::Mapped { name, form, .. } => {
-                member(*name, paths.next().unwrap_or_default(), form)
+                placed_in_group(*name, paths.next().unwrap_or_default(), form)
             }
         };
         self.members.iter().map(place).collect()
