@@ -200,7 +200,8 @@ impl Worker {
         })
     }
 
-    fn flush(&mut self, out: &mut Vec<Action>) {
+    /// Sends executors what was collected for them.
+    pub(super) fn flush(&mut self, out: &mut Vec<Action>) {
         for (index, executor) in (0..).zip(&mut self.executors) {
             let mut message = Vec::new();
             let mut nbytes = 0;

@@ -110,6 +110,10 @@ impl Worker {
                 told.entry(executor).or_default().push(*name);
             }
         }
+        // Calls on their way may be what they are held for.
+        if !told.is_empty() {
+            self.flush(out);
+        }
         for (executor, names) in told {
             out.push(Action::Send(executor, ToExecutor::Forget(names)));
         }
