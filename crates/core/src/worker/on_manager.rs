@@ -31,7 +31,9 @@ impl Worker {
             ToWorker::Pin(name) => self.on_pin(name, out),
             ToWorker::Unpin(name) => self.cache.release(name, out),
             ToWorker::Drop(names) => {
-                names.iter().for_each(|name| self.on_drop(*name, out));
+                for name in &names {
+                    self.on_drop(*name, out);
+                }
                 self.forget(&names, out);
             }
             ToWorker::Return(tasks) => self.on_return(tasks, out),
