@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import freestone as fs
+from freestone.errors import WorkerAbsentError
 
 WIDTH = 2_000
 WORKERS = 3
@@ -45,8 +47,10 @@ def kill_worker(cluster: fs.Cluster, number: int) -> None:
 def kill_executor(cluster: fs.Cluster, number: int) -> None:
     workers = cluster.statistics().workers
     where = int(workers[number % len(workers)].worker.removeprefix("worker-"))
-    pid = cluster.submit(os.getpid, worker=where, pure=False).result(timeout_s=60)
-    os.kill(pid, signal.SIGKILL)
+    # It may be gone already: one that was killed just before is listed until that is noticed.
+    with contextlib.suppress(WorkerAbsentError):
+        pid = cluster.submit(os.getpid, worker=where, pure=False).result(timeout_s=60)
+        os.kill(pid, signal.SIGKILL)
 
 
 def evict(cluster: fs.Cluster, number: int) -> None:

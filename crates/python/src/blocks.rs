@@ -135,45 +135,71 @@ pub enum Use {
 pub fn load(py: Python<'_>, mapped: &Arc<Mapped>, usage: Use) -> PyResult<Py<PyAny>> {
     match mapped.form {
         // The value of a group is made by who knows where its members are.
-        Form::Value | Form::Group => load_value(py, mapped, usage),
-        Form::File(_) => {
-            let nbytes = std::fs::metadata(&mapped.path).map_err(PyOSError::new_err)?.len();
-            let hold = Hold { _mapped: Arc::clone(mapped) };
-            let hold = Py::new(py, hold)?;
-            let arguments = (&mapped.path, mapped.name.to_string(), nbytes, 0, hold);
-            Ok(file_class(py)?.call1(arguments)?.unbind())
-        }
+        Form::Value | Form::Group => Opened::open(mapped, usage)?.value(py),
+        Form::File(_) => file(py, mapped),
     }
 }
 
-fn load_value(py: Python<'_>, mapped: &Arc<Mapped>, usage: Use) -> PyResult<Py<PyAny>> {
-    let path = Path::new(&mapped.path);
-    let mapping = match usage {
-        Use::Brief => Mapping::open_briefly(path),
-        Use::Long => Mapping::open(path),
-    };
-    let mapping = Arc::new(mapping.map_err(store_error)?);
-    let parsed = format::parse(&mapping)
-        .map_err(|error| PyValueError::new_err(format!("{}: {error}", path.display())))?;
-    let view = |range: Range<usize>| {
-        let (mapping, mapped) = (Arc::clone(&mapping), Arc::clone(mapped));
+/// The `freestone.File` of a block that is one.
+pub fn file(py: Python<'_>, mapped: &Arc<Mapped>) -> PyResult<Py<PyAny>> {
+    let nbytes = std::fs::metadata(&mapped.path).map_err(PyOSError::new_err)?.len();
+    let hold = Hold { _mapped: Arc::clone(mapped) };
+    let hold = Py::new(py, hold)?;
+    let arguments = (&mapped.path, mapped.name.to_string(), nbytes, 0, hold);
+    Ok(file_class(py)?.call1(arguments)?.unbind())
+}
+
+/// The file of a value, mapped or read.
+#[derive(Clone)]
+pub struct Opened {
+    // Dropped in this order: the mapping goes before the file may be used again.
+    mapping: Arc<Mapping>,
+    mapped: Arc<Mapped>,
+}
+
+impl Opened {
+    /// Maps or reads a block's file.
+    pub fn open(mapped: &Arc<Mapped>, usage: Use) -> PyResult<Self> {
+        let path = Path::new(&mapped.path);
+        let mapping = match usage {
+            Use::Brief => Mapping::open_briefly(path),
+            Use::Long => Mapping::open(path),
+        };
+        let mapping = Arc::new(mapping.map_err(store_error)?);
+        Ok(Self { mapping, mapped: Arc::clone(mapped) })
+    }
+
+    /// Whether it was read.
+    pub fn is_copy(&self) -> bool {
+        self.mapping.is_copy()
+    }
+
+    /// The value. Arrays in it are views of the file.
+    pub fn value(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let mapping = &self.mapping;
+        let parsed = format::parse(mapping)
+            .map_err(|error| PyValueError::new_err(format!("{}: {error}", self.mapped.path)))?;
+        if let [buffer] = parsed.buffers.as_slice()
+            && let Some(array) = arrays::known(py, &mapping[parsed.pickle.clone()], buffer.len())
+        {
+            return array.over(py, &self.view(py, buffer.clone())?);
+        }
+        let buffers = PyList::empty(py);
+        for range in &parsed.buffers {
+            buffers.append(self.view(py, range.clone())?)?;
+        }
+        let stream = self.view(py, parsed.pickle.clone())?;
+        let value = load_with_buffers(py, stream.bind(py).as_any(), &buffers)?;
+        if let [buffer] = parsed.buffers.as_slice() {
+            arrays::learn(&value, &mapping[parsed.pickle], &mapping[buffer.clone()])?;
+        }
+        Ok(value.unbind())
+    }
+
+    fn view(&self, py: Python<'_>, range: Range<usize>) -> PyResult<Py<MappedBuffer>> {
+        let (mapping, mapped) = (Arc::clone(&self.mapping), Arc::clone(&self.mapped));
         Py::new(py, MappedBuffer { mapping, range, _mapped: mapped })
-    };
-    if let [buffer] = parsed.buffers.as_slice()
-        && let Some(array) = arrays::known(py, &mapping[parsed.pickle.clone()], buffer.len())
-    {
-        return array.over(py, &view(buffer.clone())?);
     }
-    let buffers = PyList::empty(py);
-    for range in &parsed.buffers {
-        buffers.append(view(range.clone())?)?;
-    }
-    let stream = view(parsed.pickle.clone())?;
-    let value = load_with_buffers(py, stream.bind(py).as_any(), &buffers)?;
-    if let [buffer] = parsed.buffers.as_slice() {
-        arrays::learn(&value, &mapping[parsed.pickle], &mapping[buffer.clone()])?;
-    }
-    Ok(value.unbind())
 }
 
 /// Writes a value into a cache under the name of its content; the block, and where it lies.

@@ -7,7 +7,7 @@
 use crate::codec;
 use freestone_base::Name;
 use freestone_core::store::{Mapping, format};
-use freestone_core::wire::{Call, PlacedInput, ToExecutor, frame};
+use freestone_core::wire::{Call, Form, PlacedInput, ToExecutor, frame};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -65,6 +65,11 @@ impl Groups {
     }
 }
 
+/// A block as a member of a group, which is held as a whole.
+fn placed_in_group(name: Name, path: String, form: &Form) -> PlacedInput {
+    PlacedInput::Mapped { name, path, form: form.clone(), stays: false }
+}
+
 /// The parts of a group's block: the pickled function, arguments, and inputs without their paths.
 pub struct Parts {
     make: Vec<u8>,
@@ -77,9 +82,7 @@ impl Parts {
     pub fn of(call: &Call, make: &Bound<'_, PyAny>) -> PyResult<Self> {
         let members = call.inputs.iter().map(|input| match input {
             PlacedInput::Inline(_) => input.clone(),
-            PlacedInput::Mapped { name, form, .. } => {
-                PlacedInput::Mapped { name: *name, path: String::new(), form: form.clone() }
-            }
+            PlacedInput::Mapped { name, form, .. } => placed_in_group(*name, String::new(), form),
         });
         Ok(Self {
             make: codec::pickled(make)?,
@@ -133,8 +136,7 @@ impl Parts {
         let place = |member: &PlacedInput| match member {
             PlacedInput::Inline(_) => member.clone(),
             PlacedInput::Mapped { name, form, .. } => {
-                let path = paths.next().unwrap_or_default();
-                PlacedInput::Mapped { name: *name, path, form: form.clone() }
+                placed_in_group(*name, paths.next().unwrap_or_default(), form)
             }
         };
         self.members.iter().map(place).collect()

@@ -71,6 +71,11 @@ impl Mapping {
         map(&file, nbytes).at(path)
     }
 
+    /// Whether the bytes are a copy of the file's.
+    pub fn is_copy(&self) -> bool {
+        self.is_copy
+    }
+
     /// The bytes, for whoever keeps the mapping alive by other means.
     pub fn as_ptr(&self) -> *const u8 {
         self.address.as_ptr()

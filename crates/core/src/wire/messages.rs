@@ -415,7 +415,7 @@ pub enum ToExecutor {
         /// Where its members lie, in the order of the question; `None`: not all are here.
         paths: Option<Vec<String>>,
     },
-    /// These groups are not to be held any longer.
+    /// These groups and blocks are not to be held any longer.
     Forget(Vec<Name>),
     /// End.
     Shutdown,
@@ -459,6 +459,8 @@ pub enum PlacedInput {
         path: String,
         /// How to read it.
         form: Form,
+        /// Whether it stays mapped after the call, until it is to be forgotten.
+        stays: bool,
     },
 }
 

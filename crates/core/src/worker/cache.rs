@@ -55,6 +55,8 @@ pub(super) struct Block {
     pub place: Place,
     pub keep: Keep,
     pub uses: u32,
+    /// How many calls with it were sent to executors.
+    pub calls: u32,
     /// To be removed when the last use ends.
     pub doomed: bool,
     pub state: State,
@@ -187,6 +189,7 @@ impl Cache {
                 place,
                 keep,
                 uses: 0,
+                calls: 0,
                 doomed: false,
                 state,
                 preserved: is_kept,
@@ -251,6 +254,13 @@ impl Cache {
             block.uses += 1;
             self.idle.remove(&block.used_at);
         }
+    }
+
+    /// A call with it is sent to an executor; how many were.
+    pub fn note_call(&mut self, name: Name) -> u32 {
+        let Some(block) = self.blocks.get_mut(&name) else { return 0 };
+        block.calls = block.calls.saturating_add(1);
+        block.calls
     }
 
     /// One use less.

@@ -3,7 +3,7 @@
 use super::api::{Action, ExternalFile, Now};
 use super::cache::{Place, Room};
 use super::executors::{Executor, Health, UNKNOWN_NS};
-use super::{Call, Stage, Worker};
+use super::{Call, Stage, Worker, held};
 use crate::wire::{Call as SentCall, Input, PlacedInput, TaskFailure, ToExecutor};
 use freestone_base::sizing::{AHEAD_NS, calls_ahead};
 use freestone_base::{FunctionId, Resources, TaskId};
@@ -11,6 +11,8 @@ use freestone_base::{FunctionId, Resources, TaskId};
 /// How long the first call may be overtaken by others since it does not fit; then everything
 /// behind it waits until it does.
 const PATIENCE_NS: Now = 50_000_000;
+/// A call may wait for so long behind others for the executor that has its inputs mapped.
+const NEAR_NS: u64 = 100_000;
 /// How many calls that do not fit are looked past in one turn.
 const MOST_PASSED: u32 = 32;
 /// One message to an executor has about this many bytes of arguments at most.
@@ -64,7 +66,7 @@ impl Worker {
             return Placed::Blocked;
         }
         if let Some(why) = self.wants_room(call).or_else(|| self.full(disk, room)) {
-            if self.forget_groups(out) {
+            if self.forget_all(out) {
                 return Placed::Blocked;
             }
             self.fail(task, why, now, out);
@@ -82,6 +84,7 @@ impl Worker {
         let expected_ns = self.expected_ns(call);
         let slots = u64::from(self.config.slots);
         let ahead = calls_ahead(Some(expected_ns), self.calls.queued() as u64, slots) as usize;
+        let patience = (NEAR_NS / expected_ns.max(1)).min(ahead as u64 / 2) as usize;
         let mut best = None;
         let mut has_room = false;
         for (index, executor) in (0..).zip(&self.executors) {
@@ -96,8 +99,10 @@ impl Worker {
                 let is_alone = executor.exclusive || call.is_exclusive();
                 !has_work && !is_alone && executor.lease.as_ref() == Some(needs)
             };
-            // Where its groups are mapped already, among those with as little to do.
-            let load = (executor.in_flight.len(), !self.holds_group(index, &call.inputs), index);
+            // Where its inputs are mapped already, unless it had to wait there for long.
+            let is_elsewhere = !self.holders.has(index, &call.inputs);
+            let behind = if is_elsewhere { patience } else { 0 };
+            let load = (executor.in_flight.len() + behind, is_elsewhere, index);
             if fits && best.is_none_or(|best| load < best) {
                 best = Some(load);
             }
@@ -161,36 +166,42 @@ impl Worker {
         for name in &call.assignment.outputs {
             self.cache.expect(*name);
         }
-        let message = self.placed(call, sequence);
-        self.executors[executor as usize].outbox.push(message);
+        let message = self.placed(task, executor, sequence);
+        self.executors[executor as usize].outbox.extend(message);
         self.calls.dequeue(task, Stage::Sent { executor, sequence });
     }
 
-    fn placed(&self, call: &Call, sequence: u32) -> SentCall {
-        let Call { assignment, .. } = call;
-        let placed = |input: &Input| match input {
+    fn placed(&mut self, task: TaskId, executor: u32, sequence: u32) -> Option<SentCall> {
+        let Self { calls, cache, holders, .. } = self;
+        let assignment = &calls.get(task)?.assignment;
+        let mut placed = |input: &Input| match input {
             Input::Inline(bytes) => PlacedInput::Inline(bytes.clone()),
             Input::Stored(block) => {
-                let path = self.cache.path(block.name).unwrap_or_default();
+                let path = cache.path(block.name).unwrap_or_default();
                 let path = path.display().to_string();
-                PlacedInput::Mapped { name: block.name, path, form: block.form.clone() }
+                let stays = held::stays(block, cache.note_call(block.name));
+                if stays {
+                    holders.note(block.name, executor);
+                }
+                PlacedInput::Mapped { name: block.name, path, form: block.form.clone(), stays }
             }
         };
-        SentCall {
+        Some(SentCall {
             sequence,
             function: assignment.function,
             arguments: assignment.arguments.clone(),
-            inputs: assignment.inputs.iter().map(placed).collect(),
+            inputs: assignment.inputs.iter().map(&mut placed).collect(),
             outputs: assignment.outputs.clone(),
             isolation: assignment.options.isolation,
             keep: assignment.options.keep,
             cores: assignment.options.resources.cores,
             memory: assignment.options.memory_limit(),
             disk: assignment.options.disk_limit(),
-        }
+        })
     }
 
-    fn flush(&mut self, out: &mut Vec<Action>) {
+    /// Sends executors what was collected for them.
+    pub(super) fn flush(&mut self, out: &mut Vec<Action>) {
         for (index, executor) in (0..).zip(&mut self.executors) {
             let mut message = Vec::new();
             let mut nbytes = 0;

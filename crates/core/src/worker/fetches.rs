@@ -67,7 +67,7 @@ impl Worker {
                     self.fetches.waiting.pop_front();
                     self.start_fetch(name, tier, out);
                 }
-                Room::Nowhere { .. } if self.forget_groups(out) => return,
+                Room::Nowhere { .. } if self.forget_all(out) => return,
                 Room::Nowhere { free } => {
                     self.fetches.waiting.pop_front();
                     self.refuse_fetch(name, free, now, out);

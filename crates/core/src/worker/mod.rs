@@ -10,7 +10,7 @@ pub mod claim;
 mod dispatch;
 mod executors;
 mod fetches;
-mod groups;
+mod held;
 mod on_executor;
 mod on_manager;
 mod on_storage;
@@ -27,6 +27,7 @@ use calls::{Call, Calls, Stage};
 use executors::{Executor, Health};
 use fetches::Fetches;
 use freestone_base::{FunctionId, Name, Resources, TaskId};
+use held::Holders;
 use std::collections::{HashMap, HashSet};
 
 /// While figures change, the manager is told them this often.
@@ -76,8 +77,8 @@ pub struct Worker {
     functions: HashMap<FunctionId, Function>,
     waiters: HashMap<Name, Vec<Waiter>>,
     fetches: Fetches,
-    /// Groups whose members executors hold mapped, and which ones do.
-    groups: HashMap<Name, Vec<u32>>,
+    /// What executors hold mapped, groups and blocks, and which ones do.
+    holders: Holders,
     /// How long blocks stay whose files are being moved into place.
     adopting: HashMap<Name, Keep>,
     /// Blocks that the manager was told are lost, and that did not come back since.
@@ -115,7 +116,7 @@ impl Worker {
             functions: HashMap::new(),
             waiters: HashMap::new(),
             fetches: Fetches::default(),
-            groups: HashMap::new(),
+            holders: Holders::default(),
             adopting: HashMap::new(),
             lost: HashSet::new(),
             returning: Vec::new(),
@@ -188,7 +189,7 @@ impl Worker {
         self.ask_again(now, out);
         self.cache.enforce(0, out);
         if self.cache.is_pressed() {
-            self.forget_groups(out);
+            self.forget_all(out);
         }
         self.start_fetches(now, out);
         self.dispatch(now, out);
@@ -352,6 +353,7 @@ impl Worker {
         out: &mut Vec<Action>,
     ) {
         self.cache.take_out(name);
+        self.forget(&[name], out);
         self.lost.insert(name);
         out.push(Action::Tell(FromWorker::Lost { names: vec![name], reason }));
         let stranded =

@@ -30,7 +30,12 @@ impl Worker {
             }
             ToWorker::Pin(name) => self.on_pin(name, out),
             ToWorker::Unpin(name) => self.cache.release(name, out),
-            ToWorker::Drop(names) => names.into_iter().for_each(|name| self.on_drop(name, out)),
+            ToWorker::Drop(names) => {
+                for name in &names {
+                    self.on_drop(*name, out);
+                }
+                self.forget(&names, out);
+            }
             ToWorker::Return(tasks) => self.on_return(tasks, out),
             ToWorker::Cancel(tasks) => self.on_cancel(&tasks, now, out),
             ToWorker::Refused(reason) => {
@@ -176,7 +181,6 @@ impl Worker {
             fetch.dropped = true;
         }
         self.cache.doom(name, out);
-        self.forget_group(name, out);
     }
 
     fn on_shutdown(&mut self, now: Now, out: &mut Vec<Action>) {

@@ -144,7 +144,8 @@ pub fn from_worker() -> Vec<FromWorker> {
 }
 
 pub fn to_executor() -> Vec<ToExecutor> {
-    let mapped = |form| PlacedInput::Mapped { name: name(4), path: "/p".to_owned(), form };
+    let mapped =
+        |form| PlacedInput::Mapped { name: name(4), path: "/p".to_owned(), form, stays: true };
     let call = Call {
         sequence: 9,
         function: FunctionId(2),

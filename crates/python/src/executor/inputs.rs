@@ -1,7 +1,7 @@
 //! What a call needs: values of blocks, mapped or unpickled, and groups of them.
 
 use super::Executor;
-use crate::blocks::{self, Mapped, Use};
+use crate::blocks::{self, Mapped, Opened, Use};
 use crate::codec;
 use crate::groups::{Held, Parts};
 use freestone_base::Name;
@@ -47,13 +47,16 @@ impl Executor {
         let mut values = Vec::with_capacity(inputs.len());
         for (input, mapped) in inputs.iter().zip(mapped) {
             let value = match (input, mapped) {
-                (PlacedInput::Mapped { name, path, form: Form::Group }, _) => {
+                (PlacedInput::Mapped { name, path, form: Form::Group, .. }, _) => {
                     let Some(value) = self.group(py, *name, path)? else {
                         return Ok(Err(TaskFailure::InputLost { name: *name }));
                     };
                     value
                 }
-                (_, Some(mapped)) => blocks::load(py, &mapped, usage)?,
+                (PlacedInput::Mapped { name, form: Form::Value, stays, .. }, Some(mapped)) => {
+                    self.opened(*name, &mapped, usage, *stays)?.value(py)?
+                }
+                (_, Some(mapped)) => blocks::file(py, &mapped)?,
                 (PlacedInput::Inline(bytes), _) => {
                     codec::decode_inline(py, bytes.as_slice())?.unbind()
                 }
@@ -64,8 +67,27 @@ impl Executor {
         Ok(Ok(values))
     }
 
+    /// A block's file, open. One that stays is opened once.
+    fn opened(
+        &mut self,
+        name: Name,
+        mapped: &Arc<Mapped>,
+        usage: Use,
+        stays: bool,
+    ) -> PyResult<Opened> {
+        if let Some(opened) = self.staying.get(&name) {
+            return Ok(opened.clone());
+        }
+        let opened = Opened::open(mapped, if stays { Use::Long } else { usage })?;
+        // A copy would take memory of this process for itself.
+        if stays && !opened.is_copy() {
+            self.staying.insert(name, opened.clone());
+        }
+        Ok(opened)
+    }
+
     fn mapped(&self, input: &PlacedInput) -> Option<Arc<Mapped>> {
-        let PlacedInput::Mapped { name, path, form } = input else { return None };
+        let PlacedInput::Mapped { name, path, form, .. } = input else { return None };
         let (unmapped, name) = (Arc::clone(&self.unmapped), *name);
         let tell = move || unmapped.lock().unwrap_or_else(PoisonError::into_inner).push(name);
         Some(Mapped::new(path.clone(), form.clone(), name, Box::new(tell)))

@@ -73,7 +73,7 @@ impl Executor {
         let mut bytes = Vec::new();
         let mut messages = vec![define];
         for input in &call.inputs {
-            if let PlacedInput::Mapped { name, path, form: Form::Group } = input {
+            if let PlacedInput::Mapped { name, path, form: Form::Group, .. } = input {
                 if self.group(py, *name, path)?.is_none() {
                     return Ok(Err(TaskFailure::InputLost { name: *name }));
                 }

@@ -8,7 +8,7 @@ mod inputs;
 mod isolation;
 mod outputs;
 
-use crate::blocks;
+use crate::blocks::{self, Opened};
 use crate::codec;
 use crate::filled;
 use crate::groups::Groups;
@@ -58,6 +58,8 @@ struct Executor {
     hooks: Py<PyAny>,
     functions: HashMap<FunctionId, Function>,
     groups: Groups,
+    /// Blocks that stay mapped from one call to the next.
+    staying: HashMap<Name, Opened>,
     results: Vec<CallResult>,
     unmapped: Unmapped,
     told: Instant,
@@ -115,6 +117,7 @@ pub fn run_executor(
         hooks,
         functions: HashMap::new(),
         groups: Groups::default(),
+        staying: HashMap::new(),
         results: Vec::new(),
         unmapped: Arc::default(),
         told: Instant::now(),
@@ -139,8 +142,11 @@ impl Executor {
                 Some(ToExecutor::Opened { group, paths }) => {
                     self.groups.opened.insert(group, paths);
                 }
-                Some(ToExecutor::Forget(groups)) => {
-                    self.groups.held.retain(|group, _| !groups.contains(group));
+                Some(ToExecutor::Forget(names)) => {
+                    for name in &names {
+                        self.groups.held.remove(name);
+                        self.staying.remove(name);
+                    }
                 }
                 Some(ToExecutor::Shutdown) => return self.tell(py),
                 None => {

@@ -11,13 +11,13 @@ use freestone_base::{FunctionId, Name, Resources, TaskId};
 use smallvec::smallvec;
 use std::sync::Arc;
 
-const MS: Now = 1_000_000;
+pub(super) const MS: Now = 1_000_000;
 
 pub(super) struct Bench {
     pub worker: Worker,
     now: Now,
     /// How long its calls take.
-    duration_ns: u64,
+    pub duration_ns: u64,
     pub done: Vec<Action>,
 }
 
@@ -360,14 +360,14 @@ fn figures_are_told_while_they_change_and_as_a_sign_of_life() {
 }
 
 /// A result that a call left in the cache.
-fn stored(call: &Call) -> CallResult {
+pub(super) fn stored(call: &Call) -> CallResult {
     let block = BlockDesc { name: call.outputs[0], ..block(0) };
     let result = Ok(smallvec![Output::Stored(block)]);
     let spent = Spent { start_ns: 1, duration_ns: 1000, ..Spent::default() };
     CallResult { sequence: call.sequence, spent, result }
 }
 
-fn removed(bench: &Bench) -> Vec<Name> {
+pub(super) fn removed(bench: &Bench) -> Vec<Name> {
     let name = |action: &Action| match action {
         Action::Remove { name, .. } => Some(*name),
         _ => None,
@@ -375,7 +375,7 @@ fn removed(bench: &Bench) -> Vec<Name> {
     bench.done.iter().filter_map(name).collect()
 }
 
-fn results(executor: u32, results: Vec<CallResult>, unmapped: Vec<Name>) -> Event {
+pub(super) fn results(executor: u32, results: Vec<CallResult>, unmapped: Vec<Name>) -> Event {
     Event::Results { executor, results, unmapped, on_disk: Vec::new() }
 }
 
@@ -438,106 +438,4 @@ fn a_dropped_block_stays_while_it_is_made_anew() {
     assert_eq!(removed(&bench), []);
     bench.say(ToWorker::Drop(vec![name]));
     assert_eq!(removed(&bench), [name]);
-}
-
-/// Two executors, a group of two blocks, and the call that made it in executor 0.
-fn with_group() -> (Bench, Name) {
-    let mut bench = Bench::new(2);
-    for number in [1, 2] {
-        let (path, keep) = (format!("/tmp/{number}"), crate::wire::Keep::Task);
-        let adopt =
-            ToWorker::Adopt { block: block(number), path, owned: true, keep, verify: false };
-        bench.say(adopt);
-        let result = Ok(Adopted::Owned(Tier::Memory));
-        bench.event(Event::Adopted { block: block(number), result });
-    }
-    let inputs = vec![Input::Stored(block(1)), Input::Stored(block(2))];
-    bench.run(vec![Assignment { inputs, ..call(1) }]);
-    let (executor, calls) = bench.sent().remove(0);
-    let group = calls[0].outputs[0];
-    let desc = BlockDesc { name: group, form: Form::Group, ..block(0) };
-    let result = Ok(smallvec![Output::Stored(desc)]);
-    bench.event(results(executor, vec![CallResult { result, ..stored(&calls[0]) }], Vec::new()));
-    assert_eq!(executor, 0);
-    (bench, group)
-}
-
-fn over(group: Name, number: u64) -> Assignment {
-    let desc = BlockDesc { name: group, form: Form::Group, ..block(0) };
-    Assignment { inputs: vec![Input::Stored(desc)], ..call(number) }
-}
-
-fn told(bench: &Bench, executor: u32) -> Vec<ToExecutor> {
-    let message = |action: &Action| match action {
-        Action::Send(to, message) if *to == executor => Some(message.clone()),
-        _ => None,
-    };
-    bench.done.iter().filter_map(message).collect()
-}
-
-#[test]
-fn calls_over_a_group_go_to_the_executor_that_holds_it() {
-    let (mut bench, group) = with_group();
-    for number in 2..6 {
-        bench.run(vec![over(group, number)]);
-        let (executor, calls) = bench.sent().remove(0);
-        assert_eq!(executor, 0);
-        bench.end(executor, &calls);
-    }
-}
-
-#[test]
-fn another_executor_opens_the_members_and_they_stay_while_it_holds_them() {
-    let (mut bench, group) = with_group();
-    let members = vec![block(1).name, block(2).name];
-    bench.event(Event::Open { executor: 1, group, members: members.clone() });
-    let paths = Some(members.iter().map(|name| format!("/memory/{name}")).collect());
-    assert_eq!(told(&bench, 1), [ToExecutor::Opened { group, paths }]);
-    bench.say(ToWorker::Drop(members.clone()));
-    bench.event(results(0, Vec::new(), members.clone()));
-    assert_eq!(removed(&bench), []);
-    bench.event(results(1, Vec::new(), members.clone()));
-    assert_eq!(removed(&bench), members);
-}
-
-#[test]
-fn a_group_with_a_member_elsewhere_is_not_opened() {
-    let (mut bench, group) = with_group();
-    let members = vec![block(1).name, block(3).name];
-    bench.event(Event::Open { executor: 1, group, members });
-    assert_eq!(told(&bench, 1), [ToExecutor::Opened { group, paths: None }]);
-}
-
-#[test]
-fn a_group_that_is_dropped_is_forgotten_by_who_holds_it() {
-    let (mut bench, group) = with_group();
-    bench.done.clear();
-    bench.say(ToWorker::Drop(vec![group]));
-    assert_eq!(told(&bench, 0), [ToExecutor::Forget(vec![group])]);
-    assert_eq!(told(&bench, 1), []);
-    assert_eq!(removed(&bench), [group]);
-}
-
-#[test]
-fn a_holder_that_died_is_not_told_to_forget() {
-    let (mut bench, group) = with_group();
-    bench.event(Event::Died { executor: 0, claimed: 0, signal: Some(9), status: None });
-    bench.done.clear();
-    bench.say(ToWorker::Drop(vec![group, block(1).name, block(2).name]));
-    assert_eq!(told(&bench, 0), []);
-    assert_eq!(removed(&bench), [group, block(1).name, block(2).name]);
-}
-
-#[test]
-fn groups_are_let_go_when_memory_runs_out() {
-    let (mut bench, group) = with_group();
-    bench.done.clear();
-    let large = BlockDesc { nbytes: 990, ..block(5) };
-    let (path, keep) = ("/tmp/5".to_owned(), crate::wire::Keep::Task);
-    bench.say(ToWorker::Adopt { block: large.clone(), path, owned: true, keep, verify: false });
-    bench.event(Event::Adopted { block: large.clone(), result: Ok(Adopted::Owned(Tier::Memory)) });
-    bench.say(ToWorker::Pin(large.name));
-    bench.say(ToWorker::Pin(group));
-    bench.advance();
-    assert_eq!(told(&bench, 0), [ToExecutor::Forget(vec![group])]);
 }

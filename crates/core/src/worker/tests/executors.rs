@@ -26,6 +26,8 @@ pub struct FakeExecutor {
     /// Inputs that it maps now.
     pub mapped: Vec<Name>,
     pub unmapped: Vec<Name>,
+    /// Inputs that stay mapped until it is told to forget them.
+    pub staying: Vec<Name>,
     pub defined: HashSet<FunctionId>,
 }
 
@@ -42,6 +44,7 @@ impl FakeExecutor {
             finished: Vec::new(),
             mapped: Vec::new(),
             unmapped: Vec::new(),
+            staying: Vec::new(),
             defined: HashSet::new(),
         }
     }
@@ -73,7 +76,13 @@ impl World {
             Some(ToExecutor::Define { function, .. }) => {
                 assert!(executor.defined.insert(function), "defined twice");
             }
-            Some(ToExecutor::Opened { .. } | ToExecutor::Forget(_)) => {}
+            Some(ToExecutor::Forget(names)) => {
+                let (gone, stay): (Vec<Name>, Vec<Name>) =
+                    executor.staying.iter().partition(|name| names.contains(name));
+                executor.staying = stay;
+                executor.unmapped.extend(gone);
+            }
+            Some(ToExecutor::Opened { .. }) => {}
             Some(ToExecutor::Shutdown) => panic!("executors are killed"),
             None => self.tell(index),
         }
@@ -115,11 +124,14 @@ impl World {
                 Ok(smallvec![Output::Stored(BlockDesc { name, nbytes, checksum: 0, form })])
             }
         };
-        let inputs = call.inputs.iter().filter_map(|input| match input {
-            PlacedInput::Mapped { name, .. } => Some(*name),
-            PlacedInput::Inline(_) => None,
-        });
-        executor.unmapped.extend(inputs);
+        for input in &call.inputs {
+            let PlacedInput::Mapped { name, stays, .. } = input else { continue };
+            if *stays && !executor.staying.contains(name) {
+                executor.staying.push(*name);
+            } else {
+                executor.unmapped.push(*name);
+            }
+        }
         let duration_ns = self.dice.below(5000);
         let spent = Spent { start_ns: self.now, duration_ns, ..Spent::default() };
         executor.finished.push(CallResult { sequence: call.sequence, spent, result });

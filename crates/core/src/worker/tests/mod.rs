@@ -3,5 +3,6 @@
 mod cases;
 mod disk;
 mod executors;
+mod held;
 mod histories;
 mod world;
