@@ -4,15 +4,20 @@ A chain of four operations with a sum at its end reads two matrices and writes n
 reads two and writes one. Each is set beside the bandwidth of a plain copy on two threads, taken in
 the same rounds: bytes that have to be moved, divided by the time. What memory a chain takes while
 it runs, beyond its operands, is measured as well, in arrays: none for a sum, the result for a map.
+
+``--cells 10 100`` takes matrices of so many millions of cells, each size in an interpreter of its
+own, so that none begins with what another one left; with ``--more``, sizes come in pieces.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +29,9 @@ import numpy as np
 from benchmarks import common, plots
 
 QUESTION = "How fast is a chain of elementwise operations?"
-CELLS = {True: 10_000_000, False: 25_000_000}
+MILLIONS = {True: (10,), False: (10, 100)}
+ARRAYS_AT_ONCE = 8
+"""At most: two operands, frames made of them, and what NumPy keeps between operations."""
 DTYPES = ("float64", "float32")
 COPY = "copy, 2 threads"
 Array = np.ndarray[Any, Any]
@@ -148,10 +155,15 @@ def peak(chain: Chain) -> int:
     return max(0, read("VmHWM") - before)
 
 
-def measure(report: common.Report, dtype: str, cells: int, system: str) -> None:
+def case_of(name: str, dtype: str, millions: int) -> str:
+    """Name a chain on cells of a type, so many millions of them."""
+    return f"{name} {dtype}, {millions} M"
+
+
+def measure(report: common.Report, dtype: str, millions: int, system: str) -> None:
     """Take one sample of both chains: gigabytes that have to be moved in a second."""
     rng = np.random.default_rng(1)
-    x = rng.random((cells // 100, 100)).astype(dtype)
+    x = rng.random((millions * 10_000, 100)).astype(dtype)
     y = rng.random(x.shape).astype(dtype)
     try:
         chains = SYSTEMS[system](x, y)
@@ -160,54 +172,95 @@ def measure(report: common.Report, dtype: str, cells: int, system: str) -> None:
         return
     arrays = COPIED if system == COPY else ARRAYS
     for name, chain in chains.items():
+        case = case_of(name, dtype, millions)
         taken = peak(chain) / x.nbytes
         if system != COPY:
-            report.add(system, f"{name} {dtype}, memory", taken, "arrays")
+            report.add(system, f"{case}, memory", taken, "arrays")
         begin = time.perf_counter()
         chain()
         seconds = time.perf_counter() - begin
         rate = arrays[name] * x.nbytes / seconds / 1e9
-        report.add(system, f"{name} {dtype}", rate, "GB/s", seconds=seconds)
+        report.add(system, case, rate, "GB/s", seconds=seconds)
 
 
-def claims(report: common.Report) -> list[common.Claim]:
+def claims(report: common.Report, sizes: Sequence[int]) -> list[common.Claim]:
     """Compare with what was wanted: ahead of all, and 80 % of the copy's bandwidth."""
     found = []
-    for case in (f"{name} {dtype}" for name in ARRAYS for dtype in DTYPES):
+    for name, dtype, millions in product(ARRAYS, DTYPES, sizes):
+        case = case_of(name, dtype, millions)
         own = report.median("freestone", case)
         peers = {
-            name: rate
-            for name, rate in report.series(case).items()
-            if name not in ("freestone", COPY)
+            system: rate
+            for system, rate in report.series(case).items()
+            if system not in ("freestone", COPY)
         }
         best = max(peers.values(), default=None)
         found.append(
             common.at_least(f"{case}, over the best peer", common.ratio(own, best), 1, "x")
         )
-        plain = report.median(COPY, f"map {case.split()[1]}")
+        plain = report.median(COPY, case_of("map", dtype, millions))
         found.append(common.at_least(f"{case}, of a copy", common.ratio(own, plain), 0.8, "x"))
         most = report.median("freestone", f"{case}, memory")
-        results = RESULTS[case.split()[0]]
-        found.append(common.at_most(f"{case}, memory", most, results + 0.1, "arrays"))
+        found.append(common.at_most(f"{case}, memory", most, RESULTS[name] + 0.1, "arrays"))
     return found
+
+
+def sizes_of(report: common.Report) -> list[int]:
+    """Return the sizes that were measured, in millions of cells."""
+    cases = {case.split(", ")[1] for cases in report.figures.values() for case in cases}
+    return sorted(int(words.removesuffix(" M")) for words in cases)
+
+
+def fits(report: common.Report, dtype: str, millions: int) -> bool:
+    """Tell whether the machine has the memory for a size."""
+    needed = ARRAYS_AT_ONCE * millions * 1_000_000 * np.dtype(dtype).itemsize
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    free = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable")) * 1024
+    if needed > free:
+        words = f"{needed >> 20} MiB are needed, {free >> 20} MiB are free"
+        report.absent[f"{dtype}, {millions} M"] = words
+    return needed <= free
+
+
+def take_apart(options: common.Options, sizes: Sequence[int]) -> None:
+    """Measure each size in an interpreter of its own, all into one report."""
+    for at, millions in enumerate(sizes):
+        words = [sys.executable, "-m", "benchmarks.fusion", "--cells", str(millions)]
+        words += ["--rounds", str(options.rounds), "--json", str(options.json.resolve())]
+        words += ["--more"] * (options.more or at > 0) + ["--quick"] * options.quick
+        words += ["--only", *options.only] if options.only else []
+        subprocess.run(words, cwd=common.ROOT, check=True)
 
 
 def main() -> None:
     """Measure, report and draw."""
-    options = common.parse("fusion", QUESTION, list(SYSTEMS))
+    parser = common.parser("fusion", QUESTION, list(SYSTEMS))
+    parser.add_argument(
+        "--cells",
+        type=int,
+        nargs="+",
+        metavar="MILLIONS",
+        help="sizes of matrices; 10 and 100, or 10 with --quick",
+    )
+    given = parser.parse_args()
+    options = common.options("fusion", given)
+    sizes = tuple(given.cells or MILLIONS[options.quick])
+    if len(sizes) > 1:
+        take_apart(options, sizes)
+        return
     before = common.machine()
-    cells = CELLS[options.quick]
-    report = common.Report(QUESTION, {"cells": cells})
+    report = common.Report(QUESTION)
+    report.go_on(options)
     asked = options.only or tuple(SYSTEMS)
     for dtype in DTYPES:
-        take = partial(measure, report, dtype, cells)
-        common.interleave(options.rounds, asked, take)
-    report.claims = claims(report)
+        if fits(report, dtype, sizes[0]):
+            take = partial(measure, report, dtype, sizes[0])
+            common.interleave(options.rounds, asked, take)
+    measured = sizes_of(report)
+    report.claims = claims(report, measured)
     common.write(report, options, before)
-    panels = [
-        plots.Panel(case, "GB/s", report.series(case))
-        for case in (f"{name} {dtype}" for name in ARRAYS for dtype in DTYPES)
-    ]
+    cases = [case_of(*words) for words in product(ARRAYS, DTYPES, measured)]
+    panels = [plots.Panel(case, "GB/s", report.series(case)) for case in cases]
     plots.dots(panels, options.json.with_suffix(".png"), QUESTION, list(SYSTEMS))
 
 

@@ -181,19 +181,27 @@ macro_rules! float {
 
 float!(f32 F32 f64 F64);
 
-/// The same cells, if they are floats of 64 bits.
-pub fn reals<T: Number>(cells: &[T]) -> Option<&[f64]> {
-    // SAFETY: the type is the same.
-    (T::CELL == Cell::F64)
-        .then(|| unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) })
+macro_rules! same {
+    ($type:ident $cell:ident $read:ident $write:ident $bits:literal) => {
+        #[doc = concat!("The same cells, if they are floats of ", $bits, " bits.")]
+        pub fn $read<T: Number>(cells: &[T]) -> Option<&[$type]> {
+            // SAFETY: the type is the same.
+            (T::CELL == Cell::$cell)
+                .then(|| unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) })
+        }
+
+        #[doc = concat!("The same cells, if they are floats of ", $bits, " bits.")]
+        pub fn $write<T: Number>(cells: &mut [T]) -> Option<&mut [$type]> {
+            // SAFETY: the type is the same.
+            (T::CELL == Cell::$cell).then(|| unsafe {
+                std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast(), cells.len())
+            })
+        }
+    };
 }
 
-/// The same cells, if they are floats of 64 bits.
-pub fn reals_mut<T: Number>(cells: &mut [T]) -> Option<&mut [f64]> {
-    // SAFETY: the type is the same.
-    (T::CELL == Cell::F64)
-        .then(|| unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast(), cells.len()) })
-}
+same!(f64 F64 reals reals_mut "64");
+same!(f32 F32 singles singles_mut "32");
 
 /// Runs code with the Rust type of a cell type.
 #[macro_export]

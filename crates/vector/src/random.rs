@@ -7,7 +7,24 @@ const SHIFT: usize = 397;
 /// The 32-bit Mersenne twister of Matsumoto and Nishimura.
 pub struct Twister {
     state: [u32; SIZE],
+    /// What is drawn next, made of the state all at once: loops that become vectors.
+    drawn: [u32; SIZE],
     at: usize,
+}
+
+/// What is mixed into a word of the state that comes before two others.
+fn twisted(first: u32, second: u32) -> u32 {
+    let mixed = first & 0x8000_0000 | second & 0x7fff_ffff;
+    // All ones or none, by the last bit.
+    (mixed >> 1) ^ ((mixed & 1).wrapping_neg() & 0x9908_b0df)
+}
+
+/// What is drawn of a word of the state.
+fn tempered(mut bits: u32) -> u32 {
+    bits ^= bits >> 11;
+    bits ^= (bits << 7) & 0x9d2c_5680;
+    bits ^= (bits << 15) & 0xefc6_0000;
+    bits ^ (bits >> 18)
 }
 
 impl Twister {
@@ -19,31 +36,33 @@ impl Twister {
             let last: u32 = state[at - 1];
             state[at] = (last ^ (last >> 30)).wrapping_mul(1_812_433_253).wrapping_add(at as u32);
         }
-        Self { state, at: SIZE }
+        Self { state, drawn: [0; SIZE], at: SIZE }
     }
 
     fn refill(&mut self) {
-        for at in 0..SIZE {
-            let high = self.state[at] & 0x8000_0000;
-            let low = self.state[(at + 1) % SIZE] & 0x7fff_ffff;
-            let mixed = high | low;
-            let odd = if mixed & 1 == 1 { 0x9908_b0df } else { 0 };
-            self.state[at] = self.state[(at + SHIFT) % SIZE] ^ (mixed >> 1) ^ odd;
+        let state = &mut self.state;
+        for at in 0..SIZE - SHIFT {
+            state[at] = state[at + SHIFT] ^ twisted(state[at], state[at + 1]);
+        }
+        for at in SIZE - SHIFT..SIZE - 1 {
+            state[at] = state[at + SHIFT - SIZE] ^ twisted(state[at], state[at + 1]);
+        }
+        state[SIZE - 1] = state[SHIFT - 1] ^ twisted(state[SIZE - 1], state[0]);
+        for (drawn, bits) in self.drawn.iter_mut().zip(state) {
+            *drawn = tempered(*bits);
         }
         self.at = 0;
     }
 
     /// The next 32 bits.
+    #[inline]
     pub fn draw(&mut self) -> u32 {
         if self.at == SIZE {
             self.refill();
         }
-        let mut bits = self.state[self.at];
+        let bits = self.drawn[self.at];
         self.at += 1;
-        bits ^= bits >> 11;
-        bits ^= (bits << 7) & 0x9d2c_5680;
-        bits ^= (bits << 15) & 0xefc6_0000;
-        bits ^ (bits >> 18)
+        bits
     }
 
     /// A float of 64 bits from `low` up to `high`.
@@ -157,6 +176,12 @@ impl<T: Drawn> Drawing<T> {
 
     /// Draws the next cells.
     pub fn fill(&mut self, cells: &mut [T]) {
+        if self.dense && self.rare.wanted == 0 {
+            for cell in cells {
+                *cell = self.other();
+            }
+            return;
+        }
         for cell in cells {
             let rare = self.rare.take();
             // Where most cells are not 0, each of them draws, also those that become 0.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from freestone.errors.lang import ScriptError, ScriptRunError
@@ -14,6 +14,7 @@ from freestone.lang.parse.source import failure
 from freestone.lang.plan.graph import (
     Block,
     Function,
+    Lifetimes,
     Op,
     Program,
     Value,
@@ -45,6 +46,8 @@ class Run:
         How.
     out : file, optional
         Where ``print`` writes; standard output by default.
+    given : sequence, optional
+        What Python gave, by the slots of the operations that stand for it.
 
     Attributes
     ----------
@@ -62,8 +65,11 @@ class Run:
         How often an operand is referred to, in a kernel, that nobody else has.
     """
 
-    def __init__(self, settings: Settings, out: TextIO | None = None) -> None:
+    def __init__(
+        self, settings: Settings, out: TextIO | None = None, *, given: Sequence[Any] = ()
+    ) -> None:
         self.settings = settings
+        self.given = given
         self.out = out or sys.stdout
         self.errors: TextIO | None = None
         self.views: dict[str, Any] = {}
@@ -74,10 +80,6 @@ class Run:
         self.regions: list[dict[str, float]] = []
         self.own_references = OWN_REFERENCES
         self._depth = 0
-        self._dying: dict[Op, list[Value]] = {}
-        # By block: what it hands on and nobody finds here later; what it may read last.
-        self._leaving: dict[Block, list[Value]] = {}
-        self._handed: dict[Block, list[Value]] = {}
 
     def measured(self) -> list[tuple[str, str, float, int]]:
         """Return name, place, seconds and count of each operation, if statistics are wanted."""
@@ -97,34 +99,22 @@ class Run:
 
     def block(self, block: Block, values: Environment) -> list[Any]:
         """Run a block; its arguments are in `values` already."""
-        if block not in self._leaving:
-            self._learn(block)
+        lives = lifetimes(block)
         for op in block.ops:
-            self._op(op, values)
+            self._op(op, values, lives.last_reads[op] if self.settings.forget else [])
         found = self.operands(block.outs, values)
-        for value in self._leaving[block]:
-            values.pop(value, None)
+        if self.settings.forget:
+            for value in lives.handed_on:
+                values.pop(value, None)
         return found
 
-    def _learn(self, block: Block) -> None:
-        """Find, for every operation of a block, what nobody reads after it."""
-        inside = {result for op in block.ops for result in op.results} | set(block.args)
-        inside.update(self._handed.pop(block, ()))
-        outs = [value for value in block.outs if value in inside]
-        self._leaving[block] = outs if self.settings.forget else []
-        seen = set(block.outs)
-        for op in reversed(block.ops):
-            read = dict.fromkeys([*op.results, *outer_operands(op)])
-            dying = [value for value in read if value in inside and value not in seen]
-            self._dying[op] = dying if self.settings.forget else []
-            if op.kind == "if":
-                self._handed.update(dict.fromkeys(op.regions, self._dying[op]))
-            seen.update(read)
-
-    def _op(self, op: Op, values: Environment) -> None:
+    def _op(self, op: Op, values: Environment, dying: Sequence[Value]) -> None:
         control = _CONTROL.get(op.kind)
         begin = time.perf_counter() if self.settings.statistics else 0.0
-        results = self._kernel(op, values) if control is None else control(self, op, values)
+        if control is None:
+            results = self._kernel(op, values, dying)
+        else:
+            results = control(self, op, values, dying)
         if begin and control is None:
             total = self.times.setdefault(op, [0.0, 0])
             total[0] += time.perf_counter() - begin
@@ -132,12 +122,12 @@ class Run:
         if self.settings.record and control is None:
             self._record(op, results)
         values.update(zip(op.results, results, strict=True))
-        for value in self._dying[op]:
+        for value in dying:
             values.pop(value, None)
 
-    def _kernel(self, op: Op, values: Environment) -> Iterable[Any]:
+    def _kernel(self, op: Op, values: Environment, dying: Sequence[Value]) -> Iterable[Any]:
         operands = self.operands(op.operands, values)
-        for value in self._dying[op]:
+        for value in dying:
             values.pop(value, None)
         return self.checked(op, operands)
 
@@ -189,11 +179,11 @@ class Run:
         """Return what operands hold."""
         return [v.const if v.const is not None else values[v] for v in operands]
 
-    def taken(self, op: Op, values: Environment) -> list[Any]:
+    def taken(self, op: Op, values: Environment, dying: Sequence[Value]) -> list[Any]:
         """Return what a loop carries; what it alone needs is no longer held here."""
         found = self.operands(op.operands, values)
         inner = {value for region in op.regions for value in free_values(region)}
-        for value in self._dying[op]:
+        for value in dying:
             if value not in inner:
                 values.pop(value, None)
         return found
@@ -209,6 +199,28 @@ class Run:
             return self.block(function.block, values)
         finally:
             self._depth -= 1
+
+
+def lifetimes(block: Block, also: Iterable[Value] = ()) -> Lifetimes:
+    """Tell how long the values of a block are needed; found out once.
+
+    What stands outside of a block lives longer than it, but for what `also` names: values that
+    nobody reads after the block.
+    """
+    if block.lifetimes is None:
+        inside = {result for op in block.ops for result in op.results} | set(block.args)
+        inside.update(also)
+        seen = set(block.outs)
+        last: dict[Op, list[Value]] = {}
+        for op in reversed(block.ops):
+            read = dict.fromkeys([*op.results, *outer_operands(op)])
+            last[op] = [value for value in read if value in inside and value not in seen]
+            if op.kind == "if":
+                for region in op.regions:
+                    lifetimes(region, last[op])
+            seen.update(read)
+        block.lifetimes = Lifetimes(last, [value for value in block.outs if value in inside])
+    return block.lifetimes
 
 
 def _emptied(operands: list[Any]) -> Iterable[Any]:
@@ -246,14 +258,14 @@ def _message(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _run_if(run: Run, op: Op, values: Environment) -> list[Any]:
+def _run_if(run: Run, op: Op, values: Environment, dying: Sequence[Value]) -> list[Any]:
     (condition,) = run.operands(op.operands, values)
     return run.block(op.regions[0 if condition else 1], values)
 
 
-def _run_while(run: Run, op: Op, values: Environment) -> list[Any]:
+def _run_while(run: Run, op: Op, values: Environment, dying: Sequence[Value]) -> list[Any]:
     body, test = op.regions
-    carried = run.taken(op, values)
+    carried = run.taken(op, values, dying)
     go_on = not op.attrs["test_first"]
     while True:
         if not go_on:
@@ -267,9 +279,9 @@ def _run_while(run: Run, op: Op, values: Environment) -> list[Any]:
         carried = run.block(body, values)
 
 
-def _run_for(run: Run, op: Op, values: Environment) -> list[Any]:
+def _run_for(run: Run, op: Op, values: Environment, dying: Sequence[Value]) -> list[Any]:
     (body,) = op.regions
-    operands = run.taken(op, values)
+    operands = run.taken(op, values, dying)
     ends, carried = operands[: op.attrs["ends"]], operands[op.attrs["ends"] :]
     del operands
     begin, end = ends[:2]
@@ -283,13 +295,13 @@ def _run_for(run: Run, op: Op, values: Environment) -> list[Any]:
     return carried
 
 
-def _run_call(run: Run, op: Op, values: Environment) -> list[Any]:
+def _run_call(run: Run, op: Op, values: Environment, dying: Sequence[Value]) -> list[Any]:
     function: Function = op.attrs["function"]
     results = run.call(function, run.operands(op.operands, values), op)
     return results if results else [None]
 
 
-def _run_strips(run: Run, op: Op, values: Environment) -> list[Any]:
+def _run_strips(run: Run, op: Op, values: Environment, dying: Sequence[Value]) -> list[Any]:
     from freestone.lang.kernels.strips import strip_by_strip
 
     try:

@@ -124,4 +124,5 @@ class Settings:
     profiling: bool = False
     explain: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
-    libraries: dict[str, Path] = field(default_factory=dict)
+    # A dict has no hash; settings that differ in it alone are told apart by comparison.
+    libraries: dict[str, Path] = field(default_factory=dict, hash=False)

@@ -97,7 +97,13 @@ pub fn tile_rows(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize) -> usi
 
 /// Whether inputs are asked for two tiles before they are computed with: they are worth it if they
 /// come from memory, and if a tile's are no more than the nearest cache takes.
+///
+/// With less than two instructions the processor, which sees one loop over all of its memory, knows
+/// as much, and is faster when it is left alone.
 pub fn reads_ahead(pipeline: &Pipeline, step: usize) -> bool {
+    if pipeline.instructions.len() < 2 {
+        return false;
+    }
     let stored = stored(pipeline, 0..pipeline.rows).len();
     let size = |input: &Input| {
         input.cell.size()

@@ -156,6 +156,27 @@ impl Pipeline {
         Ok(kinds)
     }
 
+    /// Whether the columns of compressed rows matter: for their places in a row or in a matrix, not
+    /// for what is done with each stored cell, or row of them.
+    pub fn reads_columns(&self, kinds: &[Kind]) -> bool {
+        let is = |class: Class| move |register: &Register| kinds[*register].class == class;
+        let sparse = is(Class::Sparse);
+        let placed = |sides: &[Register]| {
+            sides.iter().any(&sparse)
+                && sides.iter().any(|side| is(Class::Row)(side) || is(Class::Full)(side))
+        };
+        let read = |instruction: &Instruction| match instruction {
+            Instruction::Binary(_, _, left, right) => placed(&[*left, *right]),
+            Instruction::RowProduct(arg, _) => sparse(arg),
+            _ => false,
+        };
+        let scattered = |output: &Output| match output {
+            Output::ColumnReduce(_, register, _) => sparse(register),
+            _ => false,
+        };
+        self.instructions.iter().any(read) || self.outputs.iter().any(scattered)
+    }
+
     fn kind_of(&self, instruction: Instruction, kinds: &[Kind]) -> Result<Kind, Error> {
         match instruction {
             Instruction::Binary(binary, cell, left, right) => {

@@ -17,8 +17,8 @@ use crate::pool::Pool;
 use crate::queues::{Layout, Queues, Task, Victims};
 use crate::with_cell;
 
-/// Below this many cells the calling thread takes all tasks: to wake others would cost more.
-const CELLS_FOR_TWO: usize = 16_384;
+/// Below this many bytes of cells the calling thread takes all tasks: to wake others would cost more.
+const BYTES_FOR_TWO: usize = 128 << 10;
 
 /// How a pipeline is run.
 #[derive(Clone, Debug)]
@@ -111,7 +111,8 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
         partials.merge_columns(&kinds, &columns);
     };
     let ids: Vec<usize> = places.iter().map(|one| one.id).collect();
-    let alone = cells_of(pipeline) < CELLS_FOR_TWO;
+    let size = kinds.iter().map(|kind| kind.cell.size()).max().unwrap_or(1);
+    let alone = cells_of(pipeline) * size < BYTES_FOR_TWO;
     let active = if alone { 1 } else { ids.len() };
     Pool::global().run(active, options.pinned.then_some(&ids[..]), &job);
     match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {

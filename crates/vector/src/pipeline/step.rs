@@ -34,6 +34,7 @@ pub struct Bench<'a> {
     pub kinds: &'a [Kind],
     /// Of each instruction.
     pub homes: &'a Homes,
+    reads_columns: bool,
     buffers: Vec<Vec<u64>>,
     spread: [Vec<u64>; 3],
 }
@@ -42,7 +43,9 @@ impl<'a> Bench<'a> {
     /// A bench with no buffers yet; they grow to the largest tile.
     pub fn new(pipeline: &'a Pipeline, kinds: &'a [Kind], homes: &'a Homes) -> Self {
         let buffers = vec![Vec::new(); homes.slots];
-        Self { pipeline, kinds, homes, buffers, spread: [const { Vec::new() }; 3] }
+        let reads_columns = pipeline.reads_columns(kinds);
+        let spread = [const { Vec::new() }; 3];
+        Self { pipeline, kinds, homes, reads_columns, buffers, spread }
     }
 
     /// How many numbers a register has in a tile.
@@ -323,7 +326,7 @@ impl<'a> Bench<'a> {
                 with_cell!(input.cell, T => part(bytes(self.cells::<T>(register, tile))));
             }
         }
-        if self.pipeline.structure.is_some() {
+        if self.reads_columns {
             part(bytes(self.columns(tile)));
         }
     }

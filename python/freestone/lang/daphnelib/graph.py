@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from freestone.lang.daphnelib import programs
 from freestone.lang.passes import PASSES
 from freestone.lang.plan.emitter import Emitter
 from freestone.lang.plan.graph import Block, Op, Program, Value, outer_operands
@@ -15,7 +16,7 @@ from freestone.lang.running import Run
 from freestone.lang.settings import Settings
 from freestone.lang.types.types import Type
 
-__all__ = ["building", "emitter", "given", "givens", "program_of", "run"]
+__all__ = ["building", "emitter", "given", "program_of", "run"]
 
 Copies = MutableMapping[Value, Value]
 
@@ -42,36 +43,54 @@ def given(data: Any, type: Type) -> Value:
     return emitter().emit("given", [], type, data=data)
 
 
-def givens(value: Value) -> Iterator[Any]:
-    """Yield what Python gave of all that a value depends on."""
-    for op in _ordered(value):
-        for inner in (op, *(each for region in op.regions for each in _inside(region))):
-            if inner.kind == "given":
-                yield inner.attrs["data"]
-
-
-def _inside(block: Block) -> Iterator[Op]:
-    for op in block.ops:
-        yield op
-        for region in op.regions:
-            yield from _inside(region)
-
-
 def program_of(value: Value, settings: Settings) -> Program:
-    """Copy what a value depends on: passes change operations, and others may share them."""
+    """Return the program that makes a value, improved by all passes."""
+    return _compiled(value, list(_ordered(value)), settings)
+
+
+def run(value: Value, settings: Settings) -> tuple[Any, list[Any]]:
+    """Run what makes a value; return it, and all that Python gave for it.
+
+    Notes
+    -----
+    The program is kept for graphs of the same operations, types and settings, such as the next step
+    of an iteration: to improve a small one takes longer than to run it.
+    """
+    if value.const is not None:
+        return value.const, []
+    ops = list(_ordered(value))
+    data = list(_data(ops))
+    key = programs.key_of(ops, value, settings)
+    program = programs.known(key)
+    if program is None:
+        program = programs.keep(key, _compiled(value, ops, settings))
+    return Run(settings, given=data).block(program.main, {})[0], data
+
+
+def _compiled(value: Value, ops: Iterable[Op], settings: Settings) -> Program:
+    """Copy operations into a program: passes change them, and other values may share them."""
     copies: dict[Value, Value] = {}
-    ops = [_copied(op, copies) for op in _ordered(value)]
-    program = Program(Block([], ops, [copies.get(value, value)]))
+    copied = [_copied(op, copies) for op in ops]
+    program = Program(Block([], copied, [copies.get(value, value)]))
+    for slot, op in enumerate(_givens(copied)):
+        # The program may outlive the data, and run with others'.
+        op.attrs = {"slot": slot}
     for _, change in PASSES:
         change(program, settings)
     return program
 
 
-def run(value: Value, settings: Settings) -> Any:
-    """Run what makes a value."""
-    if value.const is not None:
-        return value.const
-    return Run(settings).block(program_of(value, settings).main, {})[0]
+def _data(ops: Iterable[Op]) -> Iterator[Any]:
+    return (op.attrs["data"] for op in _givens(ops))
+
+
+def _givens(ops: Iterable[Op]) -> Iterator[Op]:
+    """Yield the operations that stand for what Python gave, in order."""
+    for op in ops:
+        if op.kind == "given":
+            yield op
+        for region in op.regions:
+            yield from _givens(region.ops)
 
 
 def _copied(op: Op, copies: Copies) -> Op:

@@ -44,6 +44,9 @@ __all__ = [
 WAYS = ("shared memory", "files")
 """How DaphneLib exchanges data; here it is in place by either name."""
 
+FUSED = Settings(vec=True)
+"""How values are computed unless told otherwise."""
+
 KINDS: dict[str, type[Lazy]] = {}
 """The class of lazy values of each data type."""
 
@@ -114,8 +117,8 @@ class Lazy:
         if type not in WAYS:
             raise ValueError(f"type={type!r}: there are {', '.join(WAYS)}")
         begin = time.perf_counter()
-        made = self._made(settings)
-        found = exported(made, graph.givens(self._value), index=useIndexColumn)
+        made, given = graph.run(self._value, settings or FUSED)
+        found = exported(made, given, index=useIndexColumn)
         if asTensorFlow or asPyTorch:
             sides = None if shape is None else tuple(shape)
             found = as_tensor(found, torch=asPyTorch, shape=sides)
@@ -123,16 +126,13 @@ class Lazy:
             print(f"compute(): {time.perf_counter() - begin:.6f} s", file=sys.stderr)
         return found
 
-    def _made(self, settings: Settings | None = None) -> Any:
-        return graph.run(self._value, settings or Settings(vec=True))
-
     def print(self) -> Any:
         """Print the value as a script does, when what this returns is computed."""
         return called("print", (self,), {})
 
     def explain(self, settings: Settings | None = None) -> str:
         """Return the graph that ``compute`` runs, a line for each operation."""
-        return "\n".join(explained(graph.program_of(self._value, settings or Settings(vec=True))))
+        return "\n".join(explained(graph.program_of(self._value, settings or FUSED)))
 
     def __bool__(self) -> bool:
         raise failure(ScriptCompileError, "a lazy value has no truth yet; call compute() first")

@@ -11,7 +11,15 @@ from freestone.lang.builtins import algebra, elementwise
 from freestone.lang.daphnelib import graph
 from freestone.lang.daphnelib.exchange import table_of
 from freestone.lang.daphnelib.indexing import indexed, written
-from freestone.lang.daphnelib.lazy import Lazy, called, lifted, operated, value_of, wrapped
+from freestone.lang.daphnelib.lazy import (
+    FUSED,
+    Lazy,
+    called,
+    lifted,
+    operated,
+    value_of,
+    wrapped,
+)
 from freestone.lang.kernels.frames import cell_of
 from freestone.lang.plan.graph import Value
 from freestone.lang.types.types import CELLS
@@ -238,7 +246,8 @@ class Frame(Table, data="frame"):
 
     def to_arrow(self) -> Any:
         """Compute, and make a table of Arrow's; columns of numbers are not copied."""
-        return table_of(self._made())
+        made, _ = graph.run(self._value, FUSED)
+        return table_of(made)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Compute, for what takes Arrow's streams: Polars, DuckDB."""

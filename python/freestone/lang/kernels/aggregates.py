@@ -73,7 +73,7 @@ def agg_group(run: Any, op: Op, value: Array, groups: Array, count: Any) -> Arra
     name, cell, number = op.attrs["name"], op.results[0].type.cell, int(count)
     if value.shape != groups.shape or value.shape[1] != 1:
         raise ValueError(f"values {value.shape} and groups {groups.shape} have to be one column")
-    ids = groups.ravel().astype("i8")
+    ids = groups.ravel().astype("i8", copy=False)
     if ids.size and not 0 <= ids.min() <= ids.max() < number:
         raise IndexError(f"groups are from {ids.min()} to {ids.max()}, and numGroups is {number}")
     counts = np.bincount(ids, minlength=number)
@@ -82,18 +82,26 @@ def agg_group(run: Any, op: Op, value: Array, groups: Array, count: Any) -> Arra
     cells = value.ravel()
     if name in ("min", "max"):
         return _extreme(name, cells, ids, number).reshape(-1, 1)
-    out = np.zeros(number, DTYPES[cell])
-    np.add.at(out, ids, cells.astype(DTYPES[cell]))
+    out = _sums(cells.astype(DTYPES[cell], copy=False), ids, number)
     if name == "sum":
         return out.reshape(-1, 1)
     with np.errstate(all="ignore"):
         mean = out / counts
         if name == "mean":
             return mean.reshape(-1, 1)
-        squares = np.zeros(number, DTYPES[cell])
-        np.add.at(squares, ids, (cells - mean[ids]) ** 2)
-        variance = squares / counts
+        left = cells - mean[ids]
+        left *= left
+        variance = _sums(left.astype(DTYPES[cell], copy=False), ids, number) / counts
     return (variance if name == "var" else np.sqrt(variance)).reshape(-1, 1)
+
+
+def _sums(cells: Array, ids: Array, number: int) -> Array:
+    """Sum the cells of every group, in their own type."""
+    if cells.dtype == np.float64:
+        return np.bincount(ids, cells, number)
+    out = np.zeros(number, cells.dtype)
+    np.add.at(out, ids, cells)
+    return out
 
 
 def _extreme(name: str, cells: Array, ids: Array, number: int) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from freestone.lang.kernels.memory import empty
 from freestone.lang.plan.graph import Op
 from freestone.lang.types import scalars
 from freestone.lang.types.types import DTYPES, is_float
@@ -238,7 +239,11 @@ def outer(run: Any, op: Op, left: Array, right: Array) -> Array:
     """Compute every pair of a column and a row."""
     if left.shape[1] != 1 or right.shape[0] != 1:
         raise ValueError(f"an outer operation of shapes {left.shape} and {right.shape}")
-    return computed(op.attrs["name"], op.attrs["cell"], left, right, op.results[0].type.cell)
+    cell, result = op.attrs["cell"], op.results[0].type.cell
+    target = None
+    if DTYPES[cell] == DTYPES[result]:
+        target = empty(run, (left.shape[0], right.shape[1]), DTYPES[result])
+    return computed(op.attrs["name"], cell, left, right, result, target)
 
 
 def map_(run: Any, op: Op, value: Array) -> Array:

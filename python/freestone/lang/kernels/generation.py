@@ -26,7 +26,7 @@ def count(value: Any, what: str) -> int:
 
 def given(run: Any, op: Op) -> Any:
     """Return what Python gave."""
-    return op.attrs["data"]
+    return run.given[op.attrs["slot"]]
 
 
 def fill(run: Any, op: Op, value: Any, rows: Any, columns: Any) -> Array:
@@ -74,7 +74,7 @@ def rand(
     """Draw a matrix of random numbers."""
     shape = count(rows, "numRows"), count(columns, "numCols")
     if not op.results[0].type.coo:
-        return drawn(drawing(op, shape, low, high, sparsity, seed), op, shape)
+        return drawn(run, drawing(op, shape, low, high, sparsity, seed), op, shape)
     _check_range(low, high, sparsity)
     from freestone.lang.kernels.coordinates import draw
 
@@ -90,9 +90,9 @@ def drawing(op: Op, shape: tuple[int, int], low: Any, high: Any, sparsity: Any, 
     return Drawing(code, math.prod(shape), low, high, float(sparsity), seed_of(seed))
 
 
-def drawn(drawing: Any, op: Op, shape: tuple[int, int]) -> Array:
+def drawn(run: Any, drawing: Any, op: Op, shape: tuple[int, int]) -> Array:
     """Draw the next rows of a matrix of random numbers."""
-    out = np.empty(shape, DTYPES[_drawn_as(op)])
+    out = empty(run, shape, DTYPES[_drawn_as(op)])
     drawing.fill(raw(out))
     return out.astype(DTYPES[op.results[0].type.cell], copy=False)
 
@@ -139,7 +139,10 @@ def diag_matrix(run: Any, op: Op, value: Array) -> Array:
     """Make a square matrix with a column on its diagonal."""
     if value.shape[1] != 1:
         raise ValueError(f"diagMatrix takes one column, not {value.shape[1]}")
-    return np.diagflat(value)
+    rows = len(value)
+    out = np.zeros((rows, rows), value.dtype)
+    out.reshape(-1)[:: rows + 1] = value[:, 0]
+    return out
 
 
 def create_frame(run: Any, op: Op, *columns: Array) -> Frame:

@@ -10,6 +10,7 @@ import numpy as np
 
 from freestone.lang.kernels.frames import Frame
 from freestone.lang.kernels.generation import count
+from freestone.lang.kernels.memory import empty
 from freestone.lang.kernels.output import header
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import PRINTED
@@ -53,7 +54,17 @@ def cbind(run: Any, op: Op, left: Any, right: Any) -> Any:
     if isinstance(left, Frame):
         columns = left.columns + right.columns
         return Frame(columns, left.labels + right.labels, left.cells + right.cells)
-    return np.hstack([left, right])
+    return _joined(run, left, right, 1)
+
+
+def _joined(run: Any, left: Array, right: Array, axis: int) -> Array:
+    """Put two matrices next to each other; large ones into memory that was used before."""
+    if left.dtype != right.dtype:
+        return np.concatenate([left, right], axis)
+    rows, columns = left.shape
+    more = right.shape[axis]
+    out = empty(run, (rows, columns + more) if axis else (rows + more, columns), left.dtype)
+    return np.concatenate([left, right], axis, out)
 
 
 def rbind(run: Any, op: Op, left: Any, right: Any) -> Any:
@@ -63,7 +74,7 @@ def rbind(run: Any, op: Op, left: Any, right: Any) -> Any:
     if isinstance(left, Frame):
         pairs = zip(left.columns, right.columns, strict=True)
         return Frame([np.concatenate(pair) for pair in pairs], left.labels, left.cells)
-    return np.vstack([left, right])
+    return _joined(run, left, right, 0)
 
 
 def reverse(run: Any, op: Op, value: Array) -> Array:

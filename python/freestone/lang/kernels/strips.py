@@ -216,7 +216,7 @@ def _of(run: Any, op: Op, strip: Strip, value: Any) -> Any:
 
 
 def _given(run: Any, op: Op, strip: Strip) -> Any:
-    return _of(run, op, strip, op.attrs["data"])
+    return _of(run, op, strip, run.given[op.attrs["slot"]])
 
 
 def _fill(run: Any, op: Op, strip: Strip, value: Any, rows: Any, columns: Any) -> Array:
@@ -230,7 +230,7 @@ def _seq(run: Any, op: Op, strip: Strip, begin: Any, end: Any, step: Any) -> Arr
 def _rand(run: Any, op: Op, strip: Strip, rows: Any, columns: Any, *how: Any) -> Array:
     if op not in strip.kept:
         strip.kept[op] = generation.drawing(op, (int(rows), int(columns)), *how)
-    return generation.drawn(strip.kept[op], op, (strip.count, int(columns)))
+    return generation.drawn(run, strip.kept[op], op, (strip.count, int(columns)))
 
 
 def _read(run: Any, op: Op, strip: Strip, path: str) -> Array:

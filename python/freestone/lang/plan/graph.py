@@ -58,13 +58,33 @@ class Value:
         self.const = const
 
 
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """When the values of a block are no longer needed.
+
+    Attributes
+    ----------
+    last_reads : dict
+        For every operation, what nobody reads after it.
+    handed_on : list of Value
+        What the block hands on and nobody finds in it later.
+    """
+
+    last_reads: dict[Op, list[Value]]
+    handed_on: list[Value]
+
+
 @dataclass(eq=False, slots=True)
 class Block:
-    """Operations in order; `outs` are what it hands on when it ends."""
+    """Operations in order; `outs` are what it hands on when it ends.
+
+    `lifetimes` are found out when it first runs; from then on it does not change.
+    """
 
     args: list[Value] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     outs: list[Value] = field(default_factory=list)
+    lifetimes: Lifetimes | None = None
 
 
 @dataclass(eq=False, slots=True)

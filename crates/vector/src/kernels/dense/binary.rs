@@ -1,7 +1,7 @@
 //! Elementwise operations of two sides.
 
-use super::divide;
-use crate::cell::{Number, reals, reals_mut};
+use super::{divide, power};
+use crate::cell::{Number, reals, reals_mut, singles, singles_mut};
 use crate::error::Error;
 use crate::widened;
 
@@ -85,7 +85,12 @@ pub fn compute<T: Number>(
             return Err(Error::DivisionByZero);
         }
     }
-    if binary != Binary::Div || !divided(left, right, out) {
+    let done = match binary {
+        Binary::Div => divided(left, right, out),
+        Binary::Pow => power::run(left, right, out),
+        _ => false,
+    };
+    if !done {
         run::<T>(binary, left, right, out);
     }
     Ok(())
@@ -96,8 +101,13 @@ fn divided<T: Number>(left: Side<'_, T>, right: Side<'_, T>, out: &mut [T]) -> b
     let (Side::Each(cells), Side::All(divisor)) = (left, right) else {
         return false;
     };
-    match (reals(cells), reals_mut(out)) {
-        (Some(cells), Some(out)) => divide::by(cells, divisor.to_f64(), out),
+    match (reals(cells), singles(cells)) {
+        (Some(cells), _) => {
+            reals_mut(out).is_some_and(|out| divide::by_f64(cells, divisor.to_f64(), out))
+        }
+        (_, Some(cells)) => {
+            singles_mut(out).is_some_and(|out| divide::by_f32(cells, divisor.to_f64() as f32, out))
+        }
         _ => false,
     }
 }

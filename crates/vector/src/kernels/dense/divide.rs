@@ -4,83 +4,100 @@
 //! digit, and then corrected by its remainder: with a correctly rounded reciprocal that gives the
 //! correctly rounded quotient (Markstein), as long as nothing leaves the range of normal numbers.
 
-/// Sizes of cells, and of divisors, between which no step overflows or loses digits.
-const CELLS: (f64, f64) = (1e-180, 1e180);
-const DIVISORS: (f64, f64) = (1e-60, 1e60);
-
 const CHUNK: usize = 64;
-const SIGN: u64 = 1 << 63;
 
-#[inline(always)]
-fn chunk(cells: &[f64], divisor: f64, high: f64, low: f64, out: &mut [f64]) {
-    // By their bits, which are in the order of sizes: a minimum of floats is no vector's, for NaN.
-    let (least, most) = (CELLS.0.to_bits(), CELLS.1.to_bits());
-    let mut outside = 0;
-    for cell in cells {
-        let size = cell.to_bits() & !SIGN;
-        let inside = (size == 0) | (size.wrapping_sub(least) <= most - least);
-        outside |= u64::from(!inside);
-    }
-    if outside != 0 {
-        for (out, cell) in out.iter_mut().zip(cells) {
-            *out = cell / divisor;
+/// Defines the division of a type: its function, its bits, the sizes of cells, and of divisors,
+/// between which no step overflows or loses digits.
+macro_rules! division {
+    ($name:ident $type:ident $bits:ident $cells:expr, $divisors:expr) => {
+        mod $name {
+            use super::CHUNK;
+
+            const CELLS: ($type, $type) = $cells;
+            const DIVISORS: ($type, $type) = $divisors;
+            const SIGN: $bits = 1 << ($bits::BITS - 1);
+
+            #[inline(always)]
+            fn chunk(cells: &[$type], divisor: $type, high: $type, low: $type, out: &mut [$type]) {
+                // By their bits, which are in the order of sizes: a minimum of floats is no vector's,
+                // for NaN.
+                let (least, most) = (CELLS.0.to_bits(), CELLS.1.to_bits());
+                let mut outside = 0;
+                for cell in cells {
+                    let size = cell.to_bits() & !SIGN;
+                    let inside = (size == 0) | (size.wrapping_sub(least) <= most - least);
+                    outside |= $bits::from(!inside);
+                }
+                if outside != 0 {
+                    for (out, cell) in out.iter_mut().zip(cells) {
+                        *out = cell / divisor;
+                    }
+                    return;
+                }
+                for (out, cell) in out.iter_mut().zip(cells) {
+                    let near = cell.mul_add(high, cell * low);
+                    let rest = (-divisor).mul_add(near, *cell);
+                    let exact = rest.mul_add(high, near);
+                    // A zero keeps its sign only by a plain product.
+                    *out = if *cell == 0.0 { cell * high } else { exact };
+                }
+            }
+
+            #[inline(always)]
+            fn all(cells: &[$type], divisor: $type, out: &mut [$type]) {
+                let high = 1.0 / divisor;
+                let low = (-divisor).mul_add(high, 1.0) / divisor;
+                let (mut parts, mut outs) =
+                    (cells.chunks_exact(CHUNK), out.chunks_exact_mut(CHUNK));
+                for (cells, out) in (&mut parts).zip(&mut outs) {
+                    chunk(cells, divisor, high, low, out);
+                }
+                for (out, cell) in outs.into_remainder().iter_mut().zip(parts.remainder()) {
+                    *out = cell / divisor;
+                }
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            fn wide(cells: &[$type], divisor: $type, out: &mut [$type]) {
+                all(cells, divisor, out);
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+            fn widest(cells: &[$type], divisor: $type, out: &mut [$type]) {
+                all(cells, divisor, out);
+            }
+
+            /// Computes `out = cells / divisor`, if the processor and the divisor allow; tells whether.
+            pub fn by(cells: &[$type], divisor: $type, out: &mut [$type]) -> bool {
+                let size = divisor.abs();
+                if !(size >= DIVISORS.0 && size <= DIVISORS.1) {
+                    return false;
+                }
+                #[cfg(target_arch = "x86_64")]
+                if crate::kernels::has_widest_vectors() {
+                    // SAFETY: the processor has what the function was compiled for.
+                    unsafe { widest(&cells[..out.len()], divisor, out) };
+                    return true;
+                }
+                #[cfg(target_arch = "x86_64")]
+                if crate::kernels::has_wide_vectors() {
+                    // SAFETY: the processor has what the function was compiled for.
+                    unsafe { wide(&cells[..out.len()], divisor, out) };
+                    return true;
+                }
+                false
+            }
         }
-        return;
-    }
-    for (out, cell) in out.iter_mut().zip(cells) {
-        let near = cell.mul_add(high, cell * low);
-        let rest = (-divisor).mul_add(near, *cell);
-        let exact = rest.mul_add(high, near);
-        // A zero keeps its sign only by a plain product.
-        *out = if *cell == 0.0 { cell * high } else { exact };
-    }
+    };
 }
 
-#[inline(always)]
-fn all(cells: &[f64], divisor: f64, out: &mut [f64]) {
-    let high = 1.0 / divisor;
-    let low = (-divisor).mul_add(high, 1.0) / divisor;
-    let (mut parts, mut outs) = (cells.chunks_exact(CHUNK), out.chunks_exact_mut(CHUNK));
-    for (cells, out) in (&mut parts).zip(&mut outs) {
-        chunk(cells, divisor, high, low, out);
-    }
-    for (out, cell) in outs.into_remainder().iter_mut().zip(parts.remainder()) {
-        *out = cell / divisor;
-    }
-}
+division!(of_f64 f64 u64 (1e-180, 1e180), (1e-60, 1e60));
+division!(of_f32 f32 u32 (1e-20, 1e20), (1e-7, 1e7));
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn wide(cells: &[f64], divisor: f64, out: &mut [f64]) {
-    all(cells, divisor, out);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-fn widest(cells: &[f64], divisor: f64, out: &mut [f64]) {
-    all(cells, divisor, out);
-}
-
-/// Computes `out = cells / divisor`, if the processor and the divisor allow; tells whether.
-pub fn by(cells: &[f64], divisor: f64, out: &mut [f64]) -> bool {
-    let size = divisor.abs();
-    if !(size >= DIVISORS.0 && size <= DIVISORS.1) {
-        return false;
-    }
-    #[cfg(target_arch = "x86_64")]
-    if crate::kernels::has_widest_vectors() {
-        // SAFETY: the processor has what the function was compiled for.
-        unsafe { widest(&cells[..out.len()], divisor, out) };
-        return true;
-    }
-    #[cfg(target_arch = "x86_64")]
-    if crate::kernels::has_wide_vectors() && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: the processor has what the function was compiled for.
-        unsafe { wide(&cells[..out.len()], divisor, out) };
-        return true;
-    }
-    false
-}
+pub use of_f32::by as by_f32;
+pub use of_f64::by as by_f64;
 
 #[cfg(test)]
 mod tests {
@@ -113,7 +130,7 @@ mod tests {
                 cells[70..72].copy_from_slice(&[0.0, -0.0]);
             }
             let mut out = vec![9.0; 1000];
-            if by(&cells, divisor, &mut out) {
+            if by_f64(&cells, divisor, &mut out) {
                 for (found, cell) in out.iter().zip(&cells) {
                     let expected = cell / divisor;
                     let same = found.to_bits() == expected.to_bits();
@@ -121,8 +138,47 @@ mod tests {
                 }
             }
         }
-        assert!(!by(&[1.0], 0.0, &mut [1.0]));
-        assert!(!by(&[1.0], f64::NAN, &mut [1.0]));
-        assert!(!by(&[1.0], 1e-310, &mut [1.0]));
+        assert!(!by_f64(&[1.0], 0.0, &mut [1.0]));
+        assert!(!by_f64(&[1.0], f64::NAN, &mut [1.0]));
+        assert!(!by_f64(&[1.0], 1e-310, &mut [1.0]));
+    }
+
+    #[test]
+    fn short_quotients_are_those_of_a_division() {
+        let mut state = 1_u32;
+        let mut draw = || {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            state
+        };
+        for round in 0..3000_u32 {
+            let exponents = if round % 3 == 0 { 160 } else { 20 };
+            let divisor = match round % 4 {
+                0 => (round / 4 + 1) as f32,
+                // From 2^-20 to 2^19, of any digits.
+                _ => f32::from_bits(draw() >> 31 << 31 | (107 + draw() % 40) << 23 | draw() >> 9),
+            };
+            let mut cells: Vec<f32> = (0..1000)
+                .map(|_| {
+                    let exponent = 127 - exponents / 2 + draw() % exponents;
+                    f32::from_bits(draw() >> 31 << 31 | exponent << 23 | draw() >> 9)
+                })
+                .collect();
+            if round % 5 == 0 {
+                let odd = [0.0, -0.0, f32::INFINITY, f32::NAN, 1e-45, 3e38, 1e-30, 1.0];
+                cells[..8].copy_from_slice(&odd);
+                cells[70..72].copy_from_slice(&[0.0, -0.0]);
+            }
+            let mut out = vec![9.0; 1000];
+            if by_f32(&cells, divisor, &mut out) {
+                for (found, cell) in out.iter().zip(&cells) {
+                    let expected = cell / divisor;
+                    let same = found.to_bits() == expected.to_bits();
+                    assert!(same || expected.is_nan(), "{cell:e} / {divisor:e}: {found:e}");
+                }
+            }
+        }
+        assert!(!by_f32(&[1.0], 1e-8, &mut [1.0]));
     }
 }

@@ -10,10 +10,10 @@ use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, LOG2_E, PI, SQRT_2};
 use std::hint::select_unpredictable as choose;
 
 /// Added to a number below 2^51, this leaves its nearest whole number in the low bits.
-const MAGIC: f64 = 6_755_399_441_055_744.0;
+pub(super) const MAGIC: f64 = 6_755_399_441_055_744.0;
 /// ln 2 in two parts, the first with zeros at its end: products with whole numbers are exact.
-const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
-const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+pub(super) const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
+pub(super) const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 /// Half of pi in three parts, likewise.
 const HALF_PI: [f64; 3] =
     [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_795_950_7e-21];
@@ -29,7 +29,7 @@ fn plus<const FUSED: bool>(one: f64, other: f64, more: f64) -> f64 {
 
 /// The sum of `terms[n] * z^n`.
 #[inline(always)]
-fn series<const FUSED: bool, const N: usize>(z: f64, terms: [f64; N]) -> f64 {
+pub(super) fn series<const FUSED: bool, const N: usize>(z: f64, terms: [f64; N]) -> f64 {
     let mut sum = terms[N - 1];
     for at in (0..N - 1).rev() {
         sum = plus::<FUSED>(sum, z, terms[at]);
@@ -127,7 +127,7 @@ const ANGLE: [f64; 11] = [
 
 /// 2 to the power that `MAGIC` has in its low bits.
 #[inline(always)]
-fn two_to(magic: f64) -> f64 {
+pub(super) fn two_to(magic: f64) -> f64 {
     f64::from_bits(magic.to_bits().wrapping_add(1023) << 52)
 }
 
