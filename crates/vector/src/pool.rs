@@ -1,18 +1,15 @@
 //! Workers that stay between pipelines: threads that sleep until there is a job.
-//!
-//! Whoever waits, a worker for a job or the caller for its end, looks for a moment before it sleeps:
-//! one small pipeline follows another, and to wake a thread takes longer than some of them.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::numa;
 
-/// How long to look before sleeping: a few times what it takes to be woken. In between, threads of
-/// others go first.
-const LOOKED_FOR: Duration = Duration::from_micros(100);
+/// How long a thread looks for what it waits for before it sleeps: to be woken takes longer than
+/// a short pipeline, and the next one often comes at once.
+const SPIN: Duration = Duration::from_micros(100);
 
 /// What every worker does: it is given its number.
 type Job = dyn Fn(usize) + Sync;
@@ -23,20 +20,15 @@ struct State {
     job: Option<&'static Job>,
     workers: usize,
     places: Option<Vec<usize>>,
+    busy: usize,
     panicked: bool,
     threads: usize,
-    /// Workers that sleep.
-    asleep: usize,
-    /// Whether who gave the job sleeps.
-    is_awaited: bool,
 }
 
 struct Shared {
     state: Mutex<State>,
-    /// The state's round, to be looked at without the lock.
-    round: AtomicU64,
-    /// Workers that have not ended the job.
-    busy: AtomicUsize,
+    /// Changes when there is a job, and when the last worker has ended it; for who spins.
+    changes: AtomicU64,
     /// Workers wait for a job.
     wake: Condvar,
     /// Who gave the job waits for its end.
@@ -55,6 +47,36 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Shared {
+    /// Tells who spins that the state has changed; it is locked.
+    fn change(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns the state once it is as wanted: looks for a while, then sleeps until it is told.
+    fn when(&self, told: &Condvar, wanted: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        let begin = Instant::now();
+        loop {
+            let changes = self.changes.load(Ordering::Acquire);
+            let state = locked(&self.state);
+            if wanted(&state) {
+                return state;
+            }
+            drop(state);
+            while self.changes.load(Ordering::Acquire) == changes {
+                if begin.elapsed() > SPIN {
+                    let state = locked(&self.state);
+                    return told
+                        .wait_while(state, |state| !wanted(state))
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+                // Threads of others go first.
+                thread::yield_now();
+            }
+        }
+    }
+}
+
 impl Pool {
     /// The pool of this process; a forked child makes its own.
     pub fn global() -> &'static Self {
@@ -69,15 +91,13 @@ impl Pool {
             job: None,
             workers: 0,
             places: None,
+            busy: 0,
             panicked: false,
             threads: 0,
-            asleep: 0,
-            is_awaited: false,
         };
         let shared = Shared {
             state: Mutex::new(state),
-            round: AtomicU64::new(0),
-            busy: AtomicUsize::new(0),
+            changes: AtomicU64::new(0),
             wake: Condvar::new(),
             done: Condvar::new(),
         };
@@ -103,8 +123,18 @@ impl Pool {
         // SAFETY: the job is forgotten before this function returns, and no worker has it then.
         let lasting: &'static Job =
             unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static Job>(job) };
+        {
+            let mut state = locked(&self.shared.state);
+            state.round += 1;
+            state.job = Some(lasting);
+            state.workers = workers;
+            state.places = places.map(<[usize]>::to_vec);
+            state.busy = workers.saturating_sub(1);
+            state.panicked = false;
+            self.shared.change();
+        }
         if workers > 1 {
-            self.shared.give(lasting, workers, places);
+            self.shared.wake.notify_all();
         }
         if let Some(places) = places {
             numa::pin(&places[..1.min(places.len())]);
@@ -113,7 +143,10 @@ impl Pool {
         if let Some(before) = before {
             numa::pin(&before);
         }
-        let panicked = workers > 1 && self.shared.ended();
+        let mut state = self.shared.when(&self.shared.done, |state| state.busy == 0);
+        state.job = None;
+        let panicked = state.panicked;
+        drop(state);
         if let Err(payload) = own {
             std::panic::resume_unwind(payload);
         }
@@ -136,89 +169,12 @@ impl Pool {
     }
 }
 
-/// Looks again and again, for a while, whether something holds.
-fn looked(holds: impl Fn() -> bool) -> bool {
-    let begin = Instant::now();
-    while !holds() {
-        if begin.elapsed() > LOOKED_FOR {
-            return false;
-        }
-        thread::yield_now();
-    }
-    true
-}
-
-impl Shared {
-    /// Gives a job to the workers but the first, who is the caller.
-    fn give(&self, job: &'static Job, workers: usize, places: Option<&[usize]>) {
-        let mut state = locked(&self.state);
-        state.round += 1;
-        state.job = Some(job);
-        state.workers = workers;
-        state.places = places.map(<[usize]>::to_vec);
-        state.panicked = false;
-        // Relaxed: workers look only when they have had the lock.
-        self.busy.store(workers - 1, Ordering::Relaxed);
-        // Relaxed: who sees it takes the lock for the rest.
-        self.round.store(state.round, Ordering::Relaxed);
-        let asleep = state.asleep > 0;
-        drop(state);
-        if asleep {
-            self.wake.notify_all();
-        }
-    }
-
-    /// Waits until the job has ended; tells whether a worker panicked.
-    fn ended(&self) -> bool {
-        // Acquire: what workers wrote, they wrote before they were no longer busy (`left`).
-        let over = || self.busy.load(Ordering::Acquire) == 0;
-        looked(over);
-        let mut state = locked(&self.state);
-        state.is_awaited = true;
-        while !over() {
-            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        state.is_awaited = false;
-        state.job = None;
-        state.panicked
-    }
-
-    /// A worker has ended the job.
-    fn left(&self, panicked: bool) {
-        if panicked {
-            locked(&self.state).panicked = true;
-        }
-        // Release: with `ended`.
-        if self.busy.fetch_sub(1, Ordering::AcqRel) > 1 {
-            return;
-        }
-        // Under the lock: who waits either has not looked yet, or sleeps.
-        let is_awaited = locked(&self.state).is_awaited;
-        if is_awaited {
-            self.done.notify_all();
-        }
-    }
-
-    /// Waits for a job that comes after the round `seen`.
-    fn next(&self, seen: u64) -> MutexGuard<'_, State> {
-        // Relaxed: the lock gives the rest.
-        looked(|| self.round.load(Ordering::Relaxed) != seen);
-        let mut state = locked(&self.state);
-        while state.round == seen {
-            state.asleep += 1;
-            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.asleep -= 1;
-        }
-        state
-    }
-}
-
 fn work(shared: &Shared, number: usize, mut seen: u64) {
     let everywhere = numa::pinned();
     let mut is_pinned = false;
     loop {
         let (job, place) = {
-            let state = shared.next(seen);
+            let state = shared.when(&shared.wake, |state| state.round != seen);
             seen = state.round;
             if number >= state.workers {
                 continue;
@@ -234,7 +190,13 @@ fn work(shared: &Shared, number: usize, mut seen: u64) {
             is_pinned = false;
         }
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(number)));
-        shared.left(result.is_err());
+        let mut state = locked(&shared.state);
+        state.panicked |= result.is_err();
+        state.busy -= 1;
+        if state.busy == 0 {
+            shared.change();
+            shared.done.notify_all();
+        }
     }
 }
 

@@ -37,7 +37,9 @@ pub fn has_wide_vectors() -> bool {
 /// Asks for memory that is read soon.
 #[inline]
 pub fn fetch(bytes: &[u8]) {
-    bytes.chunks(64).for_each(|line| prefetch(line.as_ptr()));
+    for line in 0..bytes.len().div_ceil(64) {
+        prefetch(bytes.as_ptr().wrapping_add(64 * line));
+    }
 }
 
 /// Whether the loops that were compiled for AVX-512 can run here.

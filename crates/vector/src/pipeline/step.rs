@@ -35,9 +35,14 @@ pub struct Bench<'a> {
     /// Of each instruction.
     pub homes: &'a Homes,
     reads_columns: bool,
-    buffers: Vec<Vec<u64>>,
-    spread: [Vec<u64>; 3],
+    buffers: Vec<Vec<Line>>,
+    spread: [Vec<Line>; 3],
 }
+
+/// As much as the widest register holds, where it can be read and written at once.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "only its place is of use")] [u8; 64]);
 
 impl<'a> Bench<'a> {
     /// A bench with no buffers yet; they grow to the largest tile.
@@ -95,10 +100,10 @@ impl<'a> Bench<'a> {
         unsafe { slice::from_raw_parts(begin, length) }
     }
 
-    fn grow(buffer: &mut Vec<u64>, bytes: usize) {
-        let words = bytes.div_ceil(8);
-        if buffer.len() < words {
-            buffer.resize(words, 0);
+    fn grow(buffer: &mut Vec<Line>, bytes: usize) {
+        let lines = bytes.div_ceil(size_of::<Line>());
+        if buffer.len() < lines {
+            buffer.resize(lines, Line([0; 64]));
         }
     }
 

@@ -147,10 +147,12 @@ def sql(run: Any, op: Op, *frames: Any) -> Any:
         connection.register(name, _arrow(frame))
     found = _fetched(_executed(connection, op.attrs["query"]))
     schema = op.results[0].type.schema or ()
-    columns = [
-        np.ascontiguousarray(_filled(column, cell).astype(DTYPES[cell]))
-        for column, (_, cell) in zip(found.values(), schema, strict=True)
-    ]
+    # A number beyond the type of its column becomes what compiled code makes of it.
+    with np.errstate(invalid="ignore"):
+        columns = [
+            np.ascontiguousarray(_filled(column, cell).astype(DTYPES[cell]))
+            for column, (_, cell) in zip(found.values(), schema, strict=True)
+        ]
     return Frame(columns, [label for label, _ in schema], [cell for _, cell in schema])
 
 
