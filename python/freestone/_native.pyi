@@ -305,13 +305,7 @@ class EventRank:
     ) -> EventRank: ...
     @staticmethod
     def threads(
-        ranks: int,
-        *,
-        arena: int,
-        workers: int,
-        thread: bool,
-        spin_us: int,
-        stuck_s: float | None,
+        ranks: int, *, arena: int, workers: int, thread: bool, spin_us: int, stuck_s: float | None
     ) -> list[EventRank]: ...
     def set_owner(self, owner: Any) -> None: ...
     @property

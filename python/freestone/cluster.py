@@ -261,26 +261,6 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
             self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
         return futures
 
-    def _map_dealt(
-        self,
-        function: Callable[..., Any],
-        dealt: Mapping[int | None, Sequence[Iterable[Any]]],
-        options: Mapping[str, Any],
-    ) -> dict[int | None, list[Future]]:
-        """Submit as `map` does what each worker is to have; the function is named once for all."""
-        function, first, plain, tag = adapt(function, options)
-        plain = dict(plain)
-        number = self._define(function, plain.pop("name", None), plain.pop("hoist", True))
-        found: dict[int | None, list[Future]] = {}
-        for worker, columns in dealt.items():
-            near = {} if "worker" in plain else {"near": worker}
-            calls = [(*first, *args) for args in zip(*columns, strict=True)]
-            native = self._native_options({**near, **plain}, 1)
-            found[worker] = self._manager.map(number, calls, native)
-            if tag is not None:
-                self._tags.setdefault(tag, weakref.WeakSet()).update(found[worker])
-        return found
-
     def _submit(
         self,
         function: Callable[..., Any],

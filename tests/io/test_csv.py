@@ -19,7 +19,6 @@ from hypothesis.extra import numpy as hnp
 
 import freestone as fs
 from freestone import _native
-from freestone.collections import spreading
 from freestone.errors import (
     FileChangedError,
     FileError,
@@ -161,27 +160,6 @@ def test_six_decimals_and_a_fixed_width(tmp_path: Path) -> None:
         fs.write(x, tmp_path / "wide.csv", width=8)
     np.testing.assert_array_equal(fs.read(tmp_path / "wide.csv").compute(), x)
     assert sorted(os.listdir(tmp_path)) == ["six.csv", "six.csv.meta", "wide.csv", "wide.csv.meta"]
-
-
-@pytest.mark.parametrize("kept", [0, 1 << 20])
-def test_workers_encode_before_they_write_what_they_can_keep(
-    two_workers: fs.Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
-) -> None:
-    x = np.random.default_rng(4).normal(size=(900, 7))
-    fs.write(x, tmp_path / "here.csv")
-    array = fs.Array.from_numpy(x, 100).persist()
-    submit, priorities = fs.Cluster._submit, set()
-
-    def recorded(self: fs.Cluster, function: Any, *given: Any, **more: Any) -> Any:
-        if function is spreading._place_there:
-            priorities.add(given[2].get("priority", 0))
-        return submit(self, function, *given, **more)
-
-    monkeypatch.setattr(fs.Cluster, "_submit", recorded)
-    monkeypatch.setattr(spreading, "KEPT_NBYTES", kept)
-    fs.write(array, tmp_path / "there.csv")
-    assert (tmp_path / "here.csv").read_bytes() == (tmp_path / "there.csv").read_bytes()
-    assert priorities == {0 if kept else 1}
 
 
 def test_blanks_in_front_of_numbers_need_no_second_pass(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from freestone import _native
-from freestone.cluster import current
+from freestone.cluster import Cluster, current
 from freestone.collections.blocking import Offsets, offsets_of, total_rows
 from freestone.collections.files import read_files
 from freestone.collections.making import Spec, make_block
 from freestone.collections.placing import dealt, drawn_to
+from freestone.environments import adapt
 from freestone.files import File
 from freestone.future import Future
 
@@ -134,10 +135,34 @@ def made(
         for worker, which in runs.items()
     }
     futures: list[Any] = [None] * len(starts)
-    for worker, found in cluster._map_dealt(call, dealt_calls, options).items():
+    for worker, found in _mapped(cluster, call, dealt_calls, options).items():
         for index, future in zip(runs[worker], found, strict=True):
             futures[index] = future
     return futures
+
+
+def _mapped(
+    cluster: Cluster,
+    function: Callable[..., Any],
+    dealt_calls: Mapping[int | None, tuple[list[Any], ...]],
+    options: dict[str, Any],
+) -> dict[int | None, list[Any]]:
+    """Submit as `Cluster.map` does what each worker is to have; the function is named once."""
+    called, first, plain, tag = adapt(function, options)
+    if tag is not None or "worker" in plain:
+        mapped = {}
+        for worker, columns in dealt_calls.items():
+            near = {} if "worker" in plain else {"near": worker}
+            mapped[worker] = cluster.map(function, *columns, **near, **options)
+        return mapped
+    plain = dict(plain)
+    number = cluster._define(called, plain.pop("name", None), plain.pop("hoist", True))
+    found: dict[int | None, list[Any]] = {}
+    for worker, columns in dealt_calls.items():
+        calls = [(*first, *args) for args in zip(*columns, strict=True)]
+        native = cluster._native_options({"near": worker, **plain}, 1)
+        found[worker] = cluster._manager.map(number, calls, native)
+    return found
 
 
 def put_all(blocks: Sequence[Any]) -> list[Any]:
