@@ -70,8 +70,9 @@ impl Shared {
                         .wait_while(state, |state| !wanted(state))
                         .unwrap_or_else(PoisonError::into_inner);
                 }
-                // Threads of others go first.
-                thread::yield_now();
+                // No yielding: a thread of a library that spins as well would keep the processor
+                // for its whole turn, and who is woken from sleep comes before it.
+                std::hint::spin_loop();
             }
         }
     }

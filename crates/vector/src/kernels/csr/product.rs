@@ -5,13 +5,6 @@ use crate::widened;
 
 const LANES: usize = 4;
 
-/// From how many cells on a vector is asked for ahead: a shorter one is in the nearer caches.
-const FAR: usize = 1 << 17;
-
-/// How many stored cells ahead that is: beyond the end of most rows, where a wrong guess of the
-/// processor would have all that comes after wait.
-const AHEAD: usize = 48;
-
 widened! {
     /// Computes `out[r] = sum of cells[k] * vector[columns[k]]` over the cells of each row.
     fn plainly<T: Number>(
@@ -57,13 +50,7 @@ pub fn rows<T: Number>(cells: &[T], offsets: &[i64], columns: &[u32], vector: &[
             && let Some(out) = reals_mut(out)
         {
             // SAFETY: the processor has what the function was compiled for.
-            return unsafe {
-                if vector.len() < FAR {
-                    wide::rows::<false>(cells, offsets, columns, vector, out);
-                } else {
-                    wide::rows::<true>(cells, offsets, columns, vector, out);
-                }
-            };
+            return unsafe { wide::rows(cells, offsets, columns, vector, out) };
         }
     }
     plainly(cells, offsets, columns, vector, out);
@@ -76,36 +63,18 @@ mod wide {
         _mm512_mask_i32gather_pd, _mm512_maskz_loadu_pd, _mm512_reduce_add_pd, _mm512_setzero_pd,
     };
 
-    use super::AHEAD;
-    use crate::kernels::prefetch;
-
     /// Eight cells at a time, the last of a row under a mask: most rows are short, and a loop for
     /// what is left of each would be half of the work.
     #[target_feature(enable = "avx512f,avx512vl")]
-    pub fn rows<const FAR: bool>(
-        cells: &[f64],
-        offsets: &[i64],
-        columns: &[u32],
-        vector: &[f64],
-        out: &mut [f64],
-    ) {
+    pub fn rows(cells: &[f64], offsets: &[i64], columns: &[u32], vector: &[f64], out: &mut [f64]) {
         let length = _mm256_set1_epi32(vector.len() as i32);
         let mut missed = 0_u8;
-        let (all, mut asked) = (columns, 0);
         for (out, ends) in out.iter_mut().zip(offsets.windows(2)) {
             let row = (ends[0] - offsets[0]) as usize..(ends[1] - offsets[0]) as usize;
-            let begin = row.start;
             let (cells, columns) = (&cells[row.clone()], &columns[row]);
             let mut sum = _mm512_setzero_pd();
             for at in (0..cells.len()).step_by(8) {
                 let left = cells.len() - at;
-                if FAR {
-                    let until = (begin + at + left.min(8) + AHEAD).min(all.len());
-                    for column in &all[asked..until] {
-                        prefetch(vector.as_ptr().wrapping_add(*column as usize));
-                    }
-                    asked = until;
-                }
                 let mask = if left >= 8 { 0xff } else { (1_u8 << left) - 1 };
                 // SAFETY: the masks keep to the cells that there are, and to columns of the vector.
                 unsafe {
@@ -152,22 +121,6 @@ mod tests {
         let mut three = vec![-1; 9];
         rows(&whole, &offsets, &columns, &(0..13).collect::<Vec<i32>>(), &mut three);
         assert!(one.iter().zip(&three).all(|(x, y)| *x == f64::from(*y)));
-    }
-
-    #[test]
-    fn a_long_vector_is_asked_for_ahead() {
-        let lengths: Vec<usize> = (0..200).map(|row| row * 7 % 31).collect();
-        let (offsets, mut columns) = matrix(&lengths, 13);
-        let width = super::FAR as u32 + 5;
-        columns.iter_mut().enumerate().for_each(|(at, column)| {
-            *column = (at as u32).wrapping_mul(2_654_435_761) % width;
-        });
-        let cells: Vec<f64> = (0..columns.len()).map(|at| (at % 5) as f64 - 1.0).collect();
-        let vector: Vec<f64> = (0..width).map(f64::from).collect();
-        let (mut one, mut two) = (vec![-1.0; 200], vec![-1.0; 200]);
-        rows(&cells, &offsets, &columns, &vector, &mut one);
-        plainly(&cells, &offsets, &columns, &vector, &mut two);
-        assert_eq!(one, two);
     }
 
     #[test]
