@@ -11,6 +11,10 @@ use super::{Class, Input, Kind, Output, Pipeline};
 /// ahead, what the nearest cache holds; and enough for an instruction's start not to count.
 const TILE_BYTES: usize = 4096;
 
+/// The same where nothing is stored and at most one thing is made: the processor, which then asks for
+/// memory ahead by itself, begins anew with each tile.
+const TILE_BYTES_READ: usize = 64 << 10;
+
 /// Inputs of fewer bytes are in a cache, likely as not.
 const FROM_MEMORY: usize = 1 << 20;
 
@@ -85,7 +89,10 @@ pub fn tile_rows(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize) -> usi
     let registers = pipeline.inputs.len() + pipeline.instructions.len();
     let wide = |kind: &&Kind| !matches!(kind.class, Class::Scalar | Class::Row);
     let size = kinds.iter().filter(wide).map(|kind| kind.cell.size()).max().unwrap_or(1);
-    let cells = if batch_bytes == 0 { TILE_BYTES / size } else { batch_bytes / (8 * registers) };
+    let is_stored = |output: &Output| matches!(output, Output::Store(..));
+    let only_read = is_one_loop(pipeline) && !pipeline.outputs.iter().any(is_stored);
+    let bytes = if only_read { TILE_BYTES_READ } else { TILE_BYTES };
+    let cells = if batch_bytes == 0 { bytes / size } else { batch_bytes / (8 * registers) };
     let rows = (cells / width(pipeline, kinds).max(1)).max(1);
     let columns = |output: &Output| matches!(output, Output::ColumnReduce(..));
     if pipeline.instructions.is_empty() && pipeline.outputs.iter().any(columns) {
@@ -95,13 +102,18 @@ pub fn tile_rows(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize) -> usi
     rows
 }
 
+/// Whether each tile is one loop over memory, or two of which one is over what the other made.
+fn is_one_loop(pipeline: &Pipeline) -> bool {
+    pipeline.instructions.len() < 2
+}
+
 /// Whether inputs are asked for two tiles before they are computed with: they are worth it if they
 /// come from memory, and if a tile's are no more than the nearest cache takes.
 ///
 /// With less than two instructions the processor, which sees one loop over all of its memory, knows
 /// as much, and is faster when it is left alone.
 pub fn reads_ahead(pipeline: &Pipeline, step: usize) -> bool {
-    if pipeline.instructions.len() < 2 {
+    if is_one_loop(pipeline) {
         return false;
     }
     let stored = stored(pipeline, 0..pipeline.rows).len();
