@@ -110,17 +110,23 @@ def test_striped_by_the_library(by_library: Path, tmp_path: Path) -> None:
     assert layout_of(str(tmp_path / "m.dbdf")) == FOUND
 
 
-def test_no_call_crosses_a_stripe(
-    by_lfs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[tuple[int, int]] = []
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The offset and the length of each call that writes."""
+    found: list[tuple[int, int]] = []
     write = os.pwrite
 
     def recorded(descriptor: int, data: memoryview, offset: int) -> int:
-        calls.append((offset, len(data)))
+        found.append((offset, len(data)))
         return write(descriptor, data, offset)
 
     monkeypatch.setattr(os, "pwrite", recorded)
+    return found
+
+
+def test_no_call_crosses_a_stripe(
+    by_lfs: Path, tmp_path: Path, calls: list[tuple[int, int]]
+) -> None:
     place = LustrePlace(str(tmp_path / "m.bin"), Layout(stripe_count=2, stripe_size=1 << 16))
     draft = place.create(None)
     content = bytes(range(256)) * 1000
@@ -132,16 +138,8 @@ def test_no_call_crosses_a_stripe(
 
 
 def test_stripes_of_the_folder_are_kept_to_as_well(
-    by_lfs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    by_lfs: Path, tmp_path: Path, calls: list[tuple[int, int]]
 ) -> None:
-    calls: list[tuple[int, int]] = []
-    write = os.pwrite
-
-    def recorded(descriptor: int, data: memoryview, offset: int) -> int:
-        calls.append((offset, len(data)))
-        return write(descriptor, data, offset)
-
-    monkeypatch.setattr(os, "pwrite", recorded)
     x = np.random.default_rng(1).normal(size=(40_000, 5))
     fs.write(x, tmp_path / "m.dbdf", meta=False)
     assert sum(count for _, count in calls) > x.nbytes

@@ -1,4 +1,4 @@
-"""Means and variances as sums, which pipelines take in: no operand of theirs is ever stored.
+"""Means and variances as sums, which pipelines and strips take in: no operand is ever stored.
 
 A variance sums the squares of what is left without the mean, in a second round over the cells, as
 NumPy does. Where a shape is not known, or is empty, the operation stays as it is.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from freestone.lang.builtins.aggregation import MEANS, PER_COLUMN, PER_ROW, aggregate
 from freestone.lang.builtins.elementwise import binary, unary
-from freestone.lang.passes.rewriting import replace
+from freestone.lang.passes.rewriting import emitter_for, take_over
 from freestone.lang.plan.emitter import Emitter
-from freestone.lang.plan.graph import Block, Op, Program, Value
+from freestone.lang.plan.graph import Op, Program, Value
 from freestone.lang.settings import Settings
 
 AXES = {"agg_all": None, "agg_row": PER_ROW, "agg_col": PER_COLUMN}
@@ -20,42 +20,32 @@ def spread(program: Program, settings: Settings) -> None:
     """Put sums into the place of means in all blocks, where there are pipelines."""
     if settings.vec and settings.physical and not settings.distributed:
         for block in list(program.blocks()):
-            _spread(block)
+            block.ops[:] = [
+                each for op in block.ops for each in (as_sums(op) if is_mean(op) else [op])
+            ]
 
 
-def _spread(block: Block) -> None:
-    new: dict[Value, Value] = {}
-    ops: list[Op] = []
-    for op in block.ops:
-        if not _is_mean(op):
-            ops.append(op)
-            continue
-        op.operands = [new.get(value, value) for value in op.operands]
-        part = Block()
-        new[op.results[0]] = _sums(op, part)
-        ops += part.ops
-    block.ops[:] = ops
-    replace(block, new)
-
-
-def _is_mean(op: Op) -> bool:
+def is_mean(op: Op) -> bool:
+    """Tell whether an operation is a mean, a variance or a deviation that sums can stand for."""
     if op.kind not in AXES or op.attrs["name"] not in MEANS or op.kernel is not None:
         return False
     type = op.operands[0].type
     return bool(type.rows and type.columns)
 
 
-def _sums(op: Op, part: Block) -> Value:
-    emitter = Emitter(part)
-    emitter.place = op.place
+def as_sums(op: Op) -> list[Op]:
+    """Return operations that stand for a mean; the last one has its result."""
+    emitter = emitter_for(op)
     axis, cell = AXES[op.kind], op.results[0].type.cell
     cells = emitter.cast(op.operands[0], cell)
-    average = _mean(emitter, cells, axis)
-    if op.attrs["name"] == "mean":
-        return average
-    rest = binary(emitter, "sub", cells, average)
-    variance = _mean(emitter, binary(emitter, "mul", rest, rest), axis)
-    return variance if op.attrs["name"] == "var" else unary(emitter, "sqrt", variance)
+    found = _mean(emitter, cells, axis)
+    if op.attrs["name"] != "mean":
+        rest = binary(emitter, "sub", cells, found)
+        found = _mean(emitter, binary(emitter, "mul", rest, rest), axis)
+    if op.attrs["name"] == "stddev":
+        found = unary(emitter, "sqrt", found)
+    take_over(found, op)
+    return emitter.block.ops
 
 
 def _mean(emitter: Emitter, cells: Value, axis: int | None) -> Value:

@@ -1,10 +1,11 @@
-"""What passes share: replacing values."""
+"""What passes share: replacing values, and what makes them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from freestone.lang.plan.graph import Block, Value
+from freestone.lang.plan.emitter import Emitter
+from freestone.lang.plan.graph import Block, Op, Value
 
 
 def replace(block: Block, new: dict[Value, Value]) -> None:
@@ -17,6 +18,21 @@ def replace(block: Block, new: dict[Value, Value]) -> None:
 
     if new:
         _walk(block, latest)
+
+
+def emitter_for(op: Op) -> Emitter:
+    """Return what makes operations that stand for another, at its place in the script."""
+    emitter = Emitter(Block())
+    emitter.place = op.place
+    return emitter
+
+
+def take_over(value: Value, op: Op) -> None:
+    """Let what makes a value make the results of another operation instead."""
+    assert value.op is not None
+    value.op.results = op.results
+    for result in op.results:
+        result.op = value.op
 
 
 def _walk(block: Block, latest: Callable[[Value], Value]) -> None:
