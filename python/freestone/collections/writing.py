@@ -70,10 +70,11 @@ def write(
     Notes
     -----
     Whoever reads sees the file that was there before, or all of the new one. When a write fails,
-    the old file stays and nothing is left beside it. Each worker encodes its blocks and says how
-    large they are; from the sizes follows where each begins, and each is written there by the
-    worker that has it. No byte of the rows goes through this program, unless a library of Python
-    writes the format (Parquet, Arrow, TDMS, ROOT): then this program writes, block after block.
+    the old file stays and nothing is left beside it. Each worker encodes its blocks and tells how
+    large they are; from the sizes follows where each begins, and each is written there. Of text a
+    worker keeps at most 256 MiB that can't be written yet. No byte of the rows goes through this
+    program, unless a library of Python writes the format (Parquet, Arrow, TDMS, ROOT): then this
+    program writes, block after block.
     """
     histograms = histograms_of(x)
     if histograms is not None:
