@@ -63,9 +63,8 @@ def write_in_turn(
     ahead = max(KEPT_NBYTES // max(text, 1), 2 * slots, 1)
     with ledger(f"{draft.path}.sizes") as path:
         calls = _Calls(writer, draft, cluster, options | AGAIN, parts, places, (path, slots))
-        for place in dict.fromkeys(places):
-            for _ in range(ahead):
-                calls.begin_next(place)
+        for _, place in itertools.product(range(ahead), dict.fromkeys(places)):
+            calls.begin_next(place)
         for number in range(len(parts)):
             meter.add(*calls.end(number))
             # If the parts that follow are like those so far.
