@@ -350,7 +350,7 @@ def claims(report: common.Report, label: str) -> list[common.Claim]:
     ]
 
 
-def gains(report: common.Report, label: str) -> dict[str, float | None]:
+def gains(report: common.Report, label: str) -> dict[str, float]:
     """Return how many times as fast two are as one: workers, and processes that do nothing else."""
 
     def gain(case: str, one: tuple[str, str], two: tuple[str, str]) -> float | None:
@@ -359,8 +359,9 @@ def gains(report: common.Report, label: str) -> dict[str, float | None]:
 
     one, two = ((RAW, f" by {words}") for words in PROCESSES.values())
     kinds = ("csv read", "csv write", "dbdf read", "dbdf write")
-    found = {f"raw {case}": gain(case, one, two) for case in kinds}
-    return found | {name: gain(case, (ONE, ""), (TWO, "")) for name, case in WORKED.items()}
+    found = {name: gain(case, (ONE, ""), (TWO, "")) for name, case in WORKED.items()}
+    found |= {f"raw {case}": gain(case, one, two) for case in kinds}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def main() -> None:
@@ -380,17 +381,26 @@ def main() -> None:
     label = label_of(SHAPES[options.quick][0])
     report.notes.append("freestone writes floats that read back as the same bits; so do its peers")
     report.claims = claims(report, label)
-    found = {name: gain for name, gain in gains(report, label).items() if gain is not None}
-    limits = ", ".join(f"{name} {gain:.2f}" for name, gain in found.items() if name not in WORKED)
-    report.notes.append(f"two processes that only read or write, over one: {limits}")
+    for shape in shapes:
+        found = gains(report, label_of(shape))
+        shown = ", ".join(f"{name} {gain:.2f}" for name, gain in found.items())
+        report.notes.append(f"two workers, and two raw processes, over one, {label_of(shape)}: {shown}")
     common.write(report, options, before)
     kinds = ("csv read", "csv write", "dbdf read", "dbdf write", "fixed read", "fixed write")
     cases = [f"{kind} {label}" for kind in kinds]
     panels = [plots.Panel(case, "seconds, lower is better", report.series(case)) for case in cases]
     plots.dots(panels, options.json.with_suffix(".png"), "Files of doubles", list(SUBJECTS))
-    panel = plots.Panel("", "times as fast as one, higher is better", found, {"wanted": GAIN})
+    panels = [
+        plots.Panel(
+            label_of(shape),
+            "times as fast as one, higher is better",
+            gains(report, label_of(shape)),
+            {"wanted": GAIN},
+        )
+        for shape in shapes
+    ]
     path = options.json.with_name(f"{options.json.stem}_two.png")
-    plots.dots([panel], path, f"Two workers, and two processes, {label}", list(found))
+    plots.dots(panels, path, "Two workers, and two processes", [*panels[0].values])
 
 
 if __name__ == "__main__":
