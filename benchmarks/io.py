@@ -384,7 +384,9 @@ def main() -> None:
     for shape in shapes:
         found = gains(report, label_of(shape))
         shown = ", ".join(f"{name} {gain:.2f}" for name, gain in found.items())
-        report.notes.append(f"two workers, and two raw processes, over one, {label_of(shape)}: {shown}")
+        report.notes.append(
+            f"two workers, and two raw processes, over one, {label_of(shape)}: {shown}"
+        )
     common.write(report, options, before)
     kinds = ("csv read", "csv write", "dbdf read", "dbdf write", "fixed read", "fixed write")
     cases = [f"{kind} {label}" for kind in kinds]

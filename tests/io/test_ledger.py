@@ -52,7 +52,9 @@ def test_offsets_whatever_the_order(tmp_path: Path, seed: int) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_patience_is_for_those_that_are_at_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patience_is_for_those_that_are_at_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now, naps = 0.0, 0
 
     def sleep(seconds: float) -> None:

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ from freestone.io import Shape, Writer, open_writer
 
 X = np.random.default_rng(4).normal(size=(900, 7))
 TABLE = pa.table({"n": np.arange(900), "text": [f"row {row}\n" * (row % 4) for row in range(900)]})
-SPARSE = scipy.sparse.random_array((900, 40), density=0.1, format="csr", rng=np.random.default_rng(5))
+SPARSE = scipy.sparse.random_array(
+    (900, 40), density=0.1, format="csr", rng=np.random.default_rng(5)
+)
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +62,7 @@ def test_workers_of_a_host_take_turns(
     assert len(calls) == 6 * 5
     places = [near for _, near in sorted(calls)]
     assert set(places) == {0, 1}
-    assert all(one != other for one, other in zip(places, places[1:], strict=False))
+    assert all(one != other for one, other in itertools.pairwise(places))
 
 
 def test_pieces_of_blocks_are_cut_too(two_workers: fs.Cluster, tmp_path: Path) -> None:
@@ -114,7 +117,7 @@ def test_a_value_that_is_too_wide_is_told_with_its_row(
 ) -> None:
     values = np.ones((40, 2))
     values[33, 1] = 123456.0
-    with pytest.raises(FormatError, match="row 34, column 2: 123456.0 needs 8") as caught:
-        given = fs.Array.from_numpy(values, 10) if by_workers else values
+    given = fs.Array.from_numpy(values, 10) if by_workers else values
+    with pytest.raises(FormatError, match=r"row 34, column 2: 123456\.0 needs 8") as caught:
         fs.write(given, tmp_path / "m.csv", width=5)
     assert (caught.value.row, caught.value.column) == (34, 2)

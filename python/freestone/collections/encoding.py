@@ -15,7 +15,7 @@ from freestone.io.telling import telling
 __all__ = ["AGAIN", "encode", "encode_and_place", "encode_sized", "place_there", "write_rows"]
 
 AGAIN: dict[str, Any] = {"pure": False, "retries": 2}
-"""Of calls that write: again where it was, after a worker is lost, the same bytes at the same place."""
+"""Of calls that write: made again, they write the same bytes at the same place."""
 
 
 def encode(writer: Writer, block: Any, start: int) -> list[Any]:
@@ -54,7 +54,7 @@ def place_there(
     before: list[int],
     pieces: list[Any] | None,
 ) -> None:
-    """Write the pieces of a block; none if they were made anew after a loss, and written at once."""
+    """Write the pieces of a block; none if they were made anew, after a loss, and written then."""
     if pieces is None:
         return
     with telling(writer.place.url):

@@ -1,8 +1,8 @@
 """Where a piece of a file begins, told by those who encode the pieces before it.
 
-Processes that encode pieces of one file tell how large each is in a small file beside it, the ledger.
-So a process knows where its piece begins as soon as those before it are encoded, and nobody has to
-be asked: neither this program nor the other processes.
+Processes that encode pieces of one file tell how large each is in a small file beside it, the
+ledger. So a process knows where its piece begins as soon as those before it are encoded, and nobody
+has to be asked: neither this program nor the other processes.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def by_turns(
 
 
 def _rounds(workers: Sequence[WorkerFigures]) -> list[WorkerFigures]:
-    """Return each worker as often as it has executors, the same one as rarely in a row as can be."""
+    """Return each worker as often as it has executors, the same one seldom twice in a row."""
     most = max(worker.slots for worker in workers)
     rounds = [[worker for worker in workers if worker.slots > turn] for turn in range(most)]
     return list(itertools.chain(*rounds)) or list(workers)

@@ -33,7 +33,7 @@ __all__ = ["write_in_turn"]
 
 # Text of a worker that waits until it is known where it begins.
 KEPT_NBYTES = 256 << 20
-# Text of a part, about. Executors use so much memory again, and more they map anew: see `memory.rs`.
+# Text of a part, about. Executors use so much memory again; more they map anew: see `memory.rs`.
 PART_NBYTES = 12 << 20
 # A number as text, and what ends it, has no more, most often.
 CELL_NBYTES = 20
