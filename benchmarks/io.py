@@ -17,7 +17,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,7 +29,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import freestone as fs
-from benchmarks import common, plots
+from benchmarks import common, plots, raw
 
 QUESTION = "How fast are files read and written?"
 OWN, ONE, TWO, RAW = "freestone", "freestone, 1 worker", "freestone, 2 workers", "raw"
@@ -53,7 +52,9 @@ WORKED = {
 }
 # Of these characters each, in the paper; so many decimals of random numbers fit into them.
 FIXED: dict[str, Any] = {"width": 17, "decimals": 14}
-STEP = 1 << 20
+PROCESSES = {1: "one process", 2: "two processes"}
+# Twice as many workers should be so many times as fast.
+GAIN = 1.7
 # What takes longer is done once only.
 LONG_S = 2.0
 PEAK = """
@@ -101,7 +102,7 @@ def readers(path: str) -> dict[str, Action]:
         "pyarrow": by_arrow,
         "duckdb": by_duckdb,
         "numpy": lambda: np.loadtxt(path, delimiter=",", ndmin=2),
-        RAW: lambda: raw_read(path),
+        RAW: lambda: raw.read(path),
     }
 
 
@@ -131,45 +132,6 @@ def writers(x: Any, path: str) -> dict[str, Action]:
         "duckdb": by_duckdb,
         "numpy": lambda: np.savetxt(path, x, delimiter=",", fmt="%.17g"),
     }
-
-
-def raw_read(path: str) -> None:
-    """Read a file by two threads, a megabyte at a time, into new memory, as a result's is."""
-    nbytes = os.path.getsize(path)
-    target = np.empty(nbytes, np.uint8)
-    descriptor = os.open(path, os.O_RDONLY)
-
-    def part(start: int, stop: int) -> None:
-        for at in range(start, stop, STEP):
-            os.preadv(descriptor, [target.data[at : min(at + STEP, stop)]], at)
-
-    in_two(part, nbytes)
-    os.close(descriptor)
-
-
-def raw_write(data: memoryview, path: str, threads: int) -> None:
-    """Write bytes into a new file of their size by one thread or two, a megabyte at a time."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    os.ftruncate(descriptor, len(data))
-
-    def part(start: int, stop: int) -> None:
-        for at in range(start, stop, STEP):
-            os.pwrite(descriptor, data[at : min(at + STEP, stop)], at)
-
-    if threads == 2:
-        in_two(part, len(data))
-    else:
-        part(0, len(data))
-    os.close(descriptor)
-
-
-def in_two(part: Callable[[int, int], None], nbytes: int) -> None:
-    """Call a function with two halves of a range, at once."""
-    half = nbytes // 2 // STEP * STEP
-    other = threading.Thread(target=part, args=(half, nbytes))
-    other.start()
-    part(0, half)
-    other.join()
 
 
 # -- measuring --------------------------------------------------------------------------------
@@ -233,11 +195,12 @@ def measure_shape(report: common.Report, rounds: int, shape: tuple[int, int], fo
         if subject == OWN:
             binary_of(report, clock, label, x, binary, out)
         elif subject == RAW:
-            report.add(RAW, f"dbdf read {label}", clock(lambda: raw_read(binary)), "s")
+            report.add(RAW, f"dbdf read {label}", clock(lambda: raw.read(binary)), "s")
             both = [raw_writing(clock, data, out, threads) for threads in (1, 2)]
             report.add(RAW, f"dbdf write {label}", min(both), "s")
             for threads, found in zip(("one", "two"), both, strict=True):
                 report.add(RAW, f"dbdf write by {threads} {label}", found, "s")
+            by_processes(report, clock, label, {"csv": text, "dbdf": binary}, out)
         elif subject in (ONE, TWO):
             with workers(1 if subject == ONE else 2):
                 by_workers(report, clock, subject, label, text, out)
@@ -250,9 +213,24 @@ def measure_shape(report: common.Report, rounds: int, shape: tuple[int, int], fo
 
 def raw_writing(clock: Clock, data: memoryview, out: str, threads: int) -> float:
     """Write bytes by one thread or by two, which the file system may let in one at a time."""
-    found = clock(functools.partial(raw_write, data, out, threads))
+    found = clock(functools.partial(raw.write, data, out, threads))
     clear(out)
     return found
+
+
+def by_processes(
+    report: common.Report, clock: Clock, label: str, paths: dict[str, str], out: str
+) -> None:
+    """Read and write as many bytes as files have by one process and by two."""
+    sizes = {kind: os.path.getsize(path) for kind, path in paths.items()}
+    for count, words in PROCESSES.items():
+        with raw.processes(count, max(sizes.values())) as running:
+            for kind, path in paths.items():
+                read = clock(functools.partial(running.read, path))
+                report.add(RAW, f"{kind} read by {words} {label}", read, "s")
+                written = clock(functools.partial(running.write, out, sizes[kind]))
+                report.add(RAW, f"{kind} write by {words} {label}", written, "s")
+                clear(out)
 
 
 def binary_of(report: common.Report, clock: Clock, label: str, x: Any, path: str, out: str) -> None:
@@ -360,7 +338,7 @@ def claims(report: common.Report, label: str) -> list[common.Claim]:
         common.at_least("DBDF read of raw reads", speedup("dbdf read", (RAW,)), 0.8, "x"),
         common.at_least("DBDF write of raw writes", speedup("dbdf write", (RAW,)), 0.8, "x"),
         *(
-            common.at_least(f"{name}, 2 workers over 1", speedup(case, (ONE,), TWO), 1.7, "x")
+            common.at_least(f"{name}, 2 workers over 1", speedup(case, (ONE,), TWO), GAIN, "x")
             for name, case in WORKED.items()
         ),
         common.at_most(
@@ -370,6 +348,20 @@ def claims(report: common.Report, label: str) -> list[common.Claim]:
             "peak memory of a DBDF read", report.median(OWN, f"dbdf peak {label}"), 1.2, "x"
         ),
     ]
+
+
+def gains(report: common.Report, label: str) -> dict[str, float]:
+    """Return how many times as fast two are as one: workers, and processes that do nothing else."""
+
+    def gain(case: str, one: tuple[str, str], two: tuple[str, str]) -> float | None:
+        before, after = (report.median(who, f"{case}{by} {label}") for who, by in (one, two))
+        return common.ratio(before, after)
+
+    one, two = ((RAW, f" by {words}") for words in PROCESSES.values())
+    kinds = ("csv read", "csv write", "dbdf read", "dbdf write")
+    found = {name: gain(case, (ONE, ""), (TWO, "")) for name, case in WORKED.items()}
+    found |= {f"raw {case}": gain(case, one, two) for case in kinds}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def main() -> None:
@@ -389,11 +381,28 @@ def main() -> None:
     label = label_of(SHAPES[options.quick][0])
     report.notes.append("freestone writes floats that read back as the same bits; so do its peers")
     report.claims = claims(report, label)
+    for shape in shapes:
+        found = gains(report, label_of(shape))
+        shown = ", ".join(f"{name} {gain:.2f}" for name, gain in found.items())
+        report.notes.append(
+            f"two workers, and two raw processes, over one, {label_of(shape)}: {shown}"
+        )
     common.write(report, options, before)
     kinds = ("csv read", "csv write", "dbdf read", "dbdf write", "fixed read", "fixed write")
     cases = [f"{kind} {label}" for kind in kinds]
     panels = [plots.Panel(case, "seconds, lower is better", report.series(case)) for case in cases]
     plots.dots(panels, options.json.with_suffix(".png"), "Files of doubles", list(SUBJECTS))
+    panels = [
+        plots.Panel(
+            label_of(shape),
+            "times as fast as one, higher is better",
+            gains(report, label_of(shape)),
+            {"wanted": GAIN},
+        )
+        for shape in shapes
+    ]
+    path = options.json.with_name(f"{options.json.stem}_two.png")
+    plots.dots(panels, path, "Two workers, and two processes", [*panels[0].values])
 
 
 if __name__ == "__main__":

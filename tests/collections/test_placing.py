@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from freestone.collections.placing import dealt, drawn_to
+from freestone.collections.placing import by_turns, dealt, drawn_to
+from freestone.observe.figures import WorkerFigures, WorkerStatus
 
 
 def cluster(*workers: tuple[str, int]) -> Any:
@@ -68,3 +69,51 @@ def test_addresses_are_no_names_with_domains() -> None:
 def test_what_nobody_holds_is_balanced() -> None:
     found = drawn_to(cluster(("a", 1), ("b", 1)), cuts(4), [[], [], ["a"], []])
     assert (found.count(0), found.count(1)) == (2, 2)
+
+
+def workers(*given: tuple[str, int, int]) -> list[WorkerFigures]:
+    """Return workers of a host, with so many executors and so much room."""
+    return [
+        WorkerFigures(
+            worker=f"worker-{number}",
+            host=host,
+            slots=slots,
+            nbytes=100,
+            status=WorkerStatus(memory_quota=100 + room),
+        )
+        for number, (host, slots, room) in enumerate(given)
+    ]
+
+
+def names(*held: int | None) -> list[list[str]]:
+    return [[] if number is None else [f"worker-{number}"] for number in held]
+
+
+def test_workers_of_a_host_take_turns() -> None:
+    held = names(0, 0, 0, 1, 1, 1)
+    found = by_turns(workers(("a", 1, 99), ("a", 1, 99)), held, [10] * 6, range(6))
+    assert found == [0, 1, 0, 1, 0, 1]
+    found = by_turns(workers(("a", 1, 99), ("b", 1, 99)), held, [10] * 6, range(6))
+    assert found == [0, 0, 0, 1, 1, 1]
+
+
+def test_who_has_more_executors_has_more_turns() -> None:
+    found = by_turns(workers(("a", 1, 99), ("a", 3, 99)), names(*[0] * 8), [1] * 8, range(8))
+    assert found == [0, 1, 1, 1] * 2
+    # The program's own worker has none.
+    found = by_turns(workers(("a", 0, 99), ("a", 1, 99)), names(0, 1, 0), [1] * 3, range(3))
+    assert found == [1, 1, 1]
+
+
+def test_parts_of_one_block_come_once() -> None:
+    of, held = [0, 0, 0, 0, 1, 1], names(0, 1)
+    assert by_turns(workers(("a", 1, 10), ("a", 1, 10)), held, [10, 10], of) == [0, 1, 0, 1, 0, 1]
+    # Without room for it, each keeps to what it has.
+    assert by_turns(workers(("a", 1, 10), ("a", 1, 9)), held, [10, 10], of) == [0] * 4 + [1] * 2
+
+
+def test_blocks_of_nobody_are_left_to_the_manager() -> None:
+    held = [*names(None, 0, 1), ["worker-7"], ["worker-7", "worker-1"]]
+    found = by_turns(workers(("a", 1, 99), ("a", 1, 99)), held, [1] * 5, range(5))
+    assert found == [None, 0, 1, None, 0]
+    assert by_turns([], held, [1] * 5, range(5)) == [None] * 5

@@ -87,6 +87,7 @@ pub fn record<F: Fields>(record: &Record, fields: &mut F) -> Result<(), F::Error
 pub fn status<F: Fields>(status: &WorkerStatus, fields: &mut F) -> Result<(), F::Error> {
     fields.numbers(&[
         ("memory_nbytes", status.memory_nbytes),
+        ("memory_quota", status.memory_quota),
         ("disk_nbytes", status.disk_nbytes),
         ("waiting", u64::from(status.waiting)),
         ("running", u64::from(status.running)),

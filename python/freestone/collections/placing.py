@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from freestone.cluster import Cluster
 from freestone.collections.blocking import Offsets
+from freestone.observe.figures import WorkerFigures
 
-__all__ = ["dealt", "drawn_to"]
+__all__ = ["by_turns", "dealt", "drawn_to"]
 
 # How much more than its share a worker gets of what lies near it.
 MOST = 1.25
@@ -80,6 +82,72 @@ def drawn_to(
             adopted.setdefault(names[0], number)
         found.append(number)
     return found
+
+
+def by_turns(
+    workers: Iterable[WorkerFigures],
+    holders: Sequence[Sequence[str]],
+    nbytes: Sequence[int],
+    blocks: Sequence[int],
+) -> list[int | None]:
+    """Have the workers of a host take turns at what lies on it.
+
+    Parameters
+    ----------
+    workers
+        Those of the cluster.
+    holders, nbytes
+        Of each block the workers that hold it, and its bytes.
+    blocks
+        For each piece, in the order in which they are needed, the block that it is of.
+
+    Returns
+    -------
+    list of int or None
+        The worker of each piece; None where nobody holds its block.
+
+    Notes
+    -----
+    Between workers of a host a block's file is linked, not sent. Yet it counts as memory of both:
+    where one has no room for what it would get, each keeps to its own blocks.
+    """
+    known = {worker.worker: worker for worker in workers}
+    homes = [next((known[name] for name in names if name in known), None) for names in holders]
+    found = [None if (home := homes[each]) is None else _number(home.worker) for each in blocks]
+    mates: dict[str, list[WorkerFigures]] = defaultdict(list)
+    for worker in known.values():
+        mates[worker.host].append(worker)
+    for host, group in mates.items():
+        here = [
+            piece
+            for piece, block in enumerate(blocks)
+            if (home := homes[block]) is not None and home.host == host
+        ]
+        turns = dict(zip(here, itertools.cycle(_rounds(group)), strict=False))
+        if all(_has_room(worker, turns, holders, nbytes, blocks) for worker in group):
+            for piece, worker in turns.items():
+                found[piece] = _number(worker.worker)
+    return found
+
+
+def _rounds(workers: Sequence[WorkerFigures]) -> list[WorkerFigures]:
+    """Return each worker as often as it has executors, the same one seldom twice in a row."""
+    most = max(worker.slots for worker in workers)
+    rounds = [[worker for worker in workers if worker.slots > turn] for turn in range(most)]
+    return list(itertools.chain(*rounds)) or list(workers)
+
+
+def _has_room(
+    worker: WorkerFigures,
+    turns: dict[int, WorkerFigures],
+    holders: Sequence[Sequence[str]],
+    nbytes: Sequence[int],
+    blocks: Sequence[int],
+) -> bool:
+    """Tell whether a worker's cache has room in memory for the blocks that it would get."""
+    wanted = {blocks[piece] for piece, taker in turns.items() if taker is worker}
+    comes = sum(nbytes[block] for block in wanted if worker.worker not in holders[block])
+    return not comes or comes <= worker.status.memory_quota - worker.nbytes
 
 
 def _number(worker: str) -> int:

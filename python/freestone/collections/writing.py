@@ -70,10 +70,11 @@ def write(
     Notes
     -----
     Whoever reads sees the file that was there before, or all of the new one. When a write fails,
-    the old file stays and nothing is left beside it. Each worker encodes its blocks and says how
-    large they are; from the sizes follows where each begins, and each is written there by the
-    worker that has it. No byte of the rows goes through this program, unless a library of Python
-    writes the format (Parquet, Arrow, TDMS, ROOT): then this program writes, block after block.
+    the old file stays and nothing is left beside it. Each worker encodes its blocks and tells how
+    large they are; from the sizes follows where each begins, and each is written there. Of text a
+    worker keeps at most 256 MiB that can't be written yet. No byte of the rows goes through this
+    program, unless a library of Python writes the format (Parquet, Arrow, TDMS, ROOT): then this
+    program writes, block after block.
     """
     histograms = histograms_of(x)
     if histograms is not None:
@@ -179,8 +180,8 @@ def _nnz(block: Any) -> int:
 def _write_here(writer: Writer, x: Collection) -> None:
     threads = len(os.sched_getaffinity(0))
     with drafted(writer.place) as draft:
-        if not _write_rows(writer, draft, x.blocks, threads):
-            pairs = zip(x.blocks, x.offsets[:-1].tolist(), strict=True)
+        pairs = list(zip(x.blocks, x.offsets[:-1].tolist(), strict=True))
+        if not _write_rows(writer, draft, pairs, threads):
             _write_pieces(writer, draft, [writer.encode(*pair) for pair in pairs])
 
 
@@ -220,14 +221,18 @@ def _stream(writer: StreamWriter, path: str, x: Collection) -> None:
         raise
 
 
-def _write_rows(writer: Writer, draft: Draft, blocks: Sequence[Any], threads: int) -> bool:
+def _write_rows(
+    writer: Writer, draft: Draft, pairs: Sequence[tuple[Any, int]], threads: int
+) -> bool:
     """Write the blocks by the format's own threads, if it has such a way."""
     if draft.path is None:
         return False
     head = writer.head([])
     offset: int | None = len(head)
-    for block in blocks:
-        offset = writer.write_rows(draft.path, offset or 0, block, threads, draft.unit)
+    for block, start in pairs:
+        offset = writer.write_rows(
+            draft.path, offset or 0, block, start, threads=threads, unit=draft.unit
+        )
         if offset is None:
             return False
     draft.write_at(head, 0)

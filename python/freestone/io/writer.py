@@ -114,12 +114,25 @@ class Writer:
         return {}
 
     def write_rows(
-        self, path: str, offset: int, block: Any, threads: int, unit: int = 1
+        self, path: str, offset: int, block: Any, start: int, *, threads: int, unit: int = 1
     ) -> int | None:
         """Write a block into a local file from an offset on; the offset behind it.
 
-        No call crosses a multiple of `unit` bytes. None when the format has no faster way than
-        `encode`.
+        Parameters
+        ----------
+        path, offset
+            Where.
+        block, start
+            Rows, and the number of the first one.
+        threads
+            How many encode and write, each a piece at a time.
+        unit
+            Bytes that one call does not cross a multiple of; 1 if that makes no difference.
+
+        Returns
+        -------
+        int or None
+            None when the format has no way that takes less than `encode`.
         """
         return None
 

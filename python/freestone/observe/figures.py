@@ -17,6 +17,8 @@ class WorkerStatus:
     ----------
     memory_nbytes, disk_nbytes : int
         Bytes of blocks in the memory tier and in the disk tier.
+    memory_quota : int
+        Bytes that may be in the memory tier.
     waiting, running : int
         Calls that wait and that run there.
     executors_restarted : int
@@ -26,6 +28,7 @@ class WorkerStatus:
     """
 
     memory_nbytes: int = 0
+    memory_quota: int = 0
     disk_nbytes: int = 0
     waiting: int = 0
     running: int = 0

@@ -275,6 +275,8 @@ pub enum FromWorker {
 pub struct WorkerStatus {
     /// Bytes in the memory tier.
     pub memory_nbytes: u64,
+    /// Bytes that may be in it.
+    pub memory_quota: u64,
     /// Bytes in the disk tier.
     pub disk_nbytes: u64,
     /// Calls that wait here.

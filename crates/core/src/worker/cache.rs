@@ -140,6 +140,10 @@ impl Cache {
         self.memory
     }
 
+    pub fn memory_quota(&self) -> u64 {
+        self.config.memory_quota
+    }
+
     pub fn disk_nbytes(&self) -> u64 {
         self.disk
     }

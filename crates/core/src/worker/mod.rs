@@ -242,6 +242,7 @@ impl Worker {
         let running: usize = self.executors.iter().map(|executor| executor.in_flight.len()).sum();
         WorkerStatus {
             memory_nbytes: self.cache.memory_nbytes(),
+            memory_quota: self.cache.memory_quota(),
             disk_nbytes: self.cache.disk_nbytes(),
             waiting: (self.calls.len().saturating_sub(running)) as u32,
             running: running as u32,

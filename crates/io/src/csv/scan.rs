@@ -62,11 +62,7 @@ pub struct Summary {
 impl Summary {
     /// Sums up some bytes.
     pub fn of(bytes: &[u8], delimiter: u8) -> Self {
-        let (lines, mut kinds) = count(bytes, delimiter);
-        if kinds & (BLANK | OTHER) == BLANK && !is_padded(bytes, delimiter) {
-            kinds |= OTHER;
-        }
-        kinds &= !BLANK;
+        let (lines, kinds) = look(bytes, delimiter);
         let side = |byte: Option<&u8>| byte.map_or(Side::Edge, |byte| Side::of(*byte, delimiter));
         let ends = (side(bytes.first()), side(bytes.last()));
         if kinds & QUOTED == 0 {
@@ -85,8 +81,35 @@ impl Summary {
     }
 }
 
+/// Line ends, and kinds of bytes: by vectors of 32 bytes where the processor has them.
+fn look(bytes: &[u8], delimiter: u8) -> (u64, u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        fn wide(bytes: &[u8], delimiter: u8) -> (u64, u8) {
+            look_plainly(bytes, delimiter)
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has what the function was compiled for.
+            return unsafe { wide(bytes, delimiter) };
+        }
+    }
+    look_plainly(bytes, delimiter)
+}
+
+// This, and what it calls, is compiled for each kind of processor.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+fn look_plainly(bytes: &[u8], delimiter: u8) -> (u64, u8) {
+    let (lines, kinds) = count(bytes, delimiter);
+    let is_wrong = kinds & (BLANK | OTHER) == BLANK && !is_padded(bytes, delimiter);
+    (lines, (kinds | if is_wrong { OTHER } else { 0 }) & !BLANK)
+}
+
 /// Whether each blank stands in front of a number or of another one.
 #[allow(clippy::needless_bitwise_bool)] // a lazy operator is a branch
+#[allow(clippy::inline_always)] // see `look_plainly`
+#[inline(always)]
 fn is_padded(bytes: &[u8], delimiter: u8) -> bool {
     let is_edge = |byte: u8| (byte == delimiter) | (byte == b'\n') | (byte == b'\r');
     let pairs = bytes.iter().zip(bytes.iter().skip(1));
@@ -114,8 +137,9 @@ struct Lanes {
 
 impl Lanes {
     /// Adds a byte to each lane: no branches, so that compilers make vectors of them.
-    #[inline]
     #[allow(clippy::needless_bitwise_bool)] // a lazy operator is a branch
+    #[allow(clippy::inline_always)] // see `look_plainly`
+    #[inline(always)]
     fn add(&mut self, bytes: &[u8; LANES], delimiter: u8) {
         for (lane, &byte) in bytes.iter().enumerate() {
             let is_end = byte == b'\n';
@@ -141,6 +165,8 @@ impl Lanes {
 }
 
 /// Line ends, and kinds of bytes.
+#[allow(clippy::inline_always)] // see `look_plainly`
+#[inline(always)]
 fn count(bytes: &[u8], delimiter: u8) -> (u64, u8) {
     // So few groups that no counter of eight bits overflows.
     const BATCH: usize = 255 * LANES;

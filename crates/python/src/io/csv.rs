@@ -106,15 +106,16 @@ pub fn style(delimiter: u8, decimals: Option<usize>, width: Option<usize>) -> Py
     Ok(Style { delimiter, floats, width })
 }
 
-/// Returns the text of an array of shape (rows, columns).
+/// Returns the text of an array of shape (rows, columns), whose first row is number `first`.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
-#[pyo3(signature = (data, *, code, columns, delimiter, decimals = None, width = None))]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // named in Python
+#[pyo3(signature = (data, *, code, columns, first = 0, delimiter, decimals = None, width = None))]
 pub fn csv_format_dense(
     py: Python<'_>,
     data: PyBuffer<u8>,
     code: &str,
     columns: usize,
+    first: u64,
     delimiter: u8,
     decimals: Option<usize>,
     width: Option<usize>,
@@ -125,15 +126,17 @@ pub fn csv_format_dense(
         // More than most need; pages that nothing is written to cost nothing.
         let cell = width.map_or(20, |width| width + 1);
         let mut text = Vec::with_capacity(data.len().saturating_mul(cell));
-        py.detach(|| format::dense(data, columns, &style, &mut text)).map_err(raised)?;
+        py.detach(|| format::dense(data, columns, &style, &mut text))
+            .map_err(|error| raised(error.below(first)))?;
         Ok(OwnedBuffer::new(text))
     })
 }
 
-/// Writes an array of shape (rows, columns) into a file from an offset on; the offset behind it.
+/// Writes an array of shape (rows, columns), whose first row is number `first`, into a file from an
+/// offset on; the offset behind it.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // named in Python
-#[pyo3(signature = (path, offset, data, *, code, columns, delimiter, threads, unit = 1,
+#[pyo3(signature = (path, offset, data, *, code, columns, first = 0, delimiter, threads, unit = 1,
                     decimals = None, width = None))]
 pub fn csv_write_dense(
     py: Python<'_>,
@@ -142,6 +145,7 @@ pub fn csv_write_dense(
     data: PyBuffer<u8>,
     code: &str,
     columns: usize,
+    first: u64,
     delimiter: u8,
     threads: usize,
     unit: u64,
@@ -161,6 +165,6 @@ pub fn csv_write_dense(
                 format::dense(data, columns, &style, text)
             })
         })
-        .map_err(raised)
+        .map_err(|error| raised(error.below(first)))
     })
 }

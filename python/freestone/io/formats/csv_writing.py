@@ -51,6 +51,7 @@ class CsvWriter(Writer):
                     data,
                     code=code,
                     columns=self.shape.width,
+                    first=start,
                     delimiter=self.delimiter,
                     decimals=self.decimals,
                     width=self.width,
@@ -64,13 +65,13 @@ class CsvWriter(Writer):
         ]
 
     def write_rows(
-        self, path: str, offset: int, block: Any, threads: int, unit: int = 1
+        self, path: str, offset: int, block: Any, start: int, *, threads: int, unit: int = 1
     ) -> int | None:
         """Write a block into a local file, each thread a piece at a time."""
         if self.shape.sparse:
             return None
         if self.shape.kind == "frame":
-            columns, rows = self._columns(block, 0)
+            columns, rows = self._columns(block, start)
             return _native.csv_write_columns(
                 path,
                 offset,
@@ -88,6 +89,7 @@ class CsvWriter(Writer):
             data,
             code=code,
             columns=self.shape.width,
+            first=start,
             delimiter=self.delimiter,
             threads=threads,
             unit=unit,

@@ -14,6 +14,9 @@ from freestone.io.stores.place import Draft, Place
 
 __all__ = ["PosixDraft", "PosixPlace"]
 
+# A file system lets one writer at a time into a file: others come in between.
+STEP = 1 << 20
+
 
 @dataclass(frozen=True)
 class PosixPlace(Place):
@@ -112,7 +115,7 @@ class PosixDraft(Draft):
         try:
             view = memoryview(data).cast("B")
             while len(view):
-                room = unit - offset % unit if unit > 1 else len(view)
+                room = unit - offset % unit if unit > 1 else STEP
                 count = os.pwrite(descriptor, view[:room], offset)
                 _native.io_count(written=count)
                 view, offset = view[count:], offset + count
