@@ -50,6 +50,8 @@ class Place(ABC):
     url: str
     random: ClassVar[bool] = False
     """Whether many processes can write one file, each at its offset."""
+    by_host: ClassVar[bool] = False
+    """Whether `hosts` are machines, among which only those of workers matter."""
 
     @property
     def name(self) -> str:
