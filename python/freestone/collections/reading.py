@@ -73,12 +73,13 @@ def read(
     Notes
     -----
     No byte of the rows goes through this program, unless there is no cluster: then this process
-    reads with all its cores.
+    reads with all its cores. It then keeps the text of a CSV file in HDFS or an object store, of
+    256 MiB at most, while it parses it; a larger one is fetched twice, a part at a time.
     """
     if block_rows is not None and block_rows < 1:
         raise UsageError(f"block_rows={block_rows}: a block has at least one row")
-    dataset = open_dataset(url, format=format, **options)
     cluster = current()
+    dataset = open_dataset(url, format=format, whole=cluster is None, **options)
     if cluster is None:
         return _here(dataset, progress)
     rows = block_rows or _block_rows(dataset, max(cluster.slots, 1))
@@ -103,7 +104,7 @@ def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array |
         dtype=None if is_frame else dtype,
     )
     with telling(dataset.place.url):
-        hosts = [dataset.where(*cut) for cut in itertools.pairwise(offsets.tolist())]
+        hosts = _hosts(dataset, offsets)
     pieces = made(spec, dataset.read_block, offsets, {}, hosts)
     if is_frame:
         found: Array | Frame = Frame(pieces, offsets, name=name)
@@ -115,6 +116,16 @@ def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array |
         meter.add(piece, nbytes)
     found._waiting = functools.partial(metered, f"read {name}", meter, progress)
     return found
+
+
+def _hosts(dataset: Dataset, offsets: Offsets) -> list[list[str]]:
+    """Return what holds each block; nothing where all workers reach it alike."""
+    cluster = current()
+    machines = {worker.host for worker in cluster.statistics().workers} if cluster else ()
+    if dataset.place.by_host and len(machines) < 2:
+        return []
+    dataset.look_up()
+    return [dataset.where(*cut) for cut in itertools.pairwise(offsets.tolist())]
 
 
 def _here(dataset: Dataset, progress: bool | None) -> Array | Frame:

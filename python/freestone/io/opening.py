@@ -11,6 +11,7 @@ from freestone.errors import UsageError, did_you_mean
 from freestone.io.dataset import Dataset
 from freestone.io.formats import format_of
 from freestone.io.formats.zarr import FolderWriter
+from freestone.io.held import fetched
 from freestone.io.stores import Place, locate
 from freestone.io.telling import telling
 from freestone.io.writer import Shape, StreamWriter, Writer
@@ -26,7 +27,11 @@ KINDS = ("array", "frame")
 
 
 def open_dataset(
-    url: str | os.PathLike[str], *, format: str | None = None, **options: Any
+    url: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    whole: bool = False,
+    **options: Any,
 ) -> Dataset:
     """Look at a file: what it holds, and how its rows are read.
 
@@ -36,6 +41,9 @@ def open_dataset(
         A path or URL.
     format
         One of `freestone.io.formats.FORMATS`; by default what the name says.
+    whole
+        Whether this process is about to read all rows. A format that needs two passes then keeps
+        what it fetched of a file that is far away, up to `freestone.io.held.MOST_HELD` bytes.
     **options
         Those of the format.
     """
@@ -52,6 +60,8 @@ def open_dataset(
         with telling(place.url):
             return open_segments(folder, module, options)
     with telling(place.url):
+        if whole and getattr(module, "PASSES", 1) > 1:
+            place = fetched(place)
         found = module.open_dataset(place, **options)
     assert isinstance(found, Dataset)
     return found

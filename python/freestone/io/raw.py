@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from freestone import _native
-from freestone.errors import FormatError, StorageFullError
+from freestone.errors import FormatError
 
 __all__ = ["dtype_said", "fill_block", "joined", "read_values"]
 
@@ -101,12 +101,13 @@ def fill_block(
     Returns
     -------
     freestone._native.Filled or None
-        None where that can't be done: in other processes, from other stores than the file systems
-        of this machine, from stripes, and of no bytes.
+        None where that can't be done: in other processes, from stores that are neither a file
+        system of this machine nor give packets, from stripes, and of no bytes.
     """
     # Nothing of it is touched: it is only there to be pickled.
     like = np.empty(shape, dtype)
-    if not isinstance(source, str) or unit > 1 or not like.nbytes:
+    is_read_along = isinstance(source, str) or hasattr(source, "packets")
+    if not is_read_along or unit > 1 or not like.nbytes:
         return None
     buffers: list[Any] = []
     stream = pickle.dumps(like, PROTOCOL, buffer_callback=buffers.append)
@@ -115,7 +116,7 @@ def fill_block(
     try:
         return _native.fill_block(source, offset, like.nbytes, stream)
     except OSError as error:
-        if error.errno or isinstance(error, StorageFullError):
+        if error.errno or type(error) is not OSError:
             raise
         # The system has no number for a file that ends too early.
         raise FormatError("", f"it ends before byte {offset + like.nbytes:,} (truncated)") from None

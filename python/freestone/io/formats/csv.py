@@ -29,6 +29,8 @@ from freestone.io.writer import Shape, Writer, needs_columns
 
 __all__ = ["open_dataset", "open_writer"]
 
+# One finds where rows begin and what cells hold, one reads them.
+PASSES = 2
 WIDEST, MOST_DECIMALS = 4096, 300
 OTHER, FLOAT = 1, 2
 EMPTY, BOOL, NEGATIVE, SMALL, BIG, REAL, TEXT = (1 << bit for bit in range(7))
@@ -120,7 +122,9 @@ class _Look:
         self.stamp = place.stamp()
         self.source = place.source(self.stamp)
         self.threads = len(os.sched_getaffinity(0))
-        self.index = self._kept() or self._scan(keep)
+        # To count lines in memory takes less than to ask a store for the index.
+        is_here = not isinstance(self.source, str) and not hasattr(self.source, "read_at")
+        self.index = self._scan(False) if is_here else self._kept() or self._scan(keep)
         self.lines = self.index.lines
         self.first = self._line(0) if self.lines else []
         self.width = len(self.first)
@@ -164,7 +168,9 @@ class _Look:
             with open(self.source, "rb") as file:
                 file.seek(start)
                 return file.read(stop - start)
-        return bytes(self.source.read_at(start, stop - start))
+        if hasattr(self.source, "read_at"):
+            return bytes(self.source.read_at(start, stop - start))
+        return bytes(self.source[start:stop])
 
     def _infer(self, start: int, stop: int) -> list[int]:
         return _native.csv_infer(
