@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import os
 import shutil
 import subprocess
@@ -121,15 +120,12 @@ def measure_site(report: common.Report, rounds: int, x: Any, site: str) -> None:
 
         def take(subject: str) -> None:
             for kind, content in contents.items():
-                where = f"{url}/m.{kind}"
+                where, case = f"{url}/m.{kind}", f"{kind} {{}}, {site}"
                 if subject == TWO:
-                    read, write = by_workers(x, where)
-                    report.add(TWO, f"{kind} read, {site}", read, "s")
-                elif subject == OWN:
-                    write = seconds(lambda: fs.write(x, where.replace("/m.", "/own.")))  # noqa: B023
+                    by_workers(report, x, where, case)
                 else:
-                    write = write_by_client(content, where)
-                report.add(subject, f"{kind} write, {site}", write, "s")
+                    taken = by_itself(x, where) if subject == OWN else by_client(content, where)
+                    report.add(subject, case.format("write"), taken, "s")
 
         for kind in contents:
             reads(report, rounds, f"{url}/m.{kind}", f"{kind} read, {site}")
@@ -153,7 +149,12 @@ def reads(report: common.Report, rounds: int, url: str, case: str) -> None:
                 report.add(subject, case, taken, "s")
 
 
-def write_by_client(content: bytes, url: str) -> float:
+def by_itself(x: Any, url: str) -> float:
+    """Write an array from here."""
+    return seconds(lambda: fs.write(x, url.replace("/m.", "/own.")))
+
+
+def by_client(content: bytes, url: str) -> float:
     """Write bytes by the client."""
     import hdfs_native
 
@@ -162,13 +163,17 @@ def write_by_client(content: bytes, url: str) -> float:
     return seconds(lambda: write_alone(client, f"/alone.{name}", memoryview(content)))
 
 
-def by_workers(x: Any, url: str) -> tuple[float, float]:
-    """Read and write a segment for each of some blocks, by two workers."""
+def by_workers(report: common.Report, x: Any, url: str, case: str) -> None:
+    """Write and read a segment for each of some blocks, by two workers."""
     rows, url = -(-len(x) // 8), url + ".hdfs"
     with workers(2):
         warm(2, f"{url.rpartition('/')[0]}/small.{url.split('.')[-2]}.hdfs")
-        write = seconds(functools.partial(fs.write, fs.Array.from_numpy(x, rows).persist(), url))
-        return min(seconds(lambda: opened(url, block_rows=rows).persist()) for _ in range(3)), write
+        blocks = fs.Array.from_numpy(x, rows).persist()
+        report.add(TWO, case.format("write"), seconds(lambda: fs.write(blocks, url)), "s")
+        for number in range(READS + 1):
+            taken = seconds(lambda: opened(url, block_rows=rows).persist())
+            if number:
+                report.add(TWO, case.format("read"), taken, "s")
 
 
 def opened(url: str, **options: Any) -> Any:

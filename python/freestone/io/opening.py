@@ -55,10 +55,13 @@ def open_dataset(
         raise UsageError(f"kind={kind!r}: a file is read as {' or as '.join(map(repr, KINDS))}")
     folder = _folder(place)
     if folder is not None:
-        from freestone.io.segments import open_segments
+        from freestone.io.segments import check_said, open_segments
 
         with telling(place.url):
-            return open_segments(folder, module, options)
+            segments = open_segments(folder, module, options)
+            if folder is not place:
+                check_said(place, segments)
+            return segments
     with telling(place.url):
         if whole and getattr(module, "PASSES", 1) > 1:
             place = fetched(place)

@@ -26,7 +26,7 @@ from freestone.io.stores.hdfs import HdfsPlace
 from freestone.io.stores.posix import PosixPlace
 from freestone.io.telling import telling
 
-__all__ = ["SUFFIX", "open_segments", "segments_of"]
+__all__ = ["SUFFIX", "check_said", "open_segments", "segments_of"]
 
 T = TypeVar("T")
 SUFFIX = ".hdfs"
@@ -142,7 +142,25 @@ def segments_of(place: Place) -> HdfsPlace | None:
         raise FormatError(
             place.beside(".meta").url, "it does not say where in HDFS the segments are"
         )
-    return HdfsPlace.of(f"hdfs://{meta.hdfs}")
+    return HdfsPlace.of(meta.hdfs if "://" in meta.hdfs else f"hdfs:///{meta.hdfs.lstrip('/')}")
+
+
+def check_said(place: Place, found: Dataset) -> None:
+    """Compare segments with the local `.meta` that leads to them.
+
+    Raises
+    ------
+    FormatError
+        When it says another shape.
+    """
+    meta = read_meta(place)
+    width = len(found.columns) if found.kind == "frame" else found.columns[0]
+    if meta is not None and (meta.rows, meta.columns) != (found.rows, width):
+        reason = (
+            f"it says {meta.rows:,} x {meta.columns:,}, and the segments in {found.place.url} "
+            f"have {found.rows:,} x {width:,}; correct it"
+        )
+        raise FormatError(place.beside(".meta").url, reason)
 
 
 def _numbers(place: HdfsPlace) -> int:

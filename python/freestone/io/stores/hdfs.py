@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
-from urllib.parse import urlsplit
 
 from freestone import _native
 from freestone.io.stores.hdfs_client import (
@@ -33,6 +32,12 @@ __all__ = ["HdfsPlace"]
 T = TypeVar("T")
 COPIED = 4 << 20
 ADDRESS = "HDFS_ADDRESS"
+
+
+def _parts(url: str) -> tuple[str, str]:
+    """Return server and path of a URL; a path in HDFS may have any character, such as ``#``."""
+    server, slash, path = url.removeprefix("hdfs://").partition("/")
+    return server, slash + path
 
 
 @dataclass(frozen=True)
@@ -57,20 +62,20 @@ class HdfsPlace(Place):
 
         Workers get them with it: they may have been started before any was set.
         """
-        parts = urlsplit(url)
-        server = parts.netloc or os.environ.get(ADDRESS, "")
+        server, path = _parts(url)
+        server = server or os.environ.get(ADDRESS, "").removeprefix("hdfs://").rstrip("/")
         settings = tuple((name, os.environ[name]) for name in SETTINGS if name in os.environ)
-        return cls(f"hdfs://{server}{parts.path}", os.environ.get("HADOOP_USER_NAME"), settings)
+        return cls(f"hdfs://{server}{path}", os.environ.get("HADOOP_USER_NAME"), settings)
 
     @property
     def _server(self) -> str:
-        server = urlsplit(self.url).netloc
+        server, _ = _parts(self.url)
         return f"hdfs://{server}" if server else ""
 
     @property
     def hdfs_path(self) -> str:
         """The path inside of HDFS."""
-        return urlsplit(self.url).path or "/"
+        return _parts(self.url)[1] or "/"
 
     @property
     def client(self) -> Any:
@@ -120,7 +125,7 @@ class HdfsPlace(Place):
     def hosts(self, start: int, stop: int, stamp: tuple[Any, ...] = ()) -> list[str]:
         """Return the DataNodes that hold most of some bytes."""
         stamp = stamp or self.stamp()
-        for address in http_addresses(urlsplit(self.url).netloc, dict(self.settings)):
+        for address in http_addresses(_parts(self.url)[0], dict(self.settings)):
             blocks = block_locations(address, self.hdfs_path, self.user, stamp)
             if blocks:
                 return ranked(blocks, start, stop)

@@ -63,6 +63,11 @@ class Place(ABC):
         """The path of a file of this machine; None if it is none."""
         return None
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes reach it; they don't reach what is in this one's memory."""
+        return True
+
     @abstractmethod
     def beside(self, suffix: str) -> Place:
         """Return the file whose name has something added."""
