@@ -117,15 +117,15 @@ def open_writer(
     return made
 
 
-def _striped(
-    place: Place, count: int | None, size: int | str | None, pool: str | None
-) -> LustrePlace:
+def _striped(place: Place, count: Any, size: int | str | None, pool: Any) -> LustrePlace:
     from freestone.io.stores.lustre import Layout, LustrePlace, is_lustre
     from freestone.units import parse_nbytes
 
     if place.path is None or not is_lustre(place.path):
         raise UsageError(f"{place.url} is not on Lustre, so it has no stripes; leave them out")
-    nbytes = 0 if size is None else parse_nbytes(size)
+    if not isinstance(count, int | None):
+        raise UsageError(f"stripe_count={count!r}: it is -1 (all), 0 (default) or more")
+    nbytes, pool = 0 if size is None else parse_nbytes(size), None if pool is None else str(pool)
     return LustrePlace(place.url, Layout(stripe_count=count or 0, stripe_size=nbytes, pool=pool))
 
 
