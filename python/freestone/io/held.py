@@ -45,6 +45,10 @@ class HeldPlace(Place):
             raise FileChangedError(self.url, "its size or time of change differs")
         return found
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without the bytes: elsewhere it is the file in its store."""
+        return _itself, (self.place,)
+
     def source(self, stamp: tuple[Any, ...] = ()) -> Any:
         """Return the bytes."""
         return self.content
@@ -62,26 +66,28 @@ class HeldPlace(Place):
         self.place.remove()
 
 
-def fetched(place: Place, most: int = MOST_HELD) -> Place:
+def _itself(place: Place) -> Place:
+    return place
+
+
+def fetched(place: Place, stamp: tuple[Any, ...]) -> Place:
     """Fetch a file that is far away, several ranges at once; a larger one stays where it is.
 
     Parameters
     ----------
     place
         The file.
-    most
-        Bytes that it may have.
+    stamp
+        The version that is meant.
 
     Returns
     -------
     Place
-        The file with its bytes; `place` itself if it is on this machine or larger.
+        The file with its bytes; `place` itself if it is on this machine, or has more than
+        `MOST_HELD` bytes.
     """
-    if place.path is not None:
-        return place
-    stamp = place.stamp()
     nbytes = int(stamp[0])
-    if not 0 < nbytes <= most:
+    if place.path is not None or not 0 < nbytes <= MOST_HELD:
         return place
     content = read_values(place.source(stamp), 0, (nbytes,), np.uint8)
     return HeldPlace(place.url, place, content, stamp)

@@ -11,7 +11,6 @@ from freestone.errors import UsageError, did_you_mean
 from freestone.io.dataset import Dataset
 from freestone.io.formats import format_of
 from freestone.io.formats.zarr import FolderWriter
-from freestone.io.held import fetched
 from freestone.io.stores import Place, locate
 from freestone.io.telling import telling
 from freestone.io.writer import Shape, StreamWriter, Writer
@@ -42,8 +41,8 @@ def open_dataset(
     format
         One of `freestone.io.formats.FORMATS`; by default what the name says.
     whole
-        Whether this process is about to read all rows. A format that needs two passes then keeps
-        what it fetched of a file that is far away, up to `freestone.io.held.MOST_HELD` bytes.
+        Whether this process is about to read all rows: what a first pass fetches of a file that
+        is far away is then kept for the second, up to `freestone.io.held.MOST_HELD` bytes.
     **options
         Those of the format.
     """
@@ -62,10 +61,9 @@ def open_dataset(
             if folder is not place:
                 check_said(place, segments)
             return segments
+    words = (place, whole) if getattr(module, "PASSES", 1) > 1 else (place,)
     with telling(place.url):
-        if whole and getattr(module, "PASSES", 1) > 1:
-            place = fetched(place)
-        found = module.open_dataset(place, **options)
+        found = module.open_dataset(*words, **options)
     assert isinstance(found, Dataset)
     return found
 

@@ -20,7 +20,7 @@ import numpy as np
 from freestone.errors import FileChangedError, FileMissingError, FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.meta import CODES, read_meta
-from freestone.io.held import MOST_HELD, fetched
+from freestone.io.held import MOST_HELD
 from freestone.io.stores import Place
 from freestone.io.stores.hdfs import HdfsPlace
 from freestone.io.stores.posix import PosixPlace
@@ -188,9 +188,9 @@ class Described(Dataset):
 
     def _found(self, start: int, stop: int) -> Dataset:
         """Return what the text holds, which is what its `.meta` says."""
-        if (start, stop) == (0, self.rows):
-            # Nobody else reads it, so its text can be here meanwhile.
-            found = _look_at(fetched(self.place, MOST_HELD // READ_AT_ONCE), self.options)
+        if (start, stop) == (0, self.rows) and self.nbytes <= MOST_HELD // READ_AT_ONCE:
+            # No other block has rows of it, so its text is kept for this one alone.
+            found = _look_at(self.place, self.options, whole=True)
         else:
             found = _looked_at(self.place, self.stamp, tuple(self.options.items()))
         said = (self.kind, self.rows, self.columns, self.dtype)
@@ -212,10 +212,10 @@ def _looked_at(place: Place, stamp: tuple[Any, ...], options: tuple[Any, ...]) -
     return _look_at(place, dict(options))
 
 
-def _look_at(place: Place, options: dict[str, Any]) -> Dataset:
+def _look_at(place: Place, options: dict[str, Any], *, whole: bool = False) -> Dataset:
     from freestone.io.formats import csv
 
-    return csv.open_dataset(place, **options)
+    return csv.open_dataset(place, whole, **options)
 
 
 def _described(place: Place, module: ModuleType, options: dict[str, Any]) -> Dataset | None:

@@ -24,6 +24,7 @@ from freestone.io.formats.csv_rows import Columns, Numbers, Triples
 from freestone.io.formats.csv_writing import CsvWriter
 from freestone.io.formats.entries import form_of
 from freestone.io.formats.meta import CODES, Meta, read_meta
+from freestone.io.held import fetched
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer, needs_columns
 
@@ -38,6 +39,7 @@ EMPTY, BOOL, NEGATIVE, SMALL, BIG, REAL, TEXT = (1 << bit for bit in range(7))
 
 def open_dataset(
     place: Place,
+    whole: bool = False,
     *,
     delimiter: str = ",",
     header: bool | None = None,
@@ -48,7 +50,7 @@ def open_dataset(
     index: bool = True,
 ) -> Dataset:
     """Find out what a CSV file holds, in one pass over it or from its `.meta` and index."""
-    look = _Look(place, delimiter, index)
+    look = _Look(place, delimiter, index, whole)
     meta = read_meta(place)
     if sparse is None:
         sparse = _has_triples(meta, look)
@@ -116,15 +118,17 @@ def _has_triples(meta: Meta | None, look: _Look) -> bool:
 class _Look:
     """What one pass over a file tells."""
 
-    def __init__(self, place: Place, delimiter: str, keep: bool) -> None:
-        self.place = place
+    def __init__(self, place: Place, delimiter: str, keep: bool, whole: bool) -> None:
         self.delimiter = _byte(delimiter)
         self.stamp = place.stamp()
-        self.source = place.source(self.stamp)
         self.threads = len(os.sched_getaffinity(0))
+        self.place = fetched(place, self.stamp) if whole else place
         # To count lines in memory takes less than to ask a store for the index.
-        is_here = not isinstance(self.source, str) and not hasattr(self.source, "read_at")
-        self.index = self._scan(False) if is_here else self._kept() or self._scan(keep)
+        is_here = self.place is not place
+        index = None if is_here else self._kept()
+        text = self.place if is_here or index else fetched(place, self.stamp)
+        self.source = text.source(self.stamp)
+        self.index = index or self._scan(keep and not is_here)
         self.lines = self.index.lines
         self.first = self._line(0) if self.lines else []
         self.width = len(self.first)
