@@ -3,14 +3,15 @@
 A real NameNode with one to three DataNodes on loopback, in one JVM; CSV and DBDF of the paper's
 first shape, as one file read by this program, and as DAPHNE's segments read and written by two
 workers. The client that moves the bytes, hdfs-native, reads and writes the same bytes alone: that
-is the limit. `make test-hdfs` fetches the server that this needs, once.
+is the limit. A read takes a tenth of a second, so each round has several by this program and by the
+client in turn; the first ones are not counted, in which the servers compile what they run.
+`make test-hdfs` fetches the server that this needs, once.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import os
 import shutil
 import subprocess
@@ -39,6 +40,8 @@ BLOCK = 32 << 20
 SITES = {"1 node": (1, 1), "2 nodes": (2, 1), "3 nodes": (3, 1), "3 nodes, 3 replicas": (3, 3)}
 OWN, TWO, CLIENT = "freestone", "freestone, 2 workers", "hdfs-native"
 SUBJECTS = (OWN, CLIENT, TWO)
+# By each of two in turn, in a round.
+READS = 7
 WAIT_S = 60.0
 
 
@@ -117,37 +120,60 @@ def measure_site(report: common.Report, rounds: int, x: Any, site: str) -> None:
 
         def take(subject: str) -> None:
             for kind, content in contents.items():
-                taken: Any = {OWN: by_itself, CLIENT: by_client, TWO: by_workers}[subject]
-                read, write = taken(content if subject == CLIENT else x, f"{url}/m.{kind}")
-                report.add(subject, f"{kind} read, {site}", read, "s")
-                report.add(subject, f"{kind} write, {site}", write, "s")
+                where, case = f"{url}/m.{kind}", f"{kind} {{}}, {site}"
+                if subject == TWO:
+                    by_workers(report, x, where, case)
+                else:
+                    taken = by_itself(x, where) if subject == OWN else by_client(content, where)
+                    report.add(subject, case.format("write"), taken, "s")
 
+        for kind in contents:
+            reads(report, rounds, f"{url}/m.{kind}", f"{kind} read, {site}")
         common.interleave(rounds, SUBJECTS, take)
 
 
-def by_client(content: bytes, url: str) -> tuple[float, float]:
-    """Read and write bytes by the client."""
+def reads(report: common.Report, rounds: int, url: str, case: str) -> None:
+    """Read a file by this program and by the client, in turn."""
     import hdfs_native
 
     server, _, name = url.rpartition("/")
     client = hdfs_native.Client(server)
-    read = seconds(lambda: read_alone(client, f"/{name}"))
-    return read, seconds(lambda: write_alone(client, f"/alone.{name}", memoryview(content)))
+    actions = {
+        OWN: lambda: opened(url).compute(),
+        CLIENT: lambda: read_alone(client, f"/{name}"),
+    }
+    for number in range(rounds * READS + 1):
+        for subject, action in actions.items():
+            taken = seconds(action)
+            if number:
+                report.add(subject, case, taken, "s")
 
 
-def by_itself(x: Any, url: str) -> tuple[float, float]:
-    """Read and write an array here."""
-    read = seconds(lambda: opened(url).compute())
-    return read, seconds(lambda: fs.write(x, url.replace("/m.", "/own.")))
+def by_itself(x: Any, url: str) -> float:
+    """Write an array from here."""
+    return seconds(lambda: fs.write(x, url.replace("/m.", "/own.")))
 
 
-def by_workers(x: Any, url: str) -> tuple[float, float]:
-    """Read and write a segment for each of some blocks, by two workers."""
+def by_client(content: bytes, url: str) -> float:
+    """Write bytes by the client."""
+    import hdfs_native
+
+    server, _, name = url.rpartition("/")
+    client = hdfs_native.Client(server)
+    return seconds(lambda: write_alone(client, f"/alone.{name}", memoryview(content)))
+
+
+def by_workers(report: common.Report, x: Any, url: str, case: str) -> None:
+    """Write and read a segment for each of some blocks, by two workers."""
     rows, url = -(-len(x) // 8), url + ".hdfs"
     with workers(2):
         warm(2, f"{url.rpartition('/')[0]}/small.{url.split('.')[-2]}.hdfs")
-        write = seconds(functools.partial(fs.write, fs.Array.from_numpy(x, rows).persist(), url))
-        return seconds(lambda: opened(url, block_rows=rows).persist()), write
+        blocks = fs.Array.from_numpy(x, rows).persist()
+        report.add(TWO, case.format("write"), seconds(lambda: fs.write(blocks, url)), "s")
+        for number in range(READS + 1):
+            taken = seconds(lambda: opened(url, block_rows=rows).persist())
+            if number:
+                report.add(TWO, case.format("read"), taken, "s")
 
 
 def opened(url: str, **options: Any) -> Any:

@@ -101,6 +101,13 @@ def test_the_flags_of_hdfs(
     assert (os.environ["HDFS_ADDRESS"], os.environ["HADOOP_USER_NAME"]) == ("there:9000", "she")
     assert run("print(1);", options=("--hdfs-address=here:7",)) == 0
     assert os.environ["HDFS_ADDRESS"] == "here:7"
+    assert run("print(1);", options=("--hdfs-ip=hdfs://here:8/",)) == 0
+    assert os.environ["HDFS_ADDRESS"] == "here:8"
+    service = "<property><name>dfs.ha.namenodes.ours</name><value>a,b</value></property>"
+    Path("hdfs-site.xml").write_text(f"<configuration>{service}</configuration>")
+    monkeypatch.setenv("HADOOP_CONF_DIR", os.getcwd())
+    assert run("print(1);", options=("--hdfs-ip=ours",)) == 0
+    assert os.environ["HDFS_ADDRESS"] == "ours"
     defaults = {"use_hdfs": False, "hdfs_Address": "h:8020", "hdfs_username": "he"}
     Path("defaults.json").write_text(json.dumps(defaults))
     assert run("print(1);", options=("--config=defaults.json",)) == 0

@@ -17,7 +17,7 @@ import pytest
 import freestone as fs
 from freestone.cli.main import main
 from freestone.errors import FileError, FileMissingError, FormatError
-from freestone.io import open_dataset
+from freestone.io import open_dataset, raw
 from freestone.io.segment_writer import SegmentWriter
 from freestone.io.stores import webhdfs
 from freestone.io.stores.hdfs import HdfsPlace
@@ -39,6 +39,29 @@ def test_files_of_any_folder(hdfs: Hdfs, name: str) -> None:
     fs.write(X[500:700], url)
     np.testing.assert_array_equal(fs.read(url).compute(), X[500:700])
     assert not [each for each in names(hdfs, "/some/folder") if each.endswith(".part")]
+
+
+@pytest.mark.parametrize("name", ["a #1.csv", "100% é.dbdf", "a?b&c=d.npy", "x;y@z:1.csv"])
+def test_names_of_any_characters(hdfs: Hdfs, name: str) -> None:
+    fs.write(X[:50], f"{hdfs.url}/odd names/{name}")
+    assert name in names(hdfs, "/odd names")
+    np.testing.assert_array_equal(fs.read(f"{hdfs.url}/odd names/{name}").compute(), X[:50])
+
+
+@pytest.mark.parametrize("name", ["large.dbdf", "large.csv", "large.dbdf.hdfs", "large.csv.hdfs"])
+def test_ranges_and_segments_are_put_together(
+    hdfs: Hdfs, two_workers: fs.Cluster, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Of many blocks of a megabyte; here by ranges of three quarters of one."""
+    monkeypatch.setattr(raw, "STEP", 3 << 18)
+    large = np.random.default_rng(4).normal(size=(30_000, 30))
+    url = f"{hdfs.url}/{name}"
+    blocks = fs.Array.from_numpy(large, 4_000)
+    fs.write(blocks, url, **({} if name.endswith("hdfs") else {"meta": False}))
+    for dataset in (open_dataset(url), open_dataset(url, whole=True)):
+        np.testing.assert_array_equal(dataset.read(0, len(large), threads=2), large)
+    for rows in (4_000, 7_001):
+        np.testing.assert_array_equal(fs.read(url, block_rows=rows).compute(), large)
 
 
 def test_what_is_missing_or_a_folder(hdfs: Hdfs) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from freestone.io.stores import hdfs
+from freestone.io.stores import hdfs_client
 
 __all__ = ["Reader", "Store", "store"]
 
@@ -111,7 +111,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     found = Store()
     module = SimpleNamespace(Client=lambda url: found, WriteOptions=lambda **words: None)
     monkeypatch.setitem(sys.modules, "hdfs_native", module)
-    monkeypatch.setattr(hdfs, "FIRST_WAIT_S", 0.0)
-    hdfs.client.cache_clear()
+    monkeypatch.setattr(hdfs_client, "FIRST_WAIT_S", 0.0)
+    hdfs_client.client.cache_clear()
     yield found
-    hdfs.client.cache_clear()
+    hdfs_client.client.cache_clear()

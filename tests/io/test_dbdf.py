@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from hypothesis.extra import numpy as hnp
 import freestone as fs
 from freestone.errors import FormatError, UsageError
 from freestone.io import open_dataset
+from freestone.io.raw import fill_block
 
 QUICK = settings(max_examples=60, deadline=None)
 CODES = ["i1", "i4", "i8", "u1", "u4", "u8", "f4", "f8"]
@@ -154,6 +156,32 @@ def test_only_executors_have_a_cache_to_fill(two_workers: fs.Cluster, tmp_path: 
     short = replace(dataset, stamp=dataset.place.stamp())
     with pytest.raises(FormatError, match="truncated"):
         two_workers.submit(short.read_block, 0, 10).result()
+
+
+class Packets:
+    """A file whose bytes come in packets; some are there, then something happens."""
+
+    def __init__(self, content: bytes, happens: Exception | None = None) -> None:
+        self.content, self.happens = content, happens
+
+    def packets(self, offset: int, nbytes: int) -> Iterator[bytes]:
+        content = self.content[offset:][:nbytes]
+        yield from (content[at : at + 1000] for at in range(0, len(content), 1000))
+        if self.happens is not None:
+            raise self.happens
+
+
+def test_caches_are_filled_packet_by_packet(two_workers: fs.Cluster) -> None:
+    x = np.random.default_rng(1).normal(size=(70_000, 5))
+    source = Packets(b"head" + x.tobytes())
+    found = two_workers.submit(fill_block, source, 4, x.shape, "f8")
+    np.testing.assert_array_equal(found.result(), x)
+    assert fill_block(source, 4, x.shape, "f8") is None
+    with pytest.raises(FormatError, match="truncated"):
+        two_workers.submit(fill_block, source, 5, x.shape, "f8").result()
+    broken = Packets(x.tobytes()[:5000], PermissionError("not yours"))
+    with pytest.raises(PermissionError, match="not yours"):
+        two_workers.submit(fill_block, broken, 0, x.shape, "f8").result()
 
 
 def test_an_empty_block_is_zeros(tmp_path: Path) -> None:

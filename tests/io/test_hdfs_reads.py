@@ -19,8 +19,8 @@ import pytest
 
 from freestone.errors import FormatError
 from freestone.io.raw import read_values
-from freestone.io.stores import hdfs, webhdfs
-from freestone.io.stores.hdfs import HdfsPlace, Source
+from freestone.io.stores import hdfs, hdfs_client, hdfs_source, webhdfs
+from freestone.io.stores.hdfs import HdfsPlace
 from freestone.io.stores.webhdfs import (
     BlockLocation,
     block_locations,
@@ -64,27 +64,27 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
             return found
 
     monkeypatch.setattr(hdfs, "client", lambda *words: Client())
-    monkeypatch.setattr(hdfs, "AHEAD_FROM", 1_000)
-    monkeypatch.setattr(hdfs, "WINDOW", 10_000)
+    monkeypatch.setattr(hdfs_source, "AHEAD_FROM", 1_000)
+    monkeypatch.setattr(hdfs_source, "WINDOW", 10_000)
     return found
 
 
 def test_reads_of_a_middle_size_bring_what_follows(reader: Reader) -> None:
-    source = Source(HdfsPlace("hdfs://h:1/f"))
+    source = HdfsPlace("hdfs://h:1/f").source()
     for at in range(0, len(CONTENT), 2_000):
         assert bytes(source.read_at(at, 2_000)) == CONTENT[at : at + 2_000]
     assert reader.calls == [(at, 10_000) for at in range(0, len(CONTENT), 10_000)]
 
 
 def test_small_and_large_reads_are_asked_as_they_are(reader: Reader) -> None:
-    source = Source(HdfsPlace("hdfs://h:1/f"))
+    source = HdfsPlace("hdfs://h:1/f").source()
     for offset, count in [(0, 50), (70_000, 999), (5, 20_000)]:
         assert bytes(source.read_at(offset, count)) == CONTENT[offset : offset + count]
     assert reader.calls == [(0, 50), (70_000, 999), (5, 20_000)]
 
 
 def test_any_read_gives_the_bytes_of_the_file(reader: Reader) -> None:
-    source, dice = Source(HdfsPlace("hdfs://h:1/f")), random.Random(2)
+    source, dice = HdfsPlace("hdfs://h:1/f").source(), random.Random(2)
     for _ in range(2_000):
         offset, count = dice.randint(0, 110_000), dice.choice([0, 10, 1_500, 5_000, 12_000])
         assert bytes(source.read_at(offset, count)) == CONTENT[offset : offset + count]
@@ -142,8 +142,8 @@ def test_a_server_that_does_not_answer_is_asked_once(monkeypatch: pytest.MonkeyP
 def test_memory_is_filled_in_place_and_what_breaks_off_goes_on(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hdfs, "FIRST_WAIT_S", 0.0)
-    source = Source(HdfsPlace("hdfs://h:1/f"))
+    monkeypatch.setattr(hdfs_client, "FIRST_WAIT_S", 0.0)
+    source = HdfsPlace("hdfs://h:1/f").source()
     view = bytearray(5_000)
     assert source.read_into(90_000, memoryview(view)) == 5_000
     assert view == CONTENT[90_000:95_000]
@@ -164,7 +164,7 @@ def test_what_breaks_off_for_another_reason_is_told(reader: Reader) -> None:
 
     reader.read_range_stream = refused  # type: ignore[method-assign]
     with pytest.raises(PermissionError):
-        Source(HdfsPlace("hdfs://h:1/f")).read_into(0, memoryview(bytearray(10)))
+        HdfsPlace("hdfs://h:1/f").source().read_into(0, memoryview(bytearray(10)))
 
 
 def test_the_address_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,9 +216,9 @@ def test_settings_of_hadoop_and_kerberos_go_along(monkeypatch: pytest.MonkeyPatc
 
     class Client:
         def __init__(self, url: str | None) -> None:
-            made.append((url, {name: os.environ.get(name, "") for name in hdfs.SETTINGS}))
+            made.append((url, {name: os.environ.get(name, "") for name in hdfs_client.SETTINGS}))
 
-    wanted = {name: f"/of/{name}" for name in hdfs.SETTINGS}
+    wanted = {name: f"/of/{name}" for name in hdfs_client.SETTINGS}
     for name, value in wanted.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HADOOP_USER_NAME", "she")
@@ -227,12 +227,12 @@ def test_settings_of_hadoop_and_kerberos_go_along(monkeypatch: pytest.MonkeyPatc
     for name in (*wanted, "HADOOP_USER_NAME"):
         monkeypatch.delenv(name)
     monkeypatch.setitem(sys.modules, "hdfs_native", SimpleNamespace(Client=Client))
-    hdfs.client.cache_clear()
+    hdfs_client.client.cache_clear()
     try:
         there = pickle.loads(sent)
         assert there.client is there.client
     finally:
-        hdfs.client.cache_clear()
+        hdfs_client.client.cache_clear()
     assert made == [("hdfs://service", wanted)]
     assert os.environ["HADOOP_USER_NAME"] == "she"
     assert there.url == "hdfs://service/elsewhere"

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import freestone as fs
-from freestone.errors import FileError, FileMissingError
+from freestone.errors import FileError, FileMissingError, FileUnreadableError
+from freestone.io import open_dataset, raw
+from freestone.io.stores import remote
 
 pytest.importorskip("fsspec")
 pytest.importorskip("aiohttp")
@@ -25,6 +27,8 @@ class Server(ThreadingHTTPServer):
 
     folder: Path
     given: list[int]
+    ranges = True
+    status = 200
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -41,12 +45,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, body: bool) -> None:
         path = self.server.folder / self.path.strip("/").split("?")[0]
-        if not path.is_file():
-            self.send_error(404)
+        if not path.is_file() or self.server.status != 200:
+            self.send_error(404 if self.server.status == 200 else self.server.status)
             return
         content, status = path.read_bytes(), 200
         size = len(content)
-        said = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        range = self.headers.get("Range", "") if self.server.ranges else ""
+        said = re.fullmatch(r"bytes=(\d+)-(\d*)", range)
         if said:
             start, last = int(said[1]), int(said[2] or size - 1)
             content, status = content[start : last + 1], 206
@@ -104,3 +109,60 @@ def test_a_file_that_is_another_on_its_server(server: Server, tmp_path: Path) ->
     np.testing.assert_array_equal(array.compute(), X)
     fs.write(X[:10], tmp_path / "m.npy")
     np.testing.assert_array_equal(fs.read(url).compute(), X[:10])
+
+
+@pytest.mark.parametrize("kind", ["csv", "dbdf", "npy", "mtx", "parquet", "arrow"])
+def test_a_server_that_gives_whole_files_only(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """As that of Python's library does: what comes is not what was asked for."""
+    monkeypatch.setattr(raw, "STEP", 100_000)
+    server.ranges = False
+    fs.write(X, tmp_path / f"m.{kind}")
+    url = f"http://127.0.0.1:{server.server_port}/m.{kind}"
+    array = fs.read(url)
+    np.testing.assert_array_equal(array.compute(), X)
+    assert len(server.given) == 1
+    np.testing.assert_array_equal(open_dataset(url).read(700, 9_000), X[700:9_000])
+
+
+def test_a_large_file_of_such_a_server_is_refused(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "MOST_WHOLE", 100_000)
+    server.ranges = False
+    fs.write(X, tmp_path / "m.npy")
+    url = f"http://127.0.0.1:{server.server_port}/m.npy"
+    with pytest.raises(FileError, match=r"m\.npy.*copy it to this machine first"):
+        fs.read(url)
+
+
+def test_text_is_fetched_once(server: Server, tmp_path: Path) -> None:
+    fs.write(X, tmp_path / "m.csv", meta=False)
+    nbytes = (tmp_path / "m.csv").stat().st_size
+    url = f"http://127.0.0.1:{server.server_port}/m.csv"
+    np.testing.assert_array_equal(fs.read(url).compute(), X)
+    assert sum(server.given) == nbytes
+    server.given.clear()
+    # A larger one is fetched part by part, once for where rows begin.
+    whole, part = open_dataset(url).read(0, len(X)), sum(server.given)
+    np.testing.assert_array_equal(whole, X)
+    assert part >= 2 * nbytes
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "match"),
+    [(403, FileUnreadableError, "permissions"), (500, FileError, "500")],
+)
+def test_what_a_web_server_says_is_told(
+    server: Server, tmp_path: Path, status: int, kind: type, match: str
+) -> None:
+    fs.write(X[:3], tmp_path / "m.npy")
+    server.status = status
+    with pytest.raises(kind, match=match):
+        fs.read(f"http://127.0.0.1:{server.server_port}/m.npy")
+
+
+def test_a_web_server_that_is_not_there() -> None:
+    with pytest.raises(FileError, match="can't be read: Cannot connect"):
+        fs.read("http://127.0.0.1:1/m.npy")

@@ -239,6 +239,8 @@ def test_what_cant_be_striped_is_told(by_lfs: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "refused.csv").exists()
     with pytest.raises(UsageError, match="multiple of 65,536"):
         fs.write(x, tmp_path / "m.csv", stripe_size=1000)
+    with pytest.raises(UsageError, match="stripe_count='many': it is -1"):
+        fs.write(x, tmp_path / "m.csv", stripe_count="many")
     with pytest.raises(UsageError, match="not on Lustre"):
         fs.write(x, "/elsewhere/m.csv", stripe_count=2)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,12 @@ import scipy.sparse
 
 import freestone as fs
 from freestone import _native
+from freestone.collections import reading
 from freestone.collections.segmenting import _shares
 from freestone.errors import FileChangedError, FormatError
-from freestone.io import open_dataset, segment_writer
+from freestone.io import open_dataset, raw, segment_writer
+from freestone.io.stores import hdfs_source
+from freestone.io.stores.hdfs import HdfsPlace
 from tests.io.hdfs import Reader, Store, store
 from tests.lang.scripts import said
 
@@ -182,6 +187,131 @@ def test_segments_that_are_not_what_their_metas_say(store: Store) -> None:
         store.files[path] = b"{}"
     with pytest.raises(FormatError):
         open_dataset(url)
+
+
+@pytest.mark.parametrize("format", ["csv", "dbdf", "npy"])
+def test_segments_are_read_at_once_into_one_array(
+    store: Store, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    """One after the other, the four of them would wait in vain for one another."""
+    fs.write(blocks(), URL.format(format))
+    dataset = open_dataset(URL.format(format))
+    all_of_them = threading.Barrier(4, timeout=30)
+    read = Reader.read_range_stream
+
+    def waiting(reader: Reader, offset: int, count: int) -> Iterator[bytes]:
+        all_of_them.wait()
+        return read(reader, offset, count)
+
+    monkeypatch.setattr(Reader, "read_range_stream", waiting)
+    monkeypatch.setattr(np, "concatenate", None)
+    np.testing.assert_array_equal(dataset.read(0, 80), X)
+
+
+def test_ranges_of_a_file_are_read_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    fs.write(X, "hdfs://h:1/folder/m.dbdf", meta=False)
+    dataset = open_dataset("hdfs://h:1/folder/m.dbdf")
+    at_once = threading.Barrier(hdfs_source.AT_ONCE, timeout=30)
+    read = Reader.read_range_stream
+
+    def waiting(reader: Reader, offset: int, count: int) -> Iterator[bytes]:
+        at_once.wait()
+        return read(reader, offset, count)
+
+    monkeypatch.setattr(Reader, "read_range_stream", waiting)
+    nbytes = len(store.files["/folder/m.dbdf"])
+    monkeypatch.setattr(raw, "STEP", -(-nbytes // hdfs_source.AT_ONCE))
+    np.testing.assert_array_equal(dataset.read(0, 80), X)
+
+
+def test_text_is_fetched_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    fs.write(X, "hdfs://h:1/folder/m.csv", meta=False)
+    read: list[int] = []
+    given = Reader.read_range_stream
+    monkeypatch.setattr(
+        Reader,
+        "read_range_stream",
+        lambda reader, offset, count: [read.append(count), given(reader, offset, count)][1],
+    )
+    monkeypatch.setattr(Reader, "read_range", None)
+    np.testing.assert_array_equal(fs.read("hdfs://h:1/folder/m.csv").compute(), X)
+    assert read == [len(store.files["/folder/m.csv"])]
+    # No index is left for it, however large it is.
+    assert not [path for path in store.files if path.endswith(".index")]
+
+
+def test_a_segment_of_text_is_fetched_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    fs.write(blocks(), URL.format("csv"))
+    dataset, before = open_dataset(URL.format("csv")), _native.io_moved()[0]
+    np.testing.assert_array_equal(dataset.read(0, 80), X)
+    texts = [text for path, text in store.files.items() if not path.endswith(".meta")]
+    metas = [text for path, text in store.files.items() if path.endswith(".meta")]
+    # What each is said to be is looked at once more.
+    assert _native.io_moved()[0] - before == sum(map(len, texts)) + sum(map(len, metas))
+
+
+def test_a_file_that_changes_while_it_is_fetched(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs.write(X, "hdfs://h:1/folder/m.csv", meta=False)
+    given = Reader.read_range_stream
+
+    def changing(reader: Reader, offset: int, count: int) -> Iterator[bytes]:
+        store.files["/folder/m.csv"] = store.files["/folder/m.csv"][::-1]
+        return given(reader, offset, count)
+
+    monkeypatch.setattr(Reader, "read_range_stream", changing)
+    with pytest.raises(FileChangedError, match=r"m\.csv"):
+        fs.read("hdfs://h:1/folder/m.csv")
+
+
+def test_names_may_have_any_characters(store: Store) -> None:
+    for name in ("a#b.csv", "a?b=c.csv", "a %41.csv", "é;@.csv"):
+        fs.write(X, f"hdfs://h:1/folder/{name}")
+        assert f"/folder/{name}" in store.files
+        np.testing.assert_array_equal(fs.read(f"hdfs://h:1/folder/{name}").compute(), X)
+
+
+def test_where_segments_are_is_asked_only_of_several_machines(
+    store: Store, two_workers: fs.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs.write(blocks(), URL.format("dbdf"))
+    dataset = open_dataset(URL.format("dbdf"))
+    asked: list[str] = []
+
+    def hosts(place: HdfsPlace, *which: Any) -> list[str]:
+        asked.append(place.name)
+        return ["one"]
+
+    monkeypatch.setattr(HdfsPlace, "hosts", hosts)
+    offsets = np.array([0, 40, 80])
+    assert reading._hosts(dataset, offsets) == []
+    assert not asked
+    found = two_workers.statistics()
+    workers = [replace(one, host=one.worker) for one in found.workers]
+    monkeypatch.setattr(
+        two_workers, "statistics", lambda: replace(found, workers=tuple(workers))
+    )
+    assert reading._hosts(dataset, offsets) == [["one"], ["one"]]
+    assert {name[-1] for name in asked[:4]} == {"1", "2", "3", "4"}
+
+
+@pytest.mark.parametrize(
+    "where", ["/folder/x.csv.hdfs", "folder/x.csv.hdfs", "hdfs://h:1/folder/x.csv.hdfs"]
+)
+def test_a_local_meta_says_where_and_how_many(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    fs.write(blocks(), URL.format("csv"))
+    path, meta = tmp_path / "x.csv.hdfs", tmp_path / "x.csv.hdfs.meta"
+    said = {"numRows": 80, "numCols": 3, "valueType": "f64"}
+    there = {"isHDFS": True, "HDFSFilename": where}
+    meta.write_text(json.dumps({**said, "hdfs": there}))
+    monkeypatch.setenv("HDFS_ADDRESS", "hdfs://h:1/")
+    np.testing.assert_array_equal(fs.read(path).compute(), X)
+    meta.write_text(json.dumps({**said, "numRows": 79, "hdfs": there}))
+    with pytest.raises(FormatError, match=r"x\.csv\.hdfs\.meta.* it says 79 x 3, .* 80 x 3"):
+        fs.read(path)
 
 
 def test_a_local_meta_leads_to_segments(store: Store, tmp_path: Path) -> None:

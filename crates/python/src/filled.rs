@@ -1,16 +1,18 @@
 //! Blocks that a call writes into its node's cache by itself.
 //!
-//! Where a file has an array's bytes as they are, a reader copies them from one file into the other,
-//! a piece at a time, and returns the block instead of an array that would be copied there.
+//! Where a file has an array's bytes as they are, a reader copies them from there into the cache, a
+//! piece at a time, and returns the block instead of an array that would be copied there.
 
 use crate::blocks::{failure, store_error};
+use crate::codec::buffer_bytes;
 use freestone_base::Name;
 use freestone_core::store::{Folder, Segment, StoreError, format};
 use freestone_core::wire::{BlockDesc, Form, TaskFailure};
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -39,34 +41,90 @@ impl Filled {
     }
 }
 
-/// Copies `nbytes` of a file, from `offset` on, into a block of the cache: the only buffer of the
+/// Copies `nbytes` of a source, from `offset` on, into a block of the cache: the only buffer of the
 /// value that `stream` is the pickle of. None in a process that is no executor.
+///
+/// A source is a file's path, or an object whose `packets(offset, nbytes)` is an iterator of bytes.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn fill_block(
-    py: Python<'_>,
-    path: PathBuf,
+    source: &Bound<'_, PyAny>,
     offset: u64,
     nbytes: usize,
     stream: &[u8],
 ) -> PyResult<Option<Filled>> {
     let Some(folder) = CACHE.get() else { return Ok(None) };
-    let filled = py.detach(|| fill(folder, &path, offset, nbytes, stream));
-    Ok(Some(Filled { segment: Mutex::new(Some(filled.map_err(store_error)?)) }))
+    let segment = if let Ok(path) = source.extract::<PathBuf>() {
+        let filled = source.py().detach(|| {
+            let mut file = opened(&path, offset)?;
+            fill(folder, &mut file, nbytes, stream)
+        });
+        filled.map_err(store_error)?
+    } else {
+        let mut packets = Packets::of(&source.call_method1("packets", (offset, nbytes))?)?;
+        let filled = source.py().detach(|| fill(folder, &mut packets, nbytes, stream));
+        packets.failure.map_or_else(|| filled.map_err(store_error), Err)?
+    };
+    Ok(Some(Filled { segment: Mutex::new(Some(segment)) }))
+}
+
+fn opened(path: &Path, offset: u64) -> Result<File, StoreError> {
+    let wrong = |source| StoreError::Io { path: path.to_path_buf(), source };
+    let mut file = File::open(path).map_err(wrong)?;
+    file.seek(SeekFrom::Start(offset)).map_err(wrong)?;
+    Ok(file)
 }
 
 fn fill(
     folder: &Folder,
-    path: &Path,
-    offset: u64,
+    source: &mut impl Read,
     nbytes: usize,
     stream: &[u8],
 ) -> Result<Segment, StoreError> {
-    let wrong = |source| StoreError::Io { path: path.to_path_buf(), source };
-    let mut file = File::open(path).map_err(wrong)?;
-    file.seek(SeekFrom::Start(offset)).map_err(wrong)?;
     let mut segment = folder.segment(format::nbytes(stream.len(), std::iter::once(nbytes)))?;
-    format::write_from(&mut segment, stream, nbytes, &mut file)?;
+    format::write_from(&mut segment, stream, nbytes, source)?;
     segment.finish()?;
     Ok(segment)
+}
+
+/// What an iterator of Python's gives, as one run of bytes.
+struct Packets {
+    iterator: Py<PyAny>,
+    packet: Option<PyBuffer<u8>>,
+    /// Bytes of the packet that were given out.
+    given: usize,
+    /// What the iterator raised.
+    failure: Option<PyErr>,
+}
+
+impl Packets {
+    fn of(packets: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let iterator = packets.try_iter()?.into_any().unbind();
+        Ok(Self { iterator, packet: None, given: 0, failure: None })
+    }
+
+    fn next(&mut self, py: Python<'_>) -> PyResult<()> {
+        let next = self.iterator.bind(py).try_iter()?.next().transpose()?;
+        self.packet = next.map(|packet| PyBuffer::get(&packet)).transpose()?;
+        self.given = 0;
+        Ok(())
+    }
+}
+
+impl Read for Packets {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            if self.packet.as_ref().is_none_or(|packet| self.given == packet.len_bytes())
+                && let Err(error) = self.next(py)
+            {
+                self.failure = Some(error);
+                return Err(io::Error::other("the reader failed"));
+            }
+            let Some(packet) = &self.packet else { return Ok(0) };
+            let rest = &buffer_bytes(packet)[self.given..];
+            let count = rest.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&rest[..count]);
+            self.given += count;
+            Ok(count)
+        })
+    }
 }

@@ -25,6 +25,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--hdfs-ip", metavar="HOST:PORT", help="its address; HDFS_ADDRESS by default"
     )
+    # As the paper has it, too.
+    group.add_argument("--hdfs-address", dest="hdfs_ip", help=argparse.SUPPRESS)
     group.add_argument("--hdfs-username", metavar="USER", help="who reads and writes")
 
 
@@ -36,19 +38,21 @@ def apply(*, enable: bool, address: str | None, user: str | None) -> None:
     enable
         Whether to ask the server before anything else.
     address
-        Its ``host:port``; DAPHNE's port if there is none.
+        Its ``host:port``, or a service of ``hdfs-site.xml``; DAPHNE's port if there is none.
     user
         Who reads and writes.
     """
     if not enable and address is None and user is None:
         return
     from freestone.io.stores.hdfs import ADDRESS, HdfsPlace
+    from freestone.io.stores.webhdfs import is_service
 
     if user is not None:
         os.environ["HADOOP_USER_NAME"] = user
     if address is not None:
-        host, sign, _ = address.partition(":")
-        os.environ[ADDRESS] = address if sign else f"{host}:{PORT}"
+        host = address.removeprefix("hdfs://").rstrip("/")
+        is_whole = ":" in host or is_service(host, os.environ)
+        os.environ[ADDRESS] = host if is_whole else f"{host}:{PORT}"
     if enable:
         if not os.environ.get(ADDRESS):
             raise UsageError(f"--enable-hdfs knows no server; give --hdfs-ip or set {ADDRESS}")

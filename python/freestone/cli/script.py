@@ -125,7 +125,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
             dest="partitioning",
             help=argparse.SUPPRESS,
         )
-    group.add_argument("--hdfs-address", dest="hdfs_ip", help=argparse.SUPPRESS)
     for name in _ABSENT:
         if name in _ABSENT_VALUES:
             group.add_argument(f"--{name}", help=argparse.SUPPRESS)

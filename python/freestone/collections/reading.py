@@ -15,6 +15,7 @@ from freestone.collections.blocking import Offsets, cuts_of
 from freestone.collections.frame import Frame
 from freestone.collections.making import Spec
 from freestone.collections.meters import Meter, metered
+from freestone.collections.rows import split_rows
 from freestone.collections.sources import made
 from freestone.errors import FormatError, UsageError
 from freestone.io import Dataset, open_dataset
@@ -72,15 +73,17 @@ def read(
 
     Notes
     -----
-    No byte of the rows goes through this program, unless there is no cluster: then this process
-    reads with all its cores.
+    No byte of the rows goes through this program, unless there is no cluster, or the file is in
+    this process's memory: then this process reads with all its cores. Without a cluster, the text
+    of a CSV file in HDFS or an object store is kept while it is parsed, if it has at most 256 MiB;
+    a larger one is fetched twice, a part at a time.
     """
     if block_rows is not None and block_rows < 1:
         raise UsageError(f"block_rows={block_rows}: a block has at least one row")
-    dataset = open_dataset(url, format=format, **options)
     cluster = current()
+    dataset = open_dataset(url, format=format, whole=cluster is None, **options)
     if cluster is None:
-        return _here(dataset, progress)
+        return _here(dataset, np.array([0, dataset.rows]), progress)
     rows = block_rows or _block_rows(dataset, max(cluster.slots, 1))
     blocks = -(-dataset.rows // max(rows, 1))
     if blocks > MOST_BLOCKS:
@@ -89,7 +92,10 @@ def read(
             "the most; say a larger block_rows, if the file is not damaged"
         )
         raise FormatError(dataset.place.url, reason)
-    return _there(dataset, cuts_of(dataset.rows, rows), progress)
+    offsets = cuts_of(dataset.rows, rows)
+    if not dataset.place.is_shared:
+        return _here(dataset, offsets, progress)
+    return _there(dataset, offsets, progress)
 
 
 def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array | Frame:
@@ -103,7 +109,7 @@ def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array |
         dtype=None if is_frame else dtype,
     )
     with telling(dataset.place.url):
-        hosts = [dataset.where(*cut) for cut in itertools.pairwise(offsets.tolist())]
+        hosts = _hosts(dataset, offsets)
     pieces = made(spec, dataset.read_block, offsets, {}, hosts)
     if is_frame:
         found: Array | Frame = Frame(pieces, offsets, name=name)
@@ -117,11 +123,24 @@ def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array |
     return found
 
 
-def _here(dataset: Dataset, progress: bool | None) -> Array | Frame:
+def _hosts(dataset: Dataset, offsets: Offsets) -> list[list[str]]:
+    """Return what holds each block; nothing where all workers reach it alike."""
+    cluster = current()
+    machines = {worker.host for worker in cluster.statistics().workers} if cluster else ()
+    if dataset.place.by_host and len(machines) < 2:
+        return []
+    dataset.look_up()
+    return [dataset.where(*cut) for cut in itertools.pairwise(offsets.tolist())]
+
+
+def _here(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array | Frame:
+    """Read all rows in this process, and cut them into blocks."""
     with metered(f"read {dataset.place.name}", Meter.of_reads(dataset.nbytes), progress):
         block = dataset.read(0, dataset.rows, threads=len(os.sched_getaffinity(0)))
     kind = Frame if dataset.kind == "frame" else Array
-    return kind.from_blocks([block], name=dataset.place.name)
+    starts, stops = offsets[:-1].tolist(), offsets[1:].tolist()
+    blocks = [block] if len(starts) == 1 else split_rows(block, starts, stops)
+    return kind.from_blocks(blocks, name=dataset.place.name)
 
 
 def _block_rows(dataset: Dataset, slots: int) -> int:

@@ -81,6 +81,14 @@ class Dataset:
             block = self._fill(start, stop)
             return self._whole(start, stop, 1) if block is None else block
 
+    def read_into(self, out: Any, start: int, stop: int, *, threads: int = 1) -> bool:
+        """Read rows into an array that is there, `out` of shape ``(stop - start, *columns)``.
+
+        False, and nothing is read, where the format makes arrays of its own.
+        """
+        with self._unchanged():
+            return self._into(out, start, stop, threads)
+
     def _whole(self, start: int, stop: int, threads: int) -> Any:
         """Read rows, all of them."""
         if (stop - start) * self.row_nbytes > MOST_NBYTES:
@@ -95,6 +103,9 @@ class Dataset:
 
     def _fill(self, start: int, stop: int) -> Any:
         return None
+
+    def _into(self, out: Any, start: int, stop: int, threads: int) -> bool:
+        return False
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
@@ -129,3 +140,6 @@ class Dataset:
         each = self.nbytes / max(self.rows, 1)
         last = min(int(stop * each) + 1, self.nbytes)
         return self.place.hosts(int(start * each), last, self.stamp)
+
+    def look_up(self) -> None:
+        """Have ready what `where` asks of the store, where that is more than one question."""

@@ -26,7 +26,11 @@ KINDS = ("array", "frame")
 
 
 def open_dataset(
-    url: str | os.PathLike[str], *, format: str | None = None, **options: Any
+    url: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    whole: bool = False,
+    **options: Any,
 ) -> Dataset:
     """Look at a file: what it holds, and how its rows are read.
 
@@ -36,6 +40,9 @@ def open_dataset(
         A path or URL.
     format
         One of `freestone.io.formats.FORMATS`; by default what the name says.
+    whole
+        Whether this process is about to read all rows: what a first pass fetches of a file that
+        is far away is then kept for the second, up to `freestone.io.held.MOST_HELD` bytes.
     **options
         Those of the format.
     """
@@ -47,12 +54,16 @@ def open_dataset(
         raise UsageError(f"kind={kind!r}: a file is read as {' or as '.join(map(repr, KINDS))}")
     folder = _folder(place)
     if folder is not None:
-        from freestone.io.segments import open_segments
+        from freestone.io.segments import check_said, open_segments
 
         with telling(place.url):
-            return open_segments(folder, module, options)
+            segments = open_segments(folder, module, options)
+            if folder is not place:
+                check_said(place, segments)
+            return segments
+    words = (place, whole) if getattr(module, "PASSES", 1) > 1 else (place,)
     with telling(place.url):
-        found = module.open_dataset(place, **options)
+        found = module.open_dataset(*words, **options)
     assert isinstance(found, Dataset)
     return found
 
@@ -104,15 +115,15 @@ def open_writer(
     return made
 
 
-def _striped(
-    place: Place, count: int | None, size: int | str | None, pool: str | None
-) -> LustrePlace:
+def _striped(place: Place, count: Any, size: int | str | None, pool: Any) -> LustrePlace:
     from freestone.io.stores.lustre import Layout, LustrePlace, is_lustre
     from freestone.units import parse_nbytes
 
     if place.path is None or not is_lustre(place.path):
         raise UsageError(f"{place.url} is not on Lustre, so it has no stripes; leave them out")
-    nbytes = 0 if size is None else parse_nbytes(size)
+    if not isinstance(count, int | None):
+        raise UsageError(f"stripe_count={count!r}: it is -1 (all), 0 (default) or more")
+    nbytes, pool = 0 if size is None else parse_nbytes(size), None if pool is None else str(pool)
     return LustrePlace(place.url, Layout(stripe_count=count or 0, stripe_size=nbytes, pool=pool))
 
 

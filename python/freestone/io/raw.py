@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from freestone import _native
-from freestone.errors import FormatError, StorageFullError
+from freestone.errors import FormatError
 
 __all__ = ["dtype_said", "fill_block", "joined", "read_values"]
 
@@ -49,6 +49,7 @@ def read_values(
     threads: int = 1,
     *,
     unit: int = 1,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Read an array that lies in a file in row order, at an offset.
 
@@ -56,7 +57,8 @@ def read_values(
     ----------
     source
         A path, or an object with ``read_at(offset, nbytes)``; one that also has
-        ``read_into(offset, view)`` fills memory without a copy in between.
+        ``read_into(offset, view)`` fills memory without a copy in between, and one that says
+        ``at_once`` is far away, and asked for so many ranges at once.
     offset
         Its first byte.
     shape, dtype
@@ -65,13 +67,16 @@ def read_values(
         How many read at once.
     unit
         Bytes that one call does not cross, such as a stripe; 1 if that makes no difference.
+    out
+        Where the array is put, in row order; new memory by default.
 
     Raises
     ------
     FormatError
         When the file ends before the array does.
     """
-    out = np.empty(shape, dtype)
+    if out is None:
+        out = np.empty(shape, dtype)
     view: Any = memoryview(out.reshape(-1).view(np.uint8).data)
     pieces = _pieces(offset, len(view), unit if unit > 1 else STEP)
     if isinstance(source, str):
@@ -83,7 +88,8 @@ def read_values(
         finally:
             os.close(descriptor)
     else:
-        _in_threads(lambda piece: _copy(source, view[piece], offset + piece.start), pieces, threads)
+        at_once = max(threads, getattr(source, "at_once", 1))
+        _in_threads(lambda piece: _copy(source, view[piece], offset + piece.start), pieces, at_once)
     return out
 
 
@@ -95,12 +101,13 @@ def fill_block(
     Returns
     -------
     freestone._native.Filled or None
-        None where that can't be done: in other processes, from other stores than the file systems
-        of this machine, from stripes, and of no bytes.
+        None where that can't be done: in other processes, from stores that are neither a file
+        system of this machine nor give packets, from stripes, and of no bytes.
     """
     # Nothing of it is touched: it is only there to be pickled.
     like = np.empty(shape, dtype)
-    if not isinstance(source, str) or unit > 1 or not like.nbytes:
+    is_read_along = isinstance(source, str) or hasattr(source, "packets")
+    if not is_read_along or unit > 1 or not like.nbytes:
         return None
     buffers: list[Any] = []
     stream = pickle.dumps(like, PROTOCOL, buffer_callback=buffers.append)
@@ -109,7 +116,7 @@ def fill_block(
     try:
         return _native.fill_block(source, offset, like.nbytes, stream)
     except OSError as error:
-        if error.errno or isinstance(error, StorageFullError):
+        if error.errno or type(error) is not OSError:
             raise
         # The system has no number for a file that ends too early.
         raise FormatError("", f"it ends before byte {offset + like.nbytes:,} (truncated)") from None

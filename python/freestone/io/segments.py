@@ -9,26 +9,29 @@ rows of any of them.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from freestone.errors import FileChangedError, FileMissingError, FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.meta import CODES, read_meta
+from freestone.io.held import MOST_HELD
 from freestone.io.stores import Place
 from freestone.io.stores.hdfs import HdfsPlace
 from freestone.io.stores.posix import PosixPlace
 from freestone.io.telling import telling
 
-__all__ = ["SUFFIX", "open_segments", "segments_of"]
+__all__ = ["SUFFIX", "check_said", "open_segments", "segments_of"]
 
+T = TypeVar("T")
 SUFFIX = ".hdfs"
-ASKED_AT_ONCE = 16
+# Questions to HDFS, which wait most of their time, and reads of segments, which have work to do.
+ASKED_AT_ONCE, READ_AT_ONCE = 16, 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +64,51 @@ class Segments(Dataset):
         parts = sorted(self._within(start, stop), key=lambda found: found[1] - found[2])
         return parts[0][0].where(*parts[0][1:]) if parts else []
 
+    def look_up(self) -> None:
+        """Ask where all segments are, many at once."""
+        _at_once(lambda part: part.where(0, part.rows), [(part,) for part in self.parts])
+
+    def _fill(self, start: int, stop: int) -> Any:
+        parts = list(self._within(start, stop))
+        if len(parts) != 1:
+            return None
+        part, low, high = parts[0]
+        return part.read_block(low, high)
+
     def _read(self, start: int, stop: int, threads: int) -> Any:
-        parts = self._within(start, stop)
-        blocks = [part.read(low, high, threads=threads) for part, low, high in parts]
-        if not blocks:
+        parts = list(self._within(start, stop))
+        if not parts:
             return self.parts[0].read(0, 0)
-        return _joined(blocks)
+        if self.dtype is not None and self.nonzeros is None:
+            out = np.empty((stop - start, *self.columns), self.dtype)
+            if self._into(out, start, stop, threads):
+                return out
+        read = functools.partial(_read_part, threads=threads)
+        return _joined(_at_once(read, parts, READ_AT_ONCE))
+
+    def _into(self, out: Any, start: int, stop: int, threads: int) -> bool:
+        def read(part: Dataset, low: int, high: int, first: int) -> bool:
+            return part.read_into(out[first:][: high - low], low, high, threads=threads)
+
+        parts, first = [], 0
+        for part, low, high in self._within(start, stop):
+            parts.append((part, low, high, first))
+            first += high - low
+        return all(_at_once(read, parts, READ_AT_ONCE))
+
+
+def _read_part(part: Dataset, low: int, high: int, threads: int) -> Any:
+    return part.read(low, high, threads=threads)
+
+
+def _at_once(
+    function: Callable[..., T], calls: Sequence[tuple[Any, ...]], most: int = ASKED_AT_ONCE
+) -> list[T]:
+    """Call a function with each of some arguments, several at once: each waits for HDFS."""
+    if len(calls) < 2:
+        return [function(*each) for each in calls]
+    with ThreadPoolExecutor(min(len(calls), most)) as pool:
+        return list(pool.map(lambda each: function(*each), calls))
 
 
 def _joined(blocks: list[Any]) -> Any:
@@ -100,7 +142,25 @@ def segments_of(place: Place) -> HdfsPlace | None:
         raise FormatError(
             place.beside(".meta").url, "it does not say where in HDFS the segments are"
         )
-    return HdfsPlace.of(f"hdfs://{meta.hdfs}")
+    return HdfsPlace.of(meta.hdfs if "://" in meta.hdfs else f"hdfs:///{meta.hdfs.lstrip('/')}")
+
+
+def check_said(place: Place, found: Dataset) -> None:
+    """Compare segments with the local `.meta` that leads to them.
+
+    Raises
+    ------
+    FormatError
+        When it says another shape.
+    """
+    meta = read_meta(place)
+    width = len(found.columns) if found.kind == "frame" else found.columns[0]
+    if meta is not None and (meta.rows, meta.columns) != (found.rows, width):
+        reason = (
+            f"it says {meta.rows:,} x {meta.columns:,}, and the segments in {found.place.url} "
+            f"have {found.rows:,} x {width:,}; correct it"
+        )
+        raise FormatError(place.beside(".meta").url, reason)
 
 
 def _numbers(place: HdfsPlace) -> int:
@@ -126,21 +186,36 @@ class Described(Dataset):
 
     options: dict[str, Any]
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
-        found = _looked_at(self.place, self.stamp, tuple(self.options.items()))
+    def _found(self, start: int, stop: int) -> Dataset:
+        """Return what the text holds, which is what its `.meta` says."""
+        if (start, stop) == (0, self.rows) and self.nbytes <= MOST_HELD // READ_AT_ONCE:
+            # No other block has rows of it, so its text is kept for this one alone.
+            found = _look_at(self.place, self.options, whole=True)
+        else:
+            found = _looked_at(self.place, self.stamp, tuple(self.options.items()))
         said = (self.kind, self.rows, self.columns, self.dtype)
         if (found.kind, found.rows, found.columns, found.dtype) != said:
             reason = f"it holds {found.rows} rows of {found.columns}, and not what its .meta says"
             raise FormatError(self.place.url, reason)
-        return found.read(start, stop, threads=threads)
+        return found
+
+    def _read(self, start: int, stop: int, threads: int) -> Any:
+        return self._found(start, stop).read(start, stop, threads=threads)
+
+    def _into(self, out: Any, start: int, stop: int, threads: int) -> bool:
+        return self._found(start, stop).read_into(out, start, stop, threads=threads)
 
 
 @functools.lru_cache(maxsize=64)
 def _looked_at(place: Place, stamp: tuple[Any, ...], options: tuple[Any, ...]) -> Dataset:
     """Look at a file of text once for all blocks that this process reads of it."""
+    return _look_at(place, dict(options))
+
+
+def _look_at(place: Place, options: dict[str, Any], *, whole: bool = False) -> Dataset:
     from freestone.io.formats import csv
 
-    return csv.open_dataset(place, **dict(options))
+    return csv.open_dataset(place, whole, **options)
 
 
 def _described(place: Place, module: ModuleType, options: dict[str, Any]) -> Dataset | None:
@@ -176,17 +251,15 @@ def _opened(place: HdfsPlace, module: ModuleType, options: dict[str, Any]) -> Da
 
 def open_segments(place: HdfsPlace, module: ModuleType, options: dict[str, Any]) -> Dataset:
     """Look at a folder of segments."""
-    if not place.exists():
-        raise FileMissingError(place.url)
     if not place.is_folder():
+        if not place.exists():
+            raise FileMissingError(place.url)
         raise FormatError(place.url, "it is a file, and a folder of segments is wanted")
     count = _numbers(place)
     if not count:
         raise FormatError(place.url, "it is a folder without segments")
     opened = functools.partial(_opened, module=module, options=options)
-    segments = [_segment(place, number) for number in range(1, count + 1)]
-    with ThreadPoolExecutor(min(count, ASKED_AT_ONCE)) as pool:
-        parts = list(pool.map(opened, segments))
+    parts = _at_once(opened, [(_segment(place, number),) for number in range(1, count + 1)])
     first = parts[0]
     for part in parts:
         if (part.kind, part.columns, part.dtype) != (first.kind, first.columns, first.dtype):

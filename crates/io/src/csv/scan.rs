@@ -12,6 +12,9 @@ pub const FLOAT: u8 = 2;
 /// Some byte is a quote.
 pub const QUOTED: u8 = 4;
 
+/// Chunks that a thread sums up before it asks for more, at most.
+const LONGEST_RUN: usize = 4;
+
 /// Some byte is a blank.
 const BLANK: u8 = 8;
 
@@ -205,20 +208,25 @@ pub fn scan<S: Source + ?Sized>(
     threads: usize,
 ) -> Result<Vec<Summary>> {
     let nbytes = source.nbytes()?;
-    let mut summaries = vec![Summary::default(); usize::try_from(count).unwrap_or(0)];
-    let items: Vec<(u64, &mut Summary)> = (first..).zip(summaries.iter_mut()).collect();
+    let count = usize::try_from(count).unwrap_or(0);
+    let mut summaries = vec![Summary::default(); count];
+    // A thread has chunks that follow one another: a source that is far away reads ahead.
+    let run = (count / (4 * threads.max(1))).clamp(1, LONGEST_RUN);
+    let runs = (first..).step_by(run).zip(summaries.chunks_mut(run)).collect();
     let buffers: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
-    parallel::for_each(items, threads, |(chunk, summary)| {
+    parallel::for_each(runs, threads, |(first, summaries): (u64, &mut [Summary])| {
         let spare = buffers.lock().ok().and_then(|mut buffers| buffers.pop());
         let mut buffer = spare.unwrap_or_else(|| vec![0; CHUNK as usize]);
-        let offset = chunk * CHUNK;
-        let wanted = CHUNK.min(nbytes.saturating_sub(offset)) as usize;
-        let found = source.fill_at(&mut buffer[..wanted], offset)?;
-        if found < wanted {
-            let reason = "the file ends here, and was longer when it was opened";
-            return Err(IoError::format(offset + found as u64, reason));
+        for (chunk, summary) in (first..).zip(summaries) {
+            let offset = chunk * CHUNK;
+            let wanted = CHUNK.min(nbytes.saturating_sub(offset)) as usize;
+            let found = source.fill_at(&mut buffer[..wanted], offset)?;
+            if found < wanted {
+                let reason = "the file ends here, and was longer when it was opened";
+                return Err(IoError::format(offset + found as u64, reason));
+            }
+            *summary = Summary::of(&buffer[..found], delimiter);
         }
-        *summary = Summary::of(&buffer[..found], delimiter);
         if let Ok(mut buffers) = buffers.lock() {
             buffers.push(buffer);
         }

@@ -24,11 +24,14 @@ from freestone.io.formats.csv_rows import Columns, Numbers, Triples
 from freestone.io.formats.csv_writing import CsvWriter
 from freestone.io.formats.entries import form_of
 from freestone.io.formats.meta import CODES, Meta, read_meta
+from freestone.io.held import fetched
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer, needs_columns
 
 __all__ = ["open_dataset", "open_writer"]
 
+# One finds where rows begin and what cells hold, one reads them.
+PASSES = 2
 WIDEST, MOST_DECIMALS = 4096, 300
 OTHER, FLOAT = 1, 2
 EMPTY, BOOL, NEGATIVE, SMALL, BIG, REAL, TEXT = (1 << bit for bit in range(7))
@@ -36,6 +39,7 @@ EMPTY, BOOL, NEGATIVE, SMALL, BIG, REAL, TEXT = (1 << bit for bit in range(7))
 
 def open_dataset(
     place: Place,
+    whole: bool = False,
     *,
     delimiter: str = ",",
     header: bool | None = None,
@@ -46,7 +50,7 @@ def open_dataset(
     index: bool = True,
 ) -> Dataset:
     """Find out what a CSV file holds, in one pass over it or from its `.meta` and index."""
-    look = _Look(place, delimiter, index)
+    look = _Look(place, delimiter, index, whole)
     meta = read_meta(place)
     if sparse is None:
         sparse = _has_triples(meta, look)
@@ -114,13 +118,17 @@ def _has_triples(meta: Meta | None, look: _Look) -> bool:
 class _Look:
     """What one pass over a file tells."""
 
-    def __init__(self, place: Place, delimiter: str, keep: bool) -> None:
-        self.place = place
+    def __init__(self, place: Place, delimiter: str, keep: bool, whole: bool) -> None:
         self.delimiter = _byte(delimiter)
         self.stamp = place.stamp()
-        self.source = place.source(self.stamp)
         self.threads = len(os.sched_getaffinity(0))
-        self.index = self._kept() or self._scan(keep)
+        self.place = fetched(place, self.stamp) if whole else place
+        # To count lines in memory takes less than to ask a store for the index.
+        is_here = self.place is not place
+        index = None if is_here else self._kept()
+        text = self.place if is_here or index else fetched(place, self.stamp)
+        self.source = text.source(self.stamp)
+        self.index = index or self._scan(keep and not is_here)
         self.lines = self.index.lines
         self.first = self._line(0) if self.lines else []
         self.width = len(self.first)
@@ -164,7 +172,9 @@ class _Look:
             with open(self.source, "rb") as file:
                 file.seek(start)
                 return file.read(stop - start)
-        return bytes(self.source.read_at(start, stop - start))
+        if hasattr(self.source, "read_at"):
+            return bytes(self.source.read_at(start, stop - start))
+        return bytes(self.source[start:stop])
 
     def _infer(self, start: int, stop: int) -> list[int]:
         return _native.csv_infer(

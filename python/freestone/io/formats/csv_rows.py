@@ -33,19 +33,22 @@ class Numbers(_Lines):
     """Numbers of one type."""
 
     def _read(self, start: int, stop: int, threads: int) -> Any:
-        (width,) = self.columns
-        out = np.empty((stop - start, width), self.dtype)
+        out = np.empty((stop - start, *self.columns), self.dtype)
+        self._into(out, start, stop, threads)
+        return out
+
+    def _into(self, out: Any, start: int, stop: int, threads: int) -> bool:
         _native.csv_read_dense(
             *self._given(),
             out.reshape(-1).view(np.uint8),
             code=str(self.dtype),
-            columns=width,
+            columns=self.columns[0],
             delimiter=self.delimiter,
             skip=self.skip,
             start=start,
             threads=threads,
         )
-        return out
+        return True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,6 +62,10 @@ class Dense(Dataset):
     def _read(self, start: int, stop: int, threads: int) -> Any:
         return read_values(*self._values(start, stop), threads, unit=self.place.unit)
 
+    def _into(self, out: Any, start: int, stop: int, threads: int) -> bool:
+        read_values(*self._values(start, stop), threads, unit=self.place.unit, out=out)
+        return True
+
     def _fill(self, start: int, stop: int) -> Any:
         return fill_block(*self._values(start, stop), unit=self.place.unit)
 

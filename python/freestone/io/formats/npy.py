@@ -48,6 +48,11 @@ class Rows(Dataset):
             np.dtype(self.dtype),
         )
 
+    def _into(self, out: Any, start: int, stop: int, threads: int) -> bool:
+        if not self.by_columns:
+            read_values(*self._values(start, stop), threads, unit=self.place.unit, out=out)
+        return not self.by_columns
+
     def _fill(self, start: int, stop: int) -> Any:
         if self.by_columns:
             return None

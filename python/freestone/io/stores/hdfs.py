@@ -8,73 +8,36 @@ by the files in ``HADOOP_CONF_DIR``, and by ``KRB5CCNAME`` or a keytab.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, ClassVar, TypeVar
 
 from freestone import _native
-from freestone.errors import FileError, UsageError
+from freestone.io.stores.hdfs_client import (
+    SETTINGS,
+    Settings,
+    asked,
+    client,
+    hdfs_native,
+    retried,
+)
+from freestone.io.stores.hdfs_source import Source
 from freestone.io.stores.place import Place
 from freestone.io.stores.webhdfs import block_locations, http_addresses, ranked
 
 __all__ = ["HdfsPlace"]
 
 T = TypeVar("T")
-# A DataNode that died is handed out by the NameNode until it misses its heartbeats.
-RETRIED_S, FIRST_WAIT_S = 60.0, 0.5
 COPIED = 4 << 20
-# Reads from so many bytes on bring a whole window; smaller ones look at one place only.
-AHEAD_FROM, WINDOW, KEPT = 128 << 10, 4 << 20, 4
 ADDRESS = "HDFS_ADDRESS"
-# How the client tells what happened: it has no types for it.
-PASSING = (
-    "Connection refused",
-    "Broken pipe",
-    "reset by peer",
-    "timed out",
-    "UnexpectedEof",
-    "IO error",
-    "DataNode read failed",
-    "Not enough data returned from DataNode",
-    "Datanode connection closed",
-    "All nodes failed for write",
-    "Failed to complete file in time",
-)
 
 
-def _hdfs_native() -> Any:
-    try:
-        import hdfs_native
-    except ImportError as error:
-        raise UsageError("hdfs:// needs hdfs-native; pip install 'freestone[hdfs]'") from error
-    return hdfs_native
-
-
-# What configures the client: where Hadoop's files are, among them those of high availability, and
-# where Kerberos's tickets, keys and Hadoop's tokens are.
-SETTINGS = (
-    "HADOOP_CONF_DIR",
-    "HADOOP_HOME",
-    "HADOOP_TOKEN_FILE_LOCATION",
-    "KRB5_CONFIG",
-    "KRB5CCNAME",
-    "KRB5_CLIENT_KTNAME",
-)
-Settings = tuple[tuple[str, str], ...]
-
-
-@functools.lru_cache(maxsize=16)
-def client(server: str, user: str | None, settings: Settings, process: int) -> Any:
-    """Return this process's client of a server, such as ``hdfs://host:port``."""
-    os.environ.update(settings)
-    if user is not None:
-        os.environ["HADOOP_USER_NAME"] = user
-    return _hdfs_native().Client(server or None)
+def _parts(url: str) -> tuple[str, str]:
+    """Return server and path of a URL; a path in HDFS may have any character, such as ``#``."""
+    server, slash, path = url.removeprefix("hdfs://").partition("/")
+    return server, slash + path
 
 
 @dataclass(frozen=True)
@@ -89,6 +52,7 @@ class HdfsPlace(Place):
         Variables of the environment that configure Hadoop and Kerberos.
     """
 
+    by_host: ClassVar[bool] = True
     user: str | None = None
     settings: Settings = ()
 
@@ -98,20 +62,20 @@ class HdfsPlace(Place):
 
         Workers get them with it: they may have been started before any was set.
         """
-        parts = urlsplit(url)
-        server = parts.netloc or os.environ.get(ADDRESS, "")
+        server, path = _parts(url)
+        server = server or os.environ.get(ADDRESS, "").removeprefix("hdfs://").rstrip("/")
         settings = tuple((name, os.environ[name]) for name in SETTINGS if name in os.environ)
-        return cls(f"hdfs://{server}{parts.path}", os.environ.get("HADOOP_USER_NAME"), settings)
+        return cls(f"hdfs://{server}{path}", os.environ.get("HADOOP_USER_NAME"), settings)
 
     @property
     def _server(self) -> str:
-        server = urlsplit(self.url).netloc
+        server, _ = _parts(self.url)
         return f"hdfs://{server}" if server else ""
 
     @property
     def hdfs_path(self) -> str:
         """The path inside of HDFS."""
-        return urlsplit(self.url).path or "/"
+        return _parts(self.url)[1] or "/"
 
     @property
     def client(self) -> Any:
@@ -134,18 +98,7 @@ class HdfsPlace(Place):
         return self._asked(lambda: self.client.get_file_info(self.hdfs_path))
 
     def _asked(self, call: Callable[[], T]) -> T:
-        """Call the client; give its errors the kinds that Python has."""
-        try:
-            return call()
-        except (FileNotFoundError, PermissionError):
-            raise
-        except Exception as error:
-            said = str(error)
-            if "FileNotFound" in said or "File not found" in said:
-                raise FileNotFoundError(self.url) from error
-            if "AccessControl" in said or "Permission denied" in said:
-                raise PermissionError(self.url) from error
-            raise FileError(self.url, f"can't be used: HDFS says {said!r}") from error
+        return asked(self.url, call)
 
     def exists(self) -> bool:
         """Tell whether there is such a file or folder."""
@@ -172,7 +125,7 @@ class HdfsPlace(Place):
     def hosts(self, start: int, stop: int, stamp: tuple[Any, ...] = ()) -> list[str]:
         """Return the DataNodes that hold most of some bytes."""
         stamp = stamp or self.stamp()
-        for address in http_addresses(urlsplit(self.url).netloc, dict(self.settings)):
+        for address in http_addresses(_parts(self.url)[0], dict(self.settings)):
             blocks = block_locations(address, self.hdfs_path, self.user, stamp)
             if blocks:
                 return ranked(blocks, start, stop)
@@ -180,7 +133,7 @@ class HdfsPlace(Place):
 
     def source(self, stamp: tuple[Any, ...] = ()) -> Any:
         """Return an object that reads at an offset."""
-        return Source(self, stamp)
+        return Source(self.url, self.client, self.hdfs_path, stamp)
 
     def read_bytes(self) -> bytes:
         """Return the whole content."""
@@ -236,112 +189,10 @@ class HdfsPlace(Place):
 
     def put(self, write: Callable[[Any], Any]) -> None:
         """Write the file from its beginning to its end; again, if a DataNode dies meanwhile."""
-        options = _hdfs_native().WriteOptions(overwrite=True, create_parent=True)
+        options = hdfs_native().WriteOptions(overwrite=True, create_parent=True)
 
         def attempt() -> None:
             with self.client.create(self.hdfs_path, options) as file:
                 write(file)
 
         self._asked(lambda: retried(attempt))
-
-
-def retried(call: Callable[[], T]) -> T:
-    """Call again what failed for want of a node, for a minute at most."""
-    wait_s, end = FIRST_WAIT_S, time.monotonic() + RETRIED_S
-    while True:
-        try:
-            return call()
-        except Exception as error:
-            passing = any(word in str(error) for word in PASSING)
-            if not passing or time.monotonic() + wait_s > end:
-                raise
-        time.sleep(wait_s)
-        wait_s = min(wait_s * 2, 8.0)
-
-
-@functools.lru_cache(maxsize=256)
-def reader(client: Any, path: str, stamp: tuple[Any, ...]) -> Any:
-    """Return the client's reader of a version of a file: it knows where the blocks are."""
-    return retried(lambda: client.read(path))
-
-
-class Source:
-    """Reads a file at an offset.
-
-    Each call of the client asks a DataNode anew, so what follows a read of a middle size is read
-    with it and kept: `KEPT` windows of `WINDOW` bytes.
-
-    Parameters
-    ----------
-    place
-        The file.
-    stamp
-        The version that is meant, if the caller knows: for all its reads in this process the
-        NameNode is asked once where its blocks are, and again when a read fails.
-    """
-
-    def __init__(self, place: HdfsPlace, stamp: tuple[Any, ...] = ()) -> None:
-        self._place = place
-        client, path = place.client, place.hdfs_path
-        if stamp:
-            self._reader = place._asked(lambda: reader(client, path, stamp))
-        else:
-            self._renew()
-        self.nbytes = len(self._reader)
-        self._windows: tuple[tuple[int, bytes], ...] = ()
-
-    def _renew(self) -> None:
-        """Ask where the blocks are."""
-        place = self._place
-        self._reader = place._asked(lambda: retried(lambda: place.client.read(place.hdfs_path)))
-
-    def read_at(self, offset: int, nbytes: int) -> bytes | memoryview:
-        """Return at most so many bytes from an offset on; none at the end."""
-        count = max(min(nbytes, self.nbytes - offset), 0)
-        if not count:
-            return b""
-        for start, window in self._windows:
-            if start <= offset and offset + count <= start + len(window):
-                return memoryview(window)[offset - start :][:count]
-        if not AHEAD_FROM <= count < WINDOW:
-            return self._read(offset, count)
-        found = self._read(offset, min(WINDOW, self.nbytes - offset))
-        # Replaced as a whole: threads that read at once at most lose a window.
-        self._windows = ((offset, found), *self._windows[: KEPT - 1])
-        return memoryview(found)[:count]
-
-    def read_into(self, offset: int, view: memoryview) -> int:
-        """Fill memory from an offset on; how many bytes there were.
-
-        The client hands out a packet at a time, which is still in the processor's cache when it is
-        copied: a range as a whole would be put together in memory of its own first. A read that
-        breaks off goes on where it was.
-        """
-        wanted = max(min(len(view), self.nbytes - offset), 0)
-        filled = 0
-
-        def attempt() -> None:
-            nonlocal filled
-            if filled == wanted:
-                return
-            for packet in self._reader.read_range_stream(offset + filled, wanted - filled):
-                view[filled : filled + len(packet)] = packet
-                filled += len(packet)
-                _native.io_count(read=len(packet))
-
-        self._again(attempt)
-        return filled
-
-    def _read(self, offset: int, count: int) -> bytes:
-        found = self._again(lambda: self._reader.read_range(offset, count))
-        _native.io_count(read=len(found))
-        return bytes(found)
-
-    def _again(self, call: Callable[[], T]) -> T:
-        """Call; once more if it fails, when the NameNode has said anew where the blocks are."""
-        place = self._place
-        try:
-            return call()
-        except Exception:
-            self._renew()
-        return place._asked(lambda: retried(call))

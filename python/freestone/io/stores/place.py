@@ -50,6 +50,8 @@ class Place(ABC):
     url: str
     random: ClassVar[bool] = False
     """Whether many processes can write one file, each at its offset."""
+    by_host: ClassVar[bool] = False
+    """Whether `hosts` are machines, among which only those of workers matter."""
 
     @property
     def name(self) -> str:
@@ -60,6 +62,11 @@ class Place(ABC):
     def path(self) -> str | None:
         """The path of a file of this machine; None if it is none."""
         return None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes reach it; they don't reach what is in this one's memory."""
+        return True
 
     @abstractmethod
     def beside(self, suffix: str) -> Place:

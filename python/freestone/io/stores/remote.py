@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,10 @@ from freestone.io.stores.place import Place
 
 __all__ = ["RemotePlace"]
 
+# Ranges of a file that are asked for at once: each waits for the store most of its time.
+AT_ONCE = 8
+# What a server gives as a whole, whatever it was asked for, is kept up to so many bytes.
+MOST_WHOLE = 256 << 20
 # What file systems say of a file's version, each in its own word.
 VERSIONS = ("ETag", "etag", "Last-Modified", "LastModified", "mtime", "created")
 
@@ -46,6 +51,12 @@ class RemotePlace(Place):
     def _system(self) -> tuple[Any, str]:
         return system(self.url, os.getpid())
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes reach it: any but fsspec's file system in memory."""
+        protocols = self._system[0].protocol
+        return "memory" not in ((protocols,) if isinstance(protocols, str) else protocols)
+
     def beside(self, suffix: str) -> RemotePlace:
         """Return the file whose name has something added."""
         return RemotePlace(self.url + suffix)
@@ -58,8 +69,9 @@ class RemotePlace(Place):
     def stamp(self) -> tuple[Any, ...]:
         """Return its size, and what the store says of its version."""
         files, path = self._system
-        files.invalidate_cache()
-        info = files.info(path)
+        with self._told("read"):
+            files.invalidate_cache()
+            info = files.info(path)
         if info.get("type") == "directory":
             raise IsADirectoryError(self.url)
         if info.get("size") is None:
@@ -68,17 +80,18 @@ class RemotePlace(Place):
 
     def source(self, stamp: tuple[Any, ...] = ()) -> Any:
         """Return an object that reads at an offset."""
-        return Source(self, stamp or self.stamp())
+        return source(self, stamp or self.stamp(), os.getpid())
 
     def read_bytes(self) -> bytes:
         """Return the whole content."""
         files, path = self._system
-        return bytes(files.cat_file(path))
+        with self._told("read"):
+            return bytes(files.cat_file(path))
 
     def write_bytes(self, data: bytes) -> None:
         """Write a small file, all of it or nothing."""
         files, path = self._system
-        with self._written():
+        with self._told("written"):
             files.pipe_file(path, data)
 
     def upload(self, path: str) -> None:
@@ -92,18 +105,29 @@ class RemotePlace(Place):
                 _native.io_count(written=inc)
 
         files, target = self._system
-        with self._written():
+        with self._told("written"):
             files.put_file(path, target, callback=Counted())
 
     @contextlib.contextmanager
-    def _written(self) -> Iterator[None]:
-        """Give the errors of stores, each of which has its own, freestone's kind."""
+    def _told(self, done: str) -> Iterator[None]:
+        """Give the errors of stores, each of which has its own, freestone's kind.
+
+        `done` is what can't be done: ``read`` or ``written``.
+        """
         try:
             yield
-        except (OSError, FreestoneError):
+        except (PermissionError, IsADirectoryError, FreestoneError):
             raise
         except Exception as error:
-            reason = f"can't be written: {error} ({type(error).__name__})"
+            # Of a web server that refuses or can't be reached, fsspec says that a file is missing.
+            cause = error.__cause__ if isinstance(error, FileNotFoundError) else error
+            status = getattr(cause, "status", None)
+            if status in (401, 403):
+                raise PermissionError(self.url) from error
+            is_missing = isinstance(error, FileNotFoundError) and not isinstance(cause, OSError)
+            if is_missing and status in (None, 404):
+                raise
+            reason = f"can't be {done}: {cause or 'no reason given'} ({type(cause).__name__})"
             raise FileError(self.url, reason) from error
 
     def remove(self) -> None:
@@ -113,18 +137,58 @@ class RemotePlace(Place):
             files.rm_file(path)
 
 
-class Source:
-    """Reads a file at an offset."""
+@functools.lru_cache(maxsize=1)
+def source(place: RemotePlace, stamp: tuple[Any, ...], process: int) -> Source:
+    """Return this process's reader of a version of a file."""
+    return Source(place, int(stamp[0]))
 
-    def __init__(self, place: RemotePlace, stamp: tuple[Any, ...]) -> None:
-        self._files, self._path = place._system
-        self.nbytes = int(stamp[0])
+
+class Source:
+    """Reads a file at an offset.
+
+    A web server may answer with the whole file, whatever range it was asked for; then it is kept,
+    if it is not too large, and not asked for again.
+    """
+
+    at_once = AT_ONCE
+
+    def __init__(self, place: RemotePlace, nbytes: int) -> None:
+        self._place, self.nbytes = place, nbytes
+        self._content: bytes | None = None
+        # Held until it is known whether the server gives ranges.
+        self._first, self._is_known = threading.Lock(), False
 
     def read_at(self, offset: int, nbytes: int) -> bytes:
         """Return at most so many bytes from an offset on; none at the end."""
         stop = min(offset + nbytes, self.nbytes)
-        return (
-            bytes(self._files.cat_file(self._path, start=offset, end=stop))
-            if stop > offset
-            else b""
-        )
+        if stop <= offset:
+            return b""
+        if self._is_known:
+            return self._range(offset, stop)
+        with self._first:
+            found = self._range(offset, stop)
+            self._is_known = stop - offset < self.nbytes
+        return found
+
+    def _range(self, offset: int, stop: int) -> bytes:
+        if self._content is None:
+            found = self._asked(offset, stop)
+            if len(found) <= stop - offset:
+                return found
+            self._content = found
+        return self._content[offset:stop]
+
+    def _asked(self, offset: int, stop: int) -> bytes:
+        """Ask for a range; the whole file may come."""
+        files, path = self._place._system
+        with self._place._told("read"):
+            found = bytes(files.cat_file(path, start=offset, end=stop))
+        _native.io_count(read=len(found))
+        url = self._place.url
+        if len(found) > stop - offset and len(found) != self.nbytes:
+            reason = f"{stop - offset:,} bytes were asked for, and {len(found):,} came"
+            raise FileError(url, f"can't be read: {reason}")
+        if len(found) > max(stop - offset, MOST_WHOLE):
+            reason = "its server gives it as a whole only; copy it to this machine first"
+            raise FileError(url, f"can't be read in parts: {reason}")
+        return found

@@ -20,7 +20,14 @@ from xml.etree import ElementTree
 
 from freestone.io.stores.place import best_of
 
-__all__ = ["BlockLocation", "block_locations", "http_addresses", "parse_locations", "ranked"]
+__all__ = [
+    "BlockLocation",
+    "block_locations",
+    "http_addresses",
+    "is_service",
+    "parse_locations",
+    "ranked",
+]
 
 ADDRESS = "HDFS_HTTP_ADDRESS"
 PORT = 9870
@@ -60,6 +67,11 @@ def http_addresses(server: str, settings: Mapping[str, str]) -> list[str]:
     nodes = [name.strip() for name in said.get(f"dfs.ha.namenodes.{server}", "").split(",")]
     found = [said.get(f"dfs.namenode.http-address.{server}.{node}", "") for node in nodes]
     return [each for each in found if each] or [f"{server.rpartition(':')[0] or server}:{PORT}"]
+
+
+def is_service(server: str, settings: Mapping[str, str]) -> bool:
+    """Tell whether ``hdfs-site.xml`` has a service of this name, of several NameNodes."""
+    return f"dfs.ha.namenodes.{server}" in _site(settings.get("HADOOP_CONF_DIR", ""))
 
 
 @functools.lru_cache(maxsize=16)

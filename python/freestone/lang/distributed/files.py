@@ -41,6 +41,8 @@ def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
     except FreestoneError:
         # Told by whoever reads it here.
         return None
+    if not dataset.place.is_shared:
+        return None
     width, nbytes = _width(dataset), _nbytes(dataset, type)
     # What is not as it is described is told by whoever reads it here, too.
     if dataset.rows < 2 or (dataset.rows, width) != (type.rows, type.columns):

@@ -118,7 +118,7 @@ def _loaded(path: str, type: Type, **options: Any) -> Any:
     from freestone.io import open_dataset
 
     try:
-        dataset = open_dataset(path, **options)
+        dataset = open_dataset(path, whole=True, **options)
         block = dataset.read(0, dataset.rows, threads=len(os.sched_getaffinity(0)))
     except FreestoneError as error:
         raise ValueError(str(error)) from None

@@ -1,0 +1,91 @@
+"""The client of hdfs-native: one for each server and user of a process, and what went wrong."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from freestone.errors import FileError, UsageError
+
+__all__ = ["SETTINGS", "Settings", "asked", "client", "hdfs_native", "retried"]
+
+T = TypeVar("T")
+# A DataNode that died is handed out by the NameNode until it misses its heartbeats.
+RETRIED_S, FIRST_WAIT_S = 60.0, 0.5
+# How the client tells what happened: it has no types for it.
+PASSING = (
+    "Connection refused",
+    "Broken pipe",
+    "reset by peer",
+    "timed out",
+    "UnexpectedEof",
+    "IO error",
+    "DataNode read failed",
+    "Not enough data returned from DataNode",
+    "Datanode connection closed",
+    "All nodes failed for write",
+    "Failed to complete file in time",
+)
+
+
+def hdfs_native() -> Any:
+    """Return the library."""
+    try:
+        import hdfs_native as found
+    except ImportError as error:
+        raise UsageError("hdfs:// needs hdfs-native; pip install 'freestone[hdfs]'") from error
+    return found
+
+
+# What configures the client: where Hadoop's files are, among them those of high availability, and
+# where Kerberos's tickets, keys and Hadoop's tokens are.
+SETTINGS = (
+    "HADOOP_CONF_DIR",
+    "HADOOP_HOME",
+    "HADOOP_TOKEN_FILE_LOCATION",
+    "KRB5_CONFIG",
+    "KRB5CCNAME",
+    "KRB5_CLIENT_KTNAME",
+)
+Settings = tuple[tuple[str, str], ...]
+
+
+@functools.lru_cache(maxsize=16)
+def client(server: str, user: str | None, settings: Settings, process: int) -> Any:
+    """Return this process's client of a server, such as ``hdfs://host:port``."""
+    os.environ.update(settings)
+    if user is not None:
+        os.environ["HADOOP_USER_NAME"] = user
+    return hdfs_native().Client(server or None)
+
+
+def asked(url: str, call: Callable[[], T]) -> T:
+    """Call the client; give its errors the kinds that Python has, and the file's name."""
+    try:
+        return call()
+    except (FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:
+        said = str(error)
+        if "FileNotFound" in said or "File not found" in said:
+            raise FileNotFoundError(url) from error
+        if "AccessControl" in said or "Permission denied" in said:
+            raise PermissionError(url) from error
+        raise FileError(url, f"can't be used: HDFS says {said!r}") from error
+
+
+def retried(call: Callable[[], T]) -> T:
+    """Call again what failed for want of a node, for a minute at most."""
+    wait_s, end = FIRST_WAIT_S, time.monotonic() + RETRIED_S
+    while True:
+        try:
+            return call()
+        except Exception as error:
+            passing = any(word in str(error) for word in PASSING)
+            if not passing or time.monotonic() + wait_s > end:
+                raise
+        time.sleep(wait_s)
+        wait_s = min(wait_s * 2, 8.0)
