@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from typing import Any
 
 from freestone import _native
@@ -186,7 +187,7 @@ class _Look:
             raise FormatError(
                 self.place.url, f"the names of its columns are no UTF-8 ({error})"
             ) from None
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             reason = f"two columns are called {twice[0]!r}; give them names of their own"
             raise FormatError(self.place.url, reason, row=1)
@@ -275,7 +276,7 @@ class _Look:
         code = _code(dtype) if dtype is not None else CODES[meta.value_type or "f64"]
         if code == "str":
             return self._frame(skip, self._names(skip), ("str",) * self.width)
-        return self._array(skip, "u1" if code == "b1" else code)
+        return self._array(skip, code)
 
     def triples(
         self, meta: Meta | None, shape: tuple[int, int] | None, dtype: Any, form: str

@@ -30,22 +30,32 @@ class _Lines(Dataset):
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers(_Lines):
-    """Numbers of one type."""
+    """Numbers of one type; truths are 0 and 1."""
 
     def _read(self, start: int, stop: int, threads: int) -> Any:
         (width,) = self.columns
-        out = np.empty((stop - start, width), self.dtype)
+        code = "u1" if self.dtype == "b1" else str(self.dtype)
+        out = np.empty((stop - start, width), code)
         _native.csv_read_dense(
             *self._given(),
             out.reshape(-1).view(np.uint8),
-            code=str(self.dtype),
+            code=code,
             columns=width,
             delimiter=self.delimiter,
             skip=self.skip,
             start=start,
             threads=threads,
         )
-        return out
+        return out if code == self.dtype else self._truths(out, start)
+
+    def _truths(self, found: Any, start: int) -> Any:
+        wrong = found > 1
+        if wrong.any():
+            row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
+            line, cell = self.skip + start + int(row) + 1, int(column) + 1
+            reason = f'row {line}, column {cell}: "{found[row, column]}" is not 0 or 1'
+            raise FormatError(self.place.url, reason, row=line, column=cell)
+        return found.view(np.bool_)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import uuid
@@ -64,6 +65,16 @@ def _stamp(place: Place) -> tuple[Any, ...]:
     raise FormatError(place.url, f"it is no Zarr array: it has no {' or '.join(METADATA)}")
 
 
+def _is_array(folder: str) -> bool:
+    """Tell whether a folder holds an array, and not a group of them, or anything else."""
+    new, old = (os.path.join(folder, name) for name in METADATA)
+    try:
+        with open(new, "rb") as file:
+            return bool(json.load(file).get("node_type") == "array")
+    except (OSError, ValueError, AttributeError):
+        return os.path.exists(old)
+
+
 def open_dataset(place: Place) -> Dataset:
     """Read the metadata of a Zarr array."""
     stamp = _stamp(place)
@@ -111,6 +122,10 @@ class FolderWriter:
         if os.path.exists(target) and not os.path.isdir(target):
             raise FileError(
                 self.place.url, "is a file, and a Zarr array is a folder; remove it first"
+            )
+        if os.path.exists(target) and os.listdir(target) and not _is_array(target):
+            raise FileError(
+                self.place.url, "is a folder of something else than an array; remove it first"
             )
         folder, name = os.path.split(target)
         part = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")
