@@ -108,6 +108,8 @@ def _has_triples(meta: Meta | None, look: _Look) -> bool:
     """Tell whether a `.meta` speaks of a sparse matrix whose values are listed one by one."""
     if meta is None or meta.nonzeros is None or meta.schema:
         return False
+    if meta.triples:
+        return True
     as_triples = meta.nonzeros == look.lines and (meta.nonzeros == 0 or look.width in (2, 3))
     return as_triples and (look.lines, look.width) != (meta.rows, meta.columns)
 
@@ -289,6 +291,12 @@ class _Look:
         if self.lines and self.width not in (2, 3):
             reason = f"its first line has {self.width} cells; triples have row, column and value"
             raise FormatError(self.place.url, reason, row=1)
+        if meta is not None and meta.nonzeros not in (None, self.lines):
+            reason = (
+                f"its .meta says {meta.nonzeros} values, and it has {self.lines} lines; correct "
+                "the .meta or remove it"
+            )
+            raise FormatError(self.place.url, reason)
         said = CODES[meta.value_type or "f64"] if meta is not None else "f8"
         code = _code(dtype) if dtype is not None else said
         rows, columns = shape

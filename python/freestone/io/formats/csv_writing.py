@@ -126,6 +126,7 @@ class CsvWriter(Writer):
             schema=schema,
             nonzeros=nonzeros,
             header=self.header,
+            triples=self.shape.sparse,
         )
         return {".meta": meta.encode()}
 
