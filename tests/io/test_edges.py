@@ -17,6 +17,7 @@ from freestone import _native
 from freestone.errors import FormatError, UsageError
 from freestone.io import open_dataset
 from tests.io.table import FRAMES, SPARSE, STRINGS, TYPES, need, same
+from tests.lang.scripts import said, said_on
 
 SHAPES = [(0, 1), (0, 4), (1, 1), (1, 5), (5, 1), (3, 2)]
 FORMS = ["csr", "coo"]
@@ -236,3 +237,20 @@ def test_zarr_replaces_no_folder_of_something_else(tmp_path: Path) -> None:
             fs.write(np.ones((2, 2)), tmp_path / name)
         assert sorted((tmp_path / name).rglob("*")) == before
     assert sorted(os.listdir(tmp_path)) == ["group.zarr", "mine.zarr", "other.zarr"]
+
+
+SCRIPTED = [pair for pair in PAIRS if pair[1] in ("i1", "i4", "i8", "u1", "u4", "u8", "f4", "f8", "?")]
+
+
+@pytest.mark.parametrize(("format", "code"), SCRIPTED)
+def test_scripts_keep_values_and_types(
+    two_workers: fs.Cluster, tmp_path: Path, format: str, code: str
+) -> None:
+    need(format)
+    x = np.column_stack([edges_of(code), edges_of(code)[::-1]])
+    path, here, there = (tmp_path / f"{name}.{format}" for name in ("x", "here", "there"))
+    fs.write(x, path)
+    said(f'writeMatrix(readMatrix("{path}"), "{here}");')
+    said_on(two_workers, f'writeMatrix(readMatrix("{path}"), "{there}");')
+    for copy in (here, there):
+        same(fs.read(copy).compute(), x, format)
