@@ -16,6 +16,7 @@ import freestone as fs
 from freestone import _native
 from freestone.errors import FormatError, UsageError
 from freestone.io import open_dataset
+from freestone.io.formats import zarr
 from tests.io.table import FRAMES, SPARSE, STRINGS, TYPES, need, same
 from tests.lang.scripts import said, said_on
 
@@ -221,20 +222,34 @@ def test_a_url_of_a_file(tmp_path: Path) -> None:
     assert fs.read(f"file://localhost{path.as_uri().removeprefix('file://')}").shape == (2, 2)
 
 
-def test_zarr_replaces_no_folder_of_something_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_once", [True, False])
+def test_zarr_replaces_an_array(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
     need("zarr")
-    import zarr
+    path = tmp_path / "x.zarr"
+    fs.write(np.ones((2, 2)), path)
+    if not at_once:
+        monkeypatch.setattr(zarr, "_exchanged", lambda *names: False)
+    fs.write(np.zeros((3, 2)), path)
+    same(fs.read(path).compute(), np.zeros((3, 2)), "zarr")
+    assert os.listdir(tmp_path) == ["x.zarr"]
 
+
+def test_zarr_replaces_no_folder_of_something_else(tmp_path: Path) -> None:
+    groups = pytest.importorskip("zarr")
     mine = tmp_path / "mine.zarr"
     mine.mkdir()
     fs.write(np.ones((2, 2)), mine)
     (tmp_path / "other.zarr").mkdir()
     (tmp_path / "other.zarr" / "letter").touch()
-    zarr.open_group(tmp_path / "group.zarr", mode="w").create_array("a", shape=(2,), dtype="f8")
+    groups.open_group(tmp_path / "group.zarr", mode="w").create_array("a", shape=(2,), dtype="f8")
     for name in ("other.zarr", "group.zarr"):
         before = sorted((tmp_path / name).rglob("*"))
         with pytest.raises(fs.FreestoneError, match="something else than an array"):
             fs.write(np.ones((2, 2)), tmp_path / name)
+        with pytest.raises(fs.FreestoneError, match="something else than an array"):
+            fs.Array.from_blocks([np.ones((2, 2))]).to_zarr(str(tmp_path / name))
         assert sorted((tmp_path / name).rglob("*")) == before
     assert sorted(os.listdir(tmp_path)) == ["group.zarr", "mine.zarr", "other.zarr"]
 
