@@ -279,6 +279,16 @@ def test_not_a_number_is_read_in_its_spellings(tmp_path: Path) -> None:
     assert found.shape == (2, 4)
 
 
+@pytest.mark.parametrize("format", ["csv", "dbdf"])
+def test_a_meta_of_the_file_that_was_there_is_removed(tmp_path: Path, format: str) -> None:
+    path = tmp_path / f"m.{format}"
+    fs.write(np.ones((2, 2), "i4"), path)
+    assert (tmp_path / f"m.{format}.meta").exists()
+    fs.write(np.ones((3, 2)), path, meta=False)
+    assert os.listdir(tmp_path) == [path.name]
+    assert fs.read(path).shape == (3, 2)
+
+
 def test_a_meta_that_disagrees_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     path.write_text("1,2\n3,4\n")

@@ -113,10 +113,10 @@ class DbdfWriter(Writer):
         pointers = np.frombuffer(pieces[0], "<u8") + np.uint64(before[1] // 8)
         return [_bytes_of(pointers, "<u8"), *pieces[1:]]
 
-    def beside(self, nbytes: Sequence[int]) -> dict[str, bytes]:
+    def beside(self, nbytes: Sequence[int]) -> dict[str, bytes | None]:
         """Return the `.meta` file."""
         if not self.meta:
-            return {}
+            return {".meta": None}
         names = [TYPES[code] for code in self.types]
         frame = self.shape.kind == "frame"
         meta = Meta(
