@@ -201,6 +201,10 @@ def test_truths_of_csv_are_0_or_1(tmp_path: Path) -> None:
     path.write_text("1,0\n0,2\n")
     with pytest.raises(FormatError, match='row 2, column 2: "2" is not 0 or 1'):
         fs.read(path).compute()
+    fs.write(scipy.sparse.coo_array([[True, False], [False, True]]), path)
+    path.write_text("0,0,1\n1,1,3\n")
+    with pytest.raises(FormatError, match='row 2, column 3: "3" is not 0 or 1'):
+        fs.read(path).compute()
 
 
 def test_pipes_and_devices_are_refused(tmp_path: Path) -> None:
