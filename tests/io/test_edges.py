@@ -14,6 +14,7 @@ import scipy.sparse
 
 import freestone as fs
 from freestone import _native
+from freestone.cli.main import main
 from freestone.errors import FormatError, UsageError
 from freestone.io import open_dataset
 from freestone.io.formats import zarr
@@ -217,6 +218,22 @@ def test_pipes_and_devices_are_refused(tmp_path: Path) -> None:
         fs.write(np.ones((2, 2)), pipe)
     assert pipe.is_fifo()
     assert os.listdir(tmp_path) == ["x.csv"]
+
+
+def test_what_the_system_says_of_a_path_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    os.symlink("loop.csv", tmp_path / "loop.csv")
+    for name, said in [
+        (f"{'x' * 300}.csv", "File name too long"),
+        ("file/x.csv", "Not a directory"),
+        ("loop.csv", "Too many levels of symbolic links"),
+    ]:
+        with pytest.raises(fs.FreestoneError, match=f"can't be used: {said}"):
+            fs.read(tmp_path / name)
+        assert main(["convert", str(tmp_path / name), str(tmp_path / "y.npy")]) == 2
+    with pytest.raises(fs.FreestoneError, match="can't be used: File name too long"):
+        fs.write(np.ones((2, 2)), tmp_path / f"{'x' * 250}.csv")
+    assert sorted(os.listdir(tmp_path)) == ["file", "loop.csv"]
 
 
 def test_a_url_of_a_file(tmp_path: Path) -> None:
