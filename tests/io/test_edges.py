@@ -163,9 +163,7 @@ def late_npy(file: Any, rows: int) -> int:
 
 
 @pytest.mark.parametrize("format", ["dbdf", "npy"])
-def test_rows_behind_four_gigabytes(
-    two_workers: fs.Cluster, tmp_path: Path, format: str
-) -> None:
+def test_rows_behind_four_gigabytes(two_workers: fs.Cluster, tmp_path: Path, format: str) -> None:
     """Most of the file is a hole, which takes no room."""
     path, rows = tmp_path / f"x.{format}", FOUR_GIB // 8 + 10
     with open(path, "wb") as file:
@@ -218,6 +216,32 @@ def test_pipes_and_devices_are_refused(tmp_path: Path) -> None:
         fs.write(np.ones((2, 2)), pipe)
     assert pipe.is_fifo()
     assert os.listdir(tmp_path) == ["x.csv"]
+
+
+def test_columns_of_one_name(tmp_path: Path) -> None:
+    table = pa.table([[1], [2]], names=["a", "a"])
+    for format in ("csv", "dbdf", "parquet", "arrow"):
+        fs.write(table, tmp_path / f"x.{format}")
+        assert fs.read(tmp_path / f"x.{format}").compute().equals(table)
+    for format in ("tdms", "root"):
+        need(format)
+        with pytest.raises(UsageError, match=r"two columns are called 'a'|Duplicate"):
+            fs.write(table, tmp_path / f"x.{format}")
+        assert not (tmp_path / f"x.{format}").exists()
+
+
+def test_arrays_of_what_is_no_number(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    for text, said in [
+        ("a,1\n", '"a" is not a number'),
+        ("true,false\n", '"true" is not a number'),
+    ]:
+        path.write_text(text)
+        with pytest.raises(FormatError, match=f"row 1, column 1: {said}"):
+            fs.read(path, kind="array").compute()
+    path.write_bytes("a,b\n1,2\n".encode("utf-16"))
+    with pytest.raises(FormatError, match="it is UTF-16; convert it to UTF-8"):
+        fs.read(path)
 
 
 def test_what_the_system_says_of_a_path_is_told(tmp_path: Path) -> None:
@@ -275,7 +299,9 @@ def test_zarr_replaces_no_folder_of_something_else(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["group.zarr", "mine.zarr", "other.zarr"]
 
 
-SCRIPTED = [pair for pair in PAIRS if pair[1] in ("i1", "i4", "i8", "u1", "u4", "u8", "f4", "f8", "?")]
+SCRIPTED = [
+    pair for pair in PAIRS if pair[1] in ("i1", "i4", "i8", "u1", "u4", "u8", "f4", "f8", "?")
+]
 
 
 @pytest.mark.parametrize(("format", "code"), SCRIPTED)

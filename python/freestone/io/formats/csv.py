@@ -32,6 +32,8 @@ __all__ = ["open_dataset", "open_writer"]
 
 WIDEST, MOST_DECIMALS = 4096, 300
 OTHER, FLOAT = 1, 2
+# Marks of texts with two bytes for a character.
+WIDE = (b"\xff\xfe", b"\xfe\xff")
 EMPTY, BOOL, NEGATIVE, SMALL, BIG, REAL, TEXT = (1 << bit for bit in range(7))
 
 
@@ -125,6 +127,8 @@ class _Look:
         self.threads = len(os.sched_getaffinity(0))
         self.index = self._kept() or self._scan(keep)
         self.lines = self.index.lines
+        if self.index.kinds & OTHER and self._bytes(0, 2) in WIDE:
+            raise FormatError(place.url, "it is UTF-16; convert it to UTF-8")
         self.first = self._line(0) if self.lines else []
         self.width = len(self.first)
 
@@ -348,6 +352,6 @@ def _type_of(kinds: int) -> str:
 
 
 def _common_code(codes: tuple[str, ...]) -> str:
-    if "f8" in codes or {"i8", "u8"} <= set(codes):
-        return "f8"
-    return codes[0]
+    """Return the type that holds the numbers of all columns; of those that hold others, too."""
+    numbers = set(codes) - {"str", "b1"}
+    return numbers.pop() if len(numbers) == 1 else "f8"

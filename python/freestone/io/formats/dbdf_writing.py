@@ -92,9 +92,10 @@ class DbdfWriter(Writer):
         """Return the values of a block, each section as bytes."""
         if self.shape.kind == "frame":
             return [
-                _bytes_of(_column(table, name), dtype)
-                for table in [block]
-                for name, dtype in zip(self.shape.columns, self._dtypes, strict=True)
+                _bytes_of(_values(*column), dtype)
+                for *column, dtype in zip(
+                    self.shape.columns, block.columns, self._dtypes, strict=True
+                )
             ]
         (dtype,) = self._dtypes
         if not self.shape.sparse:
@@ -129,8 +130,7 @@ class DbdfWriter(Writer):
         return {".meta": meta.encode()}
 
 
-def _column(table: Any, name: str) -> Any:
-    column = table.column(name)
+def _values(name: str, column: Any) -> Any:
     if column.null_count:
         raise UsageError(
             f"column {name!r} has {column.null_count} missing values, for which DBDF has no form; "
