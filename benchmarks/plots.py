@@ -18,6 +18,8 @@ ROW = 0.22
 """Inches of a subject's row."""
 MARKS = ((1, 2, 5), (1, 3), (1,))
 """Where an axis of less than one, of less than two and of more powers of ten has marks."""
+NARROW, DIGITS = 4, range(1, 10)
+"""An axis whose end is less than so many times its beginning has a mark at each of these."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ def _dots(axis: Axes, panel: Panel, subjects: Sequence[str]) -> None:
 def _marked(axis: Axes) -> None:
     """Mark a logarithmic axis by plain numbers, no more than there is room for."""
     low, high = axis.get_xlim()
-    subs = MARKS[min(int(math.log10(high / low)), len(MARKS) - 1)]
+    wide = MARKS[min(int(math.log10(high / low)), len(MARKS) - 1)]
+    subs = DIGITS if high < NARROW * low else wide
     axis.xaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.xaxis.set_minor_locator(NullLocator())

@@ -135,6 +135,21 @@ def test_sparse_matrices_are_triples(tmp_path: Path, dtype: str) -> None:
     assert (back != x).nnz == 0
 
 
+@pytest.mark.parametrize("columns", [2, 3])
+def test_sparse_matrices_as_long_and_wide_as_their_text(tmp_path: Path, columns: int) -> None:
+    """As many lines as rows, and as many cells in each as columns: its `.meta` says what it is."""
+    dense = np.zeros((3, columns))
+    dense[[0, 1, 2], [0, 1, 0]] = 1.0, 2.0, 3.0
+    x = scipy.sparse.csr_array(dense)
+    fs.write(x, tmp_path / "s.csv")
+    found = fs.read(tmp_path / "s.csv").compute()
+    np.testing.assert_array_equal(found.toarray(), x.toarray())
+    lines = (tmp_path / "s.csv").read_text().splitlines()
+    (tmp_path / "s.csv").write_text("\n".join(lines[1:]) + "\n")
+    with pytest.raises(FormatError, match="says 3 values, and it has 2 lines"):
+        fs.read(tmp_path / "s.csv")
+
+
 def test_pairs_of_daphne_are_a_matrix_of_ones(tmp_path: Path) -> None:
     (tmp_path / "g.csv").write_text("0,1\n0,3\n2,0\n")
     (tmp_path / "g.csv.meta").write_text(
@@ -262,6 +277,16 @@ def test_not_a_number_is_read_in_its_spellings(tmp_path: Path) -> None:
     assert isinstance(found, fs.Array)
     assert np.isnan(found.compute()).all()
     assert found.shape == (2, 4)
+
+
+@pytest.mark.parametrize("format", ["csv", "dbdf"])
+def test_a_meta_of_the_file_that_was_there_is_removed(tmp_path: Path, format: str) -> None:
+    path = tmp_path / f"m.{format}"
+    fs.write(np.ones((2, 2), "i4"), path)
+    assert (tmp_path / f"m.{format}.meta").exists()
+    fs.write(np.ones((3, 2)), path, meta=False)
+    assert os.listdir(tmp_path) == [path.name]
+    assert fs.read(path).shape == (3, 2)
 
 
 def test_a_meta_that_disagrees_is_refused(tmp_path: Path) -> None:

@@ -54,6 +54,18 @@ def test_matrix_market_with_scipy(folder: Path, data: st.DataObject, code: str, 
     np.testing.assert_array_equal(fs.read(path).compute().toarray(), s.toarray())
 
 
+def test_unsigned_integers_of_scipy(tmp_path: Path) -> None:
+    path, x = tmp_path / "u.mtx", np.array([[2**64 - 1, 0], [1, 2**63]], np.uint64)
+    scipy.io.mmwrite(path, x)
+    found = fs.read(path).compute()
+    assert (found.dtype, found.tolist()) == (x.dtype, x.tolist())
+    for given in (x, scipy.sparse.csr_array(x)):
+        fs.write(given, path)
+        back = scipy.io.mmread(path)
+        dense = back if given is x else back.toarray()
+        assert (dense.dtype, dense.tolist()) == (x.dtype, x.tolist())
+
+
 SYMMETRIES = {
     "real": ("general", "symmetric", "skew-symmetric"),
     "integer": ("general", "symmetric", "skew-symmetric"),
@@ -97,6 +109,10 @@ def test_every_variant_that_scipy_writes(
         (b"%%MatrixMarket matrix coordinate real general\n2 2\n", "no line of sizes"),
         (b"%%MatrixMarket matrix coordinate real odd\n2 2 0\n", "'odd' in its first line"),
         (b"%%MatrixMarket matrix coordinate real symmetric\n2 3 0\n", "not square"),
+        (
+            b"%%MatrixMarket matrix array unsigned-integer skew-symmetric\n2 2\n1\n",
+            "half would have no sign",
+        ),
         (b"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1.0\n", "row from 1 to 2"),
         (b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 x\n", "not a number"),
         (b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1.0\n", "has 1"),

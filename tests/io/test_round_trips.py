@@ -17,26 +17,13 @@ from hypothesis.extra import numpy as hnp
 
 import freestone as fs
 from freestone.errors import UsageError
-from tests.io.table import FRAMES, SPARSE, need
+from tests.io.table import FRAMES, NUMBERS, SPARSE, TYPES, need, same
 
 QUICK = settings(
     max_examples=20,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-NUMBERS = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
-CODES = {
-    "csv": NUMBERS,
-    "dbdf": ("i1", "i4", "i8", "u1", "u4", "u8", "f4", "f8"),
-    "mtx": ("i8", "f8", "c16"),
-    "npy": (*NUMBERS, "f2", ">i4", "?", "c8", "c16", "U3", "S2", "M8[us]"),
-    "parquet": (*NUMBERS, "?"),
-    "arrow": (*NUMBERS, "?"),
-    "zarr": (*NUMBERS, "?", "c16"),
-    "tdms": NUMBERS,
-    "root": NUMBERS,
-}
-TEXTS = ("csv", "mtx")
 # What has columns side by side has no rows without them.
 WIDE = ("dbdf", "mtx", "npy", "zarr")
 EDGES = [(0, 1), (0, 4), (1, 1), (1, 5), (3, 0), (0, 0), (40, 1)]
@@ -63,31 +50,19 @@ def there_and_back(folder: Path, format: str, x: Any, **options: Any) -> Any:
     return fs.read(path, **options).compute()
 
 
-def same(found: Any, wanted: Any, format: str) -> None:
-    """Compare bits; text has one way to say that something is no number."""
-    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
-    if format in TEXTS and wanted.dtype.kind in "fc":
-        half = f"f{wanted.dtype.itemsize // (2 if wanted.dtype.kind == 'c' else 1)}"
-        pairs = [np.ascontiguousarray(each).view(half).copy() for each in (found, wanted)]
-        for each in pairs:
-            each[np.isnan(each)] = np.nan
-        found, wanted = pairs
-    assert np.ascontiguousarray(found).tobytes() == np.ascontiguousarray(wanted).tobytes()
-
-
 @QUICK
 @given(data=st.data(), shape=SHAPES)
-@pytest.mark.parametrize("format", CODES)
+@pytest.mark.parametrize("format", TYPES)
 def test_matrices(folder: Path, data: st.DataObject, format: str, shape: tuple[int, int]) -> None:
     need(format)
-    x = data.draw(hnp.arrays(data.draw(st.sampled_from(CODES[format])), shape))
+    x = data.draw(hnp.arrays(data.draw(st.sampled_from(TYPES[format])), shape))
     found = there_and_back(folder, format, x)
     if found is not None:
         same(found, x, format)
 
 
 @pytest.mark.parametrize("shape", EDGES)
-@pytest.mark.parametrize(("format", "code"), [(one, code) for one in CODES for code in CODES[one]])
+@pytest.mark.parametrize(("format", "code"), [(one, code) for one in TYPES for code in TYPES[one]])
 def test_every_type_at_the_edges(
     tmp_path: Path, format: str, code: str, shape: tuple[int, int]
 ) -> None:
@@ -104,7 +79,7 @@ def test_every_type_at_the_edges(
 def test_sparse_matrices(
     folder: Path, data: st.DataObject, format: str, shape: tuple[int, int], form: str
 ) -> None:
-    code = data.draw(st.sampled_from(CODES[format]))
+    code = data.draw(st.sampled_from(TYPES[format]))
     dense = data.draw(hnp.arrays(code, shape, fill=st.just(0)))
     x = scipy.sparse.coo_array(dense).asformat(form)
     found = there_and_back(folder, format, x, sparse=form)
@@ -116,7 +91,7 @@ def test_sparse_matrices(
 
 def columns_of(format: str, rows: int) -> st.SearchStrategy[list[Any]]:
     texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
-    codes = [code for code in NUMBERS if format != "dbdf" or code in CODES["dbdf"]]
+    codes = [code for code in NUMBERS if format != "dbdf" or code in TYPES["dbdf"]]
     numbers = st.sampled_from(codes).flatmap(lambda code: hnp.arrays(code, rows))
     kinds: list[st.SearchStrategy[Any]] = [numbers]
 

@@ -29,26 +29,27 @@ def test_a_cell(tmp_path: Path, kind: str, format: str) -> None:
     table.check(kind, fs.read(path, **table.options_of(kind)).compute())
 
 
-@pytest.mark.parametrize("kind", ["dense", "frame"])
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(("kind", "format"), CELLS)
 def test_convert_into_each_and_back(tmp_path: Path, kind: str, format: str) -> None:
     table.need(format)
     first, there, back = tmp_path / "a.csv", tmp_path / f"b.{format}", tmp_path / "c.csv"
+    words = [f"--read={name}={value}" for name, value in table.options_of(kind).items()]
     fs.write(table.VALUES[kind], first)
     if format not in HOLDS[kind]:
-        assert main(["convert", str(first), str(there)]) == 2
+        assert main(["convert", *words, str(first), str(there)]) == 2
+        assert not there.exists()
         return
-    assert main(["convert", str(first), str(there)]) == 0
-    assert main(["convert", str(there), str(back)]) == 0
+    assert main(["convert", *words, str(first), str(there)]) == 0
+    assert main(["convert", *words, str(there), str(back)]) == 0
     assert back.read_bytes() == first.read_bytes()
 
 
-@pytest.mark.parametrize(("kind", "format"), table.cells("dense", "csr", "frame"))
+@pytest.mark.parametrize(("kind", "format"), table.cells("dense", "csr", "frame", "strings"))
 def test_scripts_read_and_write_each(tmp_path: Path, kind: str, format: str) -> None:
     table.need(format)
     path, copy = tmp_path / f"a.{format}", tmp_path / "below" / f"b.{format}"
     fs.write(table.VALUES[kind], path)
-    name = "Frame" if kind == "frame" else "Matrix"
+    name = "Frame" if table.is_frame(kind) else "Matrix"
     said(
         f'X = read{name}("{path}"); write{name}(X, "{copy}"); print(X);',
         select_matrix_repr=True,

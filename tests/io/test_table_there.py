@@ -60,11 +60,11 @@ def test_scripts_on_blocks_read_and_write_each(
     table.check(kind, fs.read(copy).compute())
 
 
-@pytest.mark.parametrize("format", ["dbdf", "tdms", "root", "zarr"])
-def test_convert_by_workers(tmp_path: Path, format: str) -> None:
+@pytest.mark.parametrize(("kind", "format"), table.cells(*table.VALUES))
+def test_convert_by_workers(tmp_path: Path, kind: str, format: str) -> None:
     table.need(format)
-    first, there, back = tmp_path / "a.csv", tmp_path / f"b.{format}", tmp_path / "c.csv"
-    fs.write(table.DENSE, first)
-    assert main(["convert", "--workers", "2", str(first), str(there)]) == 0
-    assert main(["convert", "--workers", "2", str(there), str(back)]) == 0
-    assert back.read_bytes() == first.read_bytes()
+    first, there = tmp_path / "a.csv", tmp_path / f"b.{format}"
+    words = [f"--read={name}={value}" for name, value in table.options_of(kind).items()]
+    fs.write(table.VALUES[kind], first)
+    assert main(["convert", "--workers", "2", *words, str(first), str(there)]) == 0
+    table.check(kind, fs.read(there, **table.options_of(kind)).compute())

@@ -255,6 +255,26 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         said('write([1], "x.what");')
 
 
+def test_a_meta_that_disagrees_with_the_file_is_refused(tmp_path: Path) -> None:
+    import numpy as np
+
+    import freestone as fs
+
+    for format in ("dbdf", "npy", "mtx", "parquet"):
+        path = tmp_path / f"m.{format}"
+        fs.write(np.array([[1.5, 2.5]]), path)
+        beside, text = tmp_path / f"m.{format}.meta", f'print(readMatrix("{path}"));'
+        beside.write_text('{"numRows": 2, "numCols": 2, "valueType": "f64"}')
+        with pytest.raises(ScriptCompileError, match=r"is 1 x 2, and its \.meta says 2 x 2"):
+            said(text)
+        beside.write_text('{"numRows": 1, "numCols": 2, "valueType": "f32"}')
+        assert said(text) == "DenseMatrix(1x2, float)\n1.5 2.5\n"
+    beside = tmp_path / "m.dbdf.meta"
+    beside.write_text('{"numRows": 1, "numCols": 2, "valueType": "si64"}')
+    with pytest.raises(ScriptCompileError, match=r"cells of float64, and its \.meta says si64"):
+        said(f'print(readMatrix("{tmp_path}/m.dbdf"));')
+
+
 def test_sql() -> None:
     pytest.importorskip("duckdb")
     text = (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
-import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -36,11 +37,20 @@ def test_a_worker_that_does_not_answer_stalls_nobody(cluster: fs.Cluster) -> Non
     assert there.result(60) == 14
 
 
-def test_what_waits_behind_thousands_is_answered(cluster: fs.Cluster) -> None:
+def pass_gate(gate: str) -> None:
+    """Wait until nobody holds a file."""
+    with open(gate) as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+
+
+def test_what_waits_behind_thousands_is_answered(cluster: fs.Cluster, tmp_path: Path) -> None:
     """Neither questions nor calls of larger priority wait for those that were there before."""
-    first = cluster.submit(time.sleep, 0.5)
-    waiting = cluster.map(lambda _, number: 2 * number, [first] * 20_000, range(20_000))
-    urgent = cluster.submit(double, 21, priority=1)
-    assert urgent.result(60) == 42
-    assert cluster.statistics().waiting > 0
-    assert cluster.gather(waiting) == [2 * n for n in range(20_000)]
+    gate, count = tmp_path / "gate", 20_000
+    with gate.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        first = cluster.submit(pass_gate, str(gate))
+        waiting = cluster.map(lambda _, number: 2 * number, [first] * count, range(count))
+        urgent = cluster.submit(double, 21, priority=1)
+        assert urgent.result(60) == 42
+        assert cluster.statistics().waiting == count
+    assert cluster.gather(waiting) == [2 * number for number in range(count)]

@@ -171,12 +171,21 @@ class Array(Expressions, Collection):
 
         Notes
         -----
-        Blocks of uneven lengths are rechunked first: chunks of a store are of one length.
+        Blocks of uneven lengths are rechunked first: chunks of a store are of one length. A path gets
+        all of it or nothing, and takes the place of no folder but an array's; at any other URL each
+        chunk is seen when it is written.
         """
         from freestone.collections.meters import Meter
         from freestone.collections.zarr import write_chunks
+        from freestone.io.formats.zarr import drafted
+        from freestone.io.stores import locate
 
-        write_chunks(self, url, Meter())
+        place = locate(url)
+        if place.path is None:
+            write_chunks(self, url, Meter())
+            return
+        with drafted(place) as folder:
+            write_chunks(self, folder, Meter())
 
     # -- what it knows ------------------------------------------------------------------------
 

@@ -43,9 +43,13 @@ def _kept(draft: Draft) -> Iterator[Draft]:
 
 
 def write_beside(writer: Writer, totals: Sequence[int]) -> None:
-    """Write the small files that go with the one that was written."""
+    """Write the small files that go with the one that was written, and remove those of another."""
     for suffix, content in writer.beside(totals).items():
-        writer.place.beside(suffix).write_bytes(content)
+        place = writer.place.beside(suffix)
+        if content is None:
+            place.remove()
+        else:
+            place.write_bytes(content)
 
 
 class Layout:

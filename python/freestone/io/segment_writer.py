@@ -136,7 +136,8 @@ class SegmentWriter:
         sizes = [memoryview(piece).nbytes for piece in pieces]
         yield place, [writer.head(sizes), *writer.shift(pieces, [0] * len(pieces))]
         for suffix, text in writer.beside(sizes).items():
-            yield place.beside(suffix), [text]
+            if text is not None:
+                yield place.beside(suffix), [text]
 
     def commit(self, part: HdfsPlace) -> None:
         """Give the folder its name; the one that had it goes."""

@@ -56,8 +56,10 @@ def telling(url: str, *, needed: int = 0) -> Iterator[None]:
         if error.errno == errno.EFBIG:
             reason = "can't get that large: see 'ulimit -f', or what its file system allows"
             raise FileError(url, reason) from None
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno is None or isinstance(error, ConnectionError | TimeoutError):
             raise
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise FileError(url, f"can't be used: {os.strerror(error.errno)}") from error
         folder = os.path.dirname(os.path.abspath(url))
         free = _free(folder)
         raise StorageFullError(needed=max(needed, free + 1), free=free, folder=folder) from None

@@ -109,8 +109,11 @@ class Writer:
         """
         return b""
 
-    def beside(self, nbytes: Sequence[int]) -> dict[str, bytes]:
-        """Return the small files that go with this one: what is added to its name, and content."""
+    def beside(self, nbytes: Sequence[int]) -> dict[str, bytes | None]:
+        """Return the small files that go with this one: what is added to its name, and content.
+
+        None instead of content: what is there is of an earlier file, and is removed.
+        """
         return {}
 
     def write_rows(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from typing import Any
 
 from freestone import _native
@@ -34,6 +35,8 @@ __all__ = ["open_dataset", "open_writer"]
 PASSES = 2
 WIDEST, MOST_DECIMALS = 4096, 300
 OTHER, FLOAT = 1, 2
+# Marks of texts with two bytes for a character.
+WIDE = (b"\xff\xfe", b"\xfe\xff")
 EMPTY, BOOL, NEGATIVE, SMALL, BIG, REAL, TEXT = (1 << bit for bit in range(7))
 
 
@@ -111,6 +114,8 @@ def _has_triples(meta: Meta | None, look: _Look) -> bool:
     """Tell whether a `.meta` speaks of a sparse matrix whose values are listed one by one."""
     if meta is None or meta.nonzeros is None or meta.schema:
         return False
+    if meta.triples:
+        return True
     as_triples = meta.nonzeros == look.lines and (meta.nonzeros == 0 or look.width in (2, 3))
     return as_triples and (look.lines, look.width) != (meta.rows, meta.columns)
 
@@ -130,6 +135,8 @@ class _Look:
         self.source = text.source(self.stamp)
         self.index = index or self._scan(keep and not is_here)
         self.lines = self.index.lines
+        if self.index.kinds & OTHER and self._bytes(0, 2) in WIDE:
+            raise FormatError(place.url, "it is UTF-16; convert it to UTF-8")
         self.first = self._line(0) if self.lines else []
         self.width = len(self.first)
 
@@ -196,7 +203,7 @@ class _Look:
             raise FormatError(
                 self.place.url, f"the names of its columns are no UTF-8 ({error})"
             ) from None
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             reason = f"two columns are called {twice[0]!r}; give them names of their own"
             raise FormatError(self.place.url, reason, row=1)
@@ -285,7 +292,7 @@ class _Look:
         code = _code(dtype) if dtype is not None else CODES[meta.value_type or "f64"]
         if code == "str":
             return self._frame(skip, self._names(skip), ("str",) * self.width)
-        return self._array(skip, "u1" if code == "b1" else code)
+        return self._array(skip, code)
 
     def triples(
         self, meta: Meta | None, shape: tuple[int, int] | None, dtype: Any, form: str
@@ -298,6 +305,12 @@ class _Look:
         if self.lines and self.width not in (2, 3):
             reason = f"its first line has {self.width} cells; triples have row, column and value"
             raise FormatError(self.place.url, reason, row=1)
+        if meta is not None and meta.nonzeros not in (None, self.lines):
+            reason = (
+                f"its .meta says {meta.nonzeros} values, and it has {self.lines} lines; correct "
+                "the .meta or remove it"
+            )
+            raise FormatError(self.place.url, reason)
         said = CODES[meta.value_type or "f64"] if meta is not None else "f8"
         code = _code(dtype) if dtype is not None else said
         rows, columns = shape
@@ -349,6 +362,6 @@ def _type_of(kinds: int) -> str:
 
 
 def _common_code(codes: tuple[str, ...]) -> str:
-    if "f8" in codes or {"i8", "u8"} <= set(codes):
-        return "f8"
-    return codes[0]
+    """Return the type that holds the numbers of all columns; of those that hold others, too."""
+    numbers = set(codes) - {"str", "b1"}
+    return numbers.pop() if len(numbers) == 1 else "f8"

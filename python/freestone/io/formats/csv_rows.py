@@ -27,10 +27,27 @@ class _Lines(Dataset):
     def _given(self) -> tuple[Any, Any]:
         return self.place.source(self.stamp), _native.CsvIndex.decode(self.index)
 
+    def _cells(self, found: Any, line: int, column: int = 0) -> Any:
+        """Return the cells of some columns, the first of them in `line` and `column`, from 0."""
+        if self.dtype != "b1":
+            return found
+        wrong = found > 1
+        if wrong.any():
+            row, at = divmod(int(wrong.argmax()), found.shape[1])
+            place = {"row": line + row + 1, "column": column + at + 1}
+            said = f'row {place["row"]}, column {place["column"]}: "{found[row, at]}"'
+            raise FormatError(self.place.url, f"{said} is not 0 or 1", **place)
+        return found.view(np.bool_)
+
+
+def _stored(dtype: str | None) -> str:
+    """Return the code of the numbers that stand for values: truths are 0 and 1."""
+    return "u1" if dtype == "b1" else str(dtype)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers(_Lines):
-    """Numbers of one type."""
+    """Numbers of one type; truths are 0 and 1."""
 
     def _read(self, start: int, stop: int, threads: int) -> Any:
         out = np.empty((stop - start, *self.columns), self.dtype)
@@ -43,12 +60,21 @@ class Numbers(_Lines):
             out.reshape(-1).view(np.uint8),
             code=str(self.dtype),
             columns=self.columns[0],
+        (width,) = self.columns
+        code = _stored(self.dtype)
+        out = np.empty((stop - start, width), code)
+        _native.csv_read_dense(
+            *self._given(),
+            out.reshape(-1).view(np.uint8),
+            code=code,
+            columns=width,
             delimiter=self.delimiter,
             skip=self.skip,
             start=start,
             threads=threads,
         )
         return True
+        return self._cells(out, self.skip + start)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +157,7 @@ class Triples(_Lines):
     def _triples(self, first: int, last: int, threads: int = 1) -> tuple[Any, Any, Any]:
         parts = _native.csv_read_triples(
             *self._given(),
-            code=str(self.dtype),
+            code=_stored(self.dtype),
             cells=self.cells,
             shape=(self.rows, int(self.columns[0])),
             delimiter=self.delimiter,
@@ -139,8 +165,8 @@ class Triples(_Lines):
             stop=last,
             threads=threads,
         )
-        rows, columns, values = joined(parts, (np.int64, np.int64, str(self.dtype)))
-        return rows, columns, values
+        rows, columns, values = joined(parts, (np.int64, np.int64, _stored(self.dtype)))
+        return rows, columns, self._cells(values[:, np.newaxis], first, 2)[:, 0]
 
     def _line_of(self, row: int) -> int:
         """Return the first line of a row, or of one behind it, by bisection."""

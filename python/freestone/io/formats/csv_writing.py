@@ -109,10 +109,10 @@ class CsvWriter(Writer):
         parts = [rows, np.ascontiguousarray(columns, np.int64), values]
         return [(*reversed(numbers_of(part)), None, None, 0, 0) for part in parts], block.nnz
 
-    def beside(self, nbytes: Sequence[int]) -> dict[str, bytes]:
+    def beside(self, nbytes: Sequence[int]) -> dict[str, bytes | None]:
         """Return the `.meta` file."""
         if not self.meta:
-            return {}
+            return {".meta": None}
         schema: tuple[tuple[str, str], ...] = ()
         value_type = nonzeros = None
         if self.shape.kind == "frame":
@@ -128,6 +128,7 @@ class CsvWriter(Writer):
             schema=schema,
             nonzeros=nonzeros,
             header=self.header,
+            triples=self.shape.sparse,
         )
         return {".meta": meta.encode()}
 

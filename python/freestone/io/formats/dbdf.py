@@ -33,6 +33,7 @@ from freestone.io.formats.dbdf_layout import (
     FRAME,
     HEAD,
     LARGEST_BLOCK,
+    LONGEST_LABEL,
     SPARSE,
     SPARSE_BLOCK,
     TYPES,
@@ -161,7 +162,7 @@ class _Header:
         self.place, self.stamp, self.nbytes, self.form = place, stamp, int(stamp[0]), form
         self._source = place.source(stamp)
         # All that most files have before their values, in one read.
-        self._first = bytes(read_values(self._source, 0, (min(self.nbytes, FIRST),), np.uint8))
+        self._first = self._beginning(FIRST)
         version, self.kind, self.rows, self.columns = HEAD.unpack(self._bytes(0, HEAD.size))
         if version != VERSION:
             raise self._wrong(0, f"version {version}, and only {VERSION} is known (foreign file?)")
@@ -173,9 +174,13 @@ class _Header:
     def _bytes(self, offset: int, count: int) -> bytes:
         if offset + count > self.nbytes:
             raise self._wrong(self.nbytes, f"it ends in its header, {offset + count:,} bytes long")
-        if offset + count <= len(self._first):
-            return self._first[offset : offset + count]
-        return bytes(read_values(self._source, offset, (count,), np.uint8))
+        if offset + count > len(self._first):
+            # The labels of many columns take few reads, of twice as much each time.
+            self._first = self._beginning(max(offset + count, 2 * len(self._first)))
+        return self._first[offset : offset + count]
+
+    def _beginning(self, count: int) -> bytes:
+        return bytes(read_values(self._source, 0, (min(self.nbytes, count),), np.uint8))
 
     def _wrong(self, offset: int, reason: str) -> FormatError:
         return FormatError(self.place.url, f"byte {offset}: {reason}")
@@ -315,6 +320,12 @@ def open_writer(place: Place, shape: Shape, *, meta: bool = True) -> Writer:
     """Write the binary form, and DAPHNE's `.meta` beside it if `meta`."""
     if shape.kind == "frame":
         types = [type_of_column(field) for field in shape.schema]
+        longest = max(map(str, shape.columns), key=lambda label: len(label.encode()), default="")
+        if len(longest.encode()) > LONGEST_LABEL:
+            raise UsageError(
+                f"the label {longest[:20]!r}... has {len(longest.encode()):,} bytes; in DBDF one "
+                f"has {LONGEST_LABEL:,} at most"
+            )
     else:
         types = [type_of(str(shape.dtype))]
     if max(shape.rows, shape.width) >= 2**32 and shape.kind == "array":

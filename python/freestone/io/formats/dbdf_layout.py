@@ -13,3 +13,4 @@ COUNT = struct.Struct("<Q")
 VALUES = HEAD.size + BLOCK.size
 TYPES = ("si8", "si32", "si64", "ui8", "ui32", "ui64", "f32", "f64")
 LARGEST_BLOCK = 2**32 - 1
+LONGEST_LABEL = 2**16 - 1

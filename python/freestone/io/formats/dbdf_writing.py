@@ -92,9 +92,10 @@ class DbdfWriter(Writer):
         """Return the values of a block, each section as bytes."""
         if self.shape.kind == "frame":
             return [
-                _bytes_of(_column(table, name), dtype)
-                for table in [block]
-                for name, dtype in zip(self.shape.columns, self._dtypes, strict=True)
+                _bytes_of(_values(*column), dtype)
+                for *column, dtype in zip(
+                    self.shape.columns, block.columns, self._dtypes, strict=True
+                )
             ]
         (dtype,) = self._dtypes
         if not self.shape.sparse:
@@ -113,10 +114,10 @@ class DbdfWriter(Writer):
         pointers = np.frombuffer(pieces[0], "<u8") + np.uint64(before[1] // 8)
         return [_bytes_of(pointers, "<u8"), *pieces[1:]]
 
-    def beside(self, nbytes: Sequence[int]) -> dict[str, bytes]:
+    def beside(self, nbytes: Sequence[int]) -> dict[str, bytes | None]:
         """Return the `.meta` file."""
         if not self.meta:
-            return {}
+            return {".meta": None}
         names = [TYPES[code] for code in self.types]
         frame = self.shape.kind == "frame"
         meta = Meta(
@@ -129,8 +130,7 @@ class DbdfWriter(Writer):
         return {".meta": meta.encode()}
 
 
-def _column(table: Any, name: str) -> Any:
-    column = table.column(name)
+def _values(name: str, column: Any) -> Any:
     if column.null_count:
         raise UsageError(
             f"column {name!r} has {column.null_count} missing values, for which DBDF has no form; "

@@ -63,6 +63,9 @@ class Meta:
         How many values a sparse matrix has.
     header : bool
         Whether the first line names the columns; freestone's own.
+    triples : bool
+        Whether lines are row, column and value of a sparse matrix; freestone's own. Else the file's
+        shape tells, which that of a dense matrix can be, too.
     hdfs : str or None
         The path of the segments, when the file is in HDFS.
     """
@@ -73,6 +76,7 @@ class Meta:
     schema: tuple[tuple[str, str], ...] = field(default=())
     nonzeros: int | None = None
     header: bool = False
+    triples: bool = False
     hdfs: str | None = None
 
     def encode(self) -> bytes:
@@ -86,6 +90,8 @@ class Meta:
             said["numNonZeros"] = self.nonzeros
         if self.header:
             said["header"] = True
+        if self.triples:
+            said["triples"] = True
         if self.hdfs is not None:
             said["hdfs"] = {"HDFSFilename": self.hdfs, "isHDFS": True}
         return json.dumps(said).encode()
@@ -139,6 +145,7 @@ def parse_meta(url: str, content: bytes) -> Meta:
         schema=schema,
         nonzeros=nonzeros,
         header=bool(said.get("header", False)),
+        triples=bool(said.get("triples", False)),
         hdfs=where,
     )
 

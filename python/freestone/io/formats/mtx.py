@@ -1,5 +1,7 @@
 """Matrix Market: coordinate and array; real, integer, complex and pattern; every symmetry.
 
+Unsigned integers of 64 bits have the field ``unsigned-integer``, as SciPy writes them.
+
 A coordinate file has its entries in any order, so whoever reads some rows reads the whole file and
 keeps theirs; one reader with several threads parses each byte once.
 
@@ -32,6 +34,7 @@ FIELDS = {
     "real": ("f8", 1),
     "double": ("f8", 1),
     "integer": ("i8", 1),
+    "unsigned-integer": ("u8", 1),
     "complex": ("c16", 2),
     "pattern": ("f8", 0),
 }
@@ -70,7 +73,7 @@ class Matrix(Dataset):
         return in_form(made, self.form)
 
     def _entries(self, threads: int) -> tuple[Any, Any, Any]:
-        code = "i8" if self.dtype == "i8" else "f8"
+        code = "f8" if self.dtype == "c16" else str(self.dtype)
         parts = _native.mtx_read(
             self.place.source(self.stamp),
             self.start,
@@ -138,6 +141,8 @@ def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
     rows, columns = numbers[:2]
     if symmetry != "general" and rows != columns:
         raise FormatError(place.url, f"a {symmetry} matrix of {rows} x {columns} is not square")
+    if symmetry == "skew-symmetric" and dtype == "u8":
+        raise FormatError(place.url, f"a {symmetry} matrix of {field}: half would have no sign")
     if layout == "array" and values == 0:
         raise FormatError(place.url, "an array of a pattern has no values; it is a coordinate one")
     if layout == "array":

@@ -43,8 +43,9 @@ class MtxWriter(Writer):
 
     def head(self, nbytes: Sequence[int]) -> bytes:
         """Return the first line and the sizes."""
-        kind = np.dtype(self.shape.dtype).kind
-        field = {"f": "real", "c": "complex"}.get(kind, "integer")
+        dtype = np.dtype(self.shape.dtype)
+        field = {"f": "real", "c": "complex"}.get(dtype.kind, "integer")
+        field = "unsigned-integer" if dtype == np.uint64 else field
         field = "pattern" if self.pattern else field
         layout, sizes = "array", f"{self.shape.rows} {self.shape.width}"
         if self.shape.sparse:

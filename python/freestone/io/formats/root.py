@@ -6,6 +6,7 @@ the name it gets. A column with several values per row is read as a column of li
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -170,6 +171,9 @@ def open_writer(place: Place, shape: Shape, *, tree: str = "tree") -> StreamWrit
     """Write a tree, a basket of each column for each block."""
     needs("uproot", "root", "ROOT")
     needs_columns(place, shape)
+    twice = [name for name, count in Counter(shape.columns).items() if count > 1]
+    if shape.kind == "frame" and twice:
+        raise UsageError(f"two columns are called {twice[0]!r}; give them names of their own")
     return RootWriter(place=place, shape=shape, tree=tree)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import json
 import os
 import shutil
 import uuid
@@ -17,10 +19,12 @@ from freestone.io.raw import dtype_said
 from freestone.io.stores import Place
 from freestone.io.writer import Shape
 
-__all__ = ["FolderWriter", "open_dataset", "open_writer"]
+__all__ = ["FolderWriter", "drafted", "open_dataset", "open_writer"]
 
 # What says shape and chunks, in the third version of the format and in the second.
 METADATA = ("zarr.json", ".zarray")
+# Of Linux: paths are those of the process, and both names stay.
+HERE, EXCHANGE = -100, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +68,24 @@ def _stamp(place: Place) -> tuple[Any, ...]:
     raise FormatError(place.url, f"it is no Zarr array: it has no {' or '.join(METADATA)}")
 
 
+def _exchanged(one: str, other: str) -> bool:
+    """Let two folders change their names at once; False where the file system can't."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    if rename is None:
+        return False
+    return bool(rename(HERE, os.fsencode(one), HERE, os.fsencode(other), EXCHANGE) == 0)
+
+
+def _is_array(folder: str) -> bool:
+    """Tell whether a folder holds an array, and not a group of them, or anything else."""
+    new, old = (os.path.join(folder, name) for name in METADATA)
+    try:
+        with open(new, "rb") as file:
+            return bool(json.load(file).get("node_type") == "array")
+    except (OSError, ValueError, AttributeError):
+        return os.path.exists(old)
+
+
 def open_dataset(place: Place) -> Dataset:
     """Read the metadata of a Zarr array."""
     stamp = _stamp(place)
@@ -104,26 +126,39 @@ class FolderWriter:
     place: Place
     shape: Shape
 
-    @contextlib.contextmanager
-    def drafted(self) -> Iterator[str]:
+    def drafted(self) -> contextlib.AbstractContextManager[str]:
         """Give the path of a folder that becomes this one unless the block raises."""
-        target = os.path.realpath(str(self.place.path))
-        if os.path.exists(target) and not os.path.isdir(target):
-            raise FileError(
-                self.place.url, "is a file, and a Zarr array is a folder; remove it first"
-            )
-        folder, name = os.path.split(target)
-        part = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")
-        old = f"{part}.old"
-        try:
-            yield part
-            if os.path.exists(target):
-                os.rename(target, old)
+        return drafted(self.place)
+
+
+@contextlib.contextmanager
+def drafted(place: Place) -> Iterator[str]:
+    """Give the path of a folder that becomes that of a place unless the block raises.
+
+    Raises
+    ------
+    FileError
+        When something else than an array is there.
+    """
+    target = os.path.realpath(str(place.path))
+    if os.path.exists(target) and not os.path.isdir(target):
+        raise FileError(place.url, "is a file, and a Zarr array is a folder; remove it first")
+    if os.path.exists(target) and os.listdir(target) and not _is_array(target):
+        raise FileError(place.url, "is a folder of something else than an array; remove it first")
+    folder, name = os.path.split(target)
+    part = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")
+    old = f"{part}.old"
+    try:
+        yield part
+        if not os.path.exists(target):
             os.rename(part, target)
-        except BaseException:
-            if os.path.exists(old):
-                os.rename(old, target)
-            raise
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-            shutil.rmtree(old, ignore_errors=True)
+        elif not _exchanged(part, target):
+            os.rename(target, old)
+            os.rename(part, target)
+    except BaseException:
+        if os.path.exists(old):
+            os.rename(old, target)
+        raise
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)

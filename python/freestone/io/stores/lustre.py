@@ -13,7 +13,6 @@ import re
 import shutil
 import stat
 import subprocess
-import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -235,11 +234,7 @@ class LustrePlace(PosixPlace):
         if self.layout == Layout():
             plain = super().create(nbytes)
             return LustreDraft(plain.target, plain.part, _stripe_size(plain.part))
-        target = os.path.realpath(self.url)
-        if os.path.isdir(target):
-            raise IsADirectoryError(target)
-        folder, name = os.path.split(target)
-        part = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")
+        target, part = self.draft_paths()
         create_striped(part, self.layout)
         draft = LustreDraft(target, part, self.layout.stripe_size or _stripe_size(part))
         try:

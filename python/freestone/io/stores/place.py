@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 __all__ = ["Draft", "Place", "best_of", "locate"]
 
@@ -142,7 +143,7 @@ def locate(url: str | os.PathLike[str]) -> Place:
     text = os.fspath(url)
     scheme, sign, rest = text.partition("://")
     if sign and scheme == "file":
-        text = rest
+        text = unquote(rest.removeprefix("localhost"))
     elif sign and scheme == "hdfs":
         from freestone.io.stores.hdfs import HdfsPlace
 

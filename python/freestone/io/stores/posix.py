@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from freestone import _native
+from freestone.errors import FileError
 from freestone.io.stores.place import Draft, Place
 
 __all__ = ["PosixDraft", "PosixPlace"]
@@ -46,6 +47,9 @@ class PosixPlace(Place):
         found = os.stat(self.url)
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(self.url)
+        if not stat.S_ISREG(found.st_mode):
+            # A pipe would keep its reader waiting for a writer.
+            raise FileError(self.url, "is a pipe or a device, of which no rows can be read apart")
         return found.st_size, found.st_ino, found.st_mtime_ns
 
     def source(self, stamp: tuple[Any, ...] = ()) -> str:
@@ -69,13 +73,25 @@ class PosixPlace(Place):
 
     def create(self, nbytes: int | None) -> PosixDraft:
         """Begin to write the file."""
+        draft = PosixDraft(*self.draft_paths())
+        draft.begin(nbytes)
+        return draft
+
+    def draft_paths(self) -> tuple[str, str]:
+        """Return the path of the file that a write replaces, and that of a new one beside it.
+
+        Raises
+        ------
+        IsADirectoryError, FileError
+            When something else than a file has that name.
+        """
         target = os.path.realpath(self.url)
         if os.path.isdir(target):
             raise IsADirectoryError(target)
+        if os.path.exists(target) and not os.path.isfile(target):
+            raise FileError(self.url, "is a pipe or a device, and no file can take its place")
         folder, name = os.path.split(target)
-        draft = PosixDraft(target, os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part"))
-        draft.begin(nbytes)
-        return draft
+        return target, os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")
 
     def remove(self) -> None:
         """Remove the file if it is there."""

@@ -16,7 +16,7 @@ from freestone.errors.lang import ScriptRunError
 from freestone.io import Dataset, open_dataset
 from freestone.lang.distributed.split import Split, as_dense
 from freestone.lang.kernels.elementwise import converted
-from freestone.lang.kernels.files import framed, holds_entries, written
+from freestone.lang.kernels.files import framed, holds_entries, width_of, written
 from freestone.lang.kernels.sparse import Csr
 from freestone.lang.parse.source import Place, failure
 from freestone.lang.plan.graph import Op
@@ -44,6 +44,7 @@ def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
     if not dataset.place.is_shared:
         return None
     width, nbytes = _width(dataset), _nbytes(dataset, type)
+    width, nbytes = width_of(dataset), _nbytes(dataset, type)
     # What is not as it is described is told by whoever reads it here, too.
     if dataset.rows < 2 or (dataset.rows, width) != (type.rows, type.columns):
         return None
@@ -63,15 +64,9 @@ def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
     return run.split(blocks, offsets, width, type.cell, csr=type.csr)
 
 
-def _width(dataset: Dataset) -> int:
-    if dataset.kind == "frame":
-        return len(dataset.columns)
-    return int(dataset.columns[0]) if dataset.columns else 1
-
-
 def _nbytes(dataset: Dataset, type: Type) -> int:
     cells = dataset.nonzeros if type.csr else None
-    count = dataset.rows * _width(dataset)
+    count = dataset.rows * width_of(dataset)
     return (count if cells is None else cells) * SIZES[type.cell]
 
 

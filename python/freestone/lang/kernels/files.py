@@ -22,7 +22,7 @@ def describe(path: str) -> Type:
     Raises
     ------
     ValueError
-        If nothing says it, or what says it makes no sense.
+        If nothing says it, or what says it makes no sense, or is not what the file says of itself.
     """
     from freestone.io import open_dataset
     from freestone.io.formats.meta import read_meta
@@ -30,9 +30,12 @@ def describe(path: str) -> Type:
 
     try:
         meta = read_meta(locate(path))
-        if meta is not None:
-            return _of_meta(path, meta)
-        return _of_dataset(open_dataset(path))
+        if meta is None:
+            return _of_dataset(open_dataset(path))
+        said = _of_meta(path, meta)
+        if meta.hdfs is None and format_name(path) != "csv":
+            _check(path, said, open_dataset(path))
+        return said
     except FileMissingError:
         raise ValueError(f"there is no file {path!r}") from None
     except FreestoneError as error:
@@ -47,6 +50,29 @@ def _of_meta(path: str, meta: Any) -> Type:
         raise ValueError(f"{path}.meta makes no sense: it says neither valueType nor schema")
     share = _share(meta.nonzeros, meta.rows, meta.columns)
     return Type("matrix", _cell(meta.value_type), meta.rows, meta.columns, sparsity=share)
+
+
+def _check(path: str, said: Type, dataset: Any) -> None:
+    """Raise `ValueError` where a `.meta` and the file's own header disagree."""
+    import numpy as np
+
+    again = "; correct the .meta or remove it"
+    shape = (dataset.rows, width_of(dataset))
+    if shape != (said.rows, said.columns):
+        wanted = f"{said.rows} x {said.columns}"
+        raise ValueError(f"{path} is {shape[0]} x {shape[1]}, and its .meta says {wanted}{again}")
+    if dataset.kind == "frame" or said.data == "frame" or format_name(path) == "mtx":
+        return
+    found, cells = np.dtype(dataset.dtype), np.dtype(DTYPES[said.cell])
+    if found.kind in "fc" and cells.kind in "iub":
+        raise ValueError(f"{path} has cells of {found}, and its .meta says {said.cell}{again}")
+
+
+def width_of(dataset: Any) -> int:
+    """Return how many columns a file has; a vector has one."""
+    if dataset.kind == "frame":
+        return len(dataset.columns)
+    return int(dataset.columns[0]) if dataset.columns else 1
 
 
 def _share(nonzeros: int | None, rows: int, columns: int) -> float | None:
@@ -65,7 +91,7 @@ def _of_dataset(dataset: Any) -> Type:
     from freestone.lang.kernels.frames import cell_of
 
     if dataset.kind != "frame":
-        columns = int(dataset.columns[0]) if dataset.columns else 1
+        columns = width_of(dataset)
         share = _share(dataset.nonzeros, dataset.rows, columns)
         cell = cell_of(_widened(dataset.dtype))
         return Type("matrix", cell, dataset.rows, columns, sparsity=share)
@@ -187,9 +213,14 @@ def _matrix(value: Any, path: str) -> Any:
 
 def holds_entries(path: str) -> bool:
     """Tell whether a file's format has a form for matrices that are not dense."""
+    return format_name(path) in SPARSE
+
+
+def format_name(path: str) -> str:
+    """Return what a file's format is called."""
     from freestone.io.formats import format_of
 
-    return format_of(os.path.basename(path)).__name__.rpartition(".")[2] in SPARSE
+    return str(format_of(os.path.basename(path)).__name__.rpartition(".")[2])
 
 
 def _table(labels: list[str], columns: list[Any]) -> Any:

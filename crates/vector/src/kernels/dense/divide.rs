@@ -103,82 +103,56 @@ pub use of_f64::by as by_f64;
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_quotient_is_that_of_a_division() {
-        let mut state = 88_172_645_463_325_252_u64;
-        let mut draw = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        };
-        for round in 0..400 {
-            // Any digits, of exponents near and far; and small whole numbers.
-            let exponents = if round % 3 == 0 { 600 } else { 20 };
-            let number = |draw: &mut dyn FnMut() -> u64| {
-                let exponent = 1023 - exponents / 2 + draw() % exponents;
-                f64::from_bits(draw() >> 63 << 63 | exponent << 52 | draw() >> 12)
-            };
-            let divisor = match round % 4 {
-                0 => (round / 4 + 1) as f64,
-                _ => number(&mut draw) / 1e10,
-            };
-            let mut cells: Vec<f64> = (0..1000).map(|_| number(&mut draw)).collect();
-            if round % 5 == 0 {
-                let odd = [0.0, -0.0, f64::INFINITY, f64::NAN, 5e-324, 1e308, 1e-300, 1.0];
-                cells[..8].copy_from_slice(&odd);
-                cells[70..72].copy_from_slice(&[0.0, -0.0]);
-            }
-            let mut out = vec![9.0; 1000];
-            if by_f64(&cells, divisor, &mut out) {
-                for (found, cell) in out.iter().zip(&cells) {
-                    let expected = cell / divisor;
-                    let same = found.to_bits() == expected.to_bits();
-                    assert!(same || expected.is_nan(), "{cell:e} / {divisor:e}: {found:e}");
+    /// Defines the test of a type: its function, its bits, and over how many powers of two cells
+    /// and divisors are spread.
+    macro_rules! quotients {
+        ($test:ident $by:ident $type:ident $bits:ident $cells:expr, $divisors:expr) => {
+            #[test]
+            fn $test() {
+                let mut state = 88_172_645_463_325_252_u64;
+                let mut draw = || {
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                    state
+                };
+                // Any digits and signs, of exponents around 0.
+                let mut number = |exponents: u64| {
+                    let digits = $type::MANTISSA_DIGITS - 1;
+                    let exponent = $type::MAX_EXP as u64 - 1 - exponents / 2 + draw() % exponents;
+                    let sign = (draw() >> 63) << ($bits::BITS - 1);
+                    let bits = sign | (exponent << digits) | (draw() >> (64 - digits));
+                    $type::from_bits(bits as $bits)
+                };
+                for round in 0..1000_u64 {
+                    let divisor = match round % 4 {
+                        0 => (round / 4 + 1) as $type,
+                        _ => number($divisors),
+                    };
+                    let exponents = if round % 3 == 0 { $cells } else { 20 };
+                    let mut cells: Vec<$type> = (0..1000).map(|_| number(exponents)).collect();
+                    if round % 5 == 0 {
+                        let (least, most) = ($type::from_bits(1), $type::MAX);
+                        let odd = [0.0, -0.0, $type::INFINITY, $type::NAN, least, most, 1.0];
+                        cells[..7].copy_from_slice(&odd);
+                        cells[70..72].copy_from_slice(&[0.0, -0.0]);
+                    }
+                    let mut out = vec![9.0; 1000];
+                    if $by(&cells, divisor, &mut out) {
+                        for (found, cell) in out.iter().zip(&cells) {
+                            let expected = cell / divisor;
+                            let same = found.to_bits() == expected.to_bits();
+                            assert!(same || expected.is_nan(), "{cell:e} / {divisor:e}: {found:e}");
+                        }
+                    }
+                }
+                for divisor in [0.0, $type::NAN, $type::MIN_POSITIVE, $type::MAX] {
+                    assert!(!$by(&[1.0], divisor, &mut [1.0]));
                 }
             }
-        }
-        assert!(!by_f64(&[1.0], 0.0, &mut [1.0]));
-        assert!(!by_f64(&[1.0], f64::NAN, &mut [1.0]));
-        assert!(!by_f64(&[1.0], 1e-310, &mut [1.0]));
+        };
     }
 
-    #[test]
-    fn short_quotients_are_those_of_a_division() {
-        let mut state = 1_u32;
-        let mut draw = || {
-            state ^= state << 13;
-            state ^= state >> 17;
-            state ^= state << 5;
-            state
-        };
-        for round in 0..3000_u32 {
-            let exponents = if round % 3 == 0 { 160 } else { 20 };
-            let divisor = match round % 4 {
-                0 => (round / 4 + 1) as f32,
-                // From 2^-20 to 2^19, of any digits.
-                _ => f32::from_bits(draw() >> 31 << 31 | (107 + draw() % 40) << 23 | draw() >> 9),
-            };
-            let mut cells: Vec<f32> = (0..1000)
-                .map(|_| {
-                    let exponent = 127 - exponents / 2 + draw() % exponents;
-                    f32::from_bits(draw() >> 31 << 31 | exponent << 23 | draw() >> 9)
-                })
-                .collect();
-            if round % 5 == 0 {
-                let odd = [0.0, -0.0, f32::INFINITY, f32::NAN, 1e-45, 3e38, 1e-30, 1.0];
-                cells[..8].copy_from_slice(&odd);
-                cells[70..72].copy_from_slice(&[0.0, -0.0]);
-            }
-            let mut out = vec![9.0; 1000];
-            if by_f32(&cells, divisor, &mut out) {
-                for (found, cell) in out.iter().zip(&cells) {
-                    let expected = cell / divisor;
-                    let same = found.to_bits() == expected.to_bits();
-                    assert!(same || expected.is_nan(), "{cell:e} / {divisor:e}: {found:e}");
-                }
-            }
-        }
-        assert!(!by_f32(&[1.0], 1e-8, &mut [1.0]));
-    }
+    quotients!(quotients_of_64_bits_are_those_of_a_division by_f64 f64 u64 600, 300);
+    quotients!(quotients_of_32_bits_are_those_of_a_division by_f32 f32 u32 160, 40);
 }
