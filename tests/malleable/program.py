@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -92,7 +91,7 @@ def main() -> None:
             if world.changed:
                 sums.value = [*sums.value, world.size]
                 hosts = world.comm.allgather(own_host(settings.get("slots")))
-                places.value = [*places.value, Counter(hosts)]
+                places.value = [*places.value, hosts]
             if len(world.resizes) == len(resizes):
                 break
     if world.rank == 0:
