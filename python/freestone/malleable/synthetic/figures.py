@@ -1,9 +1,9 @@
 """The paper's Figures 2 to 9, from one's own runs.
 
 Figures 2 and 3 show the reconfiguration times of synchronous methods, 4 and 5 the alpha of the
-others, 7 and 8 the speedup of the application against synchronous collective Baseline, whose time is
-on the right: the first of each pair for the first network, the second for the second. Figures 6 and
-9 are the maps of preferred methods, a panel for each network.
+others, 7 and 8 the speedup of the application against synchronous collective Baseline, whose time
+is on the right: the first of each pair for the first network, the second for the second. Figures 6
+and 9 are the maps of preferred methods, a panel for each network.
 """
 
 from __future__ import annotations
