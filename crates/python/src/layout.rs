@@ -122,8 +122,7 @@ pub fn layout_relabel_nodes(
 ) -> PyResult<Plan> {
     check_table(before, offsets.as_deref())?;
     let offsets = offsets.as_deref();
-    let found =
-        py.detach(|| relabel_nodes(&before.0, &after.0, offsets, &may_stay, &node_of));
+    let found = py.detach(|| relabel_nodes(&before.0, &after.0, offsets, &may_stay, &node_of));
     found.map(|plan| parts(&plan)).map_err(refused)
 }
 

@@ -188,7 +188,9 @@ impl Nodes {
         let all = self.shares.iter().enumerate();
         let mut wishes: Vec<(u64, usize, usize)> = all
             .filter(|(place, _)| self.of[*place].is_none())
-            .flat_map(|(place, nodes)| nodes.iter().map(move |(node, share)| (*share, place, *node)))
+            .flat_map(|(place, nodes)| {
+                nodes.iter().map(move |(node, share)| (*share, place, *node))
+            })
             .collect();
         wishes.sort_unstable_by_key(|(share, place, node)| (u64::MAX - share, *place, *node));
         for (_, place, node) in wishes {
