@@ -84,10 +84,9 @@ fn newcomers_get_the_places_whose_rows_their_node_has() {
     assert_eq!(plan.process_of, [3, 2]);
 }
 
-/// Against all assignments there are. Exchanges of two places seldom stop short of the least.
+/// Against all assignments there are, of up to four processes on up to three nodes.
 #[test]
-fn hardly_any_assignment_leaves_less_to_the_busiest_card() {
-    let (mut all, mut least) = (0, 0);
+fn no_assignment_leaves_less_to_the_busiest_card() {
     let sizes = (1..5).flat_map(|from| (1..5).map(move |to| (from, to)));
     for (from, to) in sizes {
         let (old, new) = (RowBlocks::even(120, from).unwrap(), RowBlocks::even(120, to).unwrap());
@@ -98,12 +97,9 @@ fn hardly_any_assignment_leaves_less_to_the_busiest_card() {
             let node_of: Vec<usize> = (0..count).map(node).collect();
             let ours = crossed(&old, &new, &node_of).busiest;
             let best = least_busy(&overlaps, &node_of, &mut vec![], &vec![true; count], to);
-            assert!(ours <= 2 * best, "{ours} where {best} would do: {from}, {to}, {node_of:?}");
-            all += 1;
-            least += usize::from(ours == best);
+            assert_eq!(ours, best, "from {from} to {to} on {node_of:?}");
         }
     }
-    assert!((all, least) == (0, 0), "{least} of {all}");
 }
 
 #[test]

@@ -123,7 +123,7 @@ def _reference(
     right = panel.twinx()
     seconds = [medians[pair].get(_REFERENCE, np.nan) for pair in pairs]
     (line,) = right.plot(sizes, seconds, ":", color="0.5", marker="x")
-    right.set_ylim(bottom=0)
+    right.set_ylim(0, 1.1 * right.get_ylim()[1])
     label = f"{Method.parse(_REFERENCE).label}, s"
     right.set_ylabel(label)
     return {label: line}
