@@ -43,7 +43,7 @@ def main() -> None:
         c = world.constant("c", load_constant)
         if WHICH == "twice":
             world.variable("x", load, rows=ROWS + 1)
-        for step in world.steps(1_000_000 if WHICH.startswith("lost") else 12):
+        for step in world.steps(1_000_000 if WHICH.startswith(("lost", "endless")) else 12):
             at_step(world, step)
             x.local[...] += 1
             assert np.array_equal(c.local, load_constant(c.start, c.stop))
@@ -75,6 +75,11 @@ def settings() -> dict[str, object]:
         return {"targets": malleable.File(FOLDER / "target"), "method": method}
     if WHICH == "signal":
         return {"targets": malleable.Signals(), "method": method, "slots": 3}
+    if WHICH == "efficiency":
+        # More always pays, so far.
+        return {"targets": malleable.Efficiency(1e-9, 1e-8, every=3), "slots": 4}
+    if WHICH == "deadline":
+        return {"targets": malleable.Deadline(1e9, every=3)}
     if WHICH == "late":
         return {"targets": {11: 3}, "method": "merge-p2p-thread"}
     if WHICH.startswith("lost"):
@@ -87,7 +92,12 @@ def settings() -> dict[str, object]:
     if WHICH == "gone":
         sys.executable = "/no/such/python"
         return {"targets": {2: 4, 8: 1}, "method": method}
-    if WHICH in ("refused", "absent", "single", "env"):
+    if WHICH == "nowhere":
+        slots = {"localhost": 2, "nowhere.invalid": 2}
+        return {"targets": {2: 4, 8: 1}, "method": method, "slots": slots}
+    if WHICH == "endless":
+        return {"targets": {2: 4}, "method": method}
+    if WHICH in ("refused", "absent", "single"):
         return {"targets": {2: 4, 8: 1}, "method": method}
     return {"method": method}
 
@@ -119,6 +129,8 @@ def at_step(world: malleable.World, step: int) -> None:
         os.kill(os.getpid(), signal.SIGUSR1)
     if WHICH == "signal" and step == 8 and not IS_FIRST:
         os.kill(os.getpid(), signal.SIGUSR2)
+    if WHICH == "endless" and world.size == 4 and world.changed and world.rank == 0:
+        (FOLDER / "grown").touch()
     if WHICH == "skip" and step == 5 and world.rank == 1:
         world.__exit__(None, None, None)
     if WHICH == "raise" and step == 5 and world.rank == 1:

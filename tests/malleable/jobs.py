@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,34 @@ def run(
     )
     assert left_behind(mark) == []
     return Outcome(job.returncode, job.stdout, job.stderr)
+
+
+def end_launcher(program: str, *words: str, begun: Path, number: int) -> list[str]:
+    """Signal the launcher as soon as a file is there; return what is left after a while."""
+    mark = uuid.uuid4().hex
+    job = subprocess.Popen(
+        [launcher(), "-n", "2", sys.executable, "-m", "mpi4py", str(HERE / program), *words],
+        env={**os.environ, MARK: mark},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(begun.exists)
+    finally:
+        job.send_signal(number)
+        job.wait(60)
+    with contextlib.suppress(TimeoutError):
+        wait_until(lambda: not left_behind(mark))
+    return left_behind(mark)
+
+
+def wait_until(is_so: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    """Look now and then until something is so."""
+    deadline = time.monotonic() + timeout_s
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(0.05)
 
 
 def left_behind(mark: str) -> list[str]:

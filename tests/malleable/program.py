@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from typing import Any
 
 import numpy as np
 import scipy.sparse
+from mpi4py import MPI
 
 from freestone import malleable
 from freestone.malleable import Method, Request, Source, Status
@@ -59,6 +59,16 @@ def is_same(local: Any, all_rows: Any, start: int, stop: int) -> bool:
     return local.dtype == part.dtype and np.array_equal(local, part)
 
 
+def loading(whole: Any) -> Any:
+    """Return what loads rows of an array, which only those do that begin the job."""
+
+    def load(start: int, stop: int) -> Any:
+        assert MPI.Comm.Get_parent() == MPI.COMM_NULL
+        return whole[start:stop]
+
+    return load
+
+
 def main() -> None:
     """Run the job."""
     settings = json.loads(sys.argv[1])
@@ -74,7 +84,7 @@ def main() -> None:
     wanted = arrays(seed, rows)
     with malleable.World(config) as world:
         held = {
-            name: world.constant(name, lambda a, b, whole=whole: whole[a:b])
+            name: world.constant(name, loading(whole))
             for name, whole in wanted.items()
         }
         x = world.variable("x", lambda a, b: np.arange(a, b, dtype=np.int64))
@@ -92,7 +102,7 @@ def main() -> None:
             if world.changed:
                 sums.value = [*sums.value, world.size]
                 hosts = world.comm.allgather(own_host(settings.get("slots")))
-                places.value = [*places.value, Counter(hosts)]
+                places.value = [*places.value, hosts]
             if len(world.resizes) == len(resizes):
                 break
     if world.rank == 0:

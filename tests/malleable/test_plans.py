@@ -42,8 +42,18 @@ def test_a_step_of_one() -> None:
 
 def test_nodes_of_twenty() -> None:
     before, after = plans.even(ROWS, 80), plans.even(ROWS, 160)
-    assert plans.plan(before, after, relabel=False).crossing(20).total == 0.875 * ROWS
-    assert plans.plan(before, after, node_size=20).crossing(20) == (0.5 * ROWS, 0.125 * ROWS)
+    nodes = [process // 20 for process in range(160)]
+    assert plans.plan(before, after, relabel=False).crossing(nodes).total == 0.875 * ROWS
+    plan = plans.plan(before, after, nodes=nodes)
+    assert plan.crossing(nodes) == (0.5 * ROWS, 0.125 * ROWS)
+    # No more moves inside nodes than without looking at them.
+    assert plan.moved() == 0.5 * ROWS
+
+
+def test_nodes_have_names() -> None:
+    plan = plans.plan(plans.even(8, 2), plans.even(8, 4), nodes=["b", "a", "a", "b"])
+    assert plan.process_of == (0, 3, 1, 2)
+    assert plan.crossing(["b", "a", "a", "b"]) == (0, 0)
 
 
 def test_who_leaves_has_no_place() -> None:
@@ -77,10 +87,13 @@ def test_loads_and_weights() -> None:
         (lambda: plans.plan(plans.even(5, 1), plans.even(5, 1), offsets=[0, 1]), "weighs 1 rows"),
         (lambda: plans.plan(plans.even(5, 1), plans.even(5, 1), offsets=[1] * 6), "offset 0"),
         (
-            lambda: plans.plan(plans.even(5, 2), plans.even(5, 1), node_size=1, leaving=[0]),
-            "whole nodes",
+            lambda: plans.plan(plans.even(5, 2), plans.even(5, 2), nodes="ab", leaving=[0]),
+            "1 processes that may have one of 2 places",
         ),
-        (lambda: plans.plan(plans.even(5, 1), plans.even(5, 2)).crossing(0), "at least one place"),
+        (
+            lambda: plans.plan(plans.even(5, 1), plans.even(5, 2)).crossing("a"),
+            "process 1 has no node",
+        ),
         (lambda: plans.plan(plans.even(5, 1), plans.even(5, 2)).moved([0, 1]), "do not lie in"),
         (lambda: plans.block_moves(plans.even(5, 2), [0], [0, 1]), "1 entries for 2 places"),
         (lambda: plans.reassign([0], 0), "at least one place"),

@@ -46,6 +46,7 @@ from freestone.malleable.choosing import Chooser
         ({"check_every": 0}, "check_every is 0"),
         ({"timeout_s": 0}, "timeout_s is 0"),
         ({"share": "yes"}, "share is 'yes' and must be true or false"),
+        ({"by_host": 1}, "by_host is 1 and must be true or false"),
         ({"measurements": "nowhere.json"}, "a file that exists"),
     ],
 )
@@ -103,6 +104,8 @@ def test_efficiency_is_kept_between_its_bounds() -> None:
     assert source.ask(Status(20, 100, 2, slots=3, step_s={2: 1.0})) is None
     assert source.ask(Status(30, 100, 4, step_s={2: 1.0, 4: 0.8})) is None
     assert source.ask(Status(40, 100, 4, step_s={2: 1.0, 4: 1.1})) == Request(2)
+    # Another process may be asked then.
+    assert Efficiency(0.5, 0.8).ask(Status(60, 100, 2, step_s={2: 1.0, 4: 1.1})) is None
 
 
 def test_a_deadline_takes_as_few_as_it_can() -> None:

@@ -154,6 +154,7 @@ def test_todays_format_of_the_authors(tmp_path: Path) -> None:
         ("a.toml", SMALL.replace("seconds = 0.002", "seconds = 0"), "above 0 in a stage of"),
         ("a.toml", SMALL.replace("merge-", "merge "), "is not of the form 'merge-p2p-sync'"),
         ("a.toml", "x = [", "can't be read"),
+        ("a.toml", "share = 'no'\n" + SMALL, "share is 'no' and must be true or false"),
         ("a.ini", INI.replace("Total_Stages=2", "Total_Stages=3"), "there is no section .stage2"),
         ("a.ini", INI.replace("Rigid", "Rigit"), "did you mean 'Rigid'"),
         ("a.ini", INI.replace("Stage_Type=4", "Stage_Type=9"), "Stage_Type is 9"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from freestone.malleable import METHODS
-from tests.malleable.jobs import run
+from tests.malleable.jobs import end_launcher, run
 
 pytest.importorskip("mpi4py")
 
@@ -71,6 +72,7 @@ def test_fewer_rows_than_processes() -> None:
         ("refused", "no licence"),
         ("absent", "ended without a malleable.World"),
         ("gone", "/no/such/python can't be run"),
+        ("nowhere", "nowhere.invalid"),
     ],
 )
 def test_newcomers_that_can_not_join_leave_the_job_as_it_was(
@@ -128,6 +130,8 @@ def test_what_moves_collectively_can_not_go_on_without_one(tmp_path: Path) -> No
         ("signal", "1 ['', '']"),
         ("slots", "2 ['4 processes were asked for, and there are 2 slots']"),
         ("late", "2 []"),
+        ("efficiency", "4 ['']"),
+        ("deadline", "1 ['']"),
     ],
 )
 def test_who_asks_for_a_target(which: str, says: str, tmp_path: Path) -> None:
@@ -156,6 +160,13 @@ def test_a_rank_that_raises_ends_the_job(tmp_path: Path) -> None:
     outcome = run("faults.py", "raise", str(tmp_path))
     assert outcome.status != 0
     assert "KeyError: 'only here'" in outcome.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_no_process_outlives_the_launcher(number: signal.Signals, tmp_path: Path) -> None:
+    grown = tmp_path / "grown"
+    assert end_launcher("faults.py", "endless", str(tmp_path), begun=grown, number=number) == []
+    assert grown.exists()
 
 
 def test_a_spawn_that_is_never_answered_ends_the_job() -> None:

@@ -109,18 +109,20 @@ pub fn layout_relabel(
     found.map(|plan| parts(&plan)).map_err(refused)
 }
 
-/// The same with whole nodes of `size` processes assigned first.
+/// The same so that the busiest network card carries little; all processes have a node.
 #[pyfunction]
-#[pyo3(signature = (before, after, size, *, offsets = None))]
+#[pyo3(signature = (before, after, may_stay, node_of, *, offsets = None))]
 pub fn layout_relabel_nodes(
     py: Python<'_>,
     before: &Rows,
     after: &Rows,
-    size: usize,
+    may_stay: Vec<bool>,
+    node_of: Vec<usize>,
     offsets: Option<Vec<u64>>,
 ) -> PyResult<Plan> {
     check_table(before, offsets.as_deref())?;
-    let found = py.detach(|| relabel_nodes(&before.0, &after.0, size, offsets.as_deref()));
+    let offsets = offsets.as_deref();
+    let found = py.detach(|| relabel_nodes(&before.0, &after.0, offsets, &may_stay, &node_of));
     found.map(|plan| parts(&plan)).map_err(refused)
 }
 
@@ -131,18 +133,20 @@ pub fn layout_moved(moves: Vec<Move>, offsets: Option<Vec<u64>>) -> PyResult<u64
     Ok(moved_weight(&checked(&moves, offsets.as_deref())?, offsets.as_deref()))
 }
 
-/// What crosses between nodes of `size` processes: in all, and on the busiest network card.
+/// What crosses between the nodes of processes: in all, and on the busiest network card.
 #[pyfunction]
-#[pyo3(signature = (moves, size, *, offsets = None))]
+#[pyo3(signature = (moves, node_of, *, offsets = None))]
 pub fn layout_crossing(
     moves: Vec<Move>,
-    size: usize,
+    node_of: Vec<usize>,
     offsets: Option<Vec<u64>>,
 ) -> PyResult<(u64, u64)> {
-    if size == 0 {
-        return Err(refused(LayoutError::NoPlaces));
+    let known = node_of.len();
+    if let Some(process) = moves.iter().map(|m| m.0.max(m.1)).find(|process| *process >= known) {
+        let problem = format!("process {process} has no node: {known} are given");
+        return Err(PyValueError::new_err(problem));
     }
-    let found = crossing(&checked(&moves, offsets.as_deref())?, size, offsets.as_deref());
+    let found = crossing(&checked(&moves, offsets.as_deref())?, &node_of, offsets.as_deref());
     Ok((found.total, found.busiest))
 }
 

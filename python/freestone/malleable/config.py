@@ -34,6 +34,10 @@ class Config:
     relabel : bool
         Choose which process becomes which rank so that the fewest rows move. Without it, rank
         ``r`` stays rank ``r`` as in the paper.
+    by_host : bool
+        When processes are chosen, look at their hosts: rows stay on a host where they can, and
+        the busiest network card carries as little as it can. Without it only processes count.
+        Where MPI places newcomers (no hosts in `slots`), theirs are not known beforehand.
     share : bool
         Keep constant data once for all processes of a host, in memory that all of them map: it
         changes hands there without being moved. Without it, messages of MPI carry everything.
@@ -64,6 +68,7 @@ class Config:
     targets: Mapping[int, int | Request] | Source | Sequence[Source] = ()
     method: Method | str | None = None
     relabel: bool = True
+    by_host: bool = True
     share: bool = True
     balance: Balance | Sequence[float] = "rows"
     slots: int | Mapping[str, int] | None = None
@@ -82,7 +87,7 @@ class Config:
             value = getattr(self, key)
             if not _is_number(value) or value <= 0:
                 raise _wrong(key, value, "a number of seconds above 0")
-        for key in ("relabel", "share"):
+        for key in ("relabel", "by_host", "share"):
             if not isinstance(getattr(self, key), bool):
                 raise _wrong(key, getattr(self, key), "true or false")
         self._check_slots()

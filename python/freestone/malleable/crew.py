@@ -11,7 +11,6 @@ from typing import Any
 from freestone.malleable import together
 from freestone.malleable.hosts import host_name
 from freestone.malleable.planning import Blueprint
-from freestone.malleable.spawning import Group
 
 __all__ = ["Crew", "next_crew", "own_host"]
 
@@ -28,7 +27,7 @@ class Crew:
     groups : list of int
         By rank, the group that it was spawned in; the higher, the newer.
     hosts : list of str
-        By rank, where it was placed.
+        By rank, where it is: see `own_host`.
     """
 
     comm: Any
@@ -89,7 +88,7 @@ def next_crew(
     place: int | None,
     blueprint: Blueprint,
     groups: list[int],
-    hosts: list[str],
+    host: str,
     timeout_s: float,
 ) -> Crew | None:
     """Return the crew after a resize, or nothing for who leaves; all on the bridge call it.
@@ -102,8 +101,10 @@ def next_crew(
         The rank that this process becomes.
     blueprint : Blueprint
         The plan.
-    groups, hosts : list
+    groups : list of int
         Of the sources.
+    host : str
+        Where this process is.
     timeout_s : float
         How long a wait may take.
     """
@@ -114,23 +115,14 @@ def next_crew(
     if place is None:
         return None
     newest = max(groups, default=0)
-    coming = _labels(blueprint.newcomers, newest)
-    all_groups = [*groups, *(group for group, _ in coming)]
-    all_hosts = [*hosts, *(host for _, host in coming)]
+    coming = enumerate(blueprint.newcomers, newest + 1)
+    all_groups = [*groups, *(number for number, group in coming for _ in range(group.count))]
+    hosts = together.gather_all(data, host, timeout_s, "the switch")
     comm, control = together.duplicates(data, 2, timeout_s, "the switch")
     return Crew(
         comm,
         control,
         data,
         [all_groups[process] for process in blueprint.process_of],
-        [all_hosts[process] for process in blueprint.process_of],
+        hosts,
     )
-
-
-def _labels(newcomers: list[Group], newest: int) -> list[tuple[int, str]]:
-    """Return the group and host of each newcomer."""
-    return [
-        (newest + 1 + index, group.host or host_name())
-        for index, group in enumerate(newcomers)
-        for _ in range(group.count)
-    ]

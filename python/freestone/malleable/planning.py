@@ -132,6 +132,8 @@ def draw(
         gone, coming = list(range(before)), size
     else:
         gone, coming = leaving(groups, before - size), max(0, size - before)
+    stay = [host for rank, host in enumerate(hosts) if rank not in gone] if coming else []
+    newcomers = new_groups(coming, stay, config.slots)
     after = {rows: _layout(comm, arrays, rows, size, config) for rows in layouts}
     bounds = {rows: sorted({*layouts[rows].offsets, *after[rows].offsets}) for rows in layouts}
     ragged = {
@@ -139,13 +141,18 @@ def draw(
         for array in arrays
         if array.form.is_ragged
     }
+    nodes = _nodes(hosts, newcomers) if config.by_host else None
     process_of = _processes(
-        arrays, layouts, after, bounds, ragged, gone, before, size, config.relabel
+        arrays, layouts, after, bounds, ragged, gone, before, size, config.relabel, nodes
     )
-    stay = [hosts[process] for process in process_of if process < before]
-    newcomers = new_groups(coming, [] if method.processes == "baseline" else stay, config.slots)
     each = {rows: plans.follow(layouts[rows], after[rows], process_of) for rows in layouts}
     return Blueprint(before, size, method, newcomers, process_of, each, ragged)
+
+
+def _nodes(hosts: Sequence[str], newcomers: Sequence[Group]) -> list[str | int]:
+    """Return the node of each process; a newcomer that MPI places is thought to be alone on one."""
+    coming = [group.host for group in newcomers for _ in range(group.count)]
+    return [*hosts, *(host or number for number, host in enumerate(coming))]
 
 
 def _processes(
@@ -158,6 +165,7 @@ def _processes(
     before: int,
     size: int,
     relabel: bool,
+    nodes: list[str | int] | None,
 ) -> tuple[int, ...]:
     """Return who becomes which rank, by the rows that weigh most.
 
@@ -185,7 +193,8 @@ def _processes(
     old, new = (
         Rows([index[row] for row in layout.offsets]) for layout in (layouts[rows], after[rows])
     )
-    return plans.plan(old, new, relabel=relabel, leaving=gone, offsets=table).process_of
+    plan = plans.plan(old, new, relabel=relabel, leaving=gone, nodes=nodes, offsets=table)
+    return plan.process_of
 
 
 def _layout(comm: Any, arrays: Sequence[Array], rows: int, size: int, config: Config) -> Rows:

@@ -246,8 +246,7 @@ class Resize:
                 self._spawned.tell(GO)
             bridge = bridge_sources(self._crew.data, self._spawned, len(newcomers))
             told = [array.description for array in self._arrays.values()]
-            crew = (self._crew.groups, self._crew.hosts)
-            together.tell(bridge, (self.blueprint, told, crew), timeout_s, "the plan")
+            together.tell(bridge, (self.blueprint, told, self._crew.groups), timeout_s, "the plan")
             make_arrays(bridge, told, self._arrays, timeout_s)
         else:
             (bridge,) = together.duplicates(self._crew.data, 1, timeout_s, "a resize")

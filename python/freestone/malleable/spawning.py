@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -117,6 +118,7 @@ class Spawned:
             _require_launcher()
             _require_library(self.sources)
             _require_program()
+            _require_hosts(self.groups)
             first = 0
             for group in self.groups:
                 with _watched(self.timeout_s):
@@ -212,6 +214,15 @@ def _require_program() -> None:
         raise SpawnFailedError(f"{sys.executable} can't be run (any more); is Python still there?")
     if kind == "script" and not os.path.isfile(name):
         raise SpawnFailedError(f"{name} does not exist (any more), so nothing can run it")
+
+
+def _require_hosts(groups: Sequence[Group]) -> None:
+    # Nor that a host is not known.
+    for host in filter(None, (group.host for group in groups)):
+        try:
+            socket.getaddrinfo(host, None)
+        except OSError as error:
+            raise SpawnFailedError(f"host {host!r} of slots is not known here: {error}") from error
 
 
 @contextlib.contextmanager

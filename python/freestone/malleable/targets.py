@@ -245,23 +245,28 @@ class Efficiency(Source):
                 origin="efficiency",
             )
         self._low, self._high, self._every = low, high, every
-        self._refused: set[int] = set()
 
     def ask(self, status: Status) -> Request | None:
         """Return twice or half the processes, where efficiency says so."""
         if status.step == 0 or status.step % self._every or status.size not in status.step_s:
             return None
-        fewest = min(status.step_s)
-        now = status.step_s[status.size] * status.size
-        efficiency = status.step_s[fewest] * fewest / now if now else 1.0
+        efficiency = _efficiency(status, status.size)
         if efficiency < self._low and status.size > 1:
-            self._refused.add(status.size)
             return Request(max(1, status.size // 2))
         more = 2 * status.size
         fits = status.slots is None or more <= status.slots
-        if efficiency >= self._high and fits and more not in self._refused:
+        # Who asks may be another process than the one that saw that more did not pay.
+        was_too_many = more in status.step_s and _efficiency(status, more) < self._low
+        if efficiency >= self._high and fits and not was_too_many:
             return Request(more)
         return None
+
+
+def _efficiency(status: Status, size: int) -> float:
+    """Return that of a number of processes there was, relative to the fewest there were."""
+    fewest = min(status.step_s)
+    spent = status.step_s[size] * size
+    return status.step_s[fewest] * fewest / spent if spent else 1.0
 
 
 class Deadline(Source):

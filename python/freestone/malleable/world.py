@@ -95,6 +95,7 @@ class World:
             self._config = config
         else:
             self._config = Config.from_mapping({**(config or {}), **settings})
+        self._host = own_host(self._config.slots)
         self._arrays: dict[str, Array] = {}
         self._layouts: dict[int, plans.Rows] = {}
         self._replicated: dict[str, Replicated[Any]] = {}
@@ -218,7 +219,7 @@ class World:
         if places is not None and ranks.size > places:
             problem = f"the job begins with {ranks.size} ranks, and there is room for {places}"
             raise ConfigurationError(f"{problem} (see slots and balance)", key="slots", origin="")
-        return Crew.first(ranks, own_host(self._config.slots))
+        return Crew.first(ranks, self._host)
 
     def _check_threads(self) -> None:
         method = self._config.method
@@ -234,7 +235,7 @@ class World:
         timeout_s = self._config.timeout_s
         mine = newcomer.prepare()
         bridge = newcomer.meet_sources(timeout_s)
-        blueprint, told, (groups, hosts) = together.tell(bridge, None, timeout_s, "the plan")
+        blueprint, told, groups = together.tell(bridge, None, timeout_s, "the plan")
         self._arrays = make_arrays(bridge, told, mine, timeout_s)
         passage = Passage(bridge, self._arrays, blueprint, timeout_s)
         passage.start()
@@ -248,7 +249,7 @@ class World:
         self._layouts = {rows: plan.after for rows, plan in blueprint.plans.items()}
         self._told_to(passage, None, [])
         passage.settle()
-        crew = next_crew(bridge, passage.place, blueprint, groups, hosts, timeout_s)
+        crew = next_crew(bridge, passage.place, blueprint, groups, self._host, timeout_s)
         bridge.Free()
         if crew is None:
             raise MalleableError("a newcomer got no rank (this is a bug; please report it)")
@@ -373,7 +374,7 @@ class World:
             passage.place,
             blueprint,
             self._crew.groups,
-            self._crew.hosts,
+            self._host,
             self._config.timeout_s,
         )
         self._crew.free()

@@ -63,8 +63,9 @@ pub fn relabel_staying(
     Ok(Relabelling { process_of, transfers })
 }
 
-/// Which overlaps are kept: no two with one source or one target, the heaviest such choice.
-fn heaviest_matching(overlaps: &[Transfer], weights: &[u64]) -> Vec<usize> {
+/// Which overlaps are kept: no two with one source or one target, the heaviest such choice; none
+/// without weight.
+pub(super) fn heaviest_matching(overlaps: &[Transfer], weights: &[u64]) -> Vec<usize> {
     let count = overlaps.len();
     let mut best = vec![0; count + 1];
     // The first overlap behind each that shares neither its source nor its target. Those that do

@@ -38,6 +38,14 @@ pub enum LayoutError {
         /// How many places.
         places: usize,
     },
+    /// Each place needs a process of its own.
+    #[error("there are {given} processes that may have one of {places} places: each has one")]
+    Processes {
+        /// How many processes.
+        given: usize,
+        /// How many places.
+        places: usize,
+    },
     /// Two layouts of different data can't be compared.
     #[error("the layouts have {from} and {to} rows: rows are moved, not made")]
     Rows {
@@ -145,18 +153,6 @@ impl RowBlocks {
     /// Where each block begins, and where the last one ends.
     pub fn offsets(&self) -> &[u64] {
         &self.bounds
-    }
-
-    /// The layout in which every so many places are one: ranks of a node.
-    ///
-    /// # Errors
-    /// [`LayoutError::NoPlaces`] if `size` is zero.
-    pub fn grouped(&self, size: usize) -> Result<Self, LayoutError> {
-        at_least_one(size)?;
-        let mut bounds: Vec<u64> =
-            self.bounds[..self.places()].iter().copied().step_by(size).collect();
-        bounds.push(self.rows());
-        Ok(Self { bounds })
     }
 }
 

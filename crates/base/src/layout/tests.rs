@@ -1,5 +1,5 @@
 use super::blocks::{block_transfers, even_out, reassign};
-use super::nodes::{crossing, relabel_nodes};
+use super::nodes::{Crossing, crossing, relabel_nodes};
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -47,16 +47,70 @@ fn small_steps_move_less_when_places_are_relabelled_and_least_in_many_blocks() {
     assert!((share(moved_weight(&moved, None)) - 12.5).abs() < 0.1);
 }
 
+/// Nodes of so many processes, filled in order.
+fn filled(processes: usize, size: usize) -> Vec<usize> {
+    (0..processes).map(|process| process / size).collect()
+}
+
+/// What crosses between nodes when all processes may have a place.
+fn crossed(from: &RowBlocks, to: &RowBlocks, node_of: &[usize]) -> Crossing {
+    let stay = vec![true; from.places()];
+    let plan = relabel_nodes(from, to, None, &stay, node_of).unwrap();
+    crossing(&plan.transfers, node_of, None)
+}
+
 #[test]
-fn nodes_are_relabelled_as_wholes() {
+fn nodes_keep_their_rows() {
     let (from, to) = (even(80), even(160));
-    let plain = crossing(&transfers(&from, &to).unwrap(), 20, None);
-    let by_node = crossing(&relabel_nodes(&from, &to, 20, None).unwrap().transfers, 20, None);
-    let percent = |weight: u64| 100.0 * weight as f64 / ROWS as f64;
-    assert!((percent(plain.total) - 87.5).abs() < 0.1, "{}", percent(plain.total));
-    assert!((percent(by_node.total) - 50.0).abs() < 0.1, "{}", percent(by_node.total));
-    assert!((percent(plain.busiest) - 25.0).abs() < 0.1, "{}", percent(plain.busiest));
-    assert!((percent(by_node.busiest) - 12.5).abs() < 0.1, "{}", percent(by_node.busiest));
+    let node_of = filled(160, 20);
+    let plain = crossing(&transfers(&from, &to).unwrap(), &node_of, None);
+    assert_eq!(plain, Crossing { total: 7 * ROWS / 8, busiest: ROWS / 4 });
+    assert_eq!(crossed(&from, &to, &node_of), Crossing { total: ROWS / 2, busiest: ROWS / 8 });
+}
+
+#[test]
+fn newcomers_get_the_places_whose_rows_their_node_has() {
+    // Ranks 0 and 1 on nodes 1 and 0, and newcomers on nodes 0 and 1: in their order, half of all
+    // rows would cross.
+    let (from, to) = (even(2), even(4));
+    let node_of = [1, 0, 0, 1];
+    let plain = relabel(&from, &to, None).unwrap();
+    assert_eq!(crossing(&plain.transfers, &node_of, None).total, ROWS / 2);
+    assert_eq!(crossed(&from, &to, &node_of), Crossing::default());
+    let plan = relabel_nodes(&from, &to, None, &[true; 2], &node_of).unwrap();
+    assert_eq!(moved_weight(&plan.transfers, None), moved_weight(&plain.transfers, None));
+    // All are replaced, and nothing crosses either.
+    let plan = relabel_nodes(&from, &even(2), None, &[false; 2], &node_of).unwrap();
+    assert_eq!(plan.process_of, [3, 2]);
+}
+
+/// Against all assignments there are, of up to four processes on up to three nodes.
+#[test]
+fn no_assignment_leaves_less_to_the_busiest_card() {
+    let sizes = (1..5).flat_map(|from| (1..5).map(move |to| (from, to)));
+    for (from, to) in sizes {
+        let (old, new) = (RowBlocks::even(120, from).unwrap(), RowBlocks::even(120, to).unwrap());
+        let overlaps = transfers(&old, &new).unwrap();
+        let count = from.max(to);
+        for number in 0..3_usize.pow(count as u32) {
+            let node = |process: usize| number / 3_usize.pow(process as u32) % 3;
+            let node_of: Vec<usize> = (0..count).map(node).collect();
+            let ours = crossed(&old, &new, &node_of).busiest;
+            let best = least_busy(&overlaps, &node_of, &mut vec![], &vec![true; count], to);
+            assert_eq!(ours, best, "from {from} to {to} on {node_of:?}");
+        }
+    }
+}
+
+#[test]
+fn the_busiest_card_gives_way_to_the_others() {
+    // A process of node 0 has 40 % of a place that is to be one, two of node 1 have 30 % each.
+    let from = RowBlocks::from_offsets(vec![0, 40, 70, 100]).unwrap();
+    let to = RowBlocks::even(100, 1).unwrap();
+    let plain = relabel(&from, &to, None).unwrap();
+    let node_of = [0, 1, 1];
+    assert_eq!(crossing(&plain.transfers, &node_of, None).busiest, 60);
+    assert_eq!(crossed(&from, &to, &node_of).busiest, 40);
 }
 
 #[test]
@@ -104,7 +158,13 @@ fn what_can_not_be_laid_out_is_refused() {
     let error = transfers(&even(2), &RowBlocks::even(5, 2).unwrap()).unwrap_err();
     assert_eq!(error, LayoutError::Rows { from: ROWS, to: 5 });
     assert!(reassign(&[0], 0).is_err() && even_out(&[0], &[1], &[0]).is_err());
-    assert!(even_out(&[0], &[], &[1]).is_err() && even(4).grouped(0).is_err());
+    assert!(even_out(&[0], &[], &[1]).is_err());
+    let relabel =
+        |stay: &[bool], nodes: &[usize]| relabel_nodes(&even(2), &even(2), None, stay, nodes);
+    let error = relabel(&[true, false], &[0, 0]).unwrap_err();
+    assert_eq!(error, LayoutError::Processes { given: 1, places: 2 });
+    assert_eq!(relabel(&[true], &[0]).unwrap_err(), LayoutError::Places { given: 1, places: 2 });
+    assert!(relabel(&[true; 2], &[0]).is_err());
 }
 
 /// Layouts of the same few rows, some blocks empty.
@@ -180,10 +240,19 @@ proptest! {
     }
 
     #[test]
-    fn nodes_keep_their_processes((from, to) in two_layouts(), size in 1..4_usize) {
-        let plan = relabel_nodes(&from, &to, size, None).unwrap();
+    fn all_places_get_processes_that_may_have_them((from, to) in two_layouts(), seed: u64) {
+        let (node_of, stay) = few_nodes(&from, &to, seed);
+        let plan = relabel_nodes(&from, &to, None, &stay, &node_of).unwrap();
         let distinct: BTreeSet<usize> = plan.process_of.iter().copied().collect();
         prop_assert_eq!(distinct.len(), to.places());
+        prop_assert!(distinct.iter().all(|process| stay.get(*process).copied().unwrap_or(true)));
+    }
+
+    #[test]
+    fn on_one_node_it_is_what_relabelling_does((from, to) in two_layouts()) {
+        let node_of = vec![0; from.places().max(to.places())];
+        let plan = relabel_nodes(&from, &to, None, &vec![true; from.places()], &node_of).unwrap();
+        prop_assert_eq!(plan, relabel(&from, &to, None).unwrap());
     }
 
     #[test]
@@ -198,6 +267,40 @@ proptest! {
         let moved = owners.iter().zip(&after).filter(|(old, new)| old != new).count();
         prop_assert_eq!(moved, fewest_moved(&owners, places));
     }
+}
+
+/// Three nodes at most: that of each process, and which old ones stay, with as many newcomers as
+/// are needed.
+fn few_nodes(from: &RowBlocks, to: &RowBlocks, seed: u64) -> (Vec<usize>, Vec<bool>) {
+    let digit = |at: usize| (seed >> (3 * at)) as usize;
+    let stay: Vec<bool> = (0..from.places()).map(|place| digit(place) & 4 == 0).collect();
+    let staying = stay.iter().filter(|stays| **stays).count();
+    let processes = from.places() + to.places().saturating_sub(staying);
+    ((0..processes).map(|process| digit(process) % 4 % 3).collect(), stay)
+}
+
+/// What the busiest card carries at least, by trying all assignments.
+fn least_busy(
+    overlaps: &[Transfer],
+    node_of: &[usize],
+    chosen: &mut Vec<usize>,
+    free: &[bool],
+    places: usize,
+) -> u64 {
+    if chosen.len() == places {
+        let moved = |t: &Transfer| Transfer { target: chosen[t.target], ..t.clone() };
+        let moves: Vec<Transfer> = overlaps.iter().map(moved).collect();
+        return crossing(&moves, node_of, None).busiest;
+    }
+    let mut least = u64::MAX;
+    for process in (0..free.len()).filter(|process| free[*process]) {
+        if !chosen.contains(&process) {
+            chosen.push(process);
+            least = least.min(least_busy(overlaps, node_of, chosen, free, places));
+            chosen.pop();
+        }
+    }
+    least
 }
 
 /// The fewest blocks that change hands in any balanced assignment, by trying them all.

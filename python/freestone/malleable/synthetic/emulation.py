@@ -34,7 +34,12 @@ def emulate(settings: Settings) -> dict[str, Any] | None:
         start: Request(group.processes, group.method)
         for start, group in zip(starts, settings.groups[1:], strict=False)
     }
-    config = Config(targets=targets, share=settings.share, relabel=settings.relabel)
+    config = Config(
+        targets=targets,
+        share=settings.share,
+        relabel=settings.relabel,
+        by_host=settings.by_host,
+    )
     workload: Workload | None = None
     with World(config) as world:
         arrays = _register(world, settings)

@@ -1,9 +1,9 @@
 """The paper's Figures 2 to 9, from one's own runs.
 
 Figures 2 and 3 show the reconfiguration times of synchronous methods, 4 and 5 the alpha of the
-others, 7 and 8 the speedup of the application against synchronous collective Baseline: the first of
-each pair for the first network, the second for the second. Figures 6 and 9 are the maps of
-preferred methods, a panel for each network.
+others, 7 and 8 the speedup of the application against synchronous collective Baseline, whose time
+is on the right: the first of each pair for the first network, the second for the second. Figures 6
+and 9 are the maps of preferred methods, a panel for each network.
 """
 
 from __future__ import annotations
@@ -24,7 +24,12 @@ __all__ = ["draw"]
 mpl.use("Agg")
 _REFERENCE = "baseline-collective-sync"
 _NUMBER = {str(method): index + 1 for index, method in enumerate(METHODS)}
+# A line's colour, marker and style are the three words of its method.
+_COLOUR = {"p2p": "#0072b2", "collective": "#d55e00", "onesided": "#009e73"}
+_MARKER = {"sync": "o", "nonblocking": "s", "thread": "^"}
+_STYLE = {"merge": "-", "baseline": "--"}
 Cells = dict[tuple[int, int], dict[str, list[float]]]
+Medians = dict[tuple[int, int], dict[str, float]]
 Value = Callable[[dict[str, float], str], float | None]
 
 
@@ -74,67 +79,89 @@ def _speedup(medians: dict[str, float], method: str) -> float | None:
 
 def _lines(cells: Cells, value: Value, label: str, title: str) -> Figure:
     """Draw a value by method: from the most processes to others above, to the most below."""
-    medians = {
+    medians: Medians = {
         pair: {method: float(np.median(times)) for method, times in methods.items()}
         for pair, methods in cells.items()
     }
     most = max(max(pair) for pair in medians)
-    figure = Figure(figsize=(10, 8), layout="constrained")
+    figure = Figure(figsize=(9, 8), layout="constrained")
+    figure.suptitle(title)
     panels = figure.subplots(2, 1)
+    shown: dict[str, Any] = {}
     for panel, fixed, name in ((panels[0], 0, "shrinking from"), (panels[1], 1, "expanding to")):
         pairs = sorted(pair for pair in medians if pair[fixed] == most)
+        sizes = [pair[1 - fixed] for pair in pairs]
         for method in _NUMBER:
-            points = [
-                (pair[1 - fixed], value(medians[pair], method))
-                for pair in pairs
-                if method in medians[pair]
-            ]
-            known = [(x, y) for x, y in points if y is not None]
+            found = [value(medians[p], method) if method in medians[p] else None for p in pairs]
+            known = [(x, y) for x, y in zip(sizes, found, strict=True) if y is not None]
             if known:
-                parsed = Method.parse(method)
-                form = "o-" if parsed.processes == "merge" else "s--"
-                panel.plot(
-                    *zip(*known, strict=True), form, color=_colour(method), label=parsed.label
+                one = Method.parse(method)
+                (shown[one.label],) = panel.plot(
+                    *zip(*known, strict=True),
+                    color=_COLOUR[one.redistribution],
+                    marker=_MARKER[one.strategy],
+                    linestyle=_STYLE[one.processes],
+                    markersize=5,
                 )
-        sizes = sorted({pair[1 - fixed] for pair in pairs})
+        if value is not _time:
+            panel.axhline(1, color="0.6", lw=1, zorder=0)
+        if value is _speedup:
+            shown |= _reference(panel, pairs, sizes, medians)
         panel.set_xscale("log", base=2)
         panel.set_xticks(sizes, map(str, sizes))
-        panel.set(title=f"{title}, {name} {most}", xlabel="processes", ylabel=label)
-        if panel.lines:
-            panel.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+        panel.minorticks_off()
+        panel.set(title=f"{name} {most}", xlabel="processes", ylabel=label)
+    if shown:
+        figure.legend(shown.values(), shown.keys(), loc="outside right center", fontsize="small")
     return figure
 
 
+def _reference(
+    panel: Any, pairs: list[tuple[int, int]], sizes: list[int], medians: Medians
+) -> dict[str, Any]:
+    """Draw the seconds of synchronous collective Baseline on an axis at the right."""
+    right = panel.twinx()
+    seconds = [medians[pair].get(_REFERENCE, np.nan) for pair in pairs]
+    (line,) = right.plot(sizes, seconds, ":", color="0.5", marker="x")
+    right.set_ylim(0, 1.1 * right.get_ylim()[1])
+    label = f"{Method.parse(_REFERENCE).label}, s"
+    right.set_ylabel(label)
+    return {label: line}
+
+
 def _maps(preferred: dict[str, Any], networks: list[str], title: str) -> Figure:
-    figure = Figure(figsize=(6.5 * len(networks), 6.5), layout="constrained")
+    figure = Figure(figsize=(6 * len(networks), 6.8), layout="constrained")
     panels = figure.subplots(1, len(networks), squeeze=False)[0]
-    figure.suptitle(f"{title}: number of the method, and size of its tie set")
+    figure.suptitle(f"{title}\nnumber of the method, and (size of its tie set)")
     for panel, network in zip(panels, networks, strict=True):
         cells = preferred[network]
         sizes = sorted({size for cell in cells for size in (cell["before"], cell["after"])})
-        used = sorted({cell["method"] for cell in cells}, key=lambda method: _NUMBER[method])
         for cell in cells:
             row, column = sizes.index(cell["before"]), sizes.index(cell["after"])
-            number = _NUMBER[cell["method"]]
-            panel.add_patch(
-                mpl.patches.Rectangle(
-                    (column, row), 1, 1, color=_colour(cell["method"]), alpha=0.6, lw=0
-                )
-            )
-            text = f"{number}\n({cell['ties']})"
+            panel.add_patch(_patch(cell["method"], (column, row)))
+            text = f"{_NUMBER[cell['method']]}\n({cell['ties']})"
             panel.text(column + 0.5, row + 0.5, text, ha="center", va="center")
         places = np.arange(len(sizes)) + 0.5
         panel.set_xticks(places, map(str, sizes))
         panel.set_yticks(places, map(str, sizes))
+        panel.tick_params(length=0)
+        panel.set_aspect("equal")
         panel.set(xlim=(0, len(sizes)), ylim=(len(sizes), 0), xlabel="targets", ylabel="sources")
-        legend = ", ".join(f"{_NUMBER[method]} {Method.parse(method).label}" for method in used)
-        panel.set_title(f"{network}: {legend}", fontsize="small", wrap=True)
+        panel.set_title(network)
+    used = {cell["method"] for network in networks for cell in preferred[network]}
+    names = {
+        f"{_NUMBER[method]} {Method.parse(method).label}": _patch(method)
+        for method in sorted(used, key=lambda method: _NUMBER[method])
+    }
+    columns = 3 * len(networks)
+    figure.legend(names.values(), names.keys(), loc="outside lower center", ncols=columns)
     return figure
 
 
-def _colour(method: str) -> Any:
-    """Return a colour that no other method has, the same in lines and maps."""
-    return mpl.colormaps["tab20"](_NUMBER[method] - 1)
+def _patch(method: str, corner: tuple[float, float] = (0.0, 0.0)) -> Any:
+    """Return a square in a colour that no other method has."""
+    colour = mpl.colormaps["tab20"](_NUMBER[method] - 1)
+    return mpl.patches.Rectangle(corner, 1, 1, facecolor=(*colour[:3], 0.6), edgecolor="white")
 
 
 def _save(figure: Figure, path: Path) -> str:

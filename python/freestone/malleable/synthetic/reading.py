@@ -11,7 +11,7 @@ from typing import Any
 from freestone.errors import ConfigurationError, FileMissingError, did_you_mean
 from freestone.malleable.method import Method
 from freestone.malleable.synthetic import authors
-from freestone.malleable.synthetic.settings import Group, Phase, Settings, Stage
+from freestone.malleable.synthetic.settings import Group, Phase, Settings, Stage, wrong
 from freestone.units import parse_nbytes
 
 __all__ = ["read"]
@@ -22,6 +22,7 @@ _TOP = (
     "rigid",
     "capture",
     "relabel",
+    "by_host",
     "share",
     "factors",
     "stages",
@@ -74,10 +75,11 @@ def from_table(table: Mapping[str, Any]) -> Settings:
         groups=groups,
         constant_nbytes=parse_nbytes(table.get("constant", 0)),
         variable_nbytes=parse_nbytes(table.get("variable", 0)),
-        is_rigid=bool(table.get("rigid", False)),
+        is_rigid=_flag(table, "rigid", False),
         capture=table.get("capture", "max"),
-        relabel=bool(table.get("relabel", True)),
-        share=bool(table.get("share", True)),
+        relabel=_flag(table, "relabel", True),
+        by_host=_flag(table, "by_host", True),
+        share=_flag(table, "share", True),
         factors={int(size): float(factor) for size, factor in table.get("factors", {}).items()},
     )
 
@@ -89,7 +91,7 @@ def _stage(entry: Mapping[str, Any]) -> Stage:
         seconds=float(entry.get("seconds", 0)),
         nbytes=parse_nbytes(entry.get("nbytes", 0)),
         granularity=int(entry.get("granularity", 600)),
-        is_capped=bool(entry.get("capped", False)),
+        is_capped=_flag(entry, "capped", False),
     )
 
 
@@ -102,6 +104,13 @@ def _group(entry: Mapping[str, Any]) -> Group:
         factor=float(entry.get("factor", 1)),
         method=None if method is None else Method.parse(method),
     )
+
+
+def _flag(table: Mapping[str, Any], key: str, default: bool) -> bool:
+    value = table.get(key, default)
+    if not isinstance(value, bool):
+        raise wrong(key, value, "true or false")
+    return value
 
 
 def _check(table: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:

@@ -108,7 +108,7 @@ class Settings:
         Let all wait for each other after each stage, so that its time is its own.
     capture : {"max", "mean", "median"}
         What of the ranks' times is written down.
-    relabel, share : bool
+    relabel, by_host, share : bool
         See ``freestone.malleable.Config``.
     factors : dict of int to float
         By number of processes, for sweeps.
@@ -121,6 +121,7 @@ class Settings:
     is_rigid: bool = False
     capture: Capture = "max"
     relabel: bool = True
+    by_host: bool = True
     share: bool = True
     factors: dict[int, float] = field(default_factory=dict)
 
