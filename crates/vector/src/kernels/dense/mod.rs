@@ -3,6 +3,7 @@
 pub mod binary;
 pub mod cast;
 pub mod divide;
+pub mod each;
 pub mod power;
 pub mod product;
 pub mod real;
