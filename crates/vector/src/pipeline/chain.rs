@@ -19,6 +19,9 @@ use crate::kernels::dense::reduce::{self, Reduce};
 use crate::kernels::dense::stream;
 use crate::with_cell;
 
+#[cfg(test)]
+mod tests;
+
 /// Bytes of a register in a piece.
 const PIECE_BYTES: usize = 1024;
 
@@ -272,7 +275,9 @@ struct Room {
 
 impl Room {
     fn new(pipeline: &Pipeline, homes: &Homes, piece: usize) -> Self {
-        let part = (8 * piece).max(reduce::LANE_BYTES).next_multiple_of(size_of::<Line>());
+        // What is only reduced is read where it is.
+        let cells = if pipeline.instructions.is_empty() { 0 } else { piece };
+        let part = (8 * cells).max(reduce::LANE_BYTES).next_multiple_of(size_of::<Line>());
         let most = pipeline.inputs.len() + pipeline.instructions.len() + pipeline.outputs.len();
         let mut lines = vec![Line::EMPTY; (homes.slots + most) * part / size_of::<Line>()];
         let begin = lines.as_mut_ptr().cast();
