@@ -1,9 +1,7 @@
 //! The memory that a worker computes in: a buffer for each register that is alive.
 
 use super::{Class, Instruction, Kind, Output, Pipeline, Register};
-
-/// From how many bytes on an output is written past the caches: less is read again soon.
-const STREAMED_FROM: usize = 32 << 20;
+use crate::kernels::dense::rows::STREAMED_FROM;
 
 /// As much as the widest register of a processor holds, where it can be read and written at once.
 #[derive(Clone, Copy)]

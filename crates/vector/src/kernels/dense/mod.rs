@@ -8,6 +8,7 @@ pub mod power;
 pub mod product;
 pub mod real;
 pub mod reduce;
+pub mod rows;
 pub mod select;
 pub mod stream;
 pub mod unary;

@@ -5,7 +5,7 @@ use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::unary::Unary;
 use crate::pipeline::scratch::homes;
 use crate::pipeline::step::{Bench, Tile};
-use crate::pipeline::{Options, run};
+use crate::pipeline::{Options, Reduced, run};
 
 const LIGHT: [Binary; 13] = [
     Binary::Add,
@@ -64,7 +64,7 @@ fn drawn(draw: &mut Draw, cell: Cell, count: usize) -> Vec<u64> {
 
 /// The cells of memory as words, of which those of all that is no number are alike.
 fn read<T: Number>(cells: &[T]) -> Vec<u64> {
-    let word = |cell: &T| if *cell == *cell { bits(*cell) } else { u64::MAX };
+    let word = |cell: &T| if cell.partial_cmp(cell).is_some() { bits(*cell) } else { u64::MAX };
     cells.iter().map(word).collect()
 }
 
@@ -136,7 +136,7 @@ fn is_chain(pipeline: &Pipeline) -> bool {
 
 fn numbers(pipeline: &Pipeline, options: &Options) -> Vec<u64> {
     let found = run(pipeline, options).expect("it is well formed");
-    let word = |one: &super::super::Reduced| with_cell!(one.cell, T => read(&[number::<T>(one.bits)])[0]);
+    let word = |one: &Reduced| with_cell!(one.cell, T => read(&[number::<T>(one.bits)])[0]);
     found.iter().map(word).collect()
 }
 
