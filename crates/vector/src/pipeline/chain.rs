@@ -1,8 +1,8 @@
-//! Chains: pipelines of light operations on dense cells, all of one shape, with what they keep.
+//! Chains: pipelines that work cell by cell on dense matrices.
 //!
-//! Such a pipeline waits for memory, and not for the processor, which looks some hundred instructions
-//! ahead and guesses what is read next from what was read last. So operations take turns on pieces of
-//! some hundred cells: while one piece is computed, the next one's loads are on their way, in order and
+//! Most of them wait for memory, and not for the processor, which looks some hundred instructions ahead
+//! and guesses what is read next from what was read last. So operations take turns on pieces of some
+//! hundred cells: while one piece is computed, the next one's loads are on their way, in order and
 //! without a pause. What is between operations stays in the nearest cache. For so few cells nothing may
 //! be looked up: loops, and where their cells are, are found once for each worker.
 
@@ -12,6 +12,7 @@ use super::scratch::{Home, Homes, Line};
 use super::words::{bits, number, start};
 use super::{Class, Input, Instruction, Kind, Output, Pipeline, Place, Register};
 use crate::cell::{Cell, Number};
+use crate::error::Error;
 use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::divide::Divided;
 use crate::kernels::dense::each::{self, Loop};
@@ -115,7 +116,11 @@ impl<'a> Chain<'a> {
     }
 
     /// Works on the rows of a task; returns what its reductions gave.
-    pub fn run(&mut self, rows: Range<usize>) -> Vec<u64> {
+    ///
+    /// # Errors
+    ///
+    /// If whole numbers are divided by zero.
+    pub fn run(&mut self, rows: Range<usize>) -> Result<Vec<u64>, Error> {
         let (mut at, end) = (rows.start * self.width, rows.end * self.width);
         let mut totals: Vec<u64> =
             self.folds.iter().map(|fold| start(fold.how, fold.cell)).collect();
@@ -124,16 +129,16 @@ impl<'a> Chain<'a> {
             while at < block {
                 let even = if at.is_multiple_of(EVEN) { block } else { at.next_multiple_of(EVEN) };
                 let count = self.piece.min(even.min(block) - at);
-                self.work(at, count);
+                self.work(at, count)?;
                 at += count;
             }
             self.settle(&mut totals);
         }
         stream::settle();
-        totals
+        Ok(totals)
     }
 
-    fn work(&self, at: usize, count: usize) {
+    fn work(&self, at: usize, count: usize) -> Result<(), Error> {
         for spread in &self.spreads {
             spread.run(at, count, self.pipeline.columns);
         }
@@ -141,8 +146,12 @@ impl<'a> Chain<'a> {
             let [one, two, three] = step.sides.map(|side| side.at(at).cast_const());
             // SAFETY: inputs and outputs have cells for all rows, of which this worker alone has the
             // task's; its own memory has room for a piece.
-            unsafe { (step.run)(one, two, three, step.out.at(at), count) };
+            let done = unsafe { (step.run)(one, two, three, step.out.at(at), count) };
+            if !done {
+                return Err(Error::DivisionByZero);
+            }
         }
+        Ok(())
     }
 
     /// Adds what the lanes have to what the task has, and clears them.
@@ -240,17 +249,17 @@ fn class_of(pipeline: &Pipeline, kinds: &[Kind]) -> Option<Class> {
     is_chain.then_some(class)
 }
 
-/// The loop of an instruction; none if it is not light, or not cell by cell.
+/// The loop of an instruction; none if it is not cell by cell.
 fn loop_of(instruction: &Instruction, kinds: &[Kind]) -> Option<Loop> {
-    match *instruction {
+    Some(match *instruction {
         Instruction::Binary(name, cell, ..) => with_cell!(cell, T => each::binary::<T>(name)),
         Instruction::Unary(name, cell, _) => with_cell!(cell, T => each::unary::<T>(name)),
-        Instruction::Select(cell, _) => Some(with_cell!(cell, T => each::choice::<T>())),
-        Instruction::Cast(to, arg) => Some(
-            with_cell!(kinds[arg].cell, S => with_cell!(to, T => each::cast::<S, T>())),
-        ),
-        Instruction::RowReduce(..) | Instruction::RowProduct(..) => None,
-    }
+        Instruction::Select(cell, _) => with_cell!(cell, T => each::choice::<T>()),
+        Instruction::Cast(to, arg) => {
+            with_cell!(kinds[arg].cell, S => with_cell!(to, T => each::cast::<S, T>()))
+        }
+        Instruction::RowReduce(..) | Instruction::RowProduct(..) => return None,
+    })
 }
 
 /// How many cells a piece has.

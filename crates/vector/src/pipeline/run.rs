@@ -104,7 +104,7 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
         let mut columns = partials.own_columns(&kinds);
         while let Some((number, task)) = queues.take(worker) {
             let done = match &mut chain {
-                Some(chain) => Ok(chain.run(task.start as usize..task.end as usize)),
+                Some(chain) => chain.run(task.start as usize..task.end as usize),
                 None => run_task(&mut bench, &task, step, ahead, &mut columns),
             };
             match done {

@@ -7,7 +7,7 @@
 use std::marker::PhantomData;
 use std::slice;
 
-use super::binary::{self, BINARIES, Binary};
+use super::binary::{self, BINARIES, Binary, Side};
 use super::reduce::{self, REDUCTIONS, Reduce};
 use super::unary::{self, UNARIES, Unary};
 use super::{divide, select, stream};
@@ -15,21 +15,28 @@ use crate::cell::{Cell, Number};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::{has_wide_vectors, has_widest_vectors};
 
-/// A loop: it makes so many cells of those of up to three sides.
+/// A loop: it makes so many cells of those of up to three sides, and tells whether it could: whole
+/// numbers are not divided by zero.
 ///
 /// # Safety
 ///
 /// `out` and all sides that the operation has begin at cells of its types, as many as the count, which
 /// nobody else uses meanwhile; no side has cells of `out`.
 pub type Loop =
-    unsafe fn(one: *const u8, two: *const u8, three: *const u8, out: *mut u8, count: usize);
+    unsafe fn(one: *const u8, two: *const u8, three: *const u8, out: *mut u8, count: usize) -> bool;
 
 /// What a loop does, whatever vectors it is compiled for.
 trait Body {
     /// # Safety
     ///
     /// As for [`Loop`].
-    unsafe fn run(one: *const u8, two: *const u8, three: *const u8, out: *mut u8, count: usize);
+    unsafe fn run(
+        one: *const u8,
+        two: *const u8,
+        three: *const u8,
+        out: *mut u8,
+        count: usize,
+    ) -> bool;
 }
 
 unsafe fn plain<B: Body>(
@@ -38,7 +45,7 @@ unsafe fn plain<B: Body>(
     three: *const u8,
     out: *mut u8,
     count: usize,
-) {
+) -> bool {
     // SAFETY: as the caller says.
     unsafe { B::run(one, two, three, out, count) }
 }
@@ -51,7 +58,7 @@ unsafe fn wide<B: Body>(
     three: *const u8,
     out: *mut u8,
     count: usize,
-) {
+) -> bool {
     // SAFETY: as the caller says.
     unsafe { B::run(one, two, three, out, count) }
 }
@@ -64,7 +71,7 @@ unsafe fn widest<B: Body>(
     three: *const u8,
     out: *mut u8,
     count: usize,
-) {
+) -> bool {
     // SAFETY: as the caller says.
     unsafe { B::run(one, two, three, out, count) }
 }
@@ -106,13 +113,14 @@ struct Two<T, const AT: usize>(PhantomData<T>);
 
 impl<T: Number, const AT: usize> Body for Two<T, AT> {
     #[inline(always)]
-    unsafe fn run(one: *const u8, two: *const u8, _: *const u8, out: *mut u8, count: usize) {
+    unsafe fn run(one: *const u8, two: *const u8, _: *const u8, out: *mut u8, count: usize) -> bool {
         // SAFETY: as the caller says.
         let (one, two, out) =
             unsafe { (cells::<T>(one, count), cells::<T>(two, count), cells_mut(out, count)) };
         for at in 0..count {
             out[at] = binary::one(const { BINARIES[AT].1 }, one[at], two[at]);
         }
+        true
     }
 }
 
@@ -121,12 +129,37 @@ struct One<T, const AT: usize>(PhantomData<T>);
 
 impl<T: Number, const AT: usize> Body for One<T, AT> {
     #[inline(always)]
-    unsafe fn run(one: *const u8, _: *const u8, _: *const u8, out: *mut u8, count: usize) {
+    unsafe fn run(one: *const u8, _: *const u8, _: *const u8, out: *mut u8, count: usize) -> bool {
         // SAFETY: as the caller says.
         let (one, out) = unsafe { (cells::<T>(one, count), cells_mut(out, count)) };
         for at in 0..count {
             out[at] = unary::light(const { UNARIES[AT].1 }, one[at]);
         }
+        true
+    }
+}
+
+/// Two sides, by the kernel that chooses its vectors itself, since it takes much longer than that.
+struct HeavyTwo<T, const AT: usize>(PhantomData<T>);
+
+impl<T: Number, const AT: usize> Body for HeavyTwo<T, AT> {
+    unsafe fn run(one: *const u8, two: *const u8, _: *const u8, out: *mut u8, count: usize) -> bool {
+        // SAFETY: as the caller says.
+        let (one, two, out) =
+            unsafe { (cells::<T>(one, count), cells::<T>(two, count), cells_mut(out, count)) };
+        binary::compute(BINARIES[AT].1, Side::Each(one), Side::Each(two), out).is_ok()
+    }
+}
+
+/// One side, by the kernel that chooses its vectors itself, since it takes much longer than that.
+struct HeavyOne<T, const AT: usize>(PhantomData<T>);
+
+impl<T: Number, const AT: usize> Body for HeavyOne<T, AT> {
+    unsafe fn run(one: *const u8, _: *const u8, _: *const u8, out: *mut u8, count: usize) -> bool {
+        // SAFETY: as the caller says.
+        let (one, out) = unsafe { (cells::<T>(one, count), cells_mut(out, count)) };
+        unary::run(UNARIES[AT].1, one, out);
+        true
     }
 }
 
@@ -135,7 +168,7 @@ struct Choice<T>(PhantomData<T>);
 
 impl<T: Number> Body for Choice<T> {
     #[inline(always)]
-    unsafe fn run(one: *const u8, two: *const u8, three: *const u8, out: *mut u8, count: usize) {
+    unsafe fn run(one: *const u8, two: *const u8, three: *const u8, out: *mut u8, count: usize) -> bool {
         // SAFETY: as the caller says.
         let (mask, yes, no, out) = unsafe {
             (
@@ -146,6 +179,7 @@ impl<T: Number> Body for Choice<T> {
             )
         };
         select::each(mask, out, |at| yes[at], |at| no[at]);
+        true
     }
 }
 
@@ -154,7 +188,7 @@ struct Cast<S, T>(PhantomData<(S, T)>);
 
 impl<S: Number, T: Number> Body for Cast<S, T> {
     #[inline(always)]
-    unsafe fn run(one: *const u8, _: *const u8, _: *const u8, out: *mut u8, count: usize) {
+    unsafe fn run(one: *const u8, _: *const u8, _: *const u8, out: *mut u8, count: usize) -> bool {
         // SAFETY: as the caller says.
         let (one, out) = unsafe { (cells::<S>(one, count), cells_mut::<T>(out, count)) };
         for at in 0..count {
@@ -165,6 +199,7 @@ impl<S: Number, T: Number> Body for Cast<S, T> {
                 T::from_f64(one[at].to_f64())
             };
         }
+        true
     }
 }
 
@@ -173,11 +208,12 @@ struct Division<T>(PhantomData<T>);
 
 impl<T: divide::Divided> Body for Division<T> {
     #[inline(always)]
-    unsafe fn run(one: *const u8, two: *const u8, _: *const u8, out: *mut u8, count: usize) {
+    unsafe fn run(one: *const u8, two: *const u8, _: *const u8, out: *mut u8, count: usize) -> bool {
         // SAFETY: as the caller says; a divisor has three parts.
         let (one, parts, out) =
             unsafe { (cells::<T>(one, count), *two.cast::<[T; 3]>(), cells_mut(out, count)) };
         T::divide(one, parts, out);
+        true
     }
 }
 
@@ -186,7 +222,7 @@ struct Fold<T, const AT: usize>(PhantomData<T>);
 
 impl<T: Number, const AT: usize> Body for Fold<T, AT> {
     #[inline(always)]
-    unsafe fn run(one: *const u8, _: *const u8, _: *const u8, out: *mut u8, count: usize) {
+    unsafe fn run(one: *const u8, _: *const u8, _: *const u8, out: *mut u8, count: usize) -> bool {
         // SAFETY: as the caller says.
         let one = unsafe { cells::<T>(one, count) };
         let both = |x: T, y: T| const { REDUCTIONS[AT] }.both(x, y);
@@ -198,6 +234,7 @@ impl<T: Number, const AT: usize> Body for Fold<T, AT> {
                 _ => reduce::gather::<T, 32>(&mut *out.cast(), one, both),
             }
         }
+        true
     }
 }
 
@@ -206,34 +243,43 @@ struct Past<T>(PhantomData<T>);
 
 impl<T: Number> Body for Past<T> {
     #[inline(always)]
-    unsafe fn run(one: *const u8, _: *const u8, _: *const u8, out: *mut u8, count: usize) {
+    unsafe fn run(one: *const u8, _: *const u8, _: *const u8, out: *mut u8, count: usize) -> bool {
         let count = count * size_of::<T>();
         // SAFETY: as the caller says; numbers have no padding.
         unsafe { stream::copy(cells(one, count), cells_mut(out, count)) };
+        true
     }
 }
 
+/// The loops of names: of those that take some instructions, and of others.
 macro_rules! of_names {
-    ($body:ident<$type:ident>, $names:ident, $given:ident: $($name:ident)*) => {
+    ($names:ident, $given:ident: $light:ident<$t:ident> $($name:ident)*; $heavy:ident $($other:ident)*) => {
         match $given {
-            $($names::$name => Some(compiled::<$body<$type, { $names::$name as usize }>>()),)*
-            _ => None,
+            $($names::$name => compiled::<$light<$t, { $names::$name as usize }>>(),)*
+            $($names::$other => plain::<$heavy<$t, { $names::$other as usize }>>,)*
         }
     };
 }
 
-/// The loop of an operation of two sides; none if it takes much longer than to read them.
-pub fn binary<T: Number>(binary: Binary) -> Option<Loop> {
+/// The loop of an operation of two sides.
+pub fn binary<T: Number>(binary: Binary) -> Loop {
     if T::WHOLE && binary == Binary::Div {
-        // A loop does not tell of zeros.
-        return None;
+        return plain::<HeavyTwo<T, { Binary::Div as usize }>>;
     }
-    of_names!(Two<T>, Binary, binary: Add Sub Mul Div Min Max Eq Neq Lt Le Gt Ge And Or)
+    of_names!(
+        Binary, binary:
+        Two<T> Add Sub Mul Div Min Max Eq Neq Lt Le Gt Ge And Or;
+        HeavyTwo Mod Pow Log
+    )
 }
 
-/// The loop of an operation of one side; none if it takes much longer than to read it.
-pub fn unary<T: Number>(unary: Unary) -> Option<Loop> {
-    of_names!(One<T>, Unary, unary: Minus Abs Sign Sqrt Round Floor Ceil IsNan)
+/// The loop of an operation of one side.
+pub fn unary<T: Number>(unary: Unary) -> Loop {
+    of_names!(
+        Unary, unary:
+        One<T> Minus Abs Sign Sqrt Round Floor Ceil IsNan;
+        HeavyOne Exp Ln Sin Cos Tan Sinh Cosh Tanh Asin Acos Atan
+    )
 }
 
 /// The loop of a choice.
