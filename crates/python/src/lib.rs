@@ -66,7 +66,7 @@ mod _native {
     #[pymodule_export]
     use crate::vector::{
         Drawing, VectorMemory, coo_draw, coo_merge, coo_offsets, coo_reduce, coo_transpose, copy_rows,
-        csr_panel, csr_product, csr_product_sizes, csr_transpose, memory_nodes, run_pipeline,
+        copy_triangle, csr_panel, csr_product, csr_product_sizes, csr_transpose, memory_nodes, run_pipeline,
         sample,
     };
     #[pymodule_export]

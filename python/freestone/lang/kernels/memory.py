@@ -38,6 +38,11 @@ def workers(run: Any) -> int:
     return run.settings.num_threads or len(os.sched_getaffinity(0))
 
 
+def rows_of(matrix: Array) -> tuple[int, int]:
+    """Return where the first row of a matrix is, and how many bytes it is to the next."""
+    return matrix.ctypes.data, matrix.strides[0]
+
+
 def copy(run: Any, source: Array, target: Array) -> None:
     """Copy a matrix into one of its shape, on all threads if its rows are large and without gaps."""
     itemsize = target.itemsize
@@ -49,8 +54,7 @@ def copy(run: Any, source: Array, target: Array) -> None:
         return
     from freestone._native import copy_rows
 
-    ways = [(matrix.ctypes.data, matrix.strides[0]) for matrix in (source, target)]
-    copy_rows(*ways, columns * itemsize, rows, workers(run))
+    copy_rows(rows_of(source), rows_of(target), columns * itemsize, rows, workers(run))
 
 
 def fill_with(run: Any, target: Array, value: Any) -> None:

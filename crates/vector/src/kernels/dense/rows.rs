@@ -32,31 +32,64 @@ impl Rows {
 /// All rows are there, those of `to` are apart from each other and from those of `from`, and nobody else
 /// uses them meanwhile.
 pub unsafe fn copy(from: Rows, to: Rows, bytes: usize, count: usize, workers: usize) {
-    let all = bytes * count;
-    let workers = if all < BYTES_FOR_TWO { 1 } else { workers.clamp(1, count) };
-    Pool::global().run(workers, None, &|worker| {
-        for row in count * worker / workers..count * (worker + 1) / workers {
-            // SAFETY: as the caller says; this worker alone has the row.
-            let (from, to) = unsafe {
-                (
-                    std::slice::from_raw_parts(
-                        std::ptr::with_exposed_provenance(from.row(row)),
-                        bytes,
-                    ),
-                    std::slice::from_raw_parts_mut(
-                        std::ptr::with_exposed_provenance_mut(to.row(row)),
-                        bytes,
-                    ),
-                )
-            };
-            if all < STREAMED_FROM {
-                to.copy_from_slice(from);
-            } else {
-                stream::copy(from, to);
-            }
+    let past = bytes * count >= STREAMED_FROM;
+    each(bytes, count, workers, |row| {
+        // SAFETY: as the caller says; this worker alone has the row.
+        let (from, to) = unsafe { pair(from, to, bytes, row) };
+        if past {
+            stream::copy(from, to);
+        } else {
+            to.copy_from_slice(from);
         }
+    });
+}
+
+/// Copies the cells of a square matrix up to its diagonal, or from there on, and makes all others 0:
+/// `side` rows of as many cells of `size` bytes, on at most so many threads. With `inner`, the diagonal
+/// is one of the others.
+///
+/// # Safety
+///
+/// As for [`copy`].
+pub unsafe fn triangle(
+    (from, to): (Rows, Rows),
+    size: usize,
+    side: usize,
+    lower: bool,
+    inner: bool,
+    workers: usize,
+) {
+    each(size * side, side, workers, |row| {
+        // SAFETY: as the caller says; this worker alone has the row.
+        let (from, to) = unsafe { pair(from, to, size * side, row) };
+        let kept = if lower {
+            0..size * (row + usize::from(!inner))
+        } else {
+            size * (row + usize::from(inner))..size * side
+        };
+        to[..kept.start].fill(0);
+        to[kept.clone()].copy_from_slice(&from[kept.clone()]);
+        to[kept.end..].fill(0);
+    });
+}
+
+/// Calls a function with each of `count` rows of so many bytes, on at most so many threads.
+fn each(bytes: usize, count: usize, workers: usize, row: impl Fn(usize) + Sync) {
+    let workers = if bytes * count < BYTES_FOR_TWO { 1 } else { workers.clamp(1, count) };
+    Pool::global().run(workers, None, &|worker| {
+        (count * worker / workers..count * (worker + 1) / workers).for_each(&row);
         stream::settle();
     });
+}
+
+/// # Safety
+///
+/// The row is there, in both memories, and nobody else uses it.
+unsafe fn pair<'a>(from: Rows, to: Rows, bytes: usize, row: usize) -> (&'a [u8], &'a mut [u8]) {
+    let from = std::ptr::with_exposed_provenance(from.row(row));
+    let to = std::ptr::with_exposed_provenance_mut(to.row(row));
+    // SAFETY: as the caller says.
+    unsafe { (std::slice::from_raw_parts(from, bytes), std::slice::from_raw_parts_mut(to, bytes)) }
 }
 
 #[cfg(test)]
@@ -94,5 +127,21 @@ mod tests {
         // SAFETY: all rows are there, and apart.
         unsafe { copy(at(&from, 1000), target, 1000, count, 3) };
         assert!(to == from);
+    }
+
+    #[test]
+    fn a_triangle_has_its_diagonal_or_not() {
+        let from: Vec<u16> = (1..10).collect();
+        let kept = |lower, inner| {
+            let mut to = [7_u16; 9];
+            let target = Rows { begin: to.as_mut_ptr().expose_provenance(), step: 6 };
+            // SAFETY: all rows are there, and apart.
+            unsafe { triangle((at(&from, 6), target), 2, 3, lower, inner, 2) };
+            to
+        };
+        assert_eq!(kept(true, false), [1, 0, 0, 4, 5, 0, 7, 8, 9]);
+        assert_eq!(kept(true, true), [0, 0, 0, 4, 0, 0, 7, 8, 0]);
+        assert_eq!(kept(false, false), [1, 2, 3, 0, 5, 6, 0, 0, 9]);
+        assert_eq!(kept(false, true), [0, 2, 3, 0, 0, 6, 0, 0, 0]);
     }
 }
