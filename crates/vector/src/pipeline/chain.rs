@@ -18,6 +18,7 @@ use crate::kernels::dense::divide::Divided;
 use crate::kernels::dense::each::{self, Loop};
 use crate::kernels::dense::reduce::{self, Reduce};
 use crate::kernels::dense::stream;
+use crate::kernels::has_wide_vectors;
 use crate::with_cell;
 
 #[cfg(test)]
@@ -360,10 +361,13 @@ impl Maker<'_, '_> {
     fn step(&mut self, at: usize, run: Loop, inputs: &[Cells]) -> Step {
         let out = self.register(inputs.len() + at, inputs);
         let instruction = self.pipeline.instructions[at];
-        if let Instruction::Binary(Binary::Div, cell, left, right) = instruction
-            && let Some((run, parts)) = self.division(cell, right)
+        if let Instruction::Binary(name, cell, left, right) = instruction
+            && let Some(Place::Bits(word)) = self.pipeline.inputs.get(right).map(|side| side.place)
         {
-            return Step { run, sides: [self.register(left, inputs), parts, Cells::NONE], out };
+            let left = self.register(left, inputs);
+            if let Some((run, right)) = self.by_number(name, cell, left, word) {
+                return Step { run, sides: [left, right, Cells::NONE], out };
+            }
         }
         let sides = match instruction {
             Instruction::Binary(_, _, left, right) => [Some(left), Some(right), None],
@@ -377,9 +381,22 @@ impl Maker<'_, '_> {
         Step { run, sides: sides.map(cells), out }
     }
 
-    /// The faster loop of a division by one number, and the number's parts.
-    fn division(&mut self, cell: Cell, divisor: Register) -> Option<(Loop, Cells)> {
-        let Place::Bits(word) = self.pipeline.inputs.get(divisor)?.place else { return None };
+    /// The loop of an operation by one number, and its second side, where that is faster: a square is
+    /// a product, as it is to `power`, and a division is one by the number's parts.
+    fn by_number(
+        &mut self,
+        name: Binary,
+        cell: Cell,
+        left: Cells,
+        word: u64,
+    ) -> Option<(Loop, Cells)> {
+        if name == Binary::Pow && has_wide_vectors() {
+            let two = with_cell!(cell, T => number::<T>(word) == T::ONE.plus(T::ONE));
+            return two.then(|| (with_cell!(cell, T => each::binary::<T>(Binary::Mul)), left));
+        }
+        if name != Binary::Div {
+            return None;
+        }
         let run = each::division(cell)?;
         let begin = self.room.take();
         // SAFETY: a part of the room holds three numbers.

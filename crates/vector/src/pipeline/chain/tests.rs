@@ -86,7 +86,7 @@ fn random(
         .zip(memory)
         .map(|(class, words)| Input { cell, class, place: Place::Memory(words.as_ptr().cast()) })
         .collect();
-    for number in [3.0, -0.5] {
+    for number in [2.0, -3.0] {
         let word = with_cell!(cell, T => bits(T::from_f64(number)));
         inputs.push(Input { cell, class: Class::Scalar, place: Place::Bits(word) });
     }
@@ -107,7 +107,11 @@ fn random(
             0 => Instruction::Unary(draw.one(&UNARY), now, arg),
             1 => Instruction::Select(now, [one, arg, two]),
             2 => Instruction::Cast(draw.one(&TYPES), arg),
-            3 if !now.is_whole() => Instruction::Binary(Binary::Div, now, arg, one),
+            // By a number, where there is one of that type.
+            3 if !now.is_whole() => {
+                let by = if now == cell { 4 + draw.below(2) } else { one };
+                Instruction::Binary(draw.one(&[Binary::Div, Binary::Pow]), now, arg, by)
+            }
             4 => Instruction::Binary(draw.one(&BINARY), now, one, arg),
             _ => Instruction::Binary(draw.one(&BINARY), now, arg, one),
         };
