@@ -32,6 +32,8 @@ __all__ = [
     "coo_offsets",
     "coo_reduce",
     "coo_transpose",
+    "copy_rows",
+    "copy_triangle",
     "csr_panel",
     "csr_product",
     "csr_product_sizes",
@@ -451,6 +453,17 @@ def run_pipeline(
     shape: Any, inputs: Any, structure: Any, instructions: Any, outputs: Any, options: Any
 ) -> list[Any]: ...
 def memory_nodes() -> list[int]: ...
+def copy_rows(
+    source: tuple[int, int], target: tuple[int, int], nbytes: int, count: int, workers: int
+) -> None: ...
+def copy_triangle(
+    source: tuple[int, int],
+    target: tuple[int, int],
+    shape: tuple[int, int],
+    lower: bool,
+    inner: bool,
+    workers: int,
+) -> None: ...
 def coo_merge(name: str, code: int, left: Any, right: Any, out: Any) -> int: ...
 def coo_transpose(code: int, width: int, source: Any, out: Any) -> None: ...
 def coo_reduce(name: str, code: int, across: int, at: Any, cells: Any, out: Any) -> None: ...

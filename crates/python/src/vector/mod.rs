@@ -4,11 +4,13 @@ mod memory;
 mod pipeline;
 mod random;
 mod raw;
+mod rows;
 mod sparse;
 
 pub use memory::{VectorMemory, memory_nodes};
 pub use pipeline::run_pipeline;
 pub use random::{Drawing, sample};
+pub use rows::{copy_rows, copy_triangle};
 pub use sparse::{
     coo_draw, coo_merge, coo_offsets, coo_reduce, coo_transpose, csr_panel, csr_product,
     csr_product_sizes, csr_transpose,

@@ -1,9 +1,11 @@
 //! Pipelines: what is computed of each row, without storing what lies between.
 
+mod chain;
 mod cutting;
 mod run;
 mod scratch;
 mod step;
+mod words;
 
 #[cfg(test)]
 mod tests;

@@ -5,13 +5,16 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use freestone_base::task_sizes::{Scheme, TaskSizes};
 
+use super::chain::Chain;
 use super::cutting::{Shares, cells_of, grain, reads_ahead, stored, tile_rows};
 use super::scratch::homes;
 use super::step::{Bench, Tile};
+use super::words::{bits, number, start};
 use super::{Class, Kind, Output, Pipeline, Register};
 use crate::cell::{Cell, Number};
 use crate::error::Error;
 use crate::kernels::dense::reduce::{self, Reduce};
+use crate::kernels::dense::stream;
 use crate::numa::{Processor, Topology};
 use crate::pool::Pool;
 use crate::queues::{Layout, Queues, Task, Victims};
@@ -96,10 +99,14 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
     let step = tile_rows(pipeline, &kinds, options.batch_bytes);
     let ahead = reads_ahead(pipeline, step);
     let job = |worker: usize| {
+        let mut chain = Chain::of(pipeline, &kinds, &homes, options.batch_bytes);
         let mut bench = Bench::new(pipeline, &kinds, &homes);
         let mut columns = partials.own_columns(&kinds);
         while let Some((number, task)) = queues.take(worker) {
-            let done = run_task(&mut bench, &task, step, ahead, &mut columns);
+            let done = match &mut chain {
+                Some(chain) => chain.run(task.start as usize..task.end as usize),
+                None => run_task(&mut bench, &task, step, ahead, &mut columns),
+            };
             match done {
                 Ok(reduced) => partials.keep(number, &reduced),
                 Err(error) => {
@@ -167,23 +174,8 @@ fn run_task(
         reduce_tile(bench, &now, &mut reduced, columns);
         (now, next) = (next, later);
     }
+    stream::settle();
     Ok(reduced)
-}
-
-fn start(how: Reduce, cell: Cell) -> u64 {
-    with_cell!(cell, T => bits(how.start::<T>()))
-}
-
-fn bits<T: Number>(value: T) -> u64 {
-    let mut word = 0_u64;
-    // SAFETY: a number has at most eight bytes.
-    unsafe { std::ptr::from_mut(&mut word).cast::<T>().write(value) };
-    word
-}
-
-fn number<T: Number>(word: u64) -> T {
-    // SAFETY: the word was made of such a number.
-    unsafe { std::ptr::from_ref(&word).cast::<T>().read() }
 }
 
 fn reduce_tile(bench: &Bench<'_>, tile: &Tile, reduced: &mut [u64], columns: &mut [Vec<u64>]) {

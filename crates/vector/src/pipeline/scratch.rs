@@ -1,9 +1,17 @@
 //! The memory that a worker computes in: a buffer for each register that is alive.
 
 use super::{Class, Instruction, Kind, Output, Pipeline, Register};
+use crate::kernels::dense::rows::STREAMED_FROM;
 
-/// From how many bytes on an output is written past the caches: less is read again soon.
-const STREAMED_FROM: usize = 32 << 20;
+/// As much as the widest register of a processor holds, where it can be read and written at once.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub struct Line(#[expect(dead_code, reason = "only its place is of use")] [u8; 64]);
+
+impl Line {
+    /// A line of zeros.
+    pub const EMPTY: Self = Self([0; 64]);
+}
 
 /// Where a register of the instructions is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::slice;
 
-use super::scratch::{Home, Homes};
+use super::scratch::{Home, Homes, Line};
 use super::{Class, Instruction, Kind, Pipeline, Place, Register};
 use crate::cell::Number;
 use crate::error::Error;
@@ -38,11 +38,6 @@ pub struct Bench<'a> {
     buffers: Vec<Vec<Line>>,
     spread: [Vec<Line>; 3],
 }
-
-/// As much as the widest register holds, where it can be read and written at once.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Line(#[expect(dead_code, reason = "only its place is of use")] [u8; 64]);
 
 impl<'a> Bench<'a> {
     /// A bench with no buffers yet; they grow to the largest tile.
@@ -103,7 +98,7 @@ impl<'a> Bench<'a> {
     fn grow(buffer: &mut Vec<Line>, bytes: usize) {
         let lines = bytes.div_ceil(size_of::<Line>());
         if buffer.len() < lines {
-            buffer.resize(lines, Line([0; 64]));
+            buffer.resize(lines, Line::EMPTY);
         }
     }
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from freestone.lang.kernels.elementwise import converted
+from freestone.lang.kernels.memory import empty, rows_of, workers
 from freestone.lang.plan.graph import Op
 
 Array = np.ndarray[Any, Any]
@@ -90,8 +91,13 @@ def diag_vector(run: Any, op: Op, value: Array) -> Array:
 def triangle(run: Any, op: Op, value: Array, diag: Any, values: Any) -> Array:
     """Keep one side of the diagonal, as it is or as ones."""
     _square(value, "lowerTri or upperTri")
-    offset = 0 if diag else 1
-    kept = np.tril(value, -offset) if op.attrs["lower"] else np.triu(value, offset)
+    from freestone._native import copy_triangle
+
+    value = np.ascontiguousarray(value)
+    kept = empty(run, value.shape, value.dtype)
+    shape = value.itemsize, len(value)
+    ends = rows_of(value), rows_of(kept)
+    copy_triangle(*ends, shape, bool(op.attrs["lower"]), not diag, workers(run))
     return kept if values else (kept != 0).astype(value.dtype)
 
 

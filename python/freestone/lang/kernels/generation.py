@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from freestone.lang.kernels.frames import Frame
-from freestone.lang.kernels.memory import empty
+from freestone.lang.kernels.memory import empty, fill_with
 from freestone.lang.kernels.sparse import raw
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import CODES, DTYPES, is_float
@@ -33,7 +33,7 @@ def fill(run: Any, op: Op, value: Any, rows: Any, columns: Any) -> Array:
     """Make a matrix whose cells are all the same."""
     shape = count(rows, "numRows"), count(columns, "numCols")
     out = empty(run, shape, DTYPES[op.results[0].type.cell])
-    np.copyto(out, value, casting="unsafe")
+    fill_with(run, out, value)
     return out
 
 

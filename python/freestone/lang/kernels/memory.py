@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,11 @@ Array = np.ndarray[Any, Any]
 
 FROM = 4 << 20
 """Arrays of fewer bytes are NumPy's own: their pages are in use already, as a rule."""
+
+LEAST_ROW = 256
+"""Bytes of a row from which on its start no longer counts."""
+PATTERN = 4096
+"""Cells that are filled once, and copied from then on."""
 
 
 def empty(run: Any, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -25,3 +31,41 @@ def empty(run: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     memory: Any = VectorMemory(count * dtype.itemsize, settings.numa, settings.numa_node)
     cells: Array = np.frombuffer(memory, dtype, count)
     return cells.reshape(shape)
+
+
+def workers(run: Any) -> int:
+    """Return how many workers the settings ask for."""
+    return run.settings.num_threads or len(os.sched_getaffinity(0))
+
+
+def rows_of(matrix: Array) -> tuple[int, int]:
+    """Return where the first row of a matrix is, and how many bytes it is to the next."""
+    return matrix.ctypes.data, matrix.strides[0]
+
+
+def copy(run: Any, source: Array, target: Array) -> None:
+    """Copy a matrix into one of its shape, on all threads if its rows are large and without gaps."""
+    itemsize = target.itemsize
+    rows, columns = target.shape
+    fits = source.dtype == target.dtype and not target.dtype.hasobject
+    even = columns > 0 and source.strides[1] == target.strides[1] == itemsize
+    if target.nbytes < FROM or columns * itemsize < LEAST_ROW or not (fits and even):
+        np.copyto(target, source)
+        return
+    from freestone._native import copy_rows
+
+    copy_rows(rows_of(source), rows_of(target), columns * itemsize, rows, workers(run))
+
+
+def fill_with(run: Any, target: Array, value: Any) -> None:
+    """Write a number into all cells of a matrix without gaps, on all threads if it is large."""
+    cells = target.reshape(-1)
+    if target.nbytes < FROM or target.dtype.hasobject:
+        np.copyto(cells, value, casting="unsafe")
+        return
+    pattern = np.empty(PATTERN, target.dtype)
+    np.copyto(pattern, value, casting="unsafe")
+    whole = cells.size - cells.size % PATTERN
+    rows = cells[:whole].reshape(-1, PATTERN)
+    copy(run, np.broadcast_to(pattern, rows.shape), rows)
+    cells[whole:] = pattern[: cells.size - whole]

@@ -10,7 +10,7 @@ import numpy as np
 from freestone._native import csr_panel, csr_product, csr_product_sizes, csr_transpose
 from freestone.lang.kernels.coordinates import DenseError
 from freestone.lang.kernels.elementwise import converted
-from freestone.lang.kernels.memory import empty
+from freestone.lang.kernels.memory import empty, workers
 from freestone.lang.kernels.sparse import MOST_COLUMNS, Csr, raw
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import CODES, DTYPES
@@ -88,13 +88,6 @@ def cross(run: Any, op: Op, left: Any, right: Any) -> Any:
     else:
         raise DenseError
     return made.toarray() if isinstance(made, Csr) and not op.results[0].type.csr else made
-
-
-def workers(run: Any) -> int:
-    """Return how many workers the settings ask for."""
-    import os
-
-    return run.settings.num_threads or len(os.sched_getaffinity(0))
 
 
 KERNELS: dict[str, Callable[..., Any]] = {

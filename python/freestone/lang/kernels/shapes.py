@@ -10,7 +10,7 @@ import numpy as np
 
 from freestone.lang.kernels.frames import Frame
 from freestone.lang.kernels.generation import count
-from freestone.lang.kernels.memory import empty
+from freestone.lang.kernels.memory import copy, empty
 from freestone.lang.kernels.output import header
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import PRINTED
@@ -64,7 +64,10 @@ def _joined(run: Any, left: Array, right: Array, axis: int) -> Array:
     rows, columns = left.shape
     more = right.shape[axis]
     out = empty(run, (rows, columns + more) if axis else (rows + more, columns), left.dtype)
-    return np.concatenate([left, right], axis, out)
+    first = out[:, :columns] if axis else out[:rows]
+    copy(run, left, first)
+    copy(run, right, out[:, columns:] if axis else out[rows:])
+    return out
 
 
 def rbind(run: Any, op: Op, left: Any, right: Any) -> Any:

@@ -146,27 +146,57 @@ fn each<T: Number>(
     }
 }
 
+/// The operation on two numbers; whole ones are not divided by zero.
+#[inline(always)]
+pub fn one<T: Number>(binary: Binary, x: T, y: T) -> T {
+    match binary {
+        Binary::Add => x.plus(y),
+        Binary::Sub => x.minus(y),
+        Binary::Mul => x.times(y),
+        Binary::Div => x.over(y),
+        Binary::Mod => x.rest(y),
+        Binary::Pow => x.power(y),
+        Binary::Log => T::from_f64(x.to_f64().ln() / y.to_f64().ln()),
+        Binary::Min => {
+            if y < x {
+                y
+            } else {
+                x
+            }
+        }
+        Binary::Max => {
+            if y > x {
+                y
+            } else {
+                x
+            }
+        }
+        Binary::Eq => truth(x == y),
+        Binary::Neq => truth(x != y),
+        Binary::Lt => truth(x < y),
+        Binary::Le => truth(x <= y),
+        Binary::Gt => truth(x > y),
+        Binary::Ge => truth(x >= y),
+        Binary::And => truth(x != T::ZERO && y != T::ZERO),
+        Binary::Or => truth(x != T::ZERO || y != T::ZERO),
+    }
+}
+
+/// A loop for each operation, known when it is compiled.
+macro_rules! loops {
+    ($binary:ident, $left:ident, $right:ident, $out:ident: $($name:ident)*) => {
+        match $binary {
+            $(Binary::$name => each($left, $right, $out, |x, y| one(Binary::$name, x, y)),)*
+        }
+    };
+}
+
 widened! {
     /// Computes without looking for zeros.
     pub fn run<T: Number>(binary: Binary, left: Side<'_, T>, right: Side<'_, T>, out: &mut [T]) {
-        match binary {
-            Binary::Add => each(left, right, out, T::plus),
-            Binary::Sub => each(left, right, out, T::minus),
-            Binary::Mul => each(left, right, out, T::times),
-            Binary::Div => each(left, right, out, T::over),
-            Binary::Mod => each(left, right, out, T::rest),
-            Binary::Pow => each(left, right, out, T::power),
-            Binary::Log => each(left, right, out, |x, y| T::from_f64(x.to_f64().ln() / y.to_f64().ln())),
-            Binary::Min => each(left, right, out, |x, y| if y < x { y } else { x }),
-            Binary::Max => each(left, right, out, |x, y| if y > x { y } else { x }),
-            Binary::Eq => each(left, right, out, |x, y| truth(x == y)),
-            Binary::Neq => each(left, right, out, |x, y| truth(x != y)),
-            Binary::Lt => each(left, right, out, |x, y| truth(x < y)),
-            Binary::Le => each(left, right, out, |x, y| truth(x <= y)),
-            Binary::Gt => each(left, right, out, |x, y| truth(x > y)),
-            Binary::Ge => each(left, right, out, |x, y| truth(x >= y)),
-            Binary::And => each(left, right, out, |x, y| truth(x != T::ZERO && y != T::ZERO)),
-            Binary::Or => each(left, right, out, |x, y| truth(x != T::ZERO || y != T::ZERO)),
-        }
+        loops!(
+            binary, left, right, out:
+            Add Sub Mul Div Mod Pow Log Min Max Eq Neq Lt Le Gt Ge And Or
+        );
     }
 }

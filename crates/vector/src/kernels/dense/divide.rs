@@ -4,7 +4,19 @@
 //! digit, and then corrected by its remainder: with a correctly rounded reciprocal that gives the
 //! correctly rounded quotient (Markstein), as long as nothing leaves the range of normal numbers.
 
+use crate::cell::Number;
+
 const CHUNK: usize = 64;
+
+/// A type of numbers that are divided so.
+pub trait Divided: Number {
+    /// A divisor with its reciprocal, in two parts; none if it is too small or too large for that.
+    fn parts(self) -> Option<[Self; 3]>;
+
+    /// Computes `out = cells / divisor`, of a divisor's parts, where the processor multiplies and adds
+    /// in one step.
+    fn divide(cells: &[Self], parts: [Self; 3], out: &mut [Self]);
+}
 
 /// Defines the division of a type: its function, its bits, the sizes of cells, and of divisors,
 /// between which no step overflows or loses digits.
@@ -44,9 +56,29 @@ macro_rules! division {
             }
 
             #[inline(always)]
-            fn all(cells: &[$type], divisor: $type, out: &mut [$type]) {
+            fn ready(divisor: $type) -> [$type; 3] {
                 let high = 1.0 / divisor;
-                let low = (-divisor).mul_add(high, 1.0) / divisor;
+                [divisor, high, (-divisor).mul_add(high, 1.0) / divisor]
+            }
+
+            fn fits(divisor: $type) -> bool {
+                let size = divisor.abs();
+                size >= DIVISORS.0 && size <= DIVISORS.1
+            }
+
+            impl super::Divided for $type {
+                fn parts(self) -> Option<[Self; 3]> {
+                    fits(self).then(|| ready(self))
+                }
+
+                #[inline(always)]
+                fn divide(cells: &[Self], parts: [Self; 3], out: &mut [Self]) {
+                    all(cells, parts, out);
+                }
+            }
+
+            #[inline(always)]
+            fn all(cells: &[$type], [divisor, high, low]: [$type; 3], out: &mut [$type]) {
                 let (mut parts, mut outs) =
                     (cells.chunks_exact(CHUNK), out.chunks_exact_mut(CHUNK));
                 for (cells, out) in (&mut parts).zip(&mut outs) {
@@ -60,19 +92,18 @@ macro_rules! division {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
             fn wide(cells: &[$type], divisor: $type, out: &mut [$type]) {
-                all(cells, divisor, out);
+                all(cells, ready(divisor), out);
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
             fn widest(cells: &[$type], divisor: $type, out: &mut [$type]) {
-                all(cells, divisor, out);
+                all(cells, ready(divisor), out);
             }
 
             /// Computes `out = cells / divisor`, if the processor and the divisor allow; tells whether.
             pub fn by(cells: &[$type], divisor: $type, out: &mut [$type]) -> bool {
-                let size = divisor.abs();
-                if !(size >= DIVISORS.0 && size <= DIVISORS.1) {
+                if !fits(divisor) {
                     return false;
                 }
                 #[cfg(target_arch = "x86_64")]

@@ -3,10 +3,12 @@
 pub mod binary;
 pub mod cast;
 pub mod divide;
+pub mod each;
 pub mod power;
 pub mod product;
 pub mod real;
 pub mod reduce;
+pub mod rows;
 pub mod select;
 pub mod stream;
 pub mod unary;

@@ -12,6 +12,9 @@ pub enum Reduce {
     Max,
 }
 
+/// All reductions.
+pub const REDUCTIONS: [Reduce; 3] = [Reduce::Sum, Reduce::Min, Reduce::Max];
+
 impl Reduce {
     /// The reduction of this name.
     pub fn named(name: &str) -> Option<Self> {
@@ -56,51 +59,81 @@ impl Reduce {
     }
 }
 
+/// Bytes of the lanes that cells are reduced in, which do not wait for one another: as many as fill
+/// the registers.
+pub const LANE_BYTES: usize = 256;
+
+/// How many lanes there are for cells of a size.
+pub const fn lanes(size: usize) -> usize {
+    LANE_BYTES / size
+}
+
+/// Reduces cells into lanes, in turns.
 #[inline(always)]
-fn lanes<T: Number>(cells: &[T], start: T, both: impl Fn(T, T) -> T + Copy) -> T {
-    // As many parts as fill the registers; of few cells, their start and end would take longer.
-    match (size_of::<T>(), cells.len()) {
-        (_, ..32) => parts::<T, 4>(cells, start, both),
-        (1, _) => parts::<T, 256>(cells, start, both),
-        (4, _) => parts::<T, 64>(cells, start, both),
-        _ => parts::<T, 32>(cells, start, both),
+pub fn gather<T: Number, const LANES: usize>(
+    lanes: &mut [T; LANES],
+    cells: &[T],
+    both: impl Fn(T, T) -> T + Copy,
+) {
+    let (chunks, rest) = cells.as_chunks::<LANES>();
+    // Pairs, not indices: of those the compiler makes shuffles where a comparison decides.
+    for chunk in chunks {
+        for (lane, cell) in lanes.iter_mut().zip(chunk) {
+            *lane = both(*lane, *cell);
+        }
+    }
+    for (lane, cell) in lanes.iter_mut().zip(rest) {
+        *lane = both(*lane, *cell);
     }
 }
 
+/// Reduces lanes, a power of 2 of them, to one number: the second half into the first, and again.
 #[inline(always)]
-fn parts<T: Number, const LANES: usize>(
+fn halve<T: Number>(lanes: &mut [T], both: impl Fn(T, T) -> T + Copy) -> T {
+    let mut width = lanes.len();
+    while width > 1 {
+        width /= 2;
+        for lane in 0..width {
+            lanes[lane] = both(lanes[lane], lanes[lane + width]);
+        }
+    }
+    lanes[0]
+}
+
+#[inline(always)]
+fn in_lanes<T: Number, const LANES: usize>(
     cells: &[T],
     start: T,
     both: impl Fn(T, T) -> T + Copy,
 ) -> T {
-    let mut parts = [start; LANES];
-    let (chunks, rest) = cells.as_chunks::<LANES>();
-    // Pairs, not indices: of those the compiler makes shuffles where a comparison decides.
-    for chunk in chunks {
-        for (part, cell) in parts.iter_mut().zip(chunk) {
-            *part = both(*part, *cell);
-        }
+    let mut lanes = [start; LANES];
+    gather(&mut lanes, cells, both);
+    halve(&mut lanes, both)
+}
+
+#[inline(always)]
+fn all<T: Number>(cells: &[T], start: T, both: impl Fn(T, T) -> T + Copy) -> T {
+    match (lanes(size_of::<T>()), cells.len()) {
+        // Of few cells, the start and end of many lanes would take longer.
+        (_, ..32) => in_lanes::<T, 4>(cells, start, both),
+        (256, _) => in_lanes::<T, 256>(cells, start, both),
+        (64, _) => in_lanes::<T, 64>(cells, start, both),
+        _ => in_lanes::<T, 32>(cells, start, both),
     }
-    for (part, cell) in parts.iter_mut().zip(rest) {
-        *part = both(*part, *cell);
-    }
-    let mut width = LANES;
-    while width > 1 {
-        width /= 2;
-        for lane in 0..width {
-            parts[lane] = both(parts[lane], parts[lane + width]);
-        }
-    }
-    parts[0]
+}
+
+/// Reduces lanes to one number.
+pub fn settle<T: Number>(reduce: Reduce, lanes: &mut [T]) -> T {
+    halve(lanes, |x, y| reduce.both(x, y))
 }
 
 widened! {
     /// Reduces all cells, in parts that do not wait for one another.
     pub fn run<T: Number>(reduce: Reduce, cells: &[T]) -> T {
         match reduce {
-            Reduce::Sum => lanes(cells, T::ZERO, T::plus),
-            Reduce::Min => lanes(cells, T::MOST, |x, y| Reduce::Min.both(x, y)),
-            Reduce::Max => lanes(cells, T::LEAST, |x, y| Reduce::Max.both(x, y)),
+            Reduce::Sum => all(cells, T::ZERO, T::plus),
+            Reduce::Min => all(cells, T::MOST, |x, y| Reduce::Min.both(x, y)),
+            Reduce::Max => all(cells, T::LEAST, |x, y| Reduce::Max.both(x, y)),
         }
     }
 }

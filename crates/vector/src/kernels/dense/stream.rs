@@ -1,34 +1,67 @@
 //! A copy that goes past the caches.
 
+const LINE: usize = 64;
+
 /// Copies bytes to where nobody reads them soon: the lines are not loaded before they are written,
-/// which is a third of a plain store's traffic.
+/// which is a third of a plain store's traffic. Others may see them only after [`settle`].
 ///
 /// # Panics
 ///
 /// If the lengths differ.
 pub fn copy(from: &[u8], to: &mut [u8]) {
     assert_eq!(from.len(), to.len(), "a copy keeps its length");
+    let head = to.as_ptr().align_offset(LINE).min(to.len());
+    let (first, from) = from.split_at(head);
+    let (start, to) = to.split_at_mut(head);
+    start.copy_from_slice(first);
+    let (sources, rest) = from.as_chunks::<LINE>();
+    let (lines, end) = to.as_chunks_mut::<LINE>();
+    whole(sources, lines);
+    end.copy_from_slice(rest);
+}
+
+/// Waits until what was copied is where it went.
+pub fn settle() {
     #[cfg(target_arch = "x86_64")]
-    if crate::kernels::has_wide_vectors() {
-        // SAFETY: the processor has what the function was compiled for.
-        return unsafe { wide(from, to) };
+    // Stores past the caches are seen by others in any order, unless fenced.
+    std::arch::x86_64::_mm_sfence();
+}
+
+/// Copies lines to aligned ones.
+fn whole(sources: &[[u8; LINE]], lines: &mut [[u8; LINE]]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if crate::kernels::has_widest_vectors() {
+            // SAFETY: the processor has what the function was compiled for.
+            return unsafe { widest(sources, lines) };
+        }
+        if crate::kernels::has_wide_vectors() {
+            // SAFETY: the processor has what the function was compiled for.
+            return unsafe { wide(sources, lines) };
+        }
     }
-    to.copy_from_slice(from);
+    lines.copy_from_slice(sources);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn widest(sources: &[[u8; LINE]], lines: &mut [[u8; LINE]]) {
+    use std::arch::x86_64::{_mm512_loadu_si512, _mm512_stream_si512};
+    for (line, source) in lines.iter_mut().zip(sources) {
+        // SAFETY: both have 64 bytes, and lines are aligned.
+        unsafe {
+            let cells = _mm512_loadu_si512(source.as_ptr().cast());
+            _mm512_stream_si512(line.as_mut_ptr().cast(), cells);
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[allow(clippy::cast_ptr_alignment, reason = "loads need none, and stores begin at a line")]
-fn wide(from: &[u8], to: &mut [u8]) {
-    use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
-    const LINE: usize = 64;
-    let head = to.as_ptr().align_offset(LINE).min(to.len());
-    let (first, from) = from.split_at(head);
-    let (start, to) = to.split_at_mut(head);
-    start.copy_from_slice(first);
-    let mut lines = to.chunks_exact_mut(LINE);
-    let mut sources = from.chunks_exact(LINE);
-    for (line, source) in (&mut lines).zip(&mut sources) {
+fn wide(sources: &[[u8; LINE]], lines: &mut [[u8; LINE]]) {
+    use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_stream_si256};
+    for (line, source) in lines.iter_mut().zip(sources) {
         // SAFETY: both have 64 bytes, and lines are aligned.
         unsafe {
             let (one, two) =
@@ -37,9 +70,6 @@ fn wide(from: &[u8], to: &mut [u8]) {
             _mm256_stream_si256(two.add(1), _mm256_loadu_si256(one.add(1)));
         }
     }
-    lines.into_remainder().copy_from_slice(sources.remainder());
-    // Such stores are seen by others only in any order, unless fenced.
-    _mm_sfence();
 }
 
 #[cfg(test)]
@@ -53,6 +83,7 @@ mod tests {
             for length in [0, 1, 63, 64, 65, 200] {
                 let mut to = vec![0_u8; 400];
                 copy(&from[7..7 + length], &mut to[begin..begin + length]);
+                settle();
                 assert_eq!(to[begin..begin + length], from[7..7 + length]);
                 assert!(to[..begin].iter().chain(&to[begin + length..]).all(|byte| *byte == 0));
             }

@@ -86,11 +86,34 @@ fn turning<T: Number>(
 }
 
 #[inline(always)]
-fn whole_part<T: Number>(cells: &[T], out: &mut [T], function: impl Fn(f64) -> f64) {
-    if T::WHOLE {
-        out.copy_from_slice(&cells[..out.len()]);
-    } else {
-        real(cells, out, function);
+fn whole_part<T: Number>(x: T, function: impl Fn(f64) -> f64) -> T {
+    if T::WHOLE { x } else { T::from_f64(function(x.to_f64())) }
+}
+
+/// The operation on one number, if it takes a processor a few instructions.
+///
+/// # Panics
+///
+/// If it takes more.
+#[inline(always)]
+#[allow(clippy::eq_op, reason = "only NaN differs from itself")]
+pub fn light<T: Number>(unary: Unary, x: T) -> T {
+    match unary {
+        Unary::Minus => x.negative(),
+        Unary::Abs => x.magnitude(),
+        Unary::Sign => x.signum(),
+        Unary::Sqrt => T::from_f64(x.to_f64().sqrt()),
+        Unary::Round => whole_part(x, |x| (x.abs() + 0.5).floor().copysign(x)),
+        Unary::Floor => whole_part(x, f64::floor),
+        Unary::Ceil => whole_part(x, f64::ceil),
+        Unary::IsNan => {
+            if x == x {
+                T::ZERO
+            } else {
+                T::ONE
+            }
+        }
+        _ => panic!("{unary:?} is not light"),
     }
 }
 
@@ -98,15 +121,15 @@ widened! {
     /// Computes `out = unary(cells)`; functions of real numbers work in 64 bits.
     pub fn run<T: Number, const FUSED: bool>(unary: Unary, cells: &[T], out: &mut [T]) {
         match unary {
-            Unary::Minus => each(cells, out, T::negative),
-            Unary::Abs => each(cells, out, T::magnitude),
-            Unary::Sign => each(cells, out, T::signum),
+            Unary::Minus => each(cells, out, |x| light(Unary::Minus, x)),
+            Unary::Abs => each(cells, out, |x| light(Unary::Abs, x)),
+            Unary::Sign => each(cells, out, |x| light(Unary::Sign, x)),
             Unary::Exp => real(cells, out, own::exp::<FUSED>),
             Unary::Ln => real(cells, out, own::ln::<FUSED>),
-            Unary::Sqrt => real(cells, out, f64::sqrt),
-            Unary::Round => whole_part(cells, out, |x| (x.abs() + 0.5).floor().copysign(x)),
-            Unary::Floor => whole_part(cells, out, f64::floor),
-            Unary::Ceil => whole_part(cells, out, f64::ceil),
+            Unary::Sqrt => each(cells, out, |x| light(Unary::Sqrt, x)),
+            Unary::Round => each(cells, out, |x| light(Unary::Round, x)),
+            Unary::Floor => each(cells, out, |x| light(Unary::Floor, x)),
+            Unary::Ceil => each(cells, out, |x| light(Unary::Ceil, x)),
             Unary::Sin => turning(cells, out, own::sin::<FUSED>, f64::sin),
             Unary::Cos => turning(cells, out, own::cos::<FUSED>, f64::cos),
             Unary::Tan => turning(cells, out, own::tan::<FUSED>, f64::tan),
@@ -116,8 +139,7 @@ widened! {
             Unary::Asin => real(cells, out, own::asin::<FUSED>),
             Unary::Acos => real(cells, out, own::acos::<FUSED>),
             Unary::Atan => real(cells, out, own::atan::<FUSED>),
-            #[allow(clippy::eq_op, reason = "only NaN differs from itself")]
-            Unary::IsNan => each(cells, out, |x| if x == x { T::ZERO } else { T::ONE }),
+            Unary::IsNan => each(cells, out, |x| light(Unary::IsNan, x)),
         }
     }
 }

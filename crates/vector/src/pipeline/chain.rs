@@ -1,0 +1,438 @@
+//! Chains: pipelines that work cell by cell on dense matrices.
+//!
+//! Most of them wait for memory, and not for the processor, which looks some hundred instructions ahead
+//! and guesses what is read next from what was read last. So operations take turns on pieces of some
+//! hundred cells: while one piece is computed, the next one's loads are on their way, in order and
+//! without a pause. What is between operations stays in the nearest cache. For so few cells nothing may
+//! be looked up: loops, and where their cells are, are found once for each worker.
+
+use std::ops::Range;
+
+use super::scratch::{Home, Homes, Line};
+use super::words::{bits, number, start};
+use super::{Class, Input, Instruction, Kind, Output, Pipeline, Place, Register};
+use crate::cell::{Cell, Number};
+use crate::error::Error;
+use crate::kernels::dense::binary::Binary;
+use crate::kernels::dense::divide::Divided;
+use crate::kernels::dense::each::{self, Loop};
+use crate::kernels::dense::reduce::{self, Reduce};
+use crate::kernels::dense::stream;
+use crate::kernels::has_wide_vectors;
+use crate::with_cell;
+
+#[cfg(test)]
+mod tests;
+
+/// Bytes of a register in a piece.
+const PIECE_BYTES: usize = 1024;
+
+/// Cells that are reduced together, before they are added to what a task has: in lanes, each of which
+/// adds up a small part of them. A multiple of all pieces, so that a sum's digits do not depend on
+/// what it is fused with.
+const BLOCK: usize = 8192;
+
+/// Pieces begin at multiples of these cells, but for a task's first ones: where lines of memory begin,
+/// and with the first lane.
+const EVEN: usize = 256;
+
+/// A chain, and the memory of one worker.
+pub struct Chain<'a> {
+    pipeline: &'a Pipeline,
+    width: usize,
+    piece: usize,
+    spreads: Vec<Spread>,
+    steps: Vec<Step>,
+    folds: Vec<Fold>,
+    #[expect(dead_code, reason = "steps have its addresses")]
+    scratch: Vec<Line>,
+}
+
+/// Where cells are: those of a piece, in memory of all cells or in a worker's own.
+#[derive(Clone, Copy)]
+struct Cells {
+    begin: *mut u8,
+    /// Bytes from a cell to the next one; 0 in a worker's own memory, which holds one piece.
+    stride: usize,
+}
+
+impl Cells {
+    const NONE: Self = Self { begin: std::ptr::null_mut(), stride: 0 };
+
+    #[inline(always)]
+    fn at(self, cell: usize) -> *mut u8 {
+        self.begin.wrapping_add(cell * self.stride)
+    }
+}
+
+/// A row or a column, written once for every cell of a piece before its first operation.
+struct Spread {
+    input: Input,
+    to: *mut u8,
+}
+
+/// A loop over a piece.
+struct Step {
+    run: Loop,
+    sides: [Cells; 3],
+    out: Cells,
+}
+
+/// A reduction, and its lanes.
+struct Fold {
+    how: Reduce,
+    cell: Cell,
+    lanes: *mut u8,
+}
+
+impl<'a> Chain<'a> {
+    /// The chain that a pipeline is; none if it is something else.
+    ///
+    /// Cells of a piece are as many as `batch_bytes` hold of all registers, unless it is 0.
+    pub fn of(
+        pipeline: &'a Pipeline,
+        kinds: &[Kind],
+        homes: &Homes,
+        batch_bytes: usize,
+    ) -> Option<Self> {
+        let class = class_of(pipeline, kinds)?;
+        let loops: Vec<Loop> = pipeline
+            .instructions
+            .iter()
+            .map(|instruction| loop_of(instruction, kinds))
+            .collect::<Option<_>>()?;
+        let width = if class == Class::Full { pipeline.columns } else { 1 };
+        let piece = piece_of(pipeline, kinds, batch_bytes);
+        let room = Room::new(pipeline, homes, piece);
+        let mut made = Maker { pipeline, kinds, homes, width, piece, spreads: Vec::new(), room };
+        let inputs: Vec<Cells> = pipeline.inputs.iter().map(|input| made.input(input)).collect();
+        let mut steps: Vec<Step> =
+            loops.into_iter().enumerate().map(|(at, run)| made.step(at, run, &inputs)).collect();
+        let (stores, folds) = made.outputs(&inputs);
+        steps.extend(stores);
+        let (spreads, scratch) = (made.spreads, made.room.lines);
+        let mut chain = Self { pipeline, width, piece, spreads, steps, folds, scratch };
+        chain.clear();
+        Some(chain)
+    }
+
+    /// Works on the rows of a task; returns what its reductions gave.
+    ///
+    /// # Errors
+    ///
+    /// If whole numbers are divided by zero.
+    pub fn run(&mut self, rows: Range<usize>) -> Result<Vec<u64>, Error> {
+        let (mut at, end) = (rows.start * self.width, rows.end * self.width);
+        let mut totals: Vec<u64> =
+            self.folds.iter().map(|fold| start(fold.how, fold.cell)).collect();
+        while at < end {
+            let block = (at + 1).next_multiple_of(BLOCK).min(end);
+            while at < block {
+                let even = if at.is_multiple_of(EVEN) { block } else { at.next_multiple_of(EVEN) };
+                let count = self.piece.min(even.min(block) - at);
+                self.work(at, count)?;
+                at += count;
+            }
+            self.settle(&mut totals);
+        }
+        stream::settle();
+        Ok(totals)
+    }
+
+    fn work(&self, at: usize, count: usize) -> Result<(), Error> {
+        for spread in &self.spreads {
+            spread.run(at, count, self.pipeline.columns);
+        }
+        for step in &self.steps {
+            let [one, two, three] = step.sides.map(|side| side.at(at).cast_const());
+            // SAFETY: inputs and outputs have cells for all rows, of which this worker alone has the
+            // task's; its own memory has room for a piece.
+            let done = unsafe { (step.run)(one, two, three, step.out.at(at), count) };
+            if !done {
+                return Err(Error::DivisionByZero);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what the lanes have to what the task has, and clears them.
+    fn settle(&mut self, totals: &mut [u64]) {
+        for (fold, total) in self.folds.iter().zip(totals) {
+            with_cell!(fold.cell, T => {
+                let found = reduce::settle::<T>(fold.how, fold.lanes());
+                *total = bits(fold.how.both(number::<T>(*total), found));
+            });
+        }
+        self.clear();
+    }
+
+    fn clear(&mut self) {
+        for fold in &self.folds {
+            with_cell!(fold.cell, T => fold.lanes::<T>().fill(fold.how.start()));
+        }
+    }
+}
+
+impl Fold {
+    #[expect(clippy::mut_from_ref, reason = "one worker has them, and asks for them once at a time")]
+    fn lanes<T: Number>(&self) -> &mut [T] {
+        // SAFETY: there are so many, of this type, in memory that is no step's but this reduction's.
+        unsafe {
+            std::slice::from_raw_parts_mut(self.lanes.cast(), reduce::lanes(size_of::<T>()))
+        }
+    }
+}
+
+impl Spread {
+    fn run(&self, at: usize, count: usize, columns: usize) {
+        let Place::Memory(cells) = self.input.place else { return };
+        with_cell!(self.input.cell, T => {
+            let cells = cells.cast::<T>();
+            let (row, column) = (at / columns, at % columns);
+            // SAFETY: a row has a cell for each column, a column one for each row, the piece's too;
+            // a worker's own memory has room for a piece.
+            unsafe {
+                let out = std::slice::from_raw_parts_mut(self.to.cast::<T>(), count);
+                if self.input.class == Class::Row {
+                    spread_row(std::slice::from_raw_parts(cells, columns), column, out);
+                } else {
+                    let rows = (column + count).div_ceil(columns);
+                    let cells = std::slice::from_raw_parts(cells.add(row), rows);
+                    spread_column(cells, columns, column, out);
+                }
+            }
+        });
+    }
+}
+
+/// Repeats a row, from one of its columns on.
+fn spread_row<T: Copy>(row: &[T], column: usize, out: &mut [T]) {
+    let first = (row.len() - column).min(out.len());
+    let second = column.min(out.len() - first);
+    out[..first].copy_from_slice(&row[column..column + first]);
+    out[first..first + second].copy_from_slice(&row[..second]);
+    // All of the row is there if anything is left: then twice as much each time.
+    let mut done = first + second;
+    while done < out.len() {
+        let more = done.min(out.len() - done);
+        out.copy_within(..more, done);
+        done += more;
+    }
+}
+
+/// Repeats each cell of a column for all columns, the first one from one of them on.
+fn spread_column<T: Copy>(cells: &[T], columns: usize, column: usize, out: &mut [T]) {
+    let (first, rest) = out.split_at_mut((columns - column).min(out.len()));
+    first.fill(cells[0]);
+    for (part, cell) in rest.chunks_mut(columns).zip(&cells[1..]) {
+        part.fill(*cell);
+    }
+}
+
+/// The shape of all that a chain makes and keeps.
+fn class_of(pipeline: &Pipeline, kinds: &[Kind]) -> Option<Class> {
+    let kept = |output: &Output| match output {
+        Output::Store(register, _) | Output::Reduce(_, register) => Some(kinds[*register].class),
+        Output::ColumnReduce(..) => None,
+    };
+    let class = pipeline.outputs.first().and_then(kept)?;
+    let (given, made) = kinds.split_at(pipeline.inputs.len());
+    let fits = |given: &Kind| match given.class {
+        Class::Scalar | Class::Row | Class::Column if made.is_empty() => given.class == class,
+        Class::Scalar | Class::Column => true,
+        Class::Row | Class::Full => class == Class::Full,
+        Class::Sparse => false,
+    };
+    let is_chain = pipeline.structure.is_none()
+        && pipeline.outputs.iter().all(|output| kept(output) == Some(class))
+        && made.iter().all(|made| made.class == class)
+        && given.iter().all(fits);
+    is_chain.then_some(class)
+}
+
+/// The loop of an instruction; none if it is not cell by cell.
+fn loop_of(instruction: &Instruction, kinds: &[Kind]) -> Option<Loop> {
+    Some(match *instruction {
+        Instruction::Binary(name, cell, ..) => with_cell!(cell, T => each::binary::<T>(name)),
+        Instruction::Unary(name, cell, _) => with_cell!(cell, T => each::unary::<T>(name)),
+        Instruction::Select(cell, _) => with_cell!(cell, T => each::choice::<T>()),
+        Instruction::Cast(to, arg) => {
+            with_cell!(kinds[arg].cell, S => with_cell!(to, T => each::cast::<S, T>()))
+        }
+        Instruction::RowReduce(..) | Instruction::RowProduct(..) => return None,
+    })
+}
+
+/// How many cells a piece has.
+fn piece_of(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize) -> usize {
+    if pipeline.instructions.is_empty() {
+        return BLOCK;
+    }
+    if batch_bytes > 0 {
+        return (batch_bytes / (8 * kinds.len())).clamp(1, BLOCK);
+    }
+    let size = kinds.iter().map(|kind| kind.cell.size()).max().unwrap_or(1);
+    PIECE_BYTES / size
+}
+
+/// Memory of a worker, in parts that hold a piece of any cells, or a reduction's lanes.
+struct Room {
+    lines: Vec<Line>,
+    begin: *mut u8,
+    part: usize,
+    used: usize,
+}
+
+impl Room {
+    fn new(pipeline: &Pipeline, homes: &Homes, piece: usize) -> Self {
+        // What is only reduced is read where it is.
+        let cells = if pipeline.instructions.is_empty() { 0 } else { piece };
+        let part = (8 * cells).max(reduce::LANE_BYTES).next_multiple_of(size_of::<Line>());
+        let most = pipeline.inputs.len() + pipeline.instructions.len() + pipeline.outputs.len();
+        let mut lines = vec![Line::EMPTY; (homes.slots + most) * part / size_of::<Line>()];
+        let begin = lines.as_mut_ptr().cast();
+        // Slots come first, and are numbered.
+        Self { lines, begin, part, used: homes.slots }
+    }
+
+    fn part(&self, at: usize) -> *mut u8 {
+        self.begin.wrapping_add(at * self.part)
+    }
+
+    fn take(&mut self) -> *mut u8 {
+        self.used += 1;
+        self.part(self.used - 1)
+    }
+}
+
+/// What a chain is made of, while it is made.
+struct Maker<'a, 'b> {
+    pipeline: &'a Pipeline,
+    kinds: &'b [Kind],
+    homes: &'b Homes,
+    width: usize,
+    piece: usize,
+    spreads: Vec<Spread>,
+    room: Room,
+}
+
+impl Maker<'_, '_> {
+    /// Where the cells of an input are; numbers are repeated for a piece.
+    fn input(&mut self, input: &Input) -> Cells {
+        match input.place {
+            Place::Bits(word) => {
+                let begin = self.room.take();
+                with_cell!(input.cell, T => {
+                    // SAFETY: a part of the room holds a piece of any cells.
+                    let out =
+                        unsafe { std::slice::from_raw_parts_mut(begin.cast::<T>(), self.piece) };
+                    out.fill(number(word));
+                });
+                Cells { begin, stride: 0 }
+            }
+            Place::Memory(cells) if self.is_direct(input.class) => {
+                Cells { begin: cells.cast_mut(), stride: input.cell.size() }
+            }
+            Place::Memory(_) => {
+                let to = self.room.take();
+                self.spreads.push(Spread { input: *input, to });
+                Cells { begin: to, stride: 0 }
+            }
+        }
+    }
+
+    fn is_direct(&self, class: Class) -> bool {
+        class == Class::Full || (class == Class::Column && self.width == 1)
+    }
+
+    fn register(&self, register: Register, inputs: &[Cells]) -> Cells {
+        if let Some(input) = inputs.get(register) {
+            return *input;
+        }
+        match self.homes.of[register - inputs.len()] {
+            Home::Slot(slot) => Cells { begin: self.room.part(slot), stride: 0 },
+            Home::Output(memory) => Cells {
+                begin: std::ptr::with_exposed_provenance_mut(memory),
+                stride: self.kinds[register].cell.size(),
+            },
+        }
+    }
+
+    fn step(&mut self, at: usize, run: Loop, inputs: &[Cells]) -> Step {
+        let out = self.register(inputs.len() + at, inputs);
+        let instruction = self.pipeline.instructions[at];
+        if let Instruction::Binary(name, cell, left, right) = instruction
+            && let Some(Place::Bits(word)) = self.pipeline.inputs.get(right).map(|side| side.place)
+        {
+            let left = self.register(left, inputs);
+            if let Some((run, right)) = self.by_number(name, cell, left, word) {
+                return Step { run, sides: [left, right, Cells::NONE], out };
+            }
+        }
+        let sides = match instruction {
+            Instruction::Binary(_, _, left, right) => [Some(left), Some(right), None],
+            Instruction::Select(_, sides) => sides.map(Some),
+            Instruction::Unary(_, _, arg)
+            | Instruction::Cast(_, arg)
+            | Instruction::RowReduce(_, arg)
+            | Instruction::RowProduct(arg, _) => [Some(arg), None, None],
+        };
+        let cells = |side: Option<_>| side.map_or(Cells::NONE, |side| self.register(side, inputs));
+        Step { run, sides: sides.map(cells), out }
+    }
+
+    /// The loop of an operation by one number, and its second side, where that is faster: a square is
+    /// a product, as it is to `power`, and a division is one by the number's parts.
+    fn by_number(
+        &mut self,
+        name: Binary,
+        cell: Cell,
+        left: Cells,
+        word: u64,
+    ) -> Option<(Loop, Cells)> {
+        if name == Binary::Pow && has_wide_vectors() {
+            let two = with_cell!(cell, T => number::<T>(word) == T::ONE.plus(T::ONE));
+            return two.then(|| (with_cell!(cell, T => each::binary::<T>(Binary::Mul)), left));
+        }
+        if name != Binary::Div {
+            return None;
+        }
+        let run = each::division(cell)?;
+        let begin = self.room.take();
+        // SAFETY: a part of the room holds three numbers.
+        unsafe {
+            match cell {
+                Cell::F64 => begin.cast().write(number::<f64>(word).parts()?),
+                _ => begin.cast().write(number::<f32>(word).parts()?),
+            }
+        }
+        Some((run, Cells { begin, stride: 0 }))
+    }
+
+    /// What is done with a piece when it has been computed.
+    fn outputs(&mut self, inputs: &[Cells]) -> (Vec<Step>, Vec<Fold>) {
+        let (mut steps, mut folds) = (Vec::new(), Vec::new());
+        let homes = self.homes;
+        for (register, memory) in &homes.streamed {
+            let cell = self.kinds[*register].cell;
+            let begin = std::ptr::with_exposed_provenance_mut(*memory);
+            steps.push(Step {
+                run: with_cell!(cell, T => each::past::<T>()),
+                sides: [self.register(*register, inputs), Cells::NONE, Cells::NONE],
+                out: Cells { begin, stride: cell.size() },
+            });
+        }
+        for output in &self.pipeline.outputs {
+            if let Output::Reduce(how, register) = *output {
+                let (cell, lanes) = (self.kinds[register].cell, self.room.take());
+                steps.push(Step {
+                    run: with_cell!(cell, T => each::fold::<T>(how)),
+                    sides: [self.register(register, inputs), Cells::NONE, Cells::NONE],
+                    out: Cells { begin: lanes, stride: 0 },
+                });
+                folds.push(Fold { how, cell, lanes });
+            }
+        }
+        (steps, folds)
+    }
+}
