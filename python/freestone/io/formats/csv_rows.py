@@ -58,23 +58,15 @@ class Numbers(_Lines):
         _native.csv_read_dense(
             *self._given(),
             out.reshape(-1).view(np.uint8),
-            code=str(self.dtype),
+            code=_stored(self.dtype),
             columns=self.columns[0],
-        (width,) = self.columns
-        code = _stored(self.dtype)
-        out = np.empty((stop - start, width), code)
-        _native.csv_read_dense(
-            *self._given(),
-            out.reshape(-1).view(np.uint8),
-            code=code,
-            columns=width,
             delimiter=self.delimiter,
             skip=self.skip,
             start=start,
             threads=threads,
         )
+        self._cells(out.view(_stored(self.dtype)), self.skip + start)
         return True
-        return self._cells(out, self.skip + start)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,6 @@ def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
         return None
     if not dataset.place.is_shared:
         return None
-    width, nbytes = _width(dataset), _nbytes(dataset, type)
     width, nbytes = width_of(dataset), _nbytes(dataset, type)
     # What is not as it is described is told by whoever reads it here, too.
     if dataset.rows < 2 or (dataset.rows, width) != (type.rows, type.columns):
