@@ -381,28 +381,24 @@ def main() -> None:
     label = label_of(SHAPES[options.quick][0])
     report.notes.append("freestone writes floats that read back as the same bits; so do its peers")
     report.claims = claims(report, label)
-    for shape in shapes:
-        found = gains(report, label_of(shape))
-        shown = ", ".join(f"{name} {gain:.2f}" for name, gain in found.items())
-        report.notes.append(
-            f"two workers, and two raw processes, over one, {label_of(shape)}: {shown}"
-        )
+    labels = [label_of(shape) for shape in shapes]
+    for each in labels:
+        shown = ", ".join(f"{name} {gain:.2f}" for name, gain in gains(report, each).items())
+        report.notes.append(f"two workers, and two raw processes, over one, {each}: {shown}")
     common.write(report, options, before)
+    draw(report, options.json, label, labels)
+
+
+def draw(report: common.Report, path: Path, label: str, labels: list[str]) -> None:
+    """Draw the times of the first shape, and for each what two are faster than one."""
     kinds = ("csv read", "csv write", "dbdf read", "dbdf write", "fixed read", "fixed write")
     cases = [f"{kind} {label}" for kind in kinds]
     panels = [plots.Panel(case, "seconds, lower is better", report.series(case)) for case in cases]
-    plots.dots(panels, options.json.with_suffix(".png"), "Files of doubles", list(SUBJECTS))
-    panels = [
-        plots.Panel(
-            label_of(shape),
-            "times as fast as one, higher is better",
-            gains(report, label_of(shape)),
-            {"wanted": GAIN},
-        )
-        for shape in shapes
-    ]
-    path = options.json.with_name(f"{options.json.stem}_two.png")
-    plots.dots(panels, path, "Two workers, and two processes", [*panels[0].values])
+    plots.dots(panels, path.with_suffix(".png"), "Files of doubles", list(SUBJECTS))
+    wanted, words = {"wanted": GAIN}, "times as fast as one, higher is better"
+    panels = [plots.Panel(each, words, gains(report, each), wanted) for each in labels]
+    beside = path.with_name(f"{path.stem}_two.png")
+    plots.dots(panels, beside, "Two workers, and two processes", [*panels[0].values])
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import freestone as fs
 from benchmarks import common, plots
-from benchmarks.io import SHAPES, STEP, seconds, warm, workers
+from benchmarks.io import SHAPES, seconds, warm, workers
+from benchmarks.raw import STEP
 from freestone.io import open_dataset
 
 QUESTION = "How fast are files in HDFS read and written?"

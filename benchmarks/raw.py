@@ -122,12 +122,14 @@ def _answer(pipe: Connection) -> None:
 def _serve(pipe: Connection, nbytes: int) -> None:
     block = SharedMemory(create=True, size=nbytes)
     try:
+        memory: Any = block.buf
         # So its pages are there.
-        block.buf[:] = bytes(nbytes)
+        memory[:] = bytes(nbytes)
         pipe.send("ready")
         while (told := pipe.recv()) is not None:
-            _do(block.buf, *told)
+            _do(memory, *told)
             pipe.send("done")
+        del memory
     finally:
         block.close()
         block.unlink()
