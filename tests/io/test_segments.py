@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,10 @@ import scipy.sparse
 
 import freestone as fs
 from freestone import _native
-from freestone.collections import reading
 from freestone.collections.segmenting import _shares
 from freestone.errors import FileChangedError, FormatError
 from freestone.io import open_dataset, raw, segment_writer
 from freestone.io.stores import hdfs_source
-from freestone.io.stores.hdfs import HdfsPlace
 from tests.io.hdfs import Reader, Store, store
 from tests.lang.scripts import said
 
@@ -163,7 +160,8 @@ def test_only_metas_are_read_before_the_rows(store: Store) -> None:
     assert all(path.endswith(".meta") for path in store.reads)
     store.reads.clear()
     np.testing.assert_array_equal(dataset.read(25, 61), X[25:61])
-    assert {path[-1] for path in store.reads if not path.endswith(".meta")} == {"2", "3", "4"}
+    texts = [path for path in store.reads if not path.endswith((".meta", ".index"))]
+    assert {path[-1] for path in texts} == {"2", "3", "4"}
 
 
 def test_segments_that_are_not_what_their_metas_say(store: Store) -> None:
@@ -233,7 +231,6 @@ def test_text_is_fetched_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
         "read_range_stream",
         lambda reader, offset, count: [read.append(count), given(reader, offset, count)][1],
     )
-    monkeypatch.setattr(Reader, "read_range", None)
     np.testing.assert_array_equal(fs.read("hdfs://h:1/folder/m.csv").compute(), X)
     assert read == [len(store.files["/folder/m.csv"])]
     # No index is left for it, however large it is.
@@ -270,30 +267,6 @@ def test_names_may_have_any_characters(store: Store) -> None:
         fs.write(X, f"hdfs://h:1/folder/{name}")
         assert f"/folder/{name}" in store.files
         np.testing.assert_array_equal(fs.read(f"hdfs://h:1/folder/{name}").compute(), X)
-
-
-def test_where_segments_are_is_asked_only_of_several_machines(
-    store: Store, two_workers: fs.Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fs.write(blocks(), URL.format("dbdf"))
-    dataset = open_dataset(URL.format("dbdf"))
-    asked: list[str] = []
-
-    def hosts(place: HdfsPlace, *which: Any) -> list[str]:
-        asked.append(place.name)
-        return ["one"]
-
-    monkeypatch.setattr(HdfsPlace, "hosts", hosts)
-    offsets = np.array([0, 40, 80])
-    assert reading._hosts(dataset, offsets) == []
-    assert not asked
-    found = two_workers.statistics()
-    workers = [replace(one, host=one.worker) for one in found.workers]
-    monkeypatch.setattr(
-        two_workers, "statistics", lambda: replace(found, workers=tuple(workers))
-    )
-    assert reading._hosts(dataset, offsets) == [["one"], ["one"]]
-    assert {name[-1] for name in asked[:4]} == {"1", "2", "3", "4"}
 
 
 @pytest.mark.parametrize(
