@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,12 @@ def test_what_a_library_does_not_write_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"x\.parquet can't be written: .*foo"):
         fs.write(np.ones((2, 2)), path, compression="foo")
     pytest.importorskip("nptdms")
-    table = pa.table({"a": [{"b": 1}]})
-    with pytest.raises(UsageError, match=r"x\.tdms can't be written: "):
-        fs.write(table, tmp_path / "x.tdms")
+    for column, said in [
+        ([Decimal("1.5")], r"x\.tdms can't be written: "),
+        ([[1.5]], "column 'a' of type list<.*> can't be written as TDMS"),
+    ]:
+        with pytest.raises(UsageError, match=said):
+            fs.write(pa.table({"a": column}), tmp_path / "x.tdms")
     assert not list(tmp_path.iterdir())
 
 

@@ -111,6 +111,13 @@ def test_frames_of_pandas_are_read_and_ours_are_read_by_pandas(tmp_path: Path) -
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "ours.csv"), frame, check_dtype=False)
 
 
+def test_a_column_that_csv_has_no_form_for_is_named(tmp_path: Path) -> None:
+    for kind, values in (("date", [np.datetime64("2026-01-01", "s")]), ("list", [[1]])):
+        with pytest.raises(UsageError, match=f"column '{kind}' of type .* can't be written as CSV"):
+            fs.write(pa.table({"n": [1], kind: values}), tmp_path / "x.csv")
+    assert not list(tmp_path.iterdir())
+
+
 @QUICK
 @given(rows=st.lists(st.lists(cells(), min_size=3, max_size=3), min_size=1, max_size=12))
 def test_texts_of_the_csv_module_are_read(folder: Path, rows: list[list[str]]) -> None:

@@ -232,12 +232,13 @@ def test_columns_of_one_name(tmp_path: Path) -> None:
 
 def test_arrays_of_what_is_no_number(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    for text, said in [
-        ("a,1\n", '"a" is not a number'),
-        ("true,false\n", '"true" is not a number'),
+    for cells, reason in [
+        ("a,b", '"a" is not a number'),
+        ("a,1", '"a" is not an integer'),
+        ("true,false", '"true" is not a number'),
     ]:
-        path.write_text(text)
-        with pytest.raises(FormatError, match=f"row 1, column 1: {said}"):
+        path.write_text(f"{cells}\n")
+        with pytest.raises(FormatError, match=f"row 1, column 1: {reason}"):
             fs.read(path, kind="array").compute()
     path.write_bytes("a,b\n1,2\n".encode("utf-16"))
     with pytest.raises(FormatError, match="it is UTF-16; convert it to UTF-8"):
@@ -247,12 +248,12 @@ def test_arrays_of_what_is_no_number(tmp_path: Path) -> None:
 def test_what_the_system_says_of_a_path_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     os.symlink("loop.csv", tmp_path / "loop.csv")
-    for name, said in [
+    for name, reason in [
         (f"{'x' * 300}.csv", "File name too long"),
         ("file/x.csv", "Not a directory"),
         ("loop.csv", "Too many levels of symbolic links"),
     ]:
-        with pytest.raises(fs.FreestoneError, match=f"can't be used: {said}"):
+        with pytest.raises(fs.FreestoneError, match=f"can't be used: {reason}"):
             fs.read(tmp_path / name)
         assert main(["convert", str(tmp_path / name), str(tmp_path / "y.npy")]) == 2
     with pytest.raises(fs.FreestoneError, match="can't be used: File name too long"):

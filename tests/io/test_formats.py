@@ -59,10 +59,10 @@ def test_unsigned_integers_of_scipy(tmp_path: Path) -> None:
     scipy.io.mmwrite(path, x)
     found = fs.read(path).compute()
     assert (found.dtype, found.tolist()) == (x.dtype, x.tolist())
-    for given in (x, scipy.sparse.csr_array(x)):
-        fs.write(given, path)
+    for matrix in (x, scipy.sparse.csr_array(x)):
+        fs.write(matrix, path)
         back = scipy.io.mmread(path)
-        dense = back if given is x else back.toarray()
+        dense = back if matrix is x else back.toarray()
         assert (dense.dtype, dense.tolist()) == (x.dtype, x.tolist())
 
 

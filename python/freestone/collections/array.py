@@ -171,9 +171,9 @@ class Array(Expressions, Collection):
 
         Notes
         -----
-        Blocks of uneven lengths are rechunked first: chunks of a store are of one length. A path gets
-        all of it or nothing, and takes the place of no folder but an array's; at any other URL each
-        chunk is seen when it is written.
+        Blocks of uneven lengths are rechunked first: chunks of a store are of one length. A path
+        gets all of it or nothing, and takes the place of no folder but an array's; at any other URL
+        each chunk is seen when it is written.
         """
         from freestone.collections.meters import Meter
         from freestone.collections.zarr import write_chunks

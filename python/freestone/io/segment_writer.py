@@ -164,7 +164,7 @@ class SegmentWriter:
     def _meta(self) -> Meta:
         schema: tuple[tuple[str, str], ...] = ()
         if self.shape.kind == "frame":
-            kinds = [column_type(field.type) for field in self.shape.schema]
+            kinds = [column_type(field) for field in self.shape.schema]
             schema = tuple(zip(self.shape.columns, kinds, strict=True))
         return Meta(
             rows=self.shape.rows,

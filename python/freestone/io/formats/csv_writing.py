@@ -116,7 +116,7 @@ class CsvWriter(Writer):
         schema: tuple[tuple[str, str], ...] = ()
         value_type = nonzeros = None
         if self.shape.kind == "frame":
-            kinds = [column_type(field.type) for field in self.shape.schema]
+            kinds = [column_type(field) for field in self.shape.schema]
             schema = tuple(zip(self.shape.columns, kinds, strict=True))
         else:
             value_type = value_type_of(str(self.shape.dtype))
@@ -145,17 +145,20 @@ def numbers_of(block: Any) -> tuple[Any, str]:
     return array.reshape(-1).view(np.uint8), code
 
 
-def column_type(kind: Any) -> str:
-    """Return DAPHNE's name of a frame's column, given its Arrow type."""
+def column_type(field: Any) -> str:
+    """Return DAPHNE's name of the type of a frame's column, given its Arrow field."""
     import pyarrow as pa
 
+    kind = field.type
     if pa.types.is_boolean(kind):
         return "bool"
     if _is_text(kind):
         return "str"
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return value_type_of(np.dtype(kind.to_pandas_dtype()).str)
-    raise UsageError(f"a column of type {kind} can't be written as CSV; cast it to text or numbers")
+    raise UsageError(
+        f"column {field.name!r} of type {kind} can't be written as CSV; cast it to text or numbers"
+    )
 
 
 def _is_text(kind: Any) -> bool:
@@ -172,18 +175,18 @@ def table_columns(table: Any) -> list[Any]:
     import pyarrow as pa
 
     columns = []
-    for name, column in zip(table.schema.names, table.columns, strict=True):
-        value_type = column_type(column.type)
+    for field, column in zip(table.schema, table.columns, strict=True):
+        value_type = column_type(field)
         if value_type == "str" and not pa.types.is_large_string(column.type):
             column = column.cast(pa.large_string())
         array = column.combine_chunks()
         if isinstance(array, pa.ChunkedArray):
             array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
-        columns.append(_arrow_column(name, array, value_type))
+        columns.append(_arrow_column(array, value_type))
     return columns
 
 
-def _arrow_column(name: str, array: Any, value_type: str) -> Any:
+def _arrow_column(array: Any, value_type: str) -> Any:
     buffers, first, rows = array.buffers(), array.offset, len(array)
     empty = np.empty(0, np.uint8)
     validity = np.frombuffer(buffers[0], np.uint8) if array.null_count and buffers[0] else None

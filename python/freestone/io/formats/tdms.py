@@ -189,6 +189,11 @@ class TdmsWriter(StreamWriter):
 
 
 def _values(name: str, column: Any) -> Any:
+    if needs("pyarrow", "arrow", "a frame").types.is_nested(column.type):
+        raise UsageError(
+            f"column {name!r} of type {column.type} can't be written as TDMS, which has numbers, "
+            "texts and times; leave it out, or write the frame as parquet"
+        )
     if column.null_count:
         raise UsageError(
             f"column {name!r} has missing values, for which TDMS has no form; fill them"
