@@ -87,8 +87,8 @@ class Plan:
 
     def crossing(self, nodes: Iterable[Hashable], offsets: Sequence[int] | None = None) -> Crossing:
         """Return what crosses between nodes, given that of each process: see :func:`plan`."""
-        moves = list(self.moves)
-        return Crossing(*_native.layout_crossing(moves, _numbered(nodes), offsets=offsets))
+        numbers = _numbered(nodes)
+        return Crossing(*_native.layout_crossing(list(self.moves), numbers, offsets=offsets))
 
 
 def _restore(
