@@ -83,10 +83,7 @@ def main() -> None:
     )
     wanted = arrays(seed, rows)
     with malleable.World(config) as world:
-        held = {
-            name: world.constant(name, loading(whole))
-            for name, whole in wanted.items()
-        }
+        held = {name: world.constant(name, loading(whole)) for name, whole in wanted.items()}
         x = world.variable("x", lambda a, b: np.arange(a, b, dtype=np.int64))
         sums = world.replicated("sums", [])
         places = world.replicated("places", [])

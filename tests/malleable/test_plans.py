@@ -52,7 +52,7 @@ def test_nodes_of_twenty() -> None:
 
 def test_nodes_have_names() -> None:
     plan = plans.plan(plans.even(8, 2), plans.even(8, 4), nodes=["b", "a", "a", "b"])
-    assert plan.process_of == (0, 3, 1, 2)
+    assert plan.process_of == (3, 0, 2, 1)
     assert plan.crossing(["b", "a", "a", "b"]) == (0, 0)
 
 

@@ -186,6 +186,15 @@ def test_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run["resizes"][0]["moved_nbytes"] == 8 * 667
 
 
+def test_a_resize_that_is_not_over_in_time_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    late = SMALL.replace("merge-collective-sync", "merge-p2p-nonblocking")
+    (tmp_path / "late.toml").write_text(late.replace("iterations = 5", "iterations = 1"))
+    assert main(["malleable", "run", str(tmp_path / "late.toml")]) == 0
+    assert "iterations were over before 1 more resizes were" in capsys.readouterr().out
+
+
 def test_what_the_guide_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     guide = (CONFIGS.parents[1] / "docs" / "howto" / "resize.md").read_text()
     config, folder = tmp_path / "my.toml", tmp_path / "sweep"

@@ -72,12 +72,14 @@ def _described(run: dict[str, Any]) -> str:
         ]
         for one in run["resizes"]
     ]
+    late = f"iterations were over before {run['undone']} more resizes were: give more iterations"
     head = ["resize", "method", "spawn s", "data s", "in all s", "bytes", "iterations", "outcome"]
     return "\n".join(
         [
             f"{run['total_s']:.3f} s; all data as it was: {run['is_intact']}",
             table(["processes", "iterations", "ms each"], groups),
             *([table(head, resizes)] if resizes else []),
+            *([late] if run["undone"] else []),
         ]
     )
 

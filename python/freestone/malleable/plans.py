@@ -85,12 +85,10 @@ class Plan:
         """Pickle the layouts as their offsets."""
         return _restore, (self.before.offsets, self.after.offsets, self.process_of, self.moves)
 
-    def crossing(
-        self, nodes: Iterable[Hashable], offsets: Sequence[int] | None = None
-    ) -> Crossing:
+    def crossing(self, nodes: Iterable[Hashable], offsets: Sequence[int] | None = None) -> Crossing:
         """Return what crosses between nodes, given that of each process: see :func:`plan`."""
-        moves = list(self.moves)
-        return Crossing(*_native.layout_crossing(moves, _numbered(nodes), offsets=offsets))
+        numbers = _numbered(nodes)
+        return Crossing(*_native.layout_crossing(list(self.moves), numbers, offsets=offsets))
 
 
 def _restore(
@@ -177,7 +175,7 @@ def plan(
 
 
 def _numbered(nodes: Iterable[Hashable]) -> list[int]:
-    """Number nodes in the order in which they come."""
+    """Return a number for each node, in the order in which they come."""
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(node, len(numbers)) for node in nodes]
 

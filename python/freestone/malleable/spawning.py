@@ -217,7 +217,7 @@ def _require_program() -> None:
 
 
 def _require_hosts(groups: Sequence[Group]) -> None:
-    # Nor that a host is not known.
+    # MPICH's launcher ends the whole job when it can't reach a host.
     for host in filter(None, (group.host for group in groups)):
         try:
             socket.getaddrinfo(host, None)

@@ -216,10 +216,14 @@ impl Nodes {
             let (busiest, load) = self.busiest();
             let Some((mine, theirs, other)) = self.exchange(busiest, load) else { break };
             for (place, node) in [(mine, busiest), (theirs, other)] {
-                place.into_iter().for_each(|place| self.take(place, node));
+                if let Some(place) = place {
+                    self.take(place, node);
+                }
             }
             for (place, node) in [(mine, other), (theirs, busiest)] {
-                place.into_iter().for_each(|place| self.put(place, node));
+                if let Some(place) = place {
+                    self.put(place, node);
+                }
             }
         }
     }

@@ -74,11 +74,11 @@ fn newcomers_get_the_places_whose_rows_their_node_has() {
     // rows would cross.
     let (from, to) = (even(2), even(4));
     let node_of = [1, 0, 0, 1];
-    let plain = relabel(&from, &to, None).unwrap();
-    assert_eq!(crossing(&plain.transfers, &node_of, None).total, ROWS / 2);
+    let ordered = relabel(&from, &to, None).unwrap();
+    assert_eq!(crossing(&ordered.transfers, &node_of, None).total, ROWS / 2);
     assert_eq!(crossed(&from, &to, &node_of), Crossing::default());
     let plan = relabel_nodes(&from, &to, None, &[true; 2], &node_of).unwrap();
-    assert_eq!(moved_weight(&plan.transfers, None), moved_weight(&plain.transfers, None));
+    assert_eq!(moved_weight(&plan.transfers, None), moved_weight(&ordered.transfers, None));
     // All are replaced, and nothing crosses either.
     let plan = relabel_nodes(&from, &even(2), None, &[false; 2], &node_of).unwrap();
     assert_eq!(plan.process_of, [3, 2]);
@@ -288,8 +288,8 @@ fn least_busy(
     places: usize,
 ) -> u64 {
     if chosen.len() == places {
-        let moved = |t: &Transfer| Transfer { target: chosen[t.target], ..t.clone() };
-        let moves: Vec<Transfer> = overlaps.iter().map(moved).collect();
+        let chosen_for = |t: &Transfer| Transfer { target: chosen[t.target], ..t.clone() };
+        let moves: Vec<Transfer> = overlaps.iter().map(chosen_for).collect();
         return crossing(&moves, node_of, None).busiest;
     }
     let mut least = u64::MAX;

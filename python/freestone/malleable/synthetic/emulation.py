@@ -26,7 +26,8 @@ def emulate(settings: Settings) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        ``total_s``; ``is_intact``, whether all data is at the end what it was; ``resizes``; and
+        ``total_s``; ``is_intact``, whether all data is at the end what it was; ``undone``, the
+        resizes that were not over when the iterations were; ``resizes``; and
         ``groups``, each with ``processes`` and, by iteration, the seconds of each stage.
     """
     starts = itertools.accumulate(group.iterations for group in settings.groups)
@@ -66,6 +67,7 @@ def emulate(settings: Settings) -> dict[str, Any] | None:
     return {
         "total_s": total_s,
         "is_intact": is_intact,
+        "undone": len(targets) - len(resizes),
         "resizes": resizes,
         "groups": monitor.value,
     }
@@ -106,6 +108,7 @@ def summary(result: dict[str, Any]) -> dict[str, Any]:
     return {
         "total_s": result["total_s"],
         "is_intact": result["is_intact"],
+        "undone": result["undone"],
         "resizes": result["resizes"],
         "groups": groups,
     }
