@@ -5,9 +5,12 @@
 //! hundred cells: while one piece is computed, the next one's loads are on their way, in order and
 //! without a pause. What is between operations stays in the nearest cache. For so few cells nothing may
 //! be looked up: loops, and where their cells are, are found once for each worker.
+//!
+//! What comes from memory is asked for some pieces ahead as well, a piece's lines at a time.
 
 use std::ops::Range;
 
+use super::cutting::FROM_MEMORY;
 use super::scratch::{Home, Homes, Line};
 use super::words::{bits, number, start};
 use super::{Class, Input, Instruction, Kind, Output, Pipeline, Place, Register};
@@ -18,7 +21,7 @@ use crate::kernels::dense::divide::Divided;
 use crate::kernels::dense::each::{self, Loop};
 use crate::kernels::dense::reduce::{self, Reduce};
 use crate::kernels::dense::stream;
-use crate::kernels::has_wide_vectors;
+use crate::kernels::{fetch_far, has_wide_vectors};
 use crate::with_cell;
 
 #[cfg(test)]
@@ -26,6 +29,9 @@ mod tests;
 
 /// Bytes of a register in a piece.
 const PIECE_BYTES: usize = 1024;
+
+/// How far ahead inputs are asked for, in bytes of each.
+const AHEAD: usize = 4096;
 
 /// Cells that are reduced together, before they are added to what a task has: in lanes, each of which
 /// adds up a small part of them. A multiple of all pieces, so that a sum's digits do not depend on
@@ -41,6 +47,7 @@ pub struct Chain<'a> {
     pipeline: &'a Pipeline,
     width: usize,
     piece: usize,
+    fetched: Vec<Cells>,
     spreads: Vec<Spread>,
     steps: Vec<Step>,
     folds: Vec<Fold>,
@@ -111,7 +118,8 @@ impl<'a> Chain<'a> {
         let (stores, folds) = made.outputs(&inputs);
         steps.extend(stores);
         let (spreads, scratch) = (made.spreads, made.room.lines);
-        let mut chain = Self { pipeline, width, piece, spreads, steps, folds, scratch };
+        let fetched = fetched(pipeline, inputs, pipeline.rows * width);
+        let mut chain = Self { pipeline, width, piece, fetched, spreads, steps, folds, scratch };
         chain.clear();
         Some(chain)
     }
@@ -140,6 +148,9 @@ impl<'a> Chain<'a> {
     }
 
     fn work(&self, at: usize, count: usize) -> Result<(), Error> {
+        for input in &self.fetched {
+            fetch_far(input.at(at).wrapping_add(AHEAD), count * input.stride);
+        }
         for spread in &self.spreads {
             spread.run(at, count, self.pipeline.columns);
         }
@@ -174,12 +185,13 @@ impl<'a> Chain<'a> {
 }
 
 impl Fold {
-    #[expect(clippy::mut_from_ref, reason = "one worker has them, and asks for them once at a time")]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "one worker has them, and asks for them once at a time"
+    )]
     fn lanes<T: Number>(&self) -> &mut [T] {
         // SAFETY: there are so many, of this type, in memory that is no step's but this reduction's.
-        unsafe {
-            std::slice::from_raw_parts_mut(self.lanes.cast(), reduce::lanes(size_of::<T>()))
-        }
+        unsafe { std::slice::from_raw_parts_mut(self.lanes.cast(), reduce::lanes(size_of::<T>())) }
     }
 }
 
@@ -248,6 +260,17 @@ fn class_of(pipeline: &Pipeline, kinds: &[Kind]) -> Option<Class> {
         && made.iter().all(|made| made.class == class)
         && given.iter().all(fits);
     is_chain.then_some(class)
+}
+
+/// Which inputs are asked for ahead: none of those that are in a cache, likely as not, or that one loop
+/// goes over, of which the processor knows as much.
+fn fetched(pipeline: &Pipeline, mut inputs: Vec<Cells>, cells: usize) -> Vec<Cells> {
+    inputs.retain(|input| input.stride > 0);
+    let bytes: usize = inputs.iter().map(|input| input.stride * cells).sum();
+    if pipeline.instructions.is_empty() || bytes < FROM_MEMORY {
+        inputs.clear();
+    }
+    inputs
 }
 
 /// The loop of an instruction; none if it is not cell by cell.
@@ -402,8 +425,8 @@ impl Maker<'_, '_> {
         // SAFETY: a part of the room holds three numbers.
         unsafe {
             match cell {
-                Cell::F64 => begin.cast().write(number::<f64>(word).parts()?),
-                _ => begin.cast().write(number::<f32>(word).parts()?),
+                Cell::F64 => begin.cast::<[f64; 3]>().write(number::<f64>(word).parts()?),
+                _ => begin.cast::<[f32; 3]>().write(number::<f32>(word).parts()?),
             }
         }
         Some((run, Cells { begin, stride: 0 }))

@@ -24,7 +24,10 @@ pub fn copy(from: &[u8], to: &mut [u8]) {
 pub fn settle() {
     #[cfg(target_arch = "x86_64")]
     // Stores past the caches are seen by others in any order, unless fenced.
-    std::arch::x86_64::_mm_sfence();
+    // SAFETY: all processors of this kind have the instruction.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
 }
 
 /// Copies lines to aligned ones.

@@ -219,11 +219,8 @@ fn a_large_result_arrives_past_the_caches() {
     // Not where a line begins.
     let mut room = vec![0.0; rows * columns + 1];
     let out = &mut room[1..];
-    let input = Input {
-        cell: Cell::F64,
-        class: Class::Full,
-        place: Place::Memory(x.as_ptr().cast()),
-    };
+    let input =
+        Input { cell: Cell::F64, class: Class::Full, place: Place::Memory(x.as_ptr().cast()) };
     let three = Place::Bits(3_f64.to_bits());
     let pipeline = Pipeline {
         rows,
