@@ -24,8 +24,11 @@ use crate::kernels::dense::stream;
 use crate::kernels::{fetch_far, has_wide_vectors};
 use crate::with_cell;
 
+mod spread;
 #[cfg(test)]
 mod tests;
+
+use spread::Spread;
 
 /// Bytes of a register in a piece.
 const PIECE_BYTES: usize = 1024;
@@ -70,12 +73,6 @@ impl Cells {
     fn at(self, cell: usize) -> *mut u8 {
         self.begin.wrapping_add(cell * self.stride)
     }
-}
-
-/// A row or a column, written once for every cell of a piece before its first operation.
-struct Spread {
-    input: Input,
-    to: *mut u8,
 }
 
 /// A loop over a piece.
@@ -192,52 +189,6 @@ impl Fold {
     fn lanes<T: Number>(&self) -> &mut [T] {
         // SAFETY: there are so many, of this type, in memory that is no step's but this reduction's.
         unsafe { std::slice::from_raw_parts_mut(self.lanes.cast(), reduce::lanes(size_of::<T>())) }
-    }
-}
-
-impl Spread {
-    fn run(&self, at: usize, count: usize, columns: usize) {
-        let Place::Memory(cells) = self.input.place else { return };
-        with_cell!(self.input.cell, T => {
-            let cells = cells.cast::<T>();
-            let (row, column) = (at / columns, at % columns);
-            // SAFETY: a row has a cell for each column, a column one for each row, the piece's too;
-            // a worker's own memory has room for a piece.
-            unsafe {
-                let out = std::slice::from_raw_parts_mut(self.to.cast::<T>(), count);
-                if self.input.class == Class::Row {
-                    spread_row(std::slice::from_raw_parts(cells, columns), column, out);
-                } else {
-                    let rows = (column + count).div_ceil(columns);
-                    let cells = std::slice::from_raw_parts(cells.add(row), rows);
-                    spread_column(cells, columns, column, out);
-                }
-            }
-        });
-    }
-}
-
-/// Repeats a row, from one of its columns on.
-fn spread_row<T: Copy>(row: &[T], column: usize, out: &mut [T]) {
-    let first = (row.len() - column).min(out.len());
-    let second = column.min(out.len() - first);
-    out[..first].copy_from_slice(&row[column..column + first]);
-    out[first..first + second].copy_from_slice(&row[..second]);
-    // All of the row is there if anything is left: then twice as much each time.
-    let mut done = first + second;
-    while done < out.len() {
-        let more = done.min(out.len() - done);
-        out.copy_within(..more, done);
-        done += more;
-    }
-}
-
-/// Repeats each cell of a column for all columns, the first one from one of them on.
-fn spread_column<T: Copy>(cells: &[T], columns: usize, column: usize, out: &mut [T]) {
-    let (first, rest) = out.split_at_mut((columns - column).min(out.len()));
-    first.fill(cells[0]);
-    for (part, cell) in rest.chunks_mut(columns).zip(&cells[1..]) {
-        part.fill(*cell);
     }
 }
 

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::spread::{spread_column, spread_row};
 use super::*;
 use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::unary::Unary;
