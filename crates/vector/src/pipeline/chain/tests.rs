@@ -93,7 +93,7 @@ fn random(
     }
     let mut cells = vec![cell; 6];
     let mut instructions = Vec::new();
-    let full = |register: usize| register < 2 || register > 5;
+    let full = |register: usize| !(2..=5).contains(&register);
     for _ in 0..=draw.below(6) {
         // One of the last registers, and others of its type.
         let arg = loop {
