@@ -8,11 +8,12 @@
 
 // Loops have to be inlined where they are compiled for wider vectors, and are over positions where
 // several slices go together. One macro converts between all pairs of types, some of them lossless.
-// A plain comparison is what the language defines.
+// A plain comparison is what the language defines. Memory is given by its first byte, where a cell may be.
 #![allow(
     clippy::inline_always,
     clippy::needless_range_loop,
     clippy::cast_lossless,
+    clippy::cast_ptr_alignment,
     clippy::cast_possible_wrap,
     clippy::float_cmp,
     clippy::return_self_not_must_use

@@ -20,6 +20,22 @@ pub fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
+/// Asks for memory that is read a little later: no further than the second cache, as a core waits for few
+/// lines of the nearest one at once, and loops need them.
+#[inline(always)]
+pub fn fetch_far(begin: *const u8, bytes: usize) {
+    for line in 0..bytes.div_ceil(64) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch reads nothing, and an address that is not mapped is passed over.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T1>(begin.wrapping_add(64 * line).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = begin.wrapping_add(64 * line);
+    }
+}
+
 /// Whether the loops that were compiled for AVX2 can run here.
 #[inline]
 pub fn has_wide_vectors() -> bool {

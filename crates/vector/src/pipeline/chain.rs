@@ -5,9 +5,12 @@
 //! hundred cells: while one piece is computed, the next one's loads are on their way, in order and
 //! without a pause. What is between operations stays in the nearest cache. For so few cells nothing may
 //! be looked up: loops, and where their cells are, are found once for each worker.
+//!
+//! What comes from memory is asked for some pieces ahead as well, a piece's lines at a time.
 
 use std::ops::Range;
 
+use super::cutting::FROM_MEMORY;
 use super::scratch::{Home, Homes, Line};
 use super::words::{bits, number, start};
 use super::{Class, Input, Instruction, Kind, Output, Pipeline, Place, Register};
@@ -18,14 +21,20 @@ use crate::kernels::dense::divide::Divided;
 use crate::kernels::dense::each::{self, Loop};
 use crate::kernels::dense::reduce::{self, Reduce};
 use crate::kernels::dense::stream;
-use crate::kernels::has_wide_vectors;
+use crate::kernels::{fetch_far, has_wide_vectors};
 use crate::with_cell;
 
+mod spread;
 #[cfg(test)]
 mod tests;
 
+use spread::Spread;
+
 /// Bytes of a register in a piece.
 const PIECE_BYTES: usize = 1024;
+
+/// How far ahead inputs are asked for, in bytes of each.
+const AHEAD: usize = 4096;
 
 /// Cells that are reduced together, before they are added to what a task has: in lanes, each of which
 /// adds up a small part of them. A multiple of all pieces, so that a sum's digits do not depend on
@@ -41,6 +50,7 @@ pub struct Chain<'a> {
     pipeline: &'a Pipeline,
     width: usize,
     piece: usize,
+    fetched: Vec<Cells>,
     spreads: Vec<Spread>,
     steps: Vec<Step>,
     folds: Vec<Fold>,
@@ -63,12 +73,6 @@ impl Cells {
     fn at(self, cell: usize) -> *mut u8 {
         self.begin.wrapping_add(cell * self.stride)
     }
-}
-
-/// A row or a column, written once for every cell of a piece before its first operation.
-struct Spread {
-    input: Input,
-    to: *mut u8,
 }
 
 /// A loop over a piece.
@@ -111,7 +115,8 @@ impl<'a> Chain<'a> {
         let (stores, folds) = made.outputs(&inputs);
         steps.extend(stores);
         let (spreads, scratch) = (made.spreads, made.room.lines);
-        let mut chain = Self { pipeline, width, piece, spreads, steps, folds, scratch };
+        let fetched = fetched(pipeline, inputs, pipeline.rows * width);
+        let mut chain = Self { pipeline, width, piece, fetched, spreads, steps, folds, scratch };
         chain.clear();
         Some(chain)
     }
@@ -140,6 +145,9 @@ impl<'a> Chain<'a> {
     }
 
     fn work(&self, at: usize, count: usize) -> Result<(), Error> {
+        for input in &self.fetched {
+            fetch_far(input.at(at).wrapping_add(AHEAD), count * input.stride);
+        }
         for spread in &self.spreads {
             spread.run(at, count, self.pipeline.columns);
         }
@@ -174,58 +182,13 @@ impl<'a> Chain<'a> {
 }
 
 impl Fold {
-    #[expect(clippy::mut_from_ref, reason = "one worker has them, and asks for them once at a time")]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "one worker has them, and asks for them once at a time"
+    )]
     fn lanes<T: Number>(&self) -> &mut [T] {
         // SAFETY: there are so many, of this type, in memory that is no step's but this reduction's.
-        unsafe {
-            std::slice::from_raw_parts_mut(self.lanes.cast(), reduce::lanes(size_of::<T>()))
-        }
-    }
-}
-
-impl Spread {
-    fn run(&self, at: usize, count: usize, columns: usize) {
-        let Place::Memory(cells) = self.input.place else { return };
-        with_cell!(self.input.cell, T => {
-            let cells = cells.cast::<T>();
-            let (row, column) = (at / columns, at % columns);
-            // SAFETY: a row has a cell for each column, a column one for each row, the piece's too;
-            // a worker's own memory has room for a piece.
-            unsafe {
-                let out = std::slice::from_raw_parts_mut(self.to.cast::<T>(), count);
-                if self.input.class == Class::Row {
-                    spread_row(std::slice::from_raw_parts(cells, columns), column, out);
-                } else {
-                    let rows = (column + count).div_ceil(columns);
-                    let cells = std::slice::from_raw_parts(cells.add(row), rows);
-                    spread_column(cells, columns, column, out);
-                }
-            }
-        });
-    }
-}
-
-/// Repeats a row, from one of its columns on.
-fn spread_row<T: Copy>(row: &[T], column: usize, out: &mut [T]) {
-    let first = (row.len() - column).min(out.len());
-    let second = column.min(out.len() - first);
-    out[..first].copy_from_slice(&row[column..column + first]);
-    out[first..first + second].copy_from_slice(&row[..second]);
-    // All of the row is there if anything is left: then twice as much each time.
-    let mut done = first + second;
-    while done < out.len() {
-        let more = done.min(out.len() - done);
-        out.copy_within(..more, done);
-        done += more;
-    }
-}
-
-/// Repeats each cell of a column for all columns, the first one from one of them on.
-fn spread_column<T: Copy>(cells: &[T], columns: usize, column: usize, out: &mut [T]) {
-    let (first, rest) = out.split_at_mut((columns - column).min(out.len()));
-    first.fill(cells[0]);
-    for (part, cell) in rest.chunks_mut(columns).zip(&cells[1..]) {
-        part.fill(*cell);
+        unsafe { std::slice::from_raw_parts_mut(self.lanes.cast(), reduce::lanes(size_of::<T>())) }
     }
 }
 
@@ -248,6 +211,17 @@ fn class_of(pipeline: &Pipeline, kinds: &[Kind]) -> Option<Class> {
         && made.iter().all(|made| made.class == class)
         && given.iter().all(fits);
     is_chain.then_some(class)
+}
+
+/// Which inputs are asked for ahead: none of those that are in a cache, likely as not, or that one loop
+/// goes over, of which the processor knows as much.
+fn fetched(pipeline: &Pipeline, mut inputs: Vec<Cells>, cells: usize) -> Vec<Cells> {
+    inputs.retain(|input| input.stride > 0);
+    let bytes: usize = inputs.iter().map(|input| input.stride * cells).sum();
+    if pipeline.instructions.is_empty() || bytes < FROM_MEMORY {
+        inputs.clear();
+    }
+    inputs
 }
 
 /// The loop of an instruction; none if it is not cell by cell.
@@ -402,8 +376,8 @@ impl Maker<'_, '_> {
         // SAFETY: a part of the room holds three numbers.
         unsafe {
             match cell {
-                Cell::F64 => begin.cast().write(number::<f64>(word).parts()?),
-                _ => begin.cast().write(number::<f32>(word).parts()?),
+                Cell::F64 => begin.cast::<[f64; 3]>().write(number::<f64>(word).parts()?),
+                _ => begin.cast::<[f32; 3]>().write(number::<f32>(word).parts()?),
             }
         }
         Some((run, Cells { begin, stride: 0 }))

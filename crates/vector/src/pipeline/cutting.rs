@@ -16,7 +16,7 @@ const TILE_BYTES: usize = 4096;
 const TILE_BYTES_READ: usize = 64 << 10;
 
 /// Inputs of fewer bytes are in a cache, likely as not.
-const FROM_MEMORY: usize = 1 << 20;
+pub const FROM_MEMORY: usize = 1 << 20;
 
 /// The most bytes of a tile's inputs that are asked for ahead.
 const AHEAD: usize = 32 << 10;

@@ -44,7 +44,7 @@ def rows_of(matrix: Array) -> tuple[int, int]:
 
 
 def copy(run: Any, source: Array, target: Array) -> None:
-    """Copy a matrix into one of its shape, on all threads if its rows are large and without gaps."""
+    """Copy a matrix into one of its shape: large rows without gaps by all threads."""
     itemsize = target.itemsize
     rows, columns = target.shape
     fits = source.dtype == target.dtype and not target.dtype.hasobject

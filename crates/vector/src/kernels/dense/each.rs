@@ -113,7 +113,13 @@ struct Two<T, const AT: usize>(PhantomData<T>);
 
 impl<T: Number, const AT: usize> Body for Two<T, AT> {
     #[inline(always)]
-    unsafe fn run(one: *const u8, two: *const u8, _: *const u8, out: *mut u8, count: usize) -> bool {
+    unsafe fn run(
+        one: *const u8,
+        two: *const u8,
+        _: *const u8,
+        out: *mut u8,
+        count: usize,
+    ) -> bool {
         // SAFETY: as the caller says.
         let (one, two, out) =
             unsafe { (cells::<T>(one, count), cells::<T>(two, count), cells_mut(out, count)) };
@@ -143,7 +149,13 @@ impl<T: Number, const AT: usize> Body for One<T, AT> {
 struct HeavyTwo<T, const AT: usize>(PhantomData<T>);
 
 impl<T: Number, const AT: usize> Body for HeavyTwo<T, AT> {
-    unsafe fn run(one: *const u8, two: *const u8, _: *const u8, out: *mut u8, count: usize) -> bool {
+    unsafe fn run(
+        one: *const u8,
+        two: *const u8,
+        _: *const u8,
+        out: *mut u8,
+        count: usize,
+    ) -> bool {
         // SAFETY: as the caller says.
         let (one, two, out) =
             unsafe { (cells::<T>(one, count), cells::<T>(two, count), cells_mut(out, count)) };
@@ -168,7 +180,13 @@ struct Choice<T>(PhantomData<T>);
 
 impl<T: Number> Body for Choice<T> {
     #[inline(always)]
-    unsafe fn run(one: *const u8, two: *const u8, three: *const u8, out: *mut u8, count: usize) -> bool {
+    unsafe fn run(
+        one: *const u8,
+        two: *const u8,
+        three: *const u8,
+        out: *mut u8,
+        count: usize,
+    ) -> bool {
         // SAFETY: as the caller says.
         let (mask, yes, no, out) = unsafe {
             (
@@ -208,7 +226,13 @@ struct Division<T>(PhantomData<T>);
 
 impl<T: divide::Divided> Body for Division<T> {
     #[inline(always)]
-    unsafe fn run(one: *const u8, two: *const u8, _: *const u8, out: *mut u8, count: usize) -> bool {
+    unsafe fn run(
+        one: *const u8,
+        two: *const u8,
+        _: *const u8,
+        out: *mut u8,
+        count: usize,
+    ) -> bool {
         // SAFETY: as the caller says; a divisor has three parts.
         let (one, parts, out) =
             unsafe { (cells::<T>(one, count), *two.cast::<[T; 3]>(), cells_mut(out, count)) };

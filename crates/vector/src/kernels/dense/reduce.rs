@@ -76,12 +76,15 @@ pub fn gather<T: Number, const LANES: usize>(
     both: impl Fn(T, T) -> T + Copy,
 ) {
     let (chunks, rest) = cells.as_chunks::<LANES>();
+    // A copy, which stays in registers: each sum would wait for the one before to reach memory.
+    let mut own = *lanes;
     // Pairs, not indices: of those the compiler makes shuffles where a comparison decides.
     for chunk in chunks {
-        for (lane, cell) in lanes.iter_mut().zip(chunk) {
+        for (lane, cell) in own.iter_mut().zip(chunk) {
             *lane = both(*lane, *cell);
         }
     }
+    *lanes = own;
     for (lane, cell) in lanes.iter_mut().zip(rest) {
         *lane = both(*lane, *cell);
     }

@@ -45,7 +45,7 @@ pub unsafe fn copy(from: Rows, to: Rows, bytes: usize, count: usize, workers: us
 }
 
 /// Copies the cells of a square matrix up to its diagonal, or from there on, and makes all others 0:
-/// `side` rows of as many cells of `size` bytes, on at most so many threads. With `inner`, the diagonal
+/// `count` rows of as many cells of `size` bytes, on at most so many threads. With `inner`, the diagonal
 /// is one of the others.
 ///
 /// # Safety
@@ -54,18 +54,18 @@ pub unsafe fn copy(from: Rows, to: Rows, bytes: usize, count: usize, workers: us
 pub unsafe fn triangle(
     (from, to): (Rows, Rows),
     size: usize,
-    side: usize,
+    count: usize,
     lower: bool,
     inner: bool,
     workers: usize,
 ) {
-    each(size * side, side, workers, |row| {
+    each(size * count, count, workers, |row| {
         // SAFETY: as the caller says; this worker alone has the row.
-        let (from, to) = unsafe { pair(from, to, size * side, row) };
+        let (from, to) = unsafe { pair(from, to, size * count, row) };
         let kept = if lower {
             0..size * (row + usize::from(!inner))
         } else {
-            size * (row + usize::from(inner))..size * side
+            size * (row + usize::from(inner))..size * count
         };
         to[..kept.start].fill(0);
         to[kept.clone()].copy_from_slice(&from[kept.clone()]);

@@ -6,7 +6,12 @@ use crate::widened;
 
 /// Computes the cells of `out` of one side or the other, by a mask that is as long.
 #[inline(always)]
-pub fn each<T: Number>(mask: &[T], out: &mut [T], yes: impl Fn(usize) -> T, no: impl Fn(usize) -> T) {
+pub fn each<T: Number>(
+    mask: &[T],
+    out: &mut [T],
+    yes: impl Fn(usize) -> T,
+    no: impl Fn(usize) -> T,
+) {
     let mask = &mask[..out.len()];
     for at in 0..out.len() {
         // Both sides are read: a loop with a branch would not become vectors.

@@ -24,7 +24,10 @@ pub fn copy(from: &[u8], to: &mut [u8]) {
 pub fn settle() {
     #[cfg(target_arch = "x86_64")]
     // Stores past the caches are seen by others in any order, unless fenced.
-    std::arch::x86_64::_mm_sfence();
+    // SAFETY: all processors of this kind have the instruction.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
 }
 
 /// Copies lines to aligned ones.
@@ -58,7 +61,6 @@ fn widest(sources: &[[u8; LINE]], lines: &mut [[u8; LINE]]) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-#[allow(clippy::cast_ptr_alignment, reason = "loads need none, and stores begin at a line")]
 fn wide(sources: &[[u8; LINE]], lines: &mut [[u8; LINE]]) {
     use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_stream_si256};
     for (line, source) in lines.iter_mut().zip(sources) {

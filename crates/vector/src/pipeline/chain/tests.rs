@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::spread::{spread_column, spread_row};
 use super::*;
 use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::unary::Unary;
@@ -92,7 +93,7 @@ fn random(
     }
     let mut cells = vec![cell; 6];
     let mut instructions = Vec::new();
-    let full = |register: usize| register < 2 || register > 5;
+    let full = |register: usize| !(2..=5).contains(&register);
     for _ in 0..=draw.below(6) {
         // One of the last registers, and others of its type.
         let arg = loop {
@@ -219,11 +220,8 @@ fn a_large_result_arrives_past_the_caches() {
     // Not where a line begins.
     let mut room = vec![0.0; rows * columns + 1];
     let out = &mut room[1..];
-    let input = Input {
-        cell: Cell::F64,
-        class: Class::Full,
-        place: Place::Memory(x.as_ptr().cast()),
-    };
+    let input =
+        Input { cell: Cell::F64, class: Class::Full, place: Place::Memory(x.as_ptr().cast()) };
     let three = Place::Bits(3_f64.to_bits());
     let pipeline = Pipeline {
         rows,
