@@ -6,9 +6,28 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_tensor", "stored_by"]
+__all__ = ["as_tensor", "dense_of", "stored_by"]
 
 Array = np.ndarray[Any, Any]
+
+
+def dense_of(tensor: Any) -> Array:
+    """Return the cells of a dense tensor in place: by DLPack, or else as NumPy takes it.
+
+    Raises
+    ------
+    ValueError
+        If it has cells that NumPy does not know, such as bfloat16.
+    """
+    if not hasattr(tensor, "__dlpack__"):
+        return np.asarray(tensor)
+    try:
+        return np.from_dlpack(tensor)
+    except (BufferError, RuntimeError) as error:
+        if "dtype" not in str(error).lower():
+            raise
+        problem = f"tensors of {tensor.dtype} are not supported; convert to float64 first"
+        raise ValueError(problem) from error
 
 
 def stored_by(tensor: Any) -> Any:
@@ -58,8 +77,7 @@ def _shape(shape: Any) -> tuple[int, int]:
 
 
 def _array(tensor: Any) -> Array:
-    found: Array = np.from_dlpack(tensor) if hasattr(tensor, "__dlpack__") else np.asarray(tensor)
-    return found
+    return dense_of(tensor)
 
 
 def as_tensor(data: Any, *, torch: bool, shape: tuple[int, ...] | None) -> Any:
@@ -83,7 +101,7 @@ def as_tensor(data: Any, *, torch: bool, shape: tuple[int, ...] | None) -> Any:
     if not isinstance(data, np.ndarray):
         raise ValueError(f"a tensor is made of a matrix, not of a {type(data).__name__}")
     cells = data if shape is None else data.reshape(shape)
-    return _torch_of(cells) if torch else _library("tensorflow").convert_to_tensor(cells)
+    return _torch_of(cells) if torch else _tensorflow_of(cells)
 
 
 def _sparse_torch(data: Any) -> Any:
@@ -103,6 +121,14 @@ def _sparse_tensorflow(data: Any) -> Any:
 def _torch_of(cells: Array) -> Any:
     # A tensor can't be kept from being written to.
     return _library("torch").from_numpy(cells if cells.flags.writeable else cells.copy())
+
+
+def _tensorflow_of(cells: Array) -> Any:
+    library = _library("tensorflow")
+    # DLPack knows no strings, TensorFlow no rows with gaps; what is an input's has to be copied.
+    if cells.dtype.hasobject or not (cells.flags.writeable and cells.flags.c_contiguous):
+        return library.convert_to_tensor(cells)
+    return library.experimental.dlpack.from_dlpack(cells.__dlpack__())
 
 
 def _library(name: str) -> Any:
