@@ -125,7 +125,14 @@ def parser(name: str, question: str, subjects: Sequence[str] = ()) -> argparse.A
     found.add_argument("--more", action="store_true", help="add to the report that is there")
     if subjects:
         words = ", ".join(subjects)
-        found.add_argument("--only", nargs="+", default=[], choices=subjects, help=f"of {words}")
+        found.add_argument(
+            "--only",
+            nargs="+",
+            default=[],
+            choices=subjects,
+            metavar="SUBJECT",
+            help=f"of {words}",
+        )
     return found
 
 

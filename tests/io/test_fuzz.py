@@ -117,6 +117,18 @@ def test_a_damaged_description_of_an_rntuple_is_refused() -> None:
         root.open_dataset(in_memory(content.replace(b"std::int32_t", b"std::int33_t")))
 
 
+def test_a_basket_that_says_it_is_larger_than_its_branch_is_refused() -> None:
+    """Room was made for a gigabyte, and touched."""
+    uproot = pytest.importorskip("uproot")
+    content = bytearray(seeds.root()[0])
+    with uproot.open(io.BytesIO(content)) as file:
+        (name,) = file.keys(cycle=False)
+        (at, *_) = file[name].branches[0].member("fBasketSeek")
+    content[at + 6 : at + 10] = struct.pack(">i", 1 << 30)
+    with pytest.raises(FormatError, match=f"byte {at:,}: basket 0 of .* to 1,073,741,824 bytes"):
+        root.open_dataset(in_memory(bytes(content))).read(0, 1)
+
+
 WORKER = """
 import os, sys
 from tests.io.fuzz import __main__ as fuzz

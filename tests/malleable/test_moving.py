@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import resource
+import sys
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from freestone.malleable.arrays import Array, Description
 from freestone.malleable.moving import Stream, transport
 from freestone.malleable.parts import Form, form_of
 from freestone.malleable.planning import leaving, new_groups
-from freestone.malleable.plans import Plan, Rows
+from freestone.malleable.plans import Move, Plan, Rows
 from freestone.malleable.spawning import Group
 from freestone.malleable.storage import Storage
 from tests.malleable.fakes import FakeComm
@@ -202,6 +204,39 @@ def test_shared_memory_is_the_same_memory() -> None:
     storage.release(4000, 9000)
     assert other.view(4000, 9000).sum() == 9000 - 8192 + 96
     assert not Storage(5).is_mappable
+
+
+def test_only_old_and_new_rows_keep_their_pages() -> None:
+    whole = np.ones((4096, 512))
+    form = form_of(whole[:0], len(whole), 0)
+    array = Array(Description("a", "variable", form, False), [Storage(whole.nbytes)])
+    array.settle(plans.even(len(whole), 1), 0, {})
+    array.fill(whole)
+    row = whole[0].nbytes
+    array.release([[(3000 * row, 4000 * row), (100 * row, 200 * row)]])
+    kept = np.flatnonzero(array.local[:, 0])
+    assert kept.tolist() == [*range(100, 200), *range(3000, 4000)]
+
+
+def test_one_sided_moves_ask_where_rows_begin_before_they_get_any(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = []
+
+    def gather_all(comm: Any, value: Any, *_: Any) -> list[Any]:
+        said.append("gather")
+        return [value, value]
+
+    window = SimpleNamespace(
+        Lock_all=lambda: None,
+        Rget=lambda view, source, place: said.append((len(view), source, place[0])),
+    )
+    mpi = SimpleNamespace(Win=SimpleNamespace(Create=lambda *_, **__: window), BYTE=1)
+    monkeypatch.setitem(sys.modules, "mpi4py", SimpleNamespace(MPI=mpi))
+    monkeypatch.setattr("freestone.malleable.together.gather_all", gather_all)
+    streams = [Stream(Storage(90), (first, 90), [Move(1, 0, 40, 60)]) for first in (0, 30)]
+    transport("onesided", FakeComm(0, 2, {}), streams, 5.0).start()
+    assert said == ["gather", (20, 1, 40), (20, 1, 10)]
 
 
 def test_what_is_constant_can_not_be_written() -> None:

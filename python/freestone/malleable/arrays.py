@@ -133,12 +133,16 @@ class Array:
         """Return by what other processes of this host map the storages."""
         return [storage.handle(host) for storage in self.storages]
 
-    def release(self, keep: list[tuple[int, int]]) -> None:
-        """Give back the pages of private storages before and behind those to keep."""
-        for storage, (first, last) in zip(self.storages, keep, strict=True):
-            if not self.is_shared:
-                storage.release(0, first)
-                storage.release(last, storage.nbytes)
+    def release(self, keep: list[list[tuple[int, int]]]) -> None:
+        """Give back the pages of private storages, but for some spans of each."""
+        if self.is_shared:
+            return
+        for storage, spans in zip(self.storages, keep, strict=True):
+            free = 0
+            for first, last in sorted(spans):
+                storage.release(free, first)
+                free = max(free, last)
+            storage.release(free, storage.nbytes)
 
     def _view(self, index: int) -> Any:
         return self.storages[index].view(*self.held(index)).view(self.form.parts[index].dtype)

@@ -9,7 +9,7 @@ from typing import Any
 from freestone.malleable import together
 from freestone.malleable.arrays import Array, Description
 from freestone.malleable.hosts import host_name
-from freestone.malleable.moving import NAP_S, Stream, Transport, transport
+from freestone.malleable.moving import Stream, Transport, transport
 from freestone.malleable.planning import Blueprint
 from freestone.malleable.storage import Storage
 from freestone.malleable.waiting import wait_until
@@ -146,7 +146,7 @@ class Passage:
         self._thread: threading.Thread | None = None
         self._problem: BaseException | None = None
         for array in arrays.values():
-            array.release(self._union(array))
+            array.release(self._needed(array))
 
     def start(self, in_thread: bool = False) -> None:
         """Begin to move constant data."""
@@ -171,9 +171,16 @@ class Passage:
             return not self._thread.is_alive()
         return self._constants is None or self._constants.test()
 
+    @property
+    def nap_s(self) -> float:
+        """How long who waits for constant data may sleep between two looks."""
+        if self._constants is None or self._thread is not None:
+            return Transport.nap_s
+        return self._constants.nap_s
+
     def wait(self) -> None:
         """Wait for the constant data of this process."""
-        wait_until(self.test, self._timeout_s, "moving constant data", NAP_S)
+        wait_until(self.test, self._timeout_s, "moving constant data", self.nap_s)
 
     def abandon(self, sources: int) -> None:
         """Wait only for what sources send to sources: the others are lost, or sent home.
@@ -246,16 +253,15 @@ class Passage:
 
         return array.moves(plan, index, ragged, is_one)
 
-    def _union(self, array: Array) -> list[tuple[int, int]]:
-        """Return the bytes of each part from the first to the last that is or will be needed."""
+    def _needed(self, array: Array) -> list[list[tuple[int, int]]]:
+        """Return the bytes of each part that this process has, and those that it shall have."""
         plan = self._blueprint.plans[array.rows]
         ragged = self._blueprint.ragged.get(array.name, {})
         spans = []
         for index, part in enumerate(array.form.parts):
-            first, last = array.held(index)
+            needed = [array.held(index)]
             if self.place is not None:
                 start, stop = plan.after.of(self.place)
-                new = part.position(start, ragged), part.position(stop, ragged)
-                first, last = (min(first, new[0]), max(last, new[1])) if first < last else new
-            spans.append((first, last))
+                needed.append((part.position(start, ragged), part.position(stop, ragged)))
+            spans.append(needed)
         return spans

@@ -20,7 +20,7 @@ from freestone.malleable.arrays import Array
 from freestone.malleable.config import Config
 from freestone.malleable.crew import Crew
 from freestone.malleable.method import Method
-from freestone.malleable.moving import NAP_S
+from freestone.malleable.moving import Transport
 from freestone.malleable.passage import Passage, make_arrays, warm_rows
 from freestone.malleable.plans import Rows
 from freestone.malleable.record import Resized
@@ -172,8 +172,9 @@ class Resize:
 
         code = np.zeros(1, np.int64)
         timeout_s, what = self._config.timeout_s, "moving constant data"
+        nap_s = Transport.nap_s if self.passage is None else self.passage.nap_s
         if self._crew.rank == 0:
-            wait_until(lambda: is_through() or self.has_failed, timeout_s, what, NAP_S)
+            wait_until(lambda: is_through() or self.has_failed, timeout_s, what, nap_s)
             code[0] = self.has_failed
         alarm = self._crew.control.Ibcast(code, root=0)
 
@@ -181,10 +182,10 @@ class Resize:
             is_through()
             return bool(alarm.Test())
 
-        wait_until(is_told, timeout_s, what, NAP_S)
+        wait_until(is_told, timeout_s, what, nap_s)
         # Whatever was begun together ends together.
         barrier = self._crew.data.Ibarrier() if barrier is None else barrier
-        wait_until(barrier.Test, timeout_s, what)
+        wait_until(barrier.Test, timeout_s, what, nap_s)
         return bool(code[0])
 
     def fail(self) -> Resized:
@@ -196,7 +197,7 @@ class Resize:
         if self.passage is not None:
             self.passage.abandon(self._crew.size)
         for array in self._arrays.values():
-            array.release([array.held(index) for index in range(len(array.storages))])
+            array.release([[array.held(index)] for index in range(len(array.storages))])
         return self.record(self.step, 0)
 
     def cancel(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from freestone.errors import ResizeTimeoutError
 
-__all__ = ["wait_until"]
+__all__ = ["LONGEST_S", "wait_until"]
 
 # A look costs about a microsecond; whoever answers at once is not kept waiting.
 _LOOKS = 20
@@ -33,7 +33,7 @@ def wait_until(
     what : str
         For the error.
     longest_s : float
-        The longest sleep.
+        The longest sleep; 0 to leave the core only to who waits for it.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def wait_until(
             )
             raise ResizeTimeoutError(problem, timeout_s=timeout_s)
         looks = looks + 1 if now - began < _MOVED_S else 0
-        if looks <= _LOOKS:
+        if looks <= _LOOKS or not longest_s:
             pause = _FIRST_S
             os.sched_yield()
         else:

@@ -23,7 +23,6 @@ from freestone.malleable.config import Config
 from freestone.malleable.crew import Crew, next_crew, own_host
 from freestone.malleable.heartbeat import Heartbeat, Word
 from freestone.malleable.method import METHODS, Method
-from freestone.malleable.moving import NAP_S
 from freestone.malleable.newcomer import Newcomer, end, pending
 from freestone.malleable.passage import Passage, make_arrays
 from freestone.malleable.progress import Progress
@@ -239,7 +238,7 @@ class World:
         self._arrays = make_arrays(bridge, told, mine, timeout_s)
         passage = Passage(bridge, self._arrays, blueprint, timeout_s)
         passage.start()
-        newcomer.wait(passage.test, timeout_s, "moving constant data", NAP_S)
+        newcomer.wait(passage.test, timeout_s, "moving constant data", passage.nap_s)
         if newcomer.listen(timeout_s) != SWITCH:
             passage.finish_constants()
             end()

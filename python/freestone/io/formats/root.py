@@ -21,6 +21,8 @@ from freestone.io.writer import Shape, StreamWriter, needs_columns
 __all__ = ["histograms_of", "open_dataset", "open_writer", "write_histograms"]
 
 MATRIX = "freestone_matrix"
+# Of what a basket unpacks to, to what it is, whatever its branch says that all have.
+RATIO = 100
 # What RNTuples call numbers.
 FIELDS = {
     "bool": "?",
@@ -42,7 +44,9 @@ class Entries(Dataset):
         uproot = needs("uproot", "root", "ROOT")
         ak = needs("awkward", "root", "ROOT")
         with foreign(self.place), file_of(self.place) as raw, uproot.open(raw) as file:
-            found = file[self.tree].arrays(
+            tree = file[self.tree]
+            _check_baskets(self.place, tree, self.branches, start, stop)
+            found = tree.arrays(
                 list(self.branches), entry_start=start, entry_stop=stop, library="ak"
             )
             if self.kind == "array":
@@ -81,6 +85,30 @@ def open_dataset(place: Place, *, tree: str | None = None, kind: str | None = No
         dtype = np.result_type(*types).str
         return Entries(kind="array", columns=(len(branches),), dtype=dtype, **common)
     return Entries(kind="frame", columns=branches, **common)
+
+
+def _check_baskets(place: Place, tree: Any, names: tuple[str, ...], start: int, stop: int) -> None:
+    """Raise `FormatError` for a basket of some entries that says it would unpack to too much.
+
+    The library makes room for what it says before it unpacks any.
+    """
+    if tree.has_member("fSeekHeader"):
+        return
+    for name in names:
+        for branch in (tree[name], *tree[name].itervalues(recursive=True)):
+            most = branch.member("fTotBytes")
+            seeks = branch.member("fBasketSeek")[: branch.num_baskets]
+            for number in np.flatnonzero(seeks).tolist():
+                first, last = branch.basket_entry_start_stop(number)
+                if first >= stop or last <= start:
+                    continue
+                said = branch.basket_key(number).data_uncompressed_bytes
+                if said > max(most, RATIO * branch.basket_compressed_bytes(number)):
+                    raise FormatError(
+                        place.url,
+                        f"byte {seeks[number]:,}: basket {number} of {branch.name!r} would unpack "
+                        f"to {said:,} bytes, where all of them shall have {most:,} (damaged)",
+                    )
 
 
 def _check_envelopes(place: Place, found: Any) -> None:

@@ -8,9 +8,9 @@ from freestone.malleable.method import Redistribution
 from freestone.malleable.moving.collective import Collective
 from freestone.malleable.moving.onesided import OneSided
 from freestone.malleable.moving.p2p import PointToPoint
-from freestone.malleable.moving.transport import NAP_S, Stream, Transport
+from freestone.malleable.moving.transport import Stream, Transport
 
-__all__ = ["NAP_S", "Stream", "Transport", "transport"]
+__all__ = ["Stream", "Transport", "transport"]
 
 _KINDS: dict[Redistribution, type[Transport]] = {
     "p2p": PointToPoint,

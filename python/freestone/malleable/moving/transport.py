@@ -12,10 +12,7 @@ from freestone.malleable.plans import Move
 from freestone.malleable.storage import Storage
 from freestone.malleable.waiting import wait_until
 
-__all__ = ["NAP_S", "Mailing", "Stream", "Transport"]
-
-# As long as a few packets of a message take to gather.
-NAP_S = 100e-6
+__all__ = ["Mailing", "Stream", "Transport"]
 
 
 @dataclass(frozen=True)
@@ -51,9 +48,14 @@ class Transport(ABC):
 
     Attributes
     ----------
+    nap_s : float
+        How long who waits for it may sleep between two looks: as long as a few packets of a
+        message take to gather.
     sent_nbytes : int
         What this process has sent, or let others get.
     """
+
+    nap_s = 100e-6
 
     def __init__(self, bridge: Any, streams: list[Stream], timeout_s: float) -> None:
         self._bridge = bridge
@@ -83,7 +85,7 @@ class Transport(ABC):
         ResizeTimeoutError
             If it does not in time.
         """
-        wait_until(self.test, self._timeout_s, "moving rows", NAP_S)
+        wait_until(self.test, self._timeout_s, "moving rows", self.nap_s)
 
     def drop(self, sources: int) -> None:
         """No longer wait for processes from `sources` on, which are lost.
