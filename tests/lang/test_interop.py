@@ -223,6 +223,9 @@ def test_results_become_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     tensorflow.experimental = types.SimpleNamespace(dlpack=dlpack)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
+    large = CONTEXT.from_numpy(np.ones((1000, 900))) * 2.0
+    assert large.compute(asTensorFlow=True).array.sum() == 1_800_000
+    assert made[-1].ctypes.data % 64 == 0
     x = CONTEXT.from_numpy(base()) * 2.0
     tensor = x.compute(asPyTorch=True, shape=[5, 2, 4])
     assert tensor.array.shape == (5, 2, 4)

@@ -216,7 +216,11 @@ def test_arguments_are_literals() -> None:
         ),
         ("for (i in 1:inf) { print(i); }", ScriptCompileError, "have to be numbers"),
         ("x = seq(inf, 1, -1);", ScriptCompileError, "has no end"),
-        ('f = {"a": [1], "b": [2]}; print(f[, [0.0, nan]]);', ScriptRunError, "column nan is outside"),
+        (
+            'f = {"a": [1], "b": [2]}; print(f[, [0.0, nan]]);',
+            ScriptRunError,
+            "column nan is outside",
+        ),
         ("print([1, 2][nan, 0]);", ScriptCompileError, "a position has to be a number, not nan"),
         ("print([1, 2][0:inf, 0]);", ScriptCompileError, "a position has to be a number, not inf"),
         ("print(sum(1));", ScriptCompileError, "has to be a matrix"),

@@ -12,6 +12,7 @@ import pytest
 from freestone.lang.daphnelib import DaphneContext
 from freestone.lang.daphnelib.tensors import as_tensor
 
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
 CONTEXT = DaphneContext()
 CELLS = {"float64": "f8", "float32": "f4", "int64": "i8", "int32": "i4", "int8": "i1"}
 CELLS |= {"uint8": "u1", "bool": "?"}
@@ -194,6 +195,17 @@ def test_sparse_tensors_with_double_places_are_summed(torch: Any) -> None:
     assert CONTEXT.from_pytorch(learned).sum().compute() == 3
 
 
+def test_sparse_tensors_of_other_types_are_widened(torch: Any) -> None:
+    pytest.importorskip("scipy.sparse")
+    for name, wider in WIDER.items():
+        tensor = torch.eye(3, dtype=getattr(torch, name)).to_sparse_csr()
+        found = CONTEXT.from_pytorch(tensor).compute()
+        assert found.dtype == wider
+        np.testing.assert_array_equal(found.toarray(), np.eye(3))
+    with pytest.raises(ValueError, match="no tensors of strings"):
+        CONTEXT.from_numpy(np.array([["a"]])).compute(asPyTorch=True)
+
+
 def test_sparse_tensors_of_other_layouts_are_refused(torch: Any) -> None:
     blocks = torch.eye(4).to_sparse_bsr((2, 2))
     with pytest.raises(ValueError, match="layout is sparse_bsr: use sparse_csr"):
@@ -267,7 +279,7 @@ def test_memory_of_a_tensorflow_tensor_lives_as_long_as_it_is_needed(tensorflow:
     del turned
     gc.collect()
     np.testing.assert_array_equal(found, np.arange(6.0).reshape(2, 3).T)
-    made = CONTEXT.from_numpy(np.ones((300, 300))) * 2.0
+    made = CONTEXT.from_numpy(np.ones((1000, 900))) * 2.0
     array = made.compute()
     del made
     watch, place = weakref.ref(array), array.ctypes.data
@@ -275,11 +287,19 @@ def test_memory_of_a_tensorflow_tensor_lives_as_long_as_it_is_needed(tensorflow:
     assert address(tensor) == place
     del array
     gc.collect()
-    assert float(tensorflow.reduce_sum(tensor)) == 180_000
+    assert float(tensorflow.reduce_sum(tensor)) == 1_800_000
     assert watch() is not None
     del tensor
     gc.collect()
     assert watch() is None
+
+
+def test_small_results_are_tensors_that_tensorflow_can_work_on(tensorflow: Any) -> None:
+    for count in range(1, 9):
+        for start in range(4):
+            x = CONTEXT.from_numpy(np.ones((count, count)))[start % count :, :] * 2.0
+            tensor = x.compute(asTensorFlow=True)
+            assert float(tensorflow.reduce_sum(tensor + tensor)) == 4 * np.prod(tensor.shape)
 
 
 def test_a_tensorflow_tensor_is_not_changed_by_what_happens_to_the_input(tensorflow: Any) -> None:
@@ -290,6 +310,14 @@ def test_a_tensorflow_tensor_is_not_changed_by_what_happens_to_the_input(tensorf
     array[:] = 99.0
     np.testing.assert_array_equal(tensors[0].numpy(), np.arange(12.0).reshape(3, 4))
     np.testing.assert_array_equal(tensors[1].numpy(), np.arange(12.0).reshape(3, 4).T)
+
+
+def test_strings_of_tensorflow_go_in_and_out(tensorflow: Any) -> None:
+    x = CONTEXT.from_tensorflow(tensorflow.constant([["a", "b\u00e9"]]))
+    assert x.upper().compute().tolist() == [["A", "B\u00c9"]]
+    back = x.compute(asTensorFlow=True)
+    assert back.dtype == tensorflow.string
+    assert [word.decode() for word in back.numpy()[0]] == ["a", "b\u00e9"]
 
 
 def test_sparse_tensors_of_tensorflow_stay_sparse(tensorflow: Any) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 __all__ = ["as_tensor", "dense_of", "stored_by"]
 
 Array = np.ndarray[Any, Any]
+ALIGNMENT = 64
+"""The bytes of which TensorFlow wants addresses to be multiples."""
 
 
 def dense_of(tensor: Any) -> Array:
@@ -19,6 +21,9 @@ def dense_of(tensor: Any) -> Array:
     ValueError
         If it has cells that NumPy does not know, such as bfloat16.
     """
+    if getattr(getattr(tensor, "dtype", None), "name", "") == "string":
+        # TensorFlow's own way to hand them out by DLPack ends the process.
+        return _words(np.asarray(tensor))
     if not hasattr(tensor, "__dlpack__"):
         return np.asarray(tensor)
     try:
@@ -28,6 +33,11 @@ def dense_of(tensor: Any) -> Array:
             raise
         problem = f"tensors of {tensor.dtype} are not supported; convert to float64 first"
         raise ValueError(problem) from error
+
+
+def _words(cells: Array) -> Array:
+    words = [word.decode() for word in cells.flat]
+    return np.array(words, object).reshape(cells.shape)
 
 
 def stored_by(tensor: Any) -> Any:
@@ -100,6 +110,8 @@ def as_tensor(data: Any, *, torch: bool, shape: tuple[int, ...] | None) -> Any:
         return _sparse_torch(data) if torch else _sparse_tensorflow(data.tocoo())
     if not isinstance(data, np.ndarray):
         raise ValueError(f"a tensor is made of a matrix, not of a {type(data).__name__}")
+    if torch and data.dtype.hasobject:
+        raise ValueError("PyTorch has no tensors of strings")
     cells = data if shape is None else data.reshape(shape)
     return _torch_of(cells) if torch else _tensorflow_of(cells)
 
@@ -125,8 +137,10 @@ def _torch_of(cells: Array) -> Any:
 
 def _tensorflow_of(cells: Array) -> Any:
     library = _library("tensorflow")
-    # DLPack knows no strings, TensorFlow no rows with gaps; what is an input's has to be copied.
-    if cells.dtype.hasobject or not (cells.flags.writeable and cells.flags.c_contiguous):
+    # DLPack knows no strings, TensorFlow no rows with gaps; what is an input's is to be copied. Its
+    # operations end the process where cells begin at other addresses: large results never do.
+    in_place = cells.flags.writeable and cells.flags.c_contiguous and not cells.dtype.hasobject
+    if not in_place or cells.ctypes.data % ALIGNMENT:
         return library.convert_to_tensor(cells)
     return library.experimental.dlpack.from_dlpack(cells.__dlpack__())
 
