@@ -84,12 +84,15 @@ EFFECTS: dict[str, dict[str, Any]] = {
     "--max-distr-chunk-size=5000": {"block_bytes": 5000},
     "--min-distr-size=1MB": {"distributed_bytes": 1000000},
     "--explain=fusion,memory": {"explain": ("fusion", "memory")},
+    "--explain=parsing,vectorized": {"explain": ("built", "fusion")},
     "--no-phy-op-selection": {"physical": False},
     "--no-ipa-const-propa": {"propagate": False},
     "--no-obj-ref-mgnt": {"forget": False},
     "--enable-property-recording=f": {"record": "f"},
     "--enable-property-insert=f": {"insert": "f"},
     "--columnar": {},
+    "--debug-mt": {"tell_pipelines": True},
+    "--libdir=.": {},
     "--enable-profiling": {"profiling": True},
     "--statistics": {"statistics": True},
     "--timing": {"timing": True},
@@ -121,10 +124,10 @@ def test_a_limit_of_memory_holds(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = capsys.readouterr()
     assert out == expected
     assert "strips of" in err
-    assert run(LARGE + "Y = reverse(X);\nprint(Y[0, 0]);", "--memory=600KB") == 2
+    assert run(LARGE + "Y = bin(X, 9);\nprint(Y[0, 0]);", "--memory=600KB") == 2
     out = capsys.readouterr().out
     assert "[error]: While compiling: this needs" in out
-    assert "at reverse" in out
+    assert "at bin" in out
     assert "s.daph:2:" in out
 
 
@@ -148,6 +151,30 @@ def test_times_are_those_of_the_stages(capsys: pytest.CaptureFixture[str]) -> No
     names = ["startup", "parsing", "compilation", "execution", "total"]
     assert list(found) == [f"{name}_seconds" for name in names]
     assert all(seconds >= 0 for seconds in found.values())
+
+
+def test_pipelines_tell_how_they_ran(capsys: pytest.CaptureFixture[str]) -> None:
+    text = LARGE + "print(sum(X * 2.0) > 0.0);\nY = fill(1, 0, 3); print(sum(Y * 2 + 1));"
+    assert run(text, "--vec", "--debug-mt", "--num-threads=2", "--GSS") == 0
+    out, err = capsys.readouterr()
+    assert out == "1\n0\n"
+    first, second = err.splitlines()
+    place = "pipeline s.daph:2:7: binary mul, agg_all sum; "
+    how = "4000x50 cells, 2 workers, GSS CENTRALIZED SEQ: fused in "
+    assert re.fullmatch(re.escape(place + how) + r"[\d.]+ s", first)
+    assert re.search(r"^pipeline s.daph:3:.* 0x3 cells, .*: one by one in [\d.]+ s$", second)
+
+
+def test_kernels_are_found_in_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("more").mkdir()
+    Path("more/k.py").write_text("def twice(x):\n    return float(2 * x.sum())\n")
+    text = "print(sum::twice([1.5, 2.0]));"
+    assert run(text, "--libdir=more", "--kernel-ext=k.py:3") == 0
+    assert capsys.readouterr().out == "7\n"
+    assert run(text, "--kernel-ext=k.py") == 2
+    assert "there is no file 'k.py'" in capsys.readouterr().err
+    assert run(text, "--libdir=none") == 2
+    assert "--libdir=none: there is no such folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("stage", script.STAGES)

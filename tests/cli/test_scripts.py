@@ -80,7 +80,7 @@ def test_a_file_has_defaults_of_the_options(capsys: pytest.CaptureFixture[str]) 
     assert err.startswith("-- built")
 
 
-ABSENT = "cuda fpgaopencl optimistic-splitting codegen debug-mt matmul-tile matmul-invert-loops"
+ABSENT = "cuda fpgaopencl optimistic-splitting codegen matmul-tile matmul-invert-loops"
 WITH_VALUES = "libdir=x matmul-unroll-factor=4 partitioning=FAST num-threads=-1 explain=all"
 
 

@@ -369,6 +369,29 @@ def test_joins_of_whole_numbers_near_and_far_give_the_same() -> None:
         assert sums.iloc[:, 1].tolist() == wanted.tolist()
 
 
+@pytest.mark.parametrize("dtype", ["i1", "i4", "i8", "u1", "u8"])
+@pytest.mark.parametrize("unique", [True, False], ids=["one partner", "several"])
+def test_joins_of_whole_numbers_of_any_width(dtype: str, unique: bool) -> None:
+    import numpy as np
+    import pandas as pd
+
+    from freestone.lang.daphnelib import DaphneContext
+
+    context, rng = DaphneContext(), np.random.default_rng(5)
+    low, high = (0, 255) if dtype[0] == "u" else (-128, 127)
+    keys = rng.permutation(np.arange(low, high + 1).astype(dtype))
+    left = pd.DataFrame({"a": np.concatenate([keys[9:], keys[:50]]), "b": np.arange(297.0)})
+    others = keys[3:] if unique else np.concatenate([keys[3:], keys[:99]])
+    right = pd.DataFrame({"c": others, "d": np.arange(float(len(others)))})
+    found = context.from_pandas(left).innerJoin(context.from_pandas(right), "a", "c").compute()
+    pairs = left.merge(right, left_on="a", right_on="c").sort_values(["b", "d"])
+    assert found.sort_values(["b", "d"]).to_numpy().tolist() == pairs.to_numpy().tolist()
+    sums = context.from_pandas(left).groupSum("a", "b").compute()
+    wanted = left.groupby("a")["b"].sum()
+    assert sums["a"].tolist() == wanted.index.tolist()
+    assert sums.iloc[:, 1].tolist() == wanted.tolist()
+
+
 ELSEWHERE: dict[str, Callable[..., None]] = {
     **dict.fromkeys(
         ("outerLog", "outerConcat", "outerXor"), test_outer_operations_that_are_special

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,25 @@ SCRIPTS = {
     "print(X[P[0:3, ], 0:5]);",
     "whole columns": X + "X[, 3] = sum(X, 0); print(sum(X)); X[, 0] = X[, 1] * 2.0; "
     "print(sum(X, 1)[0, 0:4]);",
+    "reversed": X + "R = reverse(X); print(R[0:2, 0:4]); print(sum(R * X, 1)[0, 0:3]); "
+    "print(sum(reverse(R) != X)); print(sum(reverse(X[, 1] + 1.0) * X[, 2]));",
+    "reversed sparse numbers": "X = rand(4000, 50, 1.0, 2.0, 0.7, 7); R = reverse(X); "
+    "print(R[0:3, 0:3]); print(sum(floor(R) * floor(X)));",
+    "below each other": X + "Y = rbind(X * 2.0, X + 1.0); print(sum(Y)); print(Y[3998:4002, 0:3]); "
+    "print(aggMax(Y, 1)[0, 0:3]); print(reverse(Y)[0:2, 0:3]); print(sum(X));",
+    "a row below": X + "Y = rbind(X, fill(7.0, 1, 50)); print(sum(Y)); print(Y[-1, 0:3]); "
+    "print(sum(aggMin(Y, 0))); print(sum(cumSum(Y)[, 0]));",
+    "three below each other": X + "A = seq(1.0, 3000.0) @ fill(1.0, 1, 50); "
+    "Y = rbind(rbind(A, X), reverse(A)); print(sum(Y * 2.0)); print(sum(A)); print(sum(X)); "
+    "print(Y[ [0, 2999, 3000, 6999, 7000, 9999], 0]); print(t(Y) @ Y[, 0:1]);",
+    "places of extremes": X + "print(idxMax(X, 1)[0, 0:5]); print(idxMin(X * 2.0, 1)[0, 0:5]); "
+    "print(idxMax(reverse(X), 1)[0, 0:5]); print(sum(idxMin(X, 0)));",
+    "what is left of rows": X + "Y = X[[X[, 0] > 7.0, ]]; print(aggMax(Y)); print(mean(Y)); "
+    "print(aggMin(Y * 2.0, 1)[0, 0:4]); print(sum(aggMin(Y, 0))); print(var(Y, 1)[0, 0:3]); "
+    "print(stddev(Y)); print(mean(Y, 1)[0, 0:3]); print(sum(mean(Y, 0))); "
+    "print(idxMax(Y, 1)[0, 0:4]); print(sum(idxMin(Y, 0)));",
+    "what is left, reversed": X + "Y = X[[X[, 0] > 7.0, ]]; R = reverse(Y * 2.0); "
+    "print(sum(cumSum(Y)[, 1])); print(idxMin(R, 1)[0, 0:4]); print(t(R) @ R[, 0:1]);",
     "zeros": "X = rand(4000, 50, 1.0, 2.0, 0.3, 7); print(sum(X != 0.0)); print(sum(X == 0.0));",
 }
 
@@ -124,6 +144,55 @@ def test_files_are_read_and_written_by_rows(suffix: str, tmp_path: Path) -> None
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == whole
     # Text is formatted a little at a time.
     assert peak <= 2_000_000 if suffix == "csv" else peak <= 1_000_000
+
+
+@pytest.mark.parametrize("suffix", ["csv", "dbdf", "npy"])
+@pytest.mark.parametrize("made", ["reverse(A) * 2.0", "rbind(A + 1.0, A)", "rbind(A[0:9, ], A)"])
+def test_other_rows_are_written_by_rows(made: str, suffix: str, tmp_path: Path) -> None:
+    here, there = tmp_path / f"a.{suffix}", tmp_path / f"b.{suffix}"
+    said(f'{X} write(X, "{here}");')
+    text = f'A = readMatrix("{here}"); B = {made}; write(B, "{there}"); print(sum(B));'
+    expected = said(text)
+    whole = there.read_bytes()
+    there.unlink()
+    program, chosen = compiled(text, memory_bytes=600_000)
+    assert "append_rows write" in "\n".join(lines(program))
+    found, peak = measured(program, chosen)
+    assert found == expected
+    assert there.read_bytes() == whole
+    assert peak <= 2_000_000 if suffix == "csv" else peak <= 1_000_000
+
+
+@pytest.mark.parametrize(
+    "wrong", ["aggMin(Y)", "aggMax(Y, 1)", "mean(Y)", "var(Y, 1)", "idxMax(Y, 1)"]
+)
+def test_nothing_left_has_no_extreme_and_no_mean(wrong: str) -> None:
+    text = f"{X} Y = X[[X[, 0] > 99.0, ]]; print({wrong});"
+    errors = []
+    for memory in (0, 600_000):
+        with pytest.raises(ScriptRunError, match="of no cells") as told:
+            said(text, memory_bytes=memory)
+        errors.append(str(told.value))
+    assert errors[0] == errors[1]
+    kept = f"{X} Y = X[[X[, 0] > 99.0, ]]; "
+    none = "print(aggMin(Y, 0)); print(idxMax(Y, 0)); print(mean(Y, 0)); print(sum(Y));"
+    assert said(kept + none, memory_bytes=600_000) == said(kept + none)
+    assert said(kept + none).count("(0x1, ") == 3
+
+
+def test_places_of_extremes_are_those_of_numpy() -> None:
+    array = np.random.default_rng(3).integers(0, 9, (4000, 50)).astype("f8")
+    array[[1, 1500, 3000], 0] = np.nan
+    array[2500, 1] = np.nan
+    array[:, 2] = np.inf
+    x = DaphneContext().from_numpy(array)
+    limit = array.nbytes + 600_000
+    for lazy, expected in (
+        ((x * 1.0).idxMax(1), array.argmax(0)),
+        ((x * 1.0).idxMin(1), array.argmin(0)),
+    ):
+        found = lazy.compute(Settings(memory_bytes=limit))
+        np.testing.assert_array_equal(found[0], expected)
 
 
 def test_a_file_that_is_written_too_is_read_at_once(tmp_path: Path) -> None:
@@ -220,8 +289,8 @@ def test_wrong_positions_are_told_as_ever(wrong: str) -> None:
 
 
 def test_what_can_not_be_cut_is_refused_with_its_name() -> None:
-    text = X + "print(reverse(X)[0, 0]);"
-    with pytest.raises(ScriptCompileError, match="of memory at reverse, with strips of ro") as told:
+    text = X + "print(bin(X, 5)[0, 0]);"
+    with pytest.raises(ScriptCompileError, match="of memory at bin, with strips of rows") as told:
         compiled(text, memory_bytes=1_000_000)
     assert told.value.line == 1
 
@@ -253,6 +322,8 @@ STEPS = [
     "Y = cumMin(Y) + cumMax(X);",
     "Y[, 0] = X[, 0] + 1.0;",
     "Y = reshape(reshape(Y, {cells}, 1) * 2.0, {n}, {m});",
+    "Y = reverse(Y);",
+    "Y = Y + reverse(X);",
 ]
 ENDS = [
     "print(sum(Y)); print(aggMax(Y, 1)); print(sum(X));",
@@ -266,6 +337,10 @@ ENDS = [
     "F = Y[[Y[, 0] > 5.0, ]]; G = X[[Y[, 0] > 5.0, ]]; print(F - G); print(cumSum(F));",
     "print(order(Y, 0, {m} - 1, true, false, false)); print(order(Y, 0, false, true));",
     "print(reshape(Y, {cells}, 1));",
+    "R = rbind(Y, X * 2.0); print(R); print(sum(R)); print(idxMax(R, 1)); print(reverse(R));",
+    "R = rbind(X[0:1, ], Y); print(aggMin(R, 0)); print(sum(R, 1)); print(R[0:2, ]);",
+    "F = Y[[Y[, 0] > 5.0, ]]; print(aggMax(F, 0)); print(aggMin(F)); print(idxMin(F, 1));",
+    "F = Y[[Y[, 0] > 5.0, ]]; print(mean(F)); print(stddev(F, 1)); print(reverse(F));",
 ]
 
 
@@ -295,8 +370,18 @@ def test_any_script_prints_the_same(
     assert program.peak is not None
     assert program.peak[0] <= limit
     out = io.StringIO()
-    Run(chosen, out).program(program)
-    assert out.getvalue() == said(text, vec=vec, num_threads=1)
+    expected, problem = ended(lambda: said(text, vec=vec, num_threads=1))
+    _, found = ended(lambda: Run(chosen, out).program(program))
+    assert found == problem
+    assert problem or out.getvalue() == expected
+
+
+def ended(run: Callable[[], Any]) -> tuple[Any, str]:
+    """Return what a run returns, and the error that ends it."""
+    try:
+        return run(), ""
+    except ScriptRunError as error:
+        return None, str(error)
 
 
 def test_strips_are_as_low_as_has_to_be(monkeypatch: pytest.MonkeyPatch) -> None:

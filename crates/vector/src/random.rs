@@ -5,6 +5,7 @@ const SIZE: usize = 624;
 const SHIFT: usize = 397;
 
 /// The 32-bit Mersenne twister of Matsumoto and Nishimura.
+#[derive(Clone)]
 pub struct Twister {
     state: [u32; SIZE],
     /// What is drawn next, made of the state all at once: loops that become vectors.
@@ -146,6 +147,7 @@ impl Drawn for i64 {
 /// than 0, and a share of `1 - sparsity` of zeros.
 ///
 /// A second twister, seeded with three times the seed, chooses the cells of the rarer kind.
+#[derive(Clone)]
 pub struct Drawing<T> {
     low: T,
     high: T,
@@ -192,6 +194,7 @@ impl<T: Drawn> Drawing<T> {
 }
 
 /// Chooses some of many places, looked at one after the other, with a draw for each.
+#[derive(Clone)]
 struct Selection {
     twister: Twister,
     count: usize,

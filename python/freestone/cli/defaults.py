@@ -32,6 +32,7 @@ RENAMED = {
     "hyperthreadingEnabled": "hyperthreading",
     "max_distributed_serialization_chunk_size": "max_distr_chunk_size",
     "enable_statistics": "statistics",
+    "debugMultiThreading": "debug_mt",
 }
 """What DAPHNE's files call an option."""
 OPPOSITE = {
@@ -55,7 +56,6 @@ REFUSED = {
     "force_cuda": "cuda",
     "use_fpgaopencl": "fpgaopencl",
     "use_mlir_codegen": "codegen",
-    "debugMultiThreading": "debug_mt",
 }
 """What is refused like an option where DAPHNE's file turns it on."""
 PASSED_OVER = frozenset({"logging", "libdir", "library_paths", "cuda_devices", "cuda_fuse_any"})

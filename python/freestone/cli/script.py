@@ -54,6 +54,7 @@ _FLAGS = {
     "no-ipa-const-propa": "keep constants out of the functions that are called with them",
     "no-phy-op-selection": "keep operations as they are written, without syrk, gemv and the like",
     "distributed": "cut large matrices into blocks of a cluster; a local one, if none is named",
+    "debug-mt": "tell of each pipeline, when it has run, how and how long",
     "enable-profiling": "at the end, tell what the script took as the system counts it",
     "statistics": "at the end, tell how long each operation took",
     "timing": "at the end, tell how long each stage took, as JSON on standard error",
@@ -67,6 +68,7 @@ _VALUES = {
     "grain-size": ("N", "the least rows of a task"),
     "phy-batch-size": ("B", "the bytes that a task works on at once"),
     "kernel-ext": ("FILE[:PRIORITY]", "Python files, with commas, of kernels that scripts name"),
+    "libdir": ("FOLDER", "where files of --kernel-ext are that are not here"),
     "enable-property-recording": ("FILE", "write the shares of non-zeros that the run finds"),
     "enable-property-insert": ("FILE", "read the shares of non-zeros that another run found"),
     "cluster": (
@@ -91,8 +93,6 @@ _ABSENT = {
     "fpgaopencl": "there is no FPGA that freestone can use",
     "optimistic-splitting": "use --pre-partition",
     "codegen": "use --vec",
-    "libdir": "there are no libraries of compiled kernels; --kernel-ext takes Python files",
-    "debug-mt": "use --explain=fusion",
 }
 _MATMUL_FLAGS = ("tile", "use-fixed-tile-sizes", "invert-loops")
 _MATMUL_VALUES = (
@@ -106,7 +106,7 @@ _ABSENT |= {
     f"matmul-{name}": "matrix products choose their tiles by themselves"
     for name in (*_MATMUL_FLAGS, *_MATMUL_VALUES)
 }
-_ABSENT_VALUES = frozenset({"libdir", *(f"matmul-{name}" for name in _MATMUL_VALUES)})
+_ABSENT_VALUES = frozenset(f"matmul-{name}" for name in _MATMUL_VALUES)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -290,7 +290,7 @@ def settings_of(data: dict[str, Any]) -> Settings:
         forget=not data.get("no_obj_ref_mgnt", False),
         record=str(data.get("enable_property_recording", "")),
         insert=str(data.get("enable_property_insert", "")),
-        kernels=tuple(_kernel_file(word) for word in listed(data.get("kernel_ext"))),
+        kernels=_kernel_files(data),
         partitioning=_chosen(data, "partitioning", SCHEMES),
         queue_layout=_chosen(data, "queue_layout", LAYOUTS),
         victim_selection=_chosen(data, "victim_selection", VICTIMS),
@@ -304,6 +304,7 @@ def settings_of(data: dict[str, Any]) -> Settings:
         pre_partition=bool(data.get("pre_partition", False)),
         select_matrix_repr=bool(data.get("select_matrix_repr", False)),
         sparsity_threshold=float(data.get("sparsity_threshold", 0.25)),
+        tell_pipelines=bool(data.get("debug_mt", False)),
         profiling=bool(data.get("enable_profiling", False)),
         statistics=bool(data.get("statistics", False)),
         timing=bool(data.get("timing", False)),
@@ -345,10 +346,20 @@ def _threads(data: dict[str, Any]) -> int:
     return min(number or len(os.sched_getaffinity(0)), int(given))
 
 
-def _kernel_file(text: str) -> tuple[str, int]:
+def _kernel_files(data: dict[str, Any]) -> tuple[tuple[str, int], ...]:
+    folder = str(data.get("libdir", ""))
+    if folder and not os.path.isdir(folder):
+        problem = f"--libdir={folder}: there is no such folder"
+        raise ConfigurationError(problem, key="libdir", origin="the options")
+    return tuple(_kernel_file(word, folder) for word in listed(data.get("kernel_ext")))
+
+
+def _kernel_file(text: str, folder: str) -> tuple[str, int]:
     path, sign, priority = text.rpartition(":")
     if not sign or not priority.isdigit():
         path, priority = text, "0"
+    if folder and not os.path.isfile(path):
+        path = os.path.join(folder, path)
     if not os.path.isfile(path):
         problem = f"--kernel-ext={text}: there is no file {path!r}"
         raise ConfigurationError(problem, key="kernel-ext", origin="the options")
@@ -390,7 +401,9 @@ def _nbytes(data: dict[str, Any], key: str, default: int) -> int:
 
 
 def _stages(text: str | None) -> tuple[str, ...]:
-    stages = tuple(listed(text))
+    words = (word.replace("-", "_") for word in listed(text))
+    # DAPHNE's words are known as well.
+    stages = tuple(defaults.STAGES.get(f"explain_{word}", word) for word in words)
     for stage in stages:
         if stage not in STAGES:
             known = did_you_mean(stage, STAGES)

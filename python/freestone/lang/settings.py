@@ -86,6 +86,8 @@ class Settings:
         The bytes of the largest block.
     statistics, timing : bool
         Whether to tell, at the end, how long the operations, and the stages, took.
+    tell_pipelines : bool
+        Whether to tell of each pipeline, on standard error, how it ran.
     profiling : bool
         Whether to tell, at the end, what the whole script took as the system counts it.
     explain : tuple of str
@@ -121,6 +123,7 @@ class Settings:
     block_bytes: int = 1 << 31
     statistics: bool = False
     timing: bool = False
+    tell_pipelines: bool = False
     profiling: bool = False
     explain: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use super::raw::{Raw, cell_of, items_mut, unknown};
 
+#[derive(Clone)]
 enum Kind {
     Real(random::Drawing<f64>),
     Single(random::Drawing<f32>),
@@ -50,6 +51,12 @@ impl Drawing {
             _ => return Err(unknown("random cell type", &code.to_string())),
         };
         Ok(Self { kind: Mutex::new(kind) })
+    }
+
+    /// Returns another that goes on from the same cell.
+    fn copy(&self) -> Self {
+        let kind = self.kind.lock().unwrap_or_else(PoisonError::into_inner);
+        Self { kind: Mutex::new(kind.clone()) }
     }
 
     /// Fills an array of such cells, without gaps, with those that come next.

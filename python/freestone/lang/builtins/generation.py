@@ -113,7 +113,7 @@ def _length(emitter: Emitter, values: list[Value]) -> int | None:
 def count_of(emitter: Emitter, begin: object, end: object, step: object) -> int:
     """Count the numbers of a sequence."""
     first, last, by = float(begin), float(end), float(step)  # type: ignore[arg-type]
-    if math.isnan(first + last + by) or by == 0:
+    if not math.isfinite(last - first) or not math.isfinite(by) or by == 0:
         emitter.fail(f"seq from {begin} to {end} by {step} has no end")
     if (last - first) * by < 0:
         emitter.fail(f"seq from {begin} to {end} by {step} goes the wrong way")

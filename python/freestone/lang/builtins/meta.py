@@ -12,12 +12,17 @@ def _register(name: str) -> None:
     def lower(emitter: Emitter, arg: Value) -> Value:
         if arg.type.data not in ("matrix", "frame"):
             emitter.fail(f"{name} takes a matrix or a frame, not a {arg.type}")
-        known = _count(name, arg.type)
-        if known is not None:
-            return emitter.constant(known, "index")
-        return emitter.emit("shape", [arg], scalar("index"), name=name)
+        return counted(emitter, name, arg)
 
     BUILTINS[name] = Builtin(name, ("arg",), (), "", lower)
+
+
+def counted(emitter: Emitter, name: str, arg: Value) -> Value:
+    """Count rows, columns or cells: at once where the shape is known."""
+    known = _count(name, arg.type)
+    if known is not None:
+        return emitter.constant(known, "index")
+    return emitter.emit("shape", [arg], scalar("index"), name=name)
 
 
 def _count(name: str, type: Type) -> int | None:

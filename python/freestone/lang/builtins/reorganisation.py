@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from freestone.lang.builtins.generation import unique_labels
@@ -151,9 +152,10 @@ def _chosen(count: int, kind: str, values: Sequence[Value]) -> list[int] | None:
         if made is None or made.kind != "literal":
             return None
         sides = made.operands
-    if any(value.const is None for value in sides):
+    consts = [value.const for value in sides if value.const is not None]
+    if len(consts) < len(sides) or not all(math.isfinite(float(const)) for const in consts):
         return None
-    places = [int(float(value.const) // 1) for value in sides if value.const is not None]
+    places = [math.floor(float(const)) for const in consts]
     places = [at + count if at < 0 else at for at in places]
     if kind in ("at", "list"):
         return places

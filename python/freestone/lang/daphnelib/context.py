@@ -17,7 +17,7 @@ from freestone.lang.daphnelib.exchange import (
     frame_of_pandas,
 )
 from freestone.lang.daphnelib.lazy import called, framed, of_cells, of_rows, operated, wrapped
-from freestone.lang.daphnelib.tensors import stored_by
+from freestone.lang.daphnelib.tensors import dense_of, stored_by
 from freestone.lang.daphnelib.values import VIEWS, Frame, Matrix, Scalar
 from freestone.lang.kernels.lending import lent, lent_now
 from freestone.lang.parse.source import Source
@@ -74,7 +74,7 @@ class DaphneContext:
 
     def from_dlpack(self, tensor: Any) -> Matrix:
         """Take what any library hands out by DLPack, in place if it is in this machine's memory."""
-        made: Matrix = self.from_numpy(np.from_dlpack(tensor))
+        made: Matrix = self.from_numpy(dense_of(tensor))
         return made
 
     def from_pytorch(
@@ -93,7 +93,7 @@ class DaphneContext:
         stored = stored_by(tensor)
         if stored is not None:
             return _taken_rows(stored, shared_memory, verbose, return_shape)
-        return _taken(np.from_dlpack(tensor), True, shared_memory, verbose, return_shape)
+        return _taken(dense_of(tensor), True, shared_memory, verbose, return_shape)
 
     def from_tensorflow(
         self,
@@ -106,9 +106,7 @@ class DaphneContext:
         stored = stored_by(tensor)
         if stored is not None:
             return _taken_rows(stored, shared_memory, verbose, return_shape)
-        has_dlpack = hasattr(tensor, "__dlpack__")
-        array = np.from_dlpack(tensor) if has_dlpack else np.asarray(tensor)
-        return _taken(array, True, shared_memory, verbose, return_shape)
+        return _taken(dense_of(tensor), True, shared_memory, verbose, return_shape)
 
     def from_scipy(self, array: Any) -> Matrix:
         """Take compressed rows of SciPy's, without making them dense."""

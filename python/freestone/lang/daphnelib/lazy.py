@@ -13,6 +13,7 @@ from freestone.errors.lang import ScriptCompileError
 from freestone.lang.builtins import BUILTINS, elementwise, lower
 from freestone.lang.daphnelib import graph
 from freestone.lang.daphnelib.exchange import (
+    WIDER,
     cell_of_column,
     cells_of,
     exported,
@@ -167,7 +168,8 @@ def of_cells(cells: np.ndarray[Any, Any]) -> Any:
 
 def of_rows(array: Any) -> Any:
     """Make a lazy matrix of SciPy's compressed rows."""
-    data = Csr.of_scipy(array)
+    wider = WIDER.get(array.dtype.name)
+    data = Csr.of_scipy(array.astype(wider) if wider else array)
     return wrapped(graph.given(data, Type("matrix", cell_of(data.dtype), *data.shape, csr=True)))
 
 

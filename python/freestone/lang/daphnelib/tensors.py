@@ -6,9 +6,38 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_tensor", "stored_by"]
+__all__ = ["as_tensor", "dense_of", "stored_by"]
 
 Array = np.ndarray[Any, Any]
+ALIGNMENT = 64
+"""The bytes of which TensorFlow wants addresses to be multiples."""
+
+
+def dense_of(tensor: Any) -> Array:
+    """Return the cells of a dense tensor in place: by DLPack, or else as NumPy takes it.
+
+    Raises
+    ------
+    ValueError
+        If it has cells that NumPy does not know, such as bfloat16.
+    """
+    if getattr(getattr(tensor, "dtype", None), "name", "") == "string":
+        # TensorFlow's own way to hand them out by DLPack ends the process.
+        return _words(np.asarray(tensor))
+    if not hasattr(tensor, "__dlpack__"):
+        return np.asarray(tensor)
+    try:
+        return np.from_dlpack(tensor)
+    except (BufferError, RuntimeError) as error:
+        if "dtype" not in str(error).lower():
+            raise
+        problem = f"tensors of {tensor.dtype} are not supported; convert to float64 first"
+        raise ValueError(problem) from error
+
+
+def _words(cells: Array) -> Array:
+    words = [word.decode() for word in cells.flat]
+    return np.array(words, object).reshape(cells.shape)
 
 
 def stored_by(tensor: Any) -> Any:
@@ -58,8 +87,7 @@ def _shape(shape: Any) -> tuple[int, int]:
 
 
 def _array(tensor: Any) -> Array:
-    found: Array = np.from_dlpack(tensor) if hasattr(tensor, "__dlpack__") else np.asarray(tensor)
-    return found
+    return dense_of(tensor)
 
 
 def as_tensor(data: Any, *, torch: bool, shape: tuple[int, ...] | None) -> Any:
@@ -82,8 +110,10 @@ def as_tensor(data: Any, *, torch: bool, shape: tuple[int, ...] | None) -> Any:
         return _sparse_torch(data) if torch else _sparse_tensorflow(data.tocoo())
     if not isinstance(data, np.ndarray):
         raise ValueError(f"a tensor is made of a matrix, not of a {type(data).__name__}")
+    if torch and data.dtype.hasobject:
+        raise ValueError("PyTorch has no tensors of strings")
     cells = data if shape is None else data.reshape(shape)
-    return _torch_of(cells) if torch else _library("tensorflow").convert_to_tensor(cells)
+    return _torch_of(cells) if torch else _tensorflow_of(cells)
 
 
 def _sparse_torch(data: Any) -> Any:
@@ -103,6 +133,16 @@ def _sparse_tensorflow(data: Any) -> Any:
 def _torch_of(cells: Array) -> Any:
     # A tensor can't be kept from being written to.
     return _library("torch").from_numpy(cells if cells.flags.writeable else cells.copy())
+
+
+def _tensorflow_of(cells: Array) -> Any:
+    library = _library("tensorflow")
+    # DLPack knows no strings, TensorFlow no rows with gaps; what is an input's is to be copied. Its
+    # operations end the process where cells begin at other addresses: large results never do.
+    in_place = cells.flags.writeable and cells.flags.c_contiguous and not cells.dtype.hasobject
+    if not in_place or cells.ctypes.data % ALIGNMENT:
+        return library.convert_to_tensor(cells)
+    return library.experimental.dlpack.from_dlpack(cells.__dlpack__())
 
 
 def _library(name: str) -> Any:

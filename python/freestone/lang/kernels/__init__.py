@@ -14,7 +14,7 @@ HOMES: dict[str, str] = {}
 for _module, _kinds in {
     "output": "print stop",
     "elementwise": "binary unary cast choose outer map to_scalar to_matrix",
-    "aggregates": "agg_all agg_row agg_col agg_group index_row index_col cumulate sparsity "
+    "aggregates": "agg_all agg_row agg_col agg_group average index_row index_col cumulate sparsity "
     "is_symmetric",
     "generation": "given fill literal seq rand sample diag_matrix create_frame",
     "shapes": "shape type_of reshape transpose cbind rbind reverse order index insert "
@@ -30,7 +30,8 @@ for _module, _kinds in {
     "other": "now quantize one_hot recode bin create_list length append remove",
     "pipeline": "pipeline",
     "applied": "apply",
-    "strips": "rows append_rows print_rows chosen_rows cumulate_rows reshape_rows",
+    "strips": "rows part mirrored append_rows print_rows chosen_rows cumulate_rows reshape_rows "
+    "first_places extremes_of_kept",
     "profiling": "start_profiling stop_profiling",
 }.items():
     HOMES.update(dict.fromkeys(_kinds.split(), _module))

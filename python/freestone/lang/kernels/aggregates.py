@@ -18,54 +18,61 @@ EXTREMES: dict[str, Callable[..., Any]] = {"min": np.min, "max": np.max}
 
 def reduced(name: str, value: Array, cell: str, axis: int | None) -> Array:
     """Aggregate all cells, or along an axis of NumPy's."""
+    if name != "sum":
+        check_cells(name, value.size if axis is None else value.shape[axis])
     with np.errstate(all="ignore"):
         if name in MEANS:
             return np.asarray(MEANS[name](converted(value, cell), axis=axis, dtype=DTYPES[cell]))
         if name == "sum":
             return np.asarray(np.sum(value, axis=axis, dtype=DTYPES[cell]))
-        if value.shape[0 if axis is None else axis] == 0 or value.size == 0:
-            raise ValueError(f"there is no {name} of no cells: the shape is {value.shape}")
         return np.asarray(EXTREMES[name](value, axis=axis))
 
 
-def _numeric(op: Op, value: Array) -> Array:
-    if value.size == 0 and op.attrs["name"] in MEANS:
-        raise ValueError(f"there is no {op.attrs['name']} of no cells")
-    return value
+def check_cells(name: str, count: int) -> None:
+    """Refuse to aggregate nothing to one number."""
+    if not count:
+        raise ValueError(f"there is no {name} of no cells")
 
 
 def agg_all(run: Any, op: Op, value: Array) -> Any:
     """Aggregate all cells."""
-    return reduced(op.attrs["name"], _numeric(op, value), op.results[0].type.cell, None).item()
+    return reduced(op.attrs["name"], value, op.results[0].type.cell, None).item()
 
 
 def agg_row(run: Any, op: Op, value: Array) -> Array:
     """Aggregate every row."""
-    out = reduced(op.attrs["name"], _numeric(op, value), op.results[0].type.cell, 1)
-    return out.reshape(-1, 1)
+    return reduced(op.attrs["name"], value, op.results[0].type.cell, 1).reshape(-1, 1)
 
 
 def agg_col(run: Any, op: Op, value: Array) -> Array:
     """Aggregate every column."""
-    out = reduced(op.attrs["name"], _numeric(op, value), op.results[0].type.cell, 0)
-    return out.reshape(1, -1)
+    return reduced(op.attrs["name"], value, op.results[0].type.cell, 0).reshape(1, -1)
 
 
-def _argument(op: Op, value: Array, axis: int) -> Array:
-    if value.size == 0:
-        raise ValueError("there is no least or greatest of no cells")
-    find = np.argmin if op.attrs["name"] == "min" else np.argmax
+def average(run: Any, op: Op, total: Any, count: int) -> Any:
+    """Divide sums by how many cells they are of."""
+    check_cells(op.attrs["name"], count)
+    type = op.results[0].type
+    with np.errstate(all="ignore"):
+        mean = np.asarray(total, DTYPES[type.cell]) / np.dtype(DTYPES[type.cell]).type(count)
+    return mean.item() if type.data == "scalar" else mean
+
+
+def places_of(name: str, value: Array, axis: int) -> Array:
+    """Tell where along an axis of NumPy's the first least or greatest cells are."""
+    check_cells(name, value.shape[axis])
+    find = np.argmin if name == "min" else np.argmax
     return np.asarray(find(value, axis=axis)).astype("u8")
 
 
 def index_row(run: Any, op: Op, value: Array) -> Array:
     """Tell where in its row the least or greatest cell is."""
-    return _argument(op, value, 1).reshape(-1, 1)
+    return places_of(op.attrs["name"], value, 1).reshape(-1, 1)
 
 
 def index_col(run: Any, op: Op, value: Array) -> Array:
     """Tell where in its column the least or greatest cell is."""
-    return _argument(op, value, 0).reshape(1, -1)
+    return places_of(op.attrs["name"], value, 0).reshape(1, -1)
 
 
 def agg_group(run: Any, op: Op, value: Array, groups: Array, count: Any) -> Array:

@@ -45,7 +45,7 @@ def literal(run: Any, op: Op, *items: Any) -> Array:
 
 def seq(run: Any, op: Op, begin: Any, end: Any, step: Any) -> Array:
     """Make a column of equidistant numbers."""
-    if step == 0 or any(isinstance(v, float) and math.isnan(v) for v in (begin, end, step)):
+    if step == 0 or not all(math.isfinite(value) for value in (begin, end, step)):
         raise ValueError(f"seq from {begin} to {end} by {step} has no end")
     if (end - begin) * step < 0:
         raise ValueError(f"seq from {begin} to {end} by {step} goes the wrong way")
@@ -86,18 +86,19 @@ def drawing(op: Op, shape: tuple[int, int], low: Any, high: Any, sparsity: Any, 
     from freestone._native import Drawing
 
     _check_range(low, high, sparsity)
-    code = CODES[_drawn_as(op)]
+    code = CODES[drawn_as(op)]
     return Drawing(code, math.prod(shape), low, high, float(sparsity), seed_of(seed))
 
 
 def drawn(run: Any, drawing: Any, op: Op, shape: tuple[int, int]) -> Array:
     """Draw the next rows of a matrix of random numbers."""
-    out = empty(run, shape, DTYPES[_drawn_as(op)])
+    out = empty(run, shape, DTYPES[drawn_as(op)])
     drawing.fill(raw(out))
     return out.astype(DTYPES[op.results[0].type.cell], copy=False)
 
 
-def _drawn_as(op: Op) -> str:
+def drawn_as(op: Op) -> str:
+    """Return the type of cells that is drawn; integers become others afterwards."""
     cell = op.results[0].type.cell
     return cell if is_float(cell) else "si64"
 

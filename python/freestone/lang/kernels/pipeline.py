@@ -6,6 +6,8 @@ and cells of types that it does not know, is computed operation by operation ins
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,15 +58,32 @@ class UnsuitableError(Exception):
 def pipeline(run: Any, op: Op, *operands: Any) -> tuple[Any, ...]:
     """Run fused operations."""
     values = dict(zip(op.attrs["reads"], operands, strict=True))
+    begin, way = time.perf_counter(), "fused"
     try:
         results = _engine(run, op, values)
     except UnsuitableError:
+        way = "one by one"
         results = _one_by_one(run, op, values)
     except ZeroDivisionError:
         # Which one it was they tell only one by one.
         _one_by_one(run, op, values)
         raise DivisionError from None
+    if run.settings.tell_pipelines:
+        _tell(run, op, operands, f"{way} in {time.perf_counter() - begin:.6f} s")
     return results if len(results) > 1 else results[0]
+
+
+def _tell(run: Any, op: Op, operands: Sequence[Any], how: str) -> None:
+    """Write how a pipeline ran to standard error."""
+    from freestone.lang.kernels.products import workers
+
+    rows, columns = max((_shape(operand) for operand in operands), default=(1, 1))
+    names = ", ".join(inner.name for inner in op.regions[0].ops)
+    settings = run.settings
+    cut = f"{settings.partitioning} {settings.queue_layout} {settings.victim_selection}"
+    where = f"pipeline {op.place or ''}".rstrip()
+    sizes = f"{rows}x{columns} cells, {workers(run)} workers, {cut}"
+    print(f"{where}: {names}; {sizes}: {how}", file=sys.stderr)
 
 
 def _one_by_one(run: Any, op: Op, values: dict[Value, Any]) -> tuple[Any, ...]:

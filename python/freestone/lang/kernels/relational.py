@@ -37,21 +37,24 @@ def _partners(left: Array, right: Array) -> tuple[Array, Array]:
     """Return the positions of all pairs that are equal, in the order of the left side."""
     low, span = _span(left, right)
     if span:
-        order, starts = _counted(right, low, span)
-        places = left - low
-        first = starts[places]
-        counts = starts[places + 1] - first
+        left, right = _distances(left, low), _distances(right, low)
+        found = _only_partners(left, right, span)
+        if found is not None:
+            return found
+        order, starts = _counted(right, span)
+        first = starts[left]
+        counts = starts[left + 1] - first
     else:
         order = np.argsort(right, kind="stable")
         ordered = right[order]
         first = np.searchsorted(ordered, left, "left")
         counts = np.searchsorted(ordered, left, "right") - first
     one = np.repeat(np.arange(len(left)), counts)
-    offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return one, order[np.repeat(first, counts) + offsets]
+    before = np.cumsum(counts) - counts
+    return one, order[np.repeat(first - before, counts) + np.arange(len(one))]
 
 
-def _span(left: Array, right: Array) -> tuple[Any, int]:
+def _span(left: Array, right: Array) -> tuple[int, int]:
     """Return the least whole number, and how many lie up to the greatest; 0 if far too many."""
     if (
         not len(left)
@@ -65,20 +68,37 @@ def _span(left: Array, right: Array) -> tuple[Any, int]:
     return low, span if span <= DENSE_KEYS * (len(left) + len(right)) else 0
 
 
-def _counted(keys: Array, low: int, span: int) -> tuple[Array, Array]:
-    """Return the order of whole numbers, and where each one of a span begins in it."""
+def _distances(keys: Array, low: int) -> Array:
+    """Return how far whole numbers are above a least one; cells of 8 bits could not hold it."""
+    wide = keys if keys.dtype == np.uint64 and low >= 0 else keys.astype("i8", copy=False)
+    return (wide - low).astype("i8", copy=False)
+
+
+def _only_partners(left: Array, right: Array, span: int) -> tuple[Array, Array] | None:
+    """Return the positions of all pairs if no two keys on the right are equal, else None."""
+    places, order = np.full(span, -1), np.arange(len(right))
+    places[right] = order
+    if not np.array_equal(places[right], order):
+        return None
+    two = places[left]
+    one = np.flatnonzero(two >= 0)
+    return one, two[one]
+
+
+def _counted(keys: Array, span: int) -> tuple[Array, Array]:
+    """Return the order of whole numbers below a span, and where each one begins in it."""
     from freestone._native import coo_transpose
     from freestone.lang.kernels.sparse import raw
 
     count = len(keys)
-    places, at = (keys - low).astype("u4"), np.arange(count, dtype="u4")
+    places, at = keys.astype("u4"), np.arange(count, dtype="u4")
     cells = np.zeros(count, "i1")
     ordered, order, rest = np.empty(count, "u4"), np.empty(count, "u4"), np.empty(count, "i1")
     out = raw(ordered), raw(order), raw(rest)
     coo_transpose(0, span, (raw(at), raw(places), raw(cells)), out)
     starts = np.zeros(span + 1, "i8")
     np.cumsum(np.bincount(places, minlength=span), out=starts[1:])
-    return order, starts
+    return order.astype(np.intp), starts
 
 
 def _keys(op: Op, left: Frame, right: Frame) -> tuple[Array, Array]:
@@ -116,10 +136,10 @@ def group_sum(run: Any, op: Op, frame: Frame) -> Frame:
     cells = frame.columns[summed]
     low, span = _span(keys[0], keys[0])
     if len(keys) == 1 and span and cells.dtype == np.float64:
-        places = keys[0] - low
+        places = _distances(keys[0], low)
         found = np.flatnonzero(np.bincount(places, minlength=span))
         sums = np.bincount(places, cells, span)[found]
-        return _made(op, [(found + low).astype(keys[0].dtype), sums])
+        return _made(op, [found.astype(keys[0].dtype) + keys[0].dtype.type(low), sums])
     order = np.lexsort([_codes(key) for key in reversed(keys)])
     ordered = [key[order] for key in keys]
     changes = np.zeros(len(order), bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import tempfile
@@ -106,7 +107,9 @@ class RowReader:
         except FreestoneError as error:
             raise ValueError(str(error)) from None
         cells = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
-        return np.asarray(converted(cells.reshape(stop - start, -1), self._cell))
+        return np.asarray(
+            converted(cells.reshape(stop - start, math.prod(cells.shape[1:])), self._cell)
+        )
 
 
 class RowPrinter:

@@ -143,10 +143,12 @@ def _range(begin: int, end: int, length: int, what: str) -> slice:
 def _positions(value: Array, length: int, what: str) -> Array:
     if value.shape[1] != 1:
         raise ValueError(f"positions are one column, not {value.shape[1]}")
-    places = np.floor(value[:, 0]).astype("i8")
-    wrong = places[(places < -length) | (places >= length)]
+    floors = np.floor(value[:, 0])
+    # No number, such as NaN, is inside.
+    wrong = floors[~((floors >= -length) & (floors < length))]
     if wrong.size:
-        raise IndexError(f"{what} {wrong[0]} is outside of 0 to {length - 1}")
+        raise IndexError(f"{what} {wrong[0]:.0f} is outside of 0 to {length - 1}")
+    places = floors.astype("i8")
     return np.where(places < 0, places + length, places)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from freestone.lang.kernels import generation
-from freestone.lang.kernels.aggregates import accumulated
+from freestone.lang.kernels.aggregates import accumulated, check_cells, places_of, reduced
+from freestone.lang.kernels.draws import Draws
 from freestone.lang.kernels.memory import empty
 from freestone.lang.kernels.output import stream_of
 from freestone.lang.kernels.shapes import sides_of
@@ -57,6 +58,27 @@ class Placed:
     rows: Array
 
 
+@dataclass(frozen=True)
+class First:
+    """The least, or greatest, cell of each column in some rows, and where the first such is."""
+
+    name: str
+    places: Array
+    cells: Array
+
+    def or_of(self, later: First) -> First:
+        """Take those of later rows where they are less, or greater; NaN is both."""
+        better = later.cells < self.cells if self.name == "min" else later.cells > self.cells
+        if self.cells.dtype.kind == "f":
+            better |= np.isnan(later.cells)
+            better &= ~np.isnan(self.cells)
+        return First(
+            self.name,
+            np.where(better, later.places, self.places),
+            np.where(better, later.cells, self.cells),
+        )
+
+
 def strip_by_strip(run: Any, op: Op, values: dict[Any, Any]) -> list[Any]:
     """Run a block for each strip, and combine what it gives."""
     body, total, size = op.regions[0], op.attrs["rows"], op.attrs["size"]
@@ -93,6 +115,12 @@ class _Join:
         self._whole: Any = None
 
     def add(self, strip: Strip, part: Any) -> None:
+        if part is None:
+            # Of no rows at all.
+            return
+        if self._way == "first":
+            self._whole = part if self._whole is None else self._whole.or_of(part)
+            return
         if self._way == "kept" or isinstance(part, Csr):
             self._whole = [*(self._whole or []), part]
             return
@@ -117,6 +145,8 @@ class _Join:
     def whole(self) -> Any:
         if isinstance(self._whole, list):
             return _joined(self._whole)
+        if self._way == "first":
+            return self._whole.places.reshape(1, -1)
         return self._whole.item() if self._type.data == "scalar" else self._whole
 
 
@@ -183,6 +213,47 @@ class _Chosen:
         return Placed(self._count, places, value[taken][:, self._columns])
 
 
+def mirrored(run: Any, op: Op, strip: Strip) -> Strip:
+    """Return the strip that lies as far from the last row as this one from the first."""
+    return replace(strip, start=strip.rows - strip.stop, stop=strip.rows - strip.start)
+
+
+def part(run: Any, op: Op, strip: Strip) -> Strip:
+    """Return what a strip has of some rows among its own; none, if it lies elsewhere."""
+    begin, rows = op.attrs["begin"], op.attrs["rows"]
+    start, stop = (min(max(at - begin, 0), rows) for at in (strip.start, strip.stop))
+    return replace(strip, start=start, stop=stop, rows=rows)
+
+
+def first_places(run: Any, op: Op, strip: Strip, value: Array) -> First | None:
+    """Tell where in its column the least or greatest cell is, counted from the first strip."""
+    name, before = op.attrs["of"], strip.kept.get(op, 0)
+    strip.kept[op] = before + len(value)
+    if not len(value):
+        _check_last(name, strip, before)
+        return None
+    places = places_of(name, value, 0)
+    return First(name, places + np.uint64(before), value[places, np.arange(value.shape[1])])
+
+
+def extremes_of_kept(run: Any, op: Op, strip: Strip, value: Array) -> Any:
+    """Aggregate what a filter kept of a strip: to one number, or each column."""
+    name, before = op.attrs["of"], strip.kept.get(op, 0)
+    strip.kept[op] = before + len(value)
+    if not len(value):
+        _check_last(name, strip, before)
+        return None
+    cell = op.results[0].type.cell
+    if op.attrs["name"] == "agg_all":
+        return reduced(name, value, cell, None)
+    return reduced(name, value, cell, 0).reshape(1, -1)
+
+
+def _check_last(name: str, strip: Strip, seen: int) -> None:
+    if strip.stop == strip.rows:
+        check_cells(name, seen)
+
+
 def append_rows(run: Any, op: Op, strip: Strip, value: Any, path: str) -> None:
     """Write the rows of a strip behind those of the one before."""
     from freestone.lang.kernels.row_files import RowWriter
@@ -229,8 +300,9 @@ def _seq(run: Any, op: Op, strip: Strip, begin: Any, end: Any, step: Any) -> Arr
 
 def _rand(run: Any, op: Op, strip: Strip, rows: Any, columns: Any, *how: Any) -> Array:
     if op not in strip.kept:
-        strip.kept[op] = generation.drawing(op, (int(rows), int(columns)), *how)
-    return generation.drawn(run, strip.kept[op], op, (strip.count, int(columns)))
+        strip.kept[op] = Draws(op, (int(rows), int(columns)), how)
+    made: Array = strip.kept[op].rows(run, strip.start, strip.stop)
+    return made
 
 
 def _read(run: Any, op: Op, strip: Strip, path: str) -> Array:

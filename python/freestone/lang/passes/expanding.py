@@ -12,10 +12,11 @@ from freestone.lang.types.types import matrix, scalar
 __all__ = ["expanded"]
 
 
-def expanded(op: Op, heights: Collection[int]) -> Iterable[Op]:
+def expanded(op: Op, heights: Collection[int], kept: Collection[Value]) -> Iterable[Op]:
     """Return operations that give the same, of which more work on strips.
 
-    `heights` are the numbers of rows of the matrices that are cut.
+    `heights` are the numbers of rows of the matrices that are cut, `kept` those of which a filter
+    kept some rows.
 
     Means and variances become sums; a sort becomes one of the columns that it compares, and the
     choice of rows by their new order.
@@ -23,10 +24,12 @@ def expanded(op: Op, heights: Collection[int]) -> Iterable[Op]:
     value = op.operands[0] if op.operands else None
     if value is None or op.kernel is not None or value.type.data != "matrix":
         return [op]
-    if value.type.rows not in heights or not value.type.columns:
+    if not value.type.columns or (value.type.rows not in heights and value not in kept):
         return [op]
     if op.kind in ("agg_all", "agg_col") and is_mean(op):
         return as_sums(op)
+    if value in kept:
+        return [op]
     if op.kind == "order" and not value.type.form and value.type.cell != "str":
         return _sorted(op, value)
     return [op]

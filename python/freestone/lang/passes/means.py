@@ -1,13 +1,15 @@
 """Means and variances as sums, which pipelines and strips take in: no operand is ever stored.
 
 A variance sums the squares of what is left without the mean, in a second round over the cells, as
-NumPy does. Where a shape is not known, or is empty, the operation stays as it is.
+NumPy does. Where a shape is empty the operation stays as it is; rows that are not known are counted
+when they are there.
 """
 
 from __future__ import annotations
 
 from freestone.lang.builtins.aggregation import MEANS, PER_COLUMN, PER_ROW, aggregate
 from freestone.lang.builtins.elementwise import binary, unary
+from freestone.lang.builtins.meta import counted
 from freestone.lang.passes.rewriting import emitter_for, take_over
 from freestone.lang.plan.emitter import Emitter
 from freestone.lang.plan.graph import Op, Program, Value
@@ -21,8 +23,12 @@ def spread(program: Program, settings: Settings) -> None:
     if settings.vec and settings.physical and not settings.distributed:
         for block in list(program.blocks()):
             block.ops[:] = [
-                each for op in block.ops for each in (as_sums(op) if is_mean(op) else [op])
+                each for op in block.ops for each in (as_sums(op) if _is_known(op) else [op])
             ]
+
+
+def _is_known(op: Op) -> bool:
+    return is_mean(op) and op.operands[0].type.rows is not None
 
 
 def is_mean(op: Op) -> bool:
@@ -30,28 +36,32 @@ def is_mean(op: Op) -> bool:
     if op.kind not in AXES or op.attrs["name"] not in MEANS or op.kernel is not None:
         return False
     type = op.operands[0].type
-    return bool(type.rows and type.columns)
+    return type.rows != 0 and bool(type.columns)
 
 
 def as_sums(op: Op) -> list[Op]:
     """Return operations that stand for a mean; the last one has its result."""
     emitter = emitter_for(op)
-    axis, cell = AXES[op.kind], op.results[0].type.cell
+    axis, cell, name = AXES[op.kind], op.results[0].type.cell, op.attrs["name"]
     cells = emitter.cast(op.operands[0], cell)
-    found = _mean(emitter, cells, axis)
-    if op.attrs["name"] != "mean":
+    count = _count(emitter, cells, axis)
+    found = _mean(emitter, cells, axis, count, name)
+    if name != "mean":
         rest = binary(emitter, "sub", cells, found)
-        found = _mean(emitter, binary(emitter, "mul", rest, rest), axis)
-    if op.attrs["name"] == "stddev":
+        found = _mean(emitter, binary(emitter, "mul", rest, rest), axis, count, name)
+    if name == "stddev":
         found = unary(emitter, "sqrt", found)
     take_over(found, op)
     return emitter.block.ops
 
 
-def _mean(emitter: Emitter, cells: Value, axis: int | None) -> Value:
-    rows, columns = cells.type.rows, cells.type.columns
-    assert rows is not None
-    assert columns is not None
-    count = {None: rows * columns, PER_ROW: columns, PER_COLUMN: rows}[axis]
+def _count(emitter: Emitter, cells: Value, axis: int | None) -> Value:
+    """Return how many cells each mean is of."""
+    return counted(emitter, {None: "ncell", PER_ROW: "ncol", PER_COLUMN: "nrow"}[axis], cells)
+
+
+def _mean(emitter: Emitter, cells: Value, axis: int | None, count: Value, name: str) -> Value:
     total = aggregate(emitter, "sum", cells, axis)
-    return binary(emitter, "div", total, emitter.constant(float(count), cells.type.cell))
+    if count.const is None:
+        return emitter.emit("average", [total, count], total.type, name=name)
+    return binary(emitter, "div", total, emitter.constant(float(count.const), cells.type.cell))

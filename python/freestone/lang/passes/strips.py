@@ -7,26 +7,23 @@ what was asked for. What is asked for later takes another round over the strips,
 made anew.
 
 A strip of a matrix with k times the rows has k times as many; one of what a filter keeps has as
-many as are left of it.
+many as are left of it. What is reversed is made of the rows of the other end, and what is put
+below something else of those rows of both that lie in a strip.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from freestone.lang.distributed.roles import ROWS, WHOLE
-from freestone.lang.passes.expanding import expanded
+from freestone.lang.passes.bodies import Body
 from freestone.lang.passes.memory import limit_of, peak_of
-from freestone.lang.passes.rows import ENDS, KEPT, PLACED, Member, heights_of, members_of
+from freestone.lang.passes.rows import BY_ROWS, ENDS, KEPT, Member, bases_of, members_of
 from freestone.lang.plan.graph import Block, Op, Program, Value, outer_operands
 from freestone.lang.settings import Settings
-from freestone.lang.types.types import NOTHING, Type
 
 STRIP_NBYTES = 16 << 20
 """Bytes of the widest matrix in a strip: enough for an operation's start not to count."""
-OF_STRIPS = ENDS | {"rows", "cumulate_rows"}
-"""What is done in a strip and takes, first, which strip that is."""
 TRIED = 3
 """How many numbers of rows are tried, those of the largest matrices."""
 
@@ -117,10 +114,10 @@ class _Cutting:
         paths: frozenset[str] | None,
     ) -> None:
         self._outs = block.outs
-        self._rows, self._size, self._nbytes = strips
-        heights = heights_of(ops, self._rows)
-        self._rest = [each for op in ops for each in expanded(op, heights)]
-        self._members = members_of(self._rest, self._rows, paths)
+        rows, self._size, self._nbytes = strips
+        self._bases = bases_of(ops, rows)
+        self._members = members_of(ops, self._bases, paths)
+        self._rest = list(self._members)
         self._coming = {result for op in self._rest for result in op.results}
         self._ready: list[Op] = []
         self._order: list[Member] = []
@@ -145,8 +142,8 @@ class _Cutting:
             self._need(outer_operands(op))
             self._ready.append(op)
         else:
-            self._need(member.taken(WHOLE))
-            self._need(value for value in member.taken(ROWS) if value not in self._by_rows)
+            self._need(member.whole)
+            self._need(value for value in member.cut if value not in self._by_rows)
             self._keep(member)
         # Not before: what is put ahead of it must not read it.
         self._coming.difference_update(op.results)
@@ -157,7 +154,7 @@ class _Cutting:
             return
         self._order.append(member)
         for value, way in zip(member.op.results, member.ways, strict=True):
-            (self._by_rows if way in (ROWS, KEPT) else self._parts)[value] = member
+            (self._by_rows if way in BY_ROWS else self._parts)[value] = member
 
     def _member(self, op: Op) -> Member | None:
         member = self._members[op]
@@ -168,9 +165,10 @@ class _Cutting:
             return member
         # t(A) @ B: a sum, over the strips, of products of their rows.
         sides = turned.operands[0], op.operands[1]
-        if sides[0].type.rows is None or sides[0].type.rows != sides[1].type.rows:
+        rows = sides[0].type.rows
+        if rows is None or rows != sides[1].type.rows:
             return member
-        return Member(op, sides, (ROWS, ROWS), ("sum",), "cross")
+        return Member(op, sides, (ROWS, ROWS), ("sum",), "cross", self._bases[rows])
 
     def _is_there(self, op: Op) -> bool:
         """Tell whether what an operation ends with is there as a whole, or might as well be."""
@@ -206,10 +204,10 @@ class _Cutting:
                 continue
             if any(value in self._coming for value in op.operands):
                 continue
-            whole = member.taken(WHOLE)
-            if any(v in d for v in whole for d in (self._parts, self._by_rows, self._turned)):
+            late = self._parts, self._by_rows, self._turned
+            if any(value in each for value in member.whole for each in late):
                 continue
-            if any(v in d for v in member.taken(ROWS) for d in (self._parts, self._turned)):
+            if any(v in each for v in member.cut for each in (self._parts, self._turned)):
                 continue
             self._rest.remove(op)
             self._coming.difference_update(op.results)
@@ -217,20 +215,12 @@ class _Cutting:
 
     def _flush(self, rows: list[Value], written: Member | None) -> None:
         """Run strip by strip what gives all parts so far, some rows, and what is written."""
-        wanted = [*rows, *self._parts]
-        makers = {**self._by_rows, **self._parts}
-        ways = [makers[value].ways[makers[value].op.results.index(value)] for value in wanted]
-        body = _Body((self._rows, self._size), self._by_rows, self._order)
-        outs = body.made(wanted, written)
-        last = written or makers[wanted[-1]]
-        attrs = {
-            "name": f"of {self._size} rows",
-            "rows": self._rows,
-            "size": self._size,
-            "ways": tuple(ways),
-        }
-        block = Block([body.strip], body.ops, outs)
-        self._ready.append(Op("strips", [], wanted, attrs, last.op.place, [block]))
+        wanted: dict[int, list[Value]] = {} if written is None else {written.base: []}
+        for value in (*rows, *self._parts):
+            wanted.setdefault(self._maker(value).base, []).append(value)
+        for base, values in wanted.items():
+            last = written if written is not None and written.base == base else None
+            self._ready.append(self._strips(base, values, last))
         self._parts.clear()
         for value in rows:
             if self._by_rows[value].ways == (KEPT,):
@@ -238,115 +228,18 @@ class _Cutting:
             else:
                 del self._by_rows[value]
 
+    def _maker(self, value: Value) -> Member:
+        return self._parts[value] if value in self._parts else self._by_rows[value]
 
-class _Body:
-    """What is done with each strip."""
-
-    def __init__(
-        self, strips: tuple[int, int], by_rows: dict[Value, Member], order: list[Member]
-    ) -> None:
-        self.strip = Value(NOTHING)
-        self.ops: list[Op] = []
-        self._rows, self._size = strips
-        self._by_rows = by_rows
-        self._order = order
-        self._here: dict[Value, Value] = {}
-
-    def made(self, wanted: list[Value], written: Member | None) -> list[Value]:
-        """Add what makes some values, and what writes one; return the values in a strip."""
-        needed = set(wanted)
-        chosen = []
-        for member in [written, *reversed(self._order)]:
-            if member is None:
-                continue
-            if member is written or any(result in needed for result in member.op.results):
-                chosen.append(member)
-                # What is there as a whole by now is not made again.
-                needed.update(v for v in member.taken(ROWS) if v in self._by_rows)
-        for member in reversed(chosen):
-            self._add(member, needed)
-        return [self._here[value] for value in wanted]
-
-    def _add(self, member: Member, needed: set[Value]) -> None:
-        op = member.op
-        if member.kind == "pipeline":
-            self._add_pipeline(member, [value for value in op.results if value in needed])
-            return
-        operands = self._operands(member)
-        attrs = dict(op.attrs)
-        if member.kind in OF_STRIPS:
-            operands = [self.strip, *operands]
-            attrs |= {"of": op.attrs.get("name"), "name": op.kind}
-            attrs["times"] = self._times(op.operands[0] if member.kind in ENDS else op.results[0])
-        clone = Op(member.kind, operands, [], attrs, op.place)
-        for value, way in zip(op.results, member.ways, strict=True):
-            self._here[value] = Value(self._type(value, way), clone)
-            if way == PLACED:
-                rows = self._size * self._times(op.operands[0])
-                at_most = rows if value.type.rows is None else min(rows, value.type.rows)
-                self._here[value].type = value.type.shaped(at_most, value.type.columns)
-        clone.results = [self._here[value] for value in op.results]
-        self.ops.append(clone)
-
-    def _add_pipeline(self, member: Member, results: list[Value]) -> None:
-        op = member.op
-        ways = dict(zip(op.results, member.ways, strict=True))
-        used = {v for inner in _needed(op.regions[0], results) for v in inner.operands}
-        operands = dict(zip(member.operands, self._operands(member, used), strict=True))
-        body = _copied(op.regions[0], operands, results)
-        for value, out in zip(results, body.outs, strict=True):
-            out.type = self._type(value, ways[value])
-            self._here[value] = out
-        reads = [new for value, new in operands.items() if value in used]
-        attrs = {"reads": reads}
-        self.ops.append(Op("pipeline", reads, list(body.outs), attrs, op.place, [body]))
-
-    def _operands(self, member: Member, used: set[Value] | None = None) -> list[Value]:
-        return [
-            self._taken(value)
-            if role == ROWS and value.const is None and (used is None or value in used)
-            else value
-            for value, role in zip(member.operands, member.roles, strict=True)
-        ]
-
-    def _type(self, value: Value, way: str) -> Type:
-        if way != ROWS:
-            return value.type
-        return value.type.shaped(self._size * self._times(value), value.type.columns)
-
-    def _times(self, value: Value) -> int:
-        """Return how many rows a matrix has for each that is cut."""
-        return max(1, (value.type.rows or 0) // self._rows)
-
-    def _taken(self, value: Value) -> Value:
-        """Return the rows in a strip of a value, which may be there as a whole."""
-        if value not in self._here:
-            attrs = {"name": "of", "times": self._times(value)}
-            op = Op("rows", [self.strip, value], [], attrs)
-            self._here[value] = Value(self._type(value, ROWS), op)
-            op.results = [self._here[value]]
-            self.ops.append(op)
-        return self._here[value]
-
-
-def _needed(block: Block, outs: list[Value]) -> list[Op]:
-    """Return the operations of a pipeline that some of its results need."""
-    needed, kept = set(outs), []
-    for op in reversed(block.ops):
-        if any(result in needed for result in op.results):
-            needed.update(op.operands)
-            kept.append(op)
-    return kept[::-1]
-
-
-def _copied(block: Block, operands: dict[Value, Value], outs: list[Value]) -> Block:
-    """Copy the operations of a pipeline that some of its results need."""
-    known = dict(operands)
-    ops = []
-    for op in _needed(block, outs):
-        sides = [known.get(value, value) for value in op.operands]
-        clone = replace(op, operands=sides, results=[], attrs=dict(op.attrs))
-        clone.results = [Value(value.type, clone) for value in op.results]
-        known.update(zip(op.results, clone.results, strict=True))
-        ops.append(clone)
-    return Block([], ops, [known[value] for value in outs])
+    def _strips(self, base: int, wanted: list[Value], written: Member | None) -> Op:
+        """Return what runs strip by strip to give some values, and to write one."""
+        makers = [self._maker(value) for value in wanted]
+        pairs = zip(wanted, makers, strict=True)
+        ways = tuple(maker.ways[maker.op.results.index(value)] for value, maker in pairs)
+        size = min(self._size, base)
+        body = Body(size, self._bases, self._by_rows, self._order)
+        outs = body.made(wanted, written)
+        attrs = {"name": f"of {size} rows", "rows": base, "size": size, "ways": ways}
+        last = written or makers[-1]
+        block = Block([body.strip], body.ops, outs)
+        return Op("strips", [], list(wanted), attrs, last.op.place, [block])

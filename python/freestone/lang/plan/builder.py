@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from freestone.lang.builtins.reorganisation import inserted
 from freestone.lang.parse import tree
 from freestone.lang.parse.parser import parse
-from freestone.lang.parse.source import Source, read_source
+from freestone.lang.parse.source import Place, Source, read_source
 from freestone.lang.parse.tree import Statement
 from freestone.lang.plan.functions import Defined, Functions
 from freestone.lang.plan.graph import Block, Op, Program, Value
+from freestone.lang.plan.returns import check
 from freestone.lang.plan.scope import Scope
 from freestone.lang.plan.search import Search
 from freestone.lang.types.scalars import Scalar
@@ -43,16 +45,20 @@ class Builder(Functions):
         self._open.append((path or Path(source.file)).resolve())
         self._script(source)
         self._open.pop()
+        if not self._open:
+            self.drop_uncalled()
         return self.program
 
     def _script(self, source: Source) -> None:
         statements = parse(source)
-        for statement in statements:
-            if isinstance(statement, tree.Define):
-                self._define(statement)
+        defines = [each for each in statements if isinstance(each, tree.Define)]
+        for define in defines:
+            self._define(define)
         for statement in statements:
             if not isinstance(statement, tree.Define):
                 self.statement(statement)
+        for define in defines:
+            self.check_uncalled(self.functions[define.name])
 
     # -- statements ----------------------------------------------------------------------
 
@@ -64,7 +70,12 @@ class Builder(Functions):
         for index, name in enumerate(names):
             if name in names[:index]:
                 self.refuse(f"{node.name} has two parameters {name!r}")
+        check(node, self._refuse_at)
         self.functions[node.name] = Defined(node, self.functions)
+
+    def _refuse_at(self, problem: str, place: Place) -> NoReturn:
+        self.place = place
+        self.refuse(problem)
 
     def statement(self, node: Statement) -> list[Value] | None:
         """Build a statement.
@@ -122,9 +133,6 @@ class Builder(Functions):
         self.scope = Scope(self.scope)
         result = None
         for statement in node.statements:
-            if result is not None:
-                self.place = statement.place
-                self.refuse("this is never reached: the function has returned before")
             result = self.statement(statement)
         assert self.scope.around is not None
         self.scope = self.scope.around
@@ -140,7 +148,9 @@ class Builder(Functions):
     def _if(self, node: tree.If) -> list[Value] | None:
         condition = self._condition(node.condition)
         if condition.const is not None:
-            chosen = node.then if condition.const else node.otherwise
+            ways = (node.then, node.otherwise)
+            chosen, other = ways if condition.const else ways[::-1]
+            self._pass_over(other)
             return None if chosen is None else self.statement(chosen)
         names = self._written(node.then, node.otherwise)
         before = {name: self.scope.get(name) for name in names}
@@ -152,8 +162,6 @@ class Builder(Functions):
             ends.append({name: self.scope.get(name) for name in names})
             self._restore(before)
         self.place = node.place
-        if (results[0] is None) != (results[1] is None):
-            self.refuse("an if returns on all of its ways or on none: add an else that returns")
         if results[0] is not None and results[1] is not None:
             return self._merge(condition, blocks, results[0], results[1], "a result")
         changed = [name for name in names if ends[0][name] is not ends[1][name]]
@@ -162,6 +170,13 @@ class Builder(Functions):
         for name, value in zip(changed, merged, strict=True):
             self.scope.set(name, value)
         return None
+
+    def _pass_over(self, node: Statement | None) -> None:
+        """Check the names in what never runs."""
+        if node is not None:
+            before = {name: self.scope.get(name) for name in self._written(node)}
+            self.check_names(lambda: self.statement(node))
+            self._restore(before)
 
     def _condition(self, node: tree.Expression) -> Value:
         condition = self.value(node)
@@ -227,7 +242,7 @@ class Builder(Functions):
     def _while(self, node: tree.While) -> None:
         def body(block: Block) -> None:
             self.block = block
-            self._no_return(node.body)
+            self.statement(node.body)
 
         def test(block: Block) -> None:
             self.block = block
@@ -243,6 +258,8 @@ class Builder(Functions):
         self.place = node.place
         for end in ends:
             self.number(end, "an end or the step of a loop")
+            if end.const is not None and not math.isfinite(float(end.const)):
+                self.fail("the ends and the step of a loop have to be numbers")
         ends = [self.cast(end, "si64") for end in ends]
         if node.step is not None and ends[2].const == 0:
             self.fail("the step of a loop can't be 0")
@@ -252,16 +269,11 @@ class Builder(Functions):
             counter = Value(scalar("si64"))
             block.args.insert(0, counter)
             self.scope = Scope(self.scope, {node.name: counter}, frozenset({node.name}))
-            self._no_return(node.body)
+            self.statement(node.body)
             assert self.scope.around is not None
             self.scope = self.scope.around
 
         self._loop(node, "for", ends, node.body, body, None)
-
-    def _no_return(self, body: Statement) -> None:
-        if self.statement(body) is not None:
-            self.place = body.place
-            self.refuse("a loop can't return; keep the value in a variable")
 
     def _loop(
         self,

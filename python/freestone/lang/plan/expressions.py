@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from freestone.errors.base import did_you_mean
+from freestone.errors.lang import ScriptCompileError
 from freestone.lang.builtins import BUILTINS, algebra, elementwise, generation, lower
 from freestone.lang.builtins.reorganisation import indexed_type, position
 from freestone.lang.parse import tree
 from freestone.lang.parse.tree import Expression
 from freestone.lang.plan.emitter import Emitter
-from freestone.lang.plan.graph import Value
+from freestone.lang.plan.graph import Block, Value
 from freestone.lang.plan.scope import Scope
-from freestone.lang.types.scalars import Scalar
+from freestone.lang.types.scalars import Scalar, printed
 from freestone.lang.types.types import CELLS, Type, joined, matrix, most_general
 
 # What `sum::numpy(x)` may name: all but pipelines is done by NumPy.
@@ -107,8 +110,20 @@ class Expressions(Emitter):
             return elementwise.choose(self, condition, then, otherwise)
         self.number(condition, "the condition")
         if condition.const is not None:
-            return self.value(node.then if condition.const else node.otherwise)
+            ways = (node.then, node.otherwise)
+            chosen, other = ways if condition.const else ways[::-1]
+            self.check_names(lambda: self.value(other))
+            return self.value(chosen)
         return self.branch(condition, node)
+
+    def check_names(self, build: Callable[[], object]) -> None:
+        """Build what never runs, so that its names are checked, and forget it."""
+        kept = self.block, self.scope, self.views
+        self.block, self.scope, self.views = Block(), Scope(self.scope), dict(self.views)
+        with suppress(ScriptCompileError):
+            build()
+        self.block, self.scope, self.views = kept
+        self.kernel = None
 
     def branch(self, condition: Value, node: tree.Choice) -> Value:
         """Build ``?:`` with a condition that is known only when the script runs."""
@@ -268,7 +283,8 @@ class Expressions(Emitter):
         if value.type.data == "scalar" and value.type.cell == "str":
             if type.data != "frame" or not is_column:
                 self.fail("only the columns of a frame have labels")
-            return "at", [self.constant(position(self, type, str(value.const)), "si64")], 1
+            label = str(self.known(value, "a label"))
+            return "at", [self.constant(position(self, type, label), "si64")], 1
         if value.type.data == "scalar":
             self.number(value, "a position")
             self._check_position(value.const, count)
@@ -280,9 +296,15 @@ class Expressions(Emitter):
     def _check_position(self, const: Scalar | None, count: int | None) -> None:
         if const is None or count is None:
             return
-        at = int(float(const) // 1)
+        at = self._floored(const)
         if not -count <= at < count:
             self.fail(f"position {at} is outside of 0 to {count - 1}")
+
+    def _floored(self, const: Scalar) -> int:
+        """Round a position down."""
+        if not math.isfinite(float(const)):
+            self.fail(f"a position has to be a number, not {printed(const)}")
+        return math.floor(float(const))
 
     def _range(self, side: tree.Range, count: int | None) -> tuple[str, list[Value], int | None]:
         zero = self.constant(0, "si64")
@@ -291,7 +313,7 @@ class Expressions(Emitter):
         if side.end is None:
             known = None
             if count is not None and begin.const is not None:
-                first = int(float(begin.const) // 1)
+                first = self._floored(begin.const)
                 known = count - (first if first >= 0 else first + count)
             return "from", [begin], None if known is None or known < 0 else known
         end = self.value(side.end)
@@ -302,7 +324,7 @@ class Expressions(Emitter):
     def _length(self, begin: Value, end: Value, count: int | None) -> int | None:
         if begin.const is None or end.const is None:
             return None
-        first, last = int(float(begin.const) // 1), int(float(end.const) // 1)
+        first, last = self._floored(begin.const), self._floored(end.const)
         if count is None:
             return last - first if 0 <= first <= last else None
         first, last = (at + count if at < 0 else at for at in (first, last))

@@ -10,7 +10,7 @@ from typing import Any
 from freestone.errors.lang import ScriptCompileError
 from freestone.lang.parse import tree
 from freestone.lang.plan.expressions import Expressions
-from freestone.lang.plan.graph import Block, Function, Program, Value
+from freestone.lang.plan.graph import Block, Function, Program, Value, nested
 from freestone.lang.plan.scope import Scope
 from freestone.lang.types.scalars import Scalar
 from freestone.lang.types.types import NOTHING, Type, scalar
@@ -182,6 +182,25 @@ class Functions(Expressions):
             self.fitted(value, word, f"a result of {node.name}")
             for value, word in zip(results, node.results, strict=True)
         ]
+
+    def check_uncalled(self, defined: Defined) -> None:
+        """Build a function that nobody calls, if its parameters say their types."""
+        words = [parameter.type for parameter in defined.node.parameters]
+        if defined.built or any(word is None or word.value_type is None for word in words):
+            return
+        types = [Type(word.data_type, word.value_type or "") for word in words if word is not None]
+        self._specialised(defined, [Value(type) for type in types])
+
+    def drop_uncalled(self) -> None:
+        """Forget the functions that were built only to be checked."""
+        called: set[Function] = set()
+        left = [self.program.main]
+        while left:
+            ops = (op for block in nested(left.pop()) for op in block.ops)
+            found = {op.attrs["function"] for op in ops if "function" in op.attrs} - called
+            called |= found
+            left += [function.block for function in found]
+        self.program.functions[:] = [each for each in self.program.functions if each in called]
 
     def mapped(self, node: tree.Call) -> Value:
         """Build ``map(x, function)``."""
