@@ -247,3 +247,19 @@ def test_a_namenode_that_is_not_there_is_told_at_once(server: str) -> None:
         fs.read(f"hdfs://{server}/m.csv")
     with pytest.raises(FileError, match="can't be reached"):
         fs.write(CONTENT_ARRAY, f"hdfs://{server}/m.csv")
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ('InvalidArgument("No NameNode hosts found")', "hdfs-site.xml in HADOOP_CONF_DIR"),
+        ('InvalidArgument("No fs.defaultFS setting found")', "--hdfs-ip"),
+    ],
+)
+def test_what_to_try_is_told(monkeypatch: pytest.MonkeyPatch, said: str, hint: str) -> None:
+    def refused(*words: object) -> None:
+        raise RuntimeError(said)
+
+    monkeypatch.setattr(hdfs, "client", refused)
+    with pytest.raises(FileError, match=hint):
+        fs.read("hdfs://service/m.csv")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from freestone.errors import FileError, UsageError
+from freestone.errors import FileError, FreestoneError, UsageError
 
 __all__ = ["SETTINGS", "Settings", "asked", "client", "hdfs_native", "reach", "retried"]
 
@@ -31,6 +31,12 @@ PASSING = (
     "All nodes failed for write",
     "Failed to complete file in time",
 )
+# What to try.
+HINTS = {
+    "No NameNode hosts found": "write host:port, or have hdfs-site.xml in HADOOP_CONF_DIR name the "
+    "NameNodes of this service",
+    "No fs.defaultFS": "name the server: hdfs://host:port/path, --hdfs-ip, or HDFS_ADDRESS",
+}
 
 
 def hdfs_native() -> Any:
@@ -89,7 +95,7 @@ def asked(url: str, call: Callable[[], T]) -> T:
     """Call the client; give its errors the kinds that Python has, and the file's name."""
     try:
         return call()
-    except (FileNotFoundError, PermissionError):
+    except (FileNotFoundError, PermissionError, FreestoneError):
         raise
     except Exception as error:
         said = str(error)
@@ -97,7 +103,8 @@ def asked(url: str, call: Callable[[], T]) -> T:
             raise FileNotFoundError(url) from error
         if "AccessControl" in said or "Permission denied" in said:
             raise PermissionError(url) from error
-        raise FileError(url, f"can't be used: HDFS says {said!r}") from error
+        hint = next((f"; {hint}" for word, hint in HINTS.items() if word in said), "")
+        raise FileError(url, f"can't be used: HDFS says {said!r}{hint}") from error
 
 
 def retried(call: Callable[[], T]) -> T:
