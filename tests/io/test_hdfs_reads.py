@@ -15,9 +15,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from freestone.errors import FormatError
+import freestone as fs
+from freestone.errors import FileError, FormatError
 from freestone.io.raw import read_values
 from freestone.io.stores import hdfs, hdfs_client, hdfs_source, webhdfs
 from freestone.io.stores.hdfs import HdfsPlace
@@ -30,6 +32,7 @@ from freestone.io.stores.webhdfs import (
 )
 
 CONTENT = random.Random(1).randbytes(100_000)
+CONTENT_ARRAY = np.ones((2, 2))
 
 
 class Reader:
@@ -236,3 +239,27 @@ def test_settings_of_hadoop_and_kerberos_go_along(monkeypatch: pytest.MonkeyPatc
     assert made == [("hdfs://service", wanted)]
     assert os.environ["HADOOP_USER_NAME"] == "she"
     assert there.url == "hdfs://service/elsewhere"
+
+
+@pytest.mark.parametrize("server", ["127.0.0.1:1", "nobody.invalid:9000", "127.0.0.1:99999"])
+def test_a_namenode_that_is_not_there_is_told_at_once(server: str) -> None:
+    with pytest.raises(FileError, match="can't be reached"):
+        fs.read(f"hdfs://{server}/m.csv")
+    with pytest.raises(FileError, match="can't be reached"):
+        fs.write(CONTENT_ARRAY, f"hdfs://{server}/m.csv")
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ('InvalidArgument("No NameNode hosts found")', "hdfs-site.xml in HADOOP_CONF_DIR"),
+        ('InvalidArgument("No fs.defaultFS setting found")', "--hdfs-ip"),
+    ],
+)
+def test_what_to_try_is_told(monkeypatch: pytest.MonkeyPatch, said: str, hint: str) -> None:
+    def refused(*words: object) -> None:
+        raise RuntimeError(said)
+
+    monkeypatch.setattr(hdfs, "client", refused)
+    with pytest.raises(FileError, match=hint):
+        fs.read("hdfs://service/m.csv")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import os
+import socket
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from freestone.errors import FileError, UsageError
+from freestone.errors import FileError, FreestoneError, UsageError
 
-__all__ = ["SETTINGS", "Settings", "asked", "client", "hdfs_native", "retried"]
+__all__ = ["SETTINGS", "Settings", "asked", "client", "hdfs_native", "reach", "retried"]
 
 T = TypeVar("T")
 # A DataNode that died is handed out by the NameNode until it misses its heartbeats.
 RETRIED_S, FIRST_WAIT_S = 60.0, 0.5
+REACHED_S = 10.0
 # How the client tells what happened: it has no types for it.
 PASSING = (
     "Connection refused",
@@ -29,6 +31,12 @@ PASSING = (
     "All nodes failed for write",
     "Failed to complete file in time",
 )
+# What to try.
+HINTS = {
+    "No NameNode hosts found": "write host:port, or have hdfs-site.xml in HADOOP_CONF_DIR name the "
+    "NameNodes of this service",
+    "No fs.defaultFS": "name the server: hdfs://host:port/path, --hdfs-ip, or HDFS_ADDRESS",
+}
 
 
 def hdfs_native() -> Any:
@@ -56,17 +64,38 @@ Settings = tuple[tuple[str, str], ...]
 @functools.lru_cache(maxsize=16)
 def client(server: str, user: str | None, settings: Settings, process: int) -> Any:
     """Return this process's client of a server, such as ``hdfs://host:port``."""
+    reach(server)
     os.environ.update(settings)
     if user is not None:
         os.environ["HADOOP_USER_NAME"] = user
     return hdfs_native().Client(server or None)
 
 
+def reach(server: str) -> None:
+    """Connect to a NameNode: the client itself would try for minutes without a word.
+
+    Which NameNodes a service has, Hadoop's files say; those are left to the client.
+
+    Raises
+    ------
+    FileError
+        When nobody answers there.
+    """
+    host, sign, port = server.removeprefix("hdfs://").rpartition(":")
+    if not sign or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACHED_S).close()
+    except (OSError, OverflowError) as error:
+        reason = f"can't be reached: {error}; it has to be host:port of a NameNode's RPC"
+        raise FileError(server, reason) from None
+
+
 def asked(url: str, call: Callable[[], T]) -> T:
     """Call the client; give its errors the kinds that Python has, and the file's name."""
     try:
         return call()
-    except (FileNotFoundError, PermissionError):
+    except (FileNotFoundError, PermissionError, FreestoneError):
         raise
     except Exception as error:
         said = str(error)
@@ -74,7 +103,8 @@ def asked(url: str, call: Callable[[], T]) -> T:
             raise FileNotFoundError(url) from error
         if "AccessControl" in said or "Permission denied" in said:
             raise PermissionError(url) from error
-        raise FileError(url, f"can't be used: HDFS says {said!r}") from error
+        hint = next((f"; {hint}" for word, hint in HINTS.items() if word in said), "")
+        raise FileError(url, f"can't be used: HDFS says {said!r}{hint}") from error
 
 
 def retried(call: Callable[[], T]) -> T:
