@@ -76,7 +76,9 @@ def test_a_pipeline_gives_what_numpy_gives(graph: Any, schedule: Settings) -> No
     found = np.asarray(graph.compute(schedule))
     assert found.dtype == expected.dtype
     assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=1e-5 if expected.dtype == "f4" else 1e-12)
+    # A sum of 32-bit cells is a float of Python's, which has 64.
+    short = expected.dtype == "f4" or repr(graph).startswith("<Scalar f32")
+    np.testing.assert_allclose(found, expected, rtol=1e-5 if short else 1e-12)
 
 
 @settings(max_examples=LONG, deadline=None)
