@@ -75,7 +75,7 @@ def pipeline(run: Any, op: Op, *operands: Any) -> tuple[Any, ...]:
 
 def _tell(run: Any, op: Op, operands: Sequence[Any], how: str) -> None:
     """Write how a pipeline ran to standard error."""
-    from freestone.lang.kernels.products import workers
+    from freestone.lang.kernels.memory import workers
 
     rows, columns = max((_shape(operand) for operand in operands), default=(1, 1))
     names = ", ".join(inner.name for inner in op.regions[0].ops)
