@@ -118,6 +118,8 @@ def work(name: str, first: int, to: int, at: Path) -> int:
             now = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             if now > peak + GROWTH_KIB:
                 raise MemoryError(f"seed {seed} took {now - peak:,} KiB")
+            # Cycles wait for the next collection, and are no seed's alone.
+            peak = now
     signal.setitimer(signal.ITIMER_PROF, 0)
     signal.setitimer(signal.ITIMER_REAL, 0)
     print(json.dumps({"read": outcomes[True], "refused": outcomes[False]}))
