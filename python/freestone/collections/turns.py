@@ -60,7 +60,7 @@ def write_in_turn(
     places = by_turns(workers, x.where(), nbytes, [part.block for part in parts])
     text = 2 * max(nbytes, default=0) if writer.shape.sparse else PART_NBYTES
     slots = sum(worker.slots for worker in workers)
-    ahead = max(KEPT_NBYTES // max(text, 1), 2 * slots, 1)
+    ahead = min(max(KEPT_NBYTES // max(text, 1), 2 * slots, 1), len(parts))
     with ledger(f"{draft.path}.sizes") as path:
         calls = _Calls(writer, draft, cluster, options | AGAIN, parts, places, (path, slots))
         for _, place in itertools.product(range(ahead), dict.fromkeys(places)):
