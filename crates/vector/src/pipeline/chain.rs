@@ -108,10 +108,11 @@ impl<'a> Chain<'a> {
         let width = if class == Class::Full { pipeline.columns } else { 1 };
         let piece = piece_of(pipeline, kinds, batch_bytes);
         let room = Room::new(pipeline, homes, piece);
-        let mut made = Maker { pipeline, kinds, homes, width, piece, spreads: Vec::new(), room };
+        let uses = uses_of(pipeline, kinds.len());
+        let spreads = Vec::new();
+        let mut made = Maker { pipeline, kinds, homes, uses, width, piece, spreads, room };
         let inputs: Vec<Cells> = pipeline.inputs.iter().map(|input| made.input(input)).collect();
-        let mut steps: Vec<Step> =
-            loops.into_iter().enumerate().map(|(at, run)| made.step(at, run, &inputs)).collect();
+        let mut steps = made.steps(&loops, &inputs);
         let (stores, folds) = made.outputs(&inputs);
         steps.extend(stores);
         let (spreads, scratch) = (made.spreads, made.room.lines);
@@ -224,6 +225,35 @@ fn fetched(pipeline: &Pipeline, mut inputs: Vec<Cells>, cells: usize) -> Vec<Cel
     inputs
 }
 
+/// How often each register is used.
+fn uses_of(pipeline: &Pipeline, registers: usize) -> Vec<usize> {
+    let mut uses = vec![0; registers];
+    for instruction in &pipeline.instructions {
+        for side in sides_of(instruction).into_iter().flatten() {
+            uses[side] += 1;
+        }
+    }
+    for output in &pipeline.outputs {
+        let (Output::Store(register, _)
+        | Output::Reduce(_, register)
+        | Output::ColumnReduce(_, register, _)) = *output;
+        uses[register] += 1;
+    }
+    uses
+}
+
+/// What an instruction is of.
+fn sides_of(instruction: &Instruction) -> [Option<Register>; 3] {
+    match *instruction {
+        Instruction::Binary(_, _, left, right) => [Some(left), Some(right), None],
+        Instruction::Select(_, sides) => sides.map(Some),
+        Instruction::Unary(_, _, arg)
+        | Instruction::Cast(_, arg)
+        | Instruction::RowReduce(_, arg)
+        | Instruction::RowProduct(arg, _) => [Some(arg), None, None],
+    }
+}
+
 /// The loop of an instruction; none if it is not cell by cell.
 fn loop_of(instruction: &Instruction, kinds: &[Kind]) -> Option<Loop> {
     Some(match *instruction {
@@ -284,6 +314,7 @@ struct Maker<'a, 'b> {
     pipeline: &'a Pipeline,
     kinds: &'b [Kind],
     homes: &'b Homes,
+    uses: Vec<usize>,
     width: usize,
     piece: usize,
     spreads: Vec<Spread>,
@@ -332,6 +363,66 @@ impl Maker<'_, '_> {
         }
     }
 
+    /// The loops of all instructions, in their order: two at once where that can be.
+    fn steps(&mut self, loops: &[Loop], inputs: &[Cells]) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut at = 0;
+        while at < loops.len() {
+            if let Some(step) = self.both(at, inputs) {
+                steps.push(step);
+                at += 1;
+            } else if self.summed(at).is_none() {
+                steps.push(self.step(at, loops[at], inputs));
+            }
+            at += 1;
+        }
+        steps
+    }
+
+    /// An instruction and the next one at once, if nobody else wants what is between them.
+    fn both(&self, at: usize, inputs: &[Cells]) -> Option<Step> {
+        let between = inputs.len() + at;
+        let &[
+            Instruction::Binary(first, cell, one, two),
+            Instruction::Binary(second, other, left, right),
+        ] = self.pipeline.instructions.get(at..at + 2)?
+        else {
+            return None;
+        };
+        if cell != other || self.uses[between] != 1 || self.summed(at + 1).is_some() {
+            return None;
+        }
+        let three = match second {
+            _ if left == between => right,
+            Binary::Add | Binary::Mul => left,
+            _ => return None,
+        };
+        let run = each::then(cell, first, second)?;
+        let sides = [one, two, three].map(|side| self.register(side, inputs));
+        let out = self.register(between + 1, inputs);
+        // What the first one is of may be where the second one's result goes.
+        let is_apart = sides.iter().all(|side| side.begin != out.begin);
+        is_apart.then_some(Step { run, sides, out })
+    }
+
+    /// The loop of the last instruction and of the sum of what it makes, if nobody else wants that.
+    /// Of others the sides would be overwritten before sums are made.
+    fn summed(&self, at: usize) -> Option<Loop> {
+        let made = self.pipeline.inputs.len() + at;
+        if made + 1 != self.kinds.len() {
+            return None;
+        }
+        let &Instruction::Binary(name, cell, ..) = self.pipeline.instructions.get(at)? else {
+            return None;
+        };
+        let is_sum =
+            |output: &Output| matches!(*output, Output::Reduce(Reduce::Sum, of) if of == made);
+        if self.uses[made] != 1 || !self.pipeline.outputs.iter().any(is_sum) {
+            return None;
+        }
+        each::summed(cell, name)
+    }
+
     fn step(&mut self, at: usize, run: Loop, inputs: &[Cells]) -> Step {
         let out = self.register(inputs.len() + at, inputs);
         let instruction = self.pipeline.instructions[at];
@@ -343,16 +434,13 @@ impl Maker<'_, '_> {
                 return Step { run, sides: [left, right, Cells::NONE], out };
             }
         }
-        let sides = match instruction {
-            Instruction::Binary(_, _, left, right) => [Some(left), Some(right), None],
-            Instruction::Select(_, sides) => sides.map(Some),
-            Instruction::Unary(_, _, arg)
-            | Instruction::Cast(_, arg)
-            | Instruction::RowReduce(_, arg)
-            | Instruction::RowProduct(arg, _) => [Some(arg), None, None],
-        };
-        let cells = |side: Option<_>| side.map_or(Cells::NONE, |side| self.register(side, inputs));
-        Step { run, sides: sides.map(cells), out }
+        Step { run, sides: self.sides(at, inputs), out }
+    }
+
+    /// Where the cells are that an instruction is of.
+    fn sides(&self, at: usize, inputs: &[Cells]) -> [Cells; 3] {
+        sides_of(&self.pipeline.instructions[at])
+            .map(|side| side.map_or(Cells::NONE, |side| self.register(side, inputs)))
     }
 
     /// The loop of an operation by one number, and its second side, where that is faster: a square is
@@ -399,11 +487,13 @@ impl Maker<'_, '_> {
         for output in &self.pipeline.outputs {
             if let Output::Reduce(how, register) = *output {
                 let (cell, lanes) = (self.kinds[register].cell, self.room.take());
-                steps.push(Step {
-                    run: with_cell!(cell, T => each::fold::<T>(how)),
-                    sides: [self.register(register, inputs), Cells::NONE, Cells::NONE],
-                    out: Cells { begin: lanes, stride: 0 },
+                let made = register.checked_sub(inputs.len());
+                let summed = made.and_then(|at| Some((self.summed(at)?, self.sides(at, inputs))));
+                let (run, sides) = summed.unwrap_or_else(|| {
+                    let sides = [self.register(register, inputs), Cells::NONE, Cells::NONE];
+                    (with_cell!(cell, T => each::fold::<T>(how)), sides)
                 });
+                steps.push(Step { run, sides, out: Cells { begin: lanes, stride: 0 } });
                 folds.push(Fold { how, cell, lanes });
             }
         }
