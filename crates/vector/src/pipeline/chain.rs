@@ -11,23 +11,23 @@
 use std::ops::Range;
 
 use super::cutting::FROM_MEMORY;
-use super::scratch::{Home, Homes, Line};
+use super::scratch::{Homes, Line};
 use super::words::{bits, number, start};
-use super::{Class, Input, Instruction, Kind, Output, Pipeline, Place, Register};
+use super::{Class, Instruction, Kind, Output, Pipeline};
 use crate::cell::{Cell, Number};
 use crate::error::Error;
-use crate::kernels::dense::binary::Binary;
-use crate::kernels::dense::divide::Divided;
 use crate::kernels::dense::each::{self, Loop};
 use crate::kernels::dense::reduce::{self, Reduce};
 use crate::kernels::dense::stream;
-use crate::kernels::{fetch_far, has_wide_vectors};
+use crate::kernels::fetch_far;
 use crate::with_cell;
 
+mod making;
 mod spread;
 #[cfg(test)]
 mod tests;
 
+use making::Maker;
 use spread::Spread;
 
 /// Bytes of a register in a piece.
@@ -107,14 +107,12 @@ impl<'a> Chain<'a> {
             .collect::<Option<_>>()?;
         let width = if class == Class::Full { pipeline.columns } else { 1 };
         let piece = piece_of(pipeline, kinds, batch_bytes);
-        let room = Room::new(pipeline, homes, piece);
-        let mut made = Maker { pipeline, kinds, homes, width, piece, spreads: Vec::new(), room };
+        let mut made = Maker::new(pipeline, kinds, homes, (width, piece));
         let inputs: Vec<Cells> = pipeline.inputs.iter().map(|input| made.input(input)).collect();
-        let mut steps: Vec<Step> =
-            loops.into_iter().enumerate().map(|(at, run)| made.step(at, run, &inputs)).collect();
+        let mut steps = made.steps(&loops, &inputs);
         let (stores, folds) = made.outputs(&inputs);
         steps.extend(stores);
-        let (spreads, scratch) = (made.spreads, made.room.lines);
+        let (spreads, scratch) = made.into_memory();
         let fetched = fetched(pipeline, inputs, pipeline.rows * width);
         let mut chain = Self { pipeline, width, piece, fetched, spreads, steps, folds, scratch };
         chain.clear();
@@ -247,166 +245,4 @@ fn piece_of(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize) -> usize {
     }
     let size = kinds.iter().map(|kind| kind.cell.size()).max().unwrap_or(1);
     PIECE_BYTES / size
-}
-
-/// Memory of a worker, in parts that hold a piece of any cells, or a reduction's lanes.
-struct Room {
-    lines: Vec<Line>,
-    begin: *mut u8,
-    part: usize,
-    used: usize,
-}
-
-impl Room {
-    fn new(pipeline: &Pipeline, homes: &Homes, piece: usize) -> Self {
-        // What is only reduced is read where it is.
-        let cells = if pipeline.instructions.is_empty() { 0 } else { piece };
-        let part = (8 * cells).max(reduce::LANE_BYTES).next_multiple_of(size_of::<Line>());
-        let most = pipeline.inputs.len() + pipeline.instructions.len() + pipeline.outputs.len();
-        let mut lines = vec![Line::EMPTY; (homes.slots + most) * part / size_of::<Line>()];
-        let begin = lines.as_mut_ptr().cast();
-        // Slots come first, and are numbered.
-        Self { lines, begin, part, used: homes.slots }
-    }
-
-    fn part(&self, at: usize) -> *mut u8 {
-        self.begin.wrapping_add(at * self.part)
-    }
-
-    fn take(&mut self) -> *mut u8 {
-        self.used += 1;
-        self.part(self.used - 1)
-    }
-}
-
-/// What a chain is made of, while it is made.
-struct Maker<'a, 'b> {
-    pipeline: &'a Pipeline,
-    kinds: &'b [Kind],
-    homes: &'b Homes,
-    width: usize,
-    piece: usize,
-    spreads: Vec<Spread>,
-    room: Room,
-}
-
-impl Maker<'_, '_> {
-    /// Where the cells of an input are; numbers are repeated for a piece.
-    fn input(&mut self, input: &Input) -> Cells {
-        match input.place {
-            Place::Bits(word) => {
-                let begin = self.room.take();
-                with_cell!(input.cell, T => {
-                    // SAFETY: a part of the room holds a piece of any cells.
-                    let out =
-                        unsafe { std::slice::from_raw_parts_mut(begin.cast::<T>(), self.piece) };
-                    out.fill(number(word));
-                });
-                Cells { begin, stride: 0 }
-            }
-            Place::Memory(cells) if self.is_direct(input.class) => {
-                Cells { begin: cells.cast_mut(), stride: input.cell.size() }
-            }
-            Place::Memory(_) => {
-                let to = self.room.take();
-                self.spreads.push(Spread { input: *input, to });
-                Cells { begin: to, stride: 0 }
-            }
-        }
-    }
-
-    fn is_direct(&self, class: Class) -> bool {
-        class == Class::Full || (class == Class::Column && self.width == 1)
-    }
-
-    fn register(&self, register: Register, inputs: &[Cells]) -> Cells {
-        if let Some(input) = inputs.get(register) {
-            return *input;
-        }
-        match self.homes.of[register - inputs.len()] {
-            Home::Slot(slot) => Cells { begin: self.room.part(slot), stride: 0 },
-            Home::Output(memory) => Cells {
-                begin: std::ptr::with_exposed_provenance_mut(memory),
-                stride: self.kinds[register].cell.size(),
-            },
-        }
-    }
-
-    fn step(&mut self, at: usize, run: Loop, inputs: &[Cells]) -> Step {
-        let out = self.register(inputs.len() + at, inputs);
-        let instruction = self.pipeline.instructions[at];
-        if let Instruction::Binary(name, cell, left, right) = instruction
-            && let Some(Place::Bits(word)) = self.pipeline.inputs.get(right).map(|side| side.place)
-        {
-            let left = self.register(left, inputs);
-            if let Some((run, right)) = self.by_number(name, cell, left, word) {
-                return Step { run, sides: [left, right, Cells::NONE], out };
-            }
-        }
-        let sides = match instruction {
-            Instruction::Binary(_, _, left, right) => [Some(left), Some(right), None],
-            Instruction::Select(_, sides) => sides.map(Some),
-            Instruction::Unary(_, _, arg)
-            | Instruction::Cast(_, arg)
-            | Instruction::RowReduce(_, arg)
-            | Instruction::RowProduct(arg, _) => [Some(arg), None, None],
-        };
-        let cells = |side: Option<_>| side.map_or(Cells::NONE, |side| self.register(side, inputs));
-        Step { run, sides: sides.map(cells), out }
-    }
-
-    /// The loop of an operation by one number, and its second side, where that is faster: a square is
-    /// a product, as it is to `power`, and a division is one by the number's parts.
-    fn by_number(
-        &mut self,
-        name: Binary,
-        cell: Cell,
-        left: Cells,
-        word: u64,
-    ) -> Option<(Loop, Cells)> {
-        if name == Binary::Pow && has_wide_vectors() {
-            let two = with_cell!(cell, T => number::<T>(word) == T::ONE.plus(T::ONE));
-            return two.then(|| (with_cell!(cell, T => each::binary::<T>(Binary::Mul)), left));
-        }
-        if name != Binary::Div {
-            return None;
-        }
-        let run = each::division(cell)?;
-        let begin = self.room.take();
-        // SAFETY: a part of the room holds three numbers.
-        unsafe {
-            match cell {
-                Cell::F64 => begin.cast::<[f64; 3]>().write(number::<f64>(word).parts()?),
-                _ => begin.cast::<[f32; 3]>().write(number::<f32>(word).parts()?),
-            }
-        }
-        Some((run, Cells { begin, stride: 0 }))
-    }
-
-    /// What is done with a piece when it has been computed.
-    fn outputs(&mut self, inputs: &[Cells]) -> (Vec<Step>, Vec<Fold>) {
-        let (mut steps, mut folds) = (Vec::new(), Vec::new());
-        let homes = self.homes;
-        for (register, memory) in &homes.streamed {
-            let cell = self.kinds[*register].cell;
-            let begin = std::ptr::with_exposed_provenance_mut(*memory);
-            steps.push(Step {
-                run: with_cell!(cell, T => each::past::<T>()),
-                sides: [self.register(*register, inputs), Cells::NONE, Cells::NONE],
-                out: Cells { begin, stride: cell.size() },
-            });
-        }
-        for output in &self.pipeline.outputs {
-            if let Output::Reduce(how, register) = *output {
-                let (cell, lanes) = (self.kinds[register].cell, self.room.take());
-                steps.push(Step {
-                    run: with_cell!(cell, T => each::fold::<T>(how)),
-                    sides: [self.register(register, inputs), Cells::NONE, Cells::NONE],
-                    out: Cells { begin: lanes, stride: 0 },
-                });
-                folds.push(Fold { how, cell, lanes });
-            }
-        }
-        (steps, folds)
-    }
 }

@@ -130,6 +130,35 @@ impl<T: Number, const AT: usize> Body for Two<T, AT> {
     }
 }
 
+/// Two operations at once: of the first two sides, and of that and the third.
+struct Then<T, const ONE: usize, const TWO: usize>(PhantomData<T>);
+
+impl<T: Number, const ONE: usize, const TWO: usize> Body for Then<T, ONE, TWO> {
+    #[inline(always)]
+    unsafe fn run(
+        one: *const u8,
+        two: *const u8,
+        three: *const u8,
+        out: *mut u8,
+        count: usize,
+    ) -> bool {
+        // SAFETY: as the caller says.
+        let (one, two, three, out) = unsafe {
+            (
+                cells::<T>(one, count),
+                cells::<T>(two, count),
+                cells::<T>(three, count),
+                cells_mut(out, count),
+            )
+        };
+        for at in 0..count {
+            let first = binary::one(const { BINARIES[ONE].1 }, one[at], two[at]);
+            out[at] = binary::one(const { BINARIES[TWO].1 }, first, three[at]);
+        }
+        true
+    }
+}
+
 /// One side; the operation is at this place of `UNARIES`.
 struct One<T, const AT: usize>(PhantomData<T>);
 
@@ -262,6 +291,49 @@ impl<T: Number, const AT: usize> Body for Fold<T, AT> {
     }
 }
 
+/// A sum of what an operation makes of two sides, into lanes.
+struct Summed<T, const AT: usize>(PhantomData<T>);
+
+impl<T: Number, const AT: usize> Summed<T, AT> {
+    #[inline(always)]
+    fn gather<const LANES: usize>(lanes: &mut [T; LANES], one: &[T], two: &[T]) {
+        let made = |one: T, two: T| binary::one(const { BINARIES[AT].1 }, one, two);
+        let (ones, rest) = one.as_chunks::<LANES>();
+        let (twos, other) = two.as_chunks::<LANES>();
+        let mut own = *lanes;
+        for (one, two) in ones.iter().zip(twos) {
+            for ((lane, one), two) in own.iter_mut().zip(one).zip(two) {
+                *lane = lane.plus(made(*one, *two));
+            }
+        }
+        *lanes = own;
+        for ((lane, one), two) in lanes.iter_mut().zip(rest).zip(other) {
+            *lane = lane.plus(made(*one, *two));
+        }
+    }
+}
+
+impl<T: Number, const AT: usize> Body for Summed<T, AT> {
+    #[inline(always)]
+    unsafe fn run(
+        one: *const u8,
+        two: *const u8,
+        _: *const u8,
+        out: *mut u8,
+        count: usize,
+    ) -> bool {
+        // SAFETY: as the caller says; there are as many lanes as the size of a cell has.
+        unsafe {
+            let (one, two) = (cells::<T>(one, count), cells::<T>(two, count));
+            match reduce::lanes(size_of::<T>()) {
+                64 => Self::gather::<64>(&mut *out.cast(), one, two),
+                _ => Self::gather::<32>(&mut *out.cast(), one, two),
+            }
+        }
+        true
+    }
+}
+
 /// A copy that goes past the caches.
 struct Past<T>(PhantomData<T>);
 
@@ -295,6 +367,55 @@ pub fn binary<T: Number>(binary: Binary) -> Loop {
         Two<T> Add Sub Mul Div Min Max Eq Neq Lt Le Gt Ge And Or;
         HeavyTwo Mod Pow Log
     )
+}
+
+/// The loop of two operations at once, the second one of what the first makes and a third side; none for
+/// operations that are seldom seen together.
+pub fn then(cell: Cell, first: Binary, second: Binary) -> Option<Loop> {
+    match cell {
+        Cell::F64 => then_of::<f64>(first, second),
+        Cell::F32 => then_of::<f32>(first, second),
+        _ => None,
+    }
+}
+
+fn then_of<T: Number>(first: Binary, second: Binary) -> Option<Loop> {
+    macro_rules! pairs {
+        ($($one:ident $two:ident,)*) => {
+            match (first, second) {
+                $((Binary::$one, Binary::$two) => Some(compiled::<
+                    Then<T, { Binary::$one as usize }, { Binary::$two as usize }>,
+                >()),)*
+                _ => None,
+            }
+        };
+    }
+    pairs!(
+        Mul Add, Mul Sub, Mul Mul,
+        Add Add, Add Sub, Add Mul,
+        Sub Add, Sub Sub, Sub Mul,
+    )
+}
+
+/// The loop that sums what an operation makes of two sides; none for one that is seldom summed.
+pub fn summed(cell: Cell, binary: Binary) -> Option<Loop> {
+    match cell {
+        Cell::F64 => summed_of::<f64>(binary),
+        Cell::F32 => summed_of::<f32>(binary),
+        _ => None,
+    }
+}
+
+fn summed_of<T: Number>(binary: Binary) -> Option<Loop> {
+    macro_rules! sums {
+        ($($name:ident)*) => {
+            match binary {
+                $(Binary::$name => Some(compiled::<Summed<T, { Binary::$name as usize }>>()),)*
+                _ => None,
+            }
+        };
+    }
+    sums!(Add Sub Mul Eq Neq Lt Le Gt Ge)
 }
 
 /// The loop of an operation of one side.

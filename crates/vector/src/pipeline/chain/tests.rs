@@ -6,6 +6,7 @@ use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::unary::Unary;
 use crate::pipeline::scratch::homes;
 use crate::pipeline::step::{Bench, Tile};
+use crate::pipeline::{Input, Place, Register};
 use crate::pipeline::{Options, Reduced, run};
 
 const BINARY: [Binary; 15] = [
