@@ -145,7 +145,7 @@ impl<'a, 'b> Maker<'a, 'b> {
         }
         let three = match second {
             _ if left == between => right,
-            Binary::Add | Binary::Mul => left,
+            Binary::Add | Binary::Mul if right == between => left,
             _ => return None,
         };
         let run = each::then(cell, first, second)?;
