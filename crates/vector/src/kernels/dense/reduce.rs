@@ -91,9 +91,14 @@ pub fn gather<T: Number, const LANES: usize>(
 }
 
 /// Reduces lanes, a power of 2 of them, to one number: the second half into the first, and again.
+///
+/// How many there are is known when it is compiled: all of it is done in registers then.
 #[inline(always)]
-fn halve<T: Number>(lanes: &mut [T], both: impl Fn(T, T) -> T + Copy) -> T {
-    let mut width = lanes.len();
+fn halve<T: Number, const LANES: usize>(
+    mut lanes: [T; LANES],
+    both: impl Fn(T, T) -> T + Copy,
+) -> T {
+    let mut width = LANES;
     while width > 1 {
         width /= 2;
         for lane in 0..width {
@@ -111,7 +116,7 @@ fn in_lanes<T: Number, const LANES: usize>(
 ) -> T {
     let mut lanes = [start; LANES];
     gather(&mut lanes, cells, both);
-    halve(&mut lanes, both)
+    halve(lanes, both)
 }
 
 #[inline(always)]
@@ -125,9 +130,17 @@ fn all<T: Number>(cells: &[T], start: T, both: impl Fn(T, T) -> T + Copy) -> T {
     }
 }
 
-/// Reduces lanes to one number.
-pub fn settle<T: Number>(reduce: Reduce, lanes: &mut [T]) -> T {
-    halve(lanes, |x, y| reduce.both(x, y))
+/// Reduces lanes, [`lanes`] of them, to one number.
+pub fn settle<T: Number>(reduce: Reduce, lanes: &[T]) -> T {
+    fn of<T: Number, const LANES: usize>(reduce: Reduce, lanes: &[T]) -> T {
+        let own = std::array::from_fn::<T, LANES, _>(|lane| lanes[lane]);
+        halve(own, |x, y| reduce.both(x, y))
+    }
+    match lanes.len() {
+        256 => of::<T, 256>(reduce, lanes),
+        64 => of::<T, 64>(reduce, lanes),
+        _ => of::<T, 32>(reduce, lanes),
+    }
 }
 
 widened! {
