@@ -48,7 +48,8 @@ test-rust: export FREESTONE_EVENTS_MPI ?= $(wildcard $(CURDIR)/$(VENV)/lib/libmp
 test-rust:
 	cargo test --locked --workspace --exclude freestone-python
 
-test-python: $(NATIVE) $(STAMPS)/test
+# The C library is built beforehand: a test that builds it has two minutes.
+test-python: $(NATIVE) $(STAMPS)/test c
 	$(BIN)/python -m pytest $(PYTEST)
 
 ## make test-dask  the tests of graphs once more, with a newer Dask than other packages allow

@@ -17,13 +17,14 @@ from freestone.config import Config
 from freestone.engines import OnEngines
 from freestone.environments import Prepared, adapt
 from freestone.errors import ClosedError, ConfigurationError
-from freestone.files import File, fetch
+from freestone.files import File, fetch_block
 from freestone.future import Future
 from freestone.members import Members
 from freestone.observe import trace
-from freestone.options import native_options
+from freestone.options import DEFAULTS, changed, native_options
 from freestone.questions import Questions
 from freestone.ranks import OnRanks
+from freestone.usage import check_function, refuse_ambiguous, rows
 from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
 
 if TYPE_CHECKING:
@@ -234,6 +235,8 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
             options |= {"environment": environment, "env": env, "tag": tag}
         if category is not None:
             options["category"] = category
+        if options != DEFAULTS:
+            refuse_ambiguous(function, changed(options), len(args))
         future: Future = self._submit(function, args, kwargs, options)
         return future
 
@@ -251,9 +254,10 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
         **options
             Those of `submit`.
         """
+        calls = rows(iterables)
+        refuse_ambiguous(function, options, len(iterables))
         function, first, plain, tag = adapt(function, options)
         number, native = self._prepare(function, plain)
-        calls: Iterable[tuple[Any, ...]] = zip(*iterables, strict=False)
         if first:
             calls = ((*first, *args) for args in calls)
         futures: list[Future] = self._manager.map(number, calls, native)
@@ -312,7 +316,10 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
 
     def _define(self, function: Callable[..., Any], name: str | None, hoist: bool) -> int:
         encoded = functions.encode(function, hoist=hoist)
-        return self._define_encoded(encoded, name or encoded.label)
+        label = name or encoded.label
+        if (encoded.name, label) not in self._functions:
+            check_function(function)
+        return self._define_encoded(encoded, label)
 
     def _define_encoded(self, encoded: functions.EncodedFunction, label: str) -> int:
         key = (encoded.name, label)
@@ -591,8 +598,3 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
         from freestone.observe.reprs import cluster_html
 
         return cluster_html(self)
-
-
-def fetch_block(url: str, name: str) -> File:
-    """Fetch a remote file to the worker where this runs."""
-    return fetch(File(url, name, 0))
