@@ -18,6 +18,7 @@ from freestone.errors import (
     MissingKeyError,
     NotSerializableError,
 )
+from tests.waiting import until
 
 
 class TestDasksOwn(GetFunctionTestMixin):
@@ -157,7 +158,7 @@ def test_blocks_of_a_graph_are_gone_after_it(cluster: fs.Cluster) -> None:
     graph |= {f"y{i}": (np.sum, f"x{i}") for i in range(8)}
     graph["z"] = (sum, [f"y{i}" for i in range(8)])
     assert cluster.get(graph, "z", fuse=False) == 200_000 * 28
-    assert cluster.statistics().nbytes < 200_000 * 8
+    assert until(lambda: cluster.statistics().nbytes < 200_000 * 8)
 
 
 @pytest.mark.parametrize("fuse", [True, False])
