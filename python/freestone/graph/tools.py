@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import pickle
 import sys
 from collections.abc import Callable, Sequence
@@ -20,6 +21,8 @@ from freestone.functions import EncodedFunction, modules
 __all__ = ["Constant", "Packed", "Tools", "encode"]
 
 _LABEL = "graph"
+
+_RANDOM = ("random", "numpy.random")
 
 _Identity = tuple[int, bool]
 """The id of a value, and whether the tool returns that value instead of calling it."""
@@ -155,7 +158,35 @@ def _pack(value: Any) -> _Packed:
     return _Packed(name.digest(), payload, (), tuple(map(tuple, users)))
 
 
+class _Attribute:
+    """Pickles as an attribute of a module."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._given = module, name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _attribute, self._given
+
+
+def _attribute(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
+
+
+def _by_name(value: Any) -> Any:
+    """Give a module's random functions by their names.
+
+    They are methods of a generator. Its pickle would start each executor at one state, and all
+    would draw the same numbers.
+    """
+    name = getattr(value, "__name__", "")
+    for module in _RANDOM:
+        if name and getattr(sys.modules.get(module), name, None) is value:
+            return _Attribute(module, name)
+    return value
+
+
 def _pickled(value: Any) -> bytes:
+    value = _by_name(value)
     try:
         payload = pickle.dumps(value, protocol=5)
     except Exception:
