@@ -16,6 +16,7 @@ if WHICH == "threads":
     mpi4py.rc.thread_level = "serialized"
 
 import numpy as np
+import scipy.sparse
 from mpi4py import MPI
 
 from freestone import malleable
@@ -43,6 +44,8 @@ def main() -> None:
         c = world.constant("c", load_constant)
         if WHICH == "twice":
             world.variable("x", load, rows=ROWS + 1)
+        if WHICH == "pattern":
+            world.variable("A", lambda a, b: scipy.sparse.csr_array(np.eye(ROWS)[a:b]))
         for step in world.steps(1_000_000 if WHICH.startswith(("lost", "endless")) else 12):
             at_step(world, step)
             x.local[...] += 1
@@ -97,7 +100,7 @@ def settings() -> dict[str, object]:
         return {"targets": {2: 4, 8: 1}, "method": method, "slots": slots}
     if WHICH == "endless":
         return {"targets": {2: 4}, "method": method}
-    if WHICH in ("refused", "absent", "single"):
+    if WHICH in ("refused", "absent", "single", "pattern"):
         return {"targets": {2: 4, 8: 1}, "method": method}
     return {"method": method}
 
@@ -129,6 +132,10 @@ def at_step(world: malleable.World, step: int) -> None:
         os.kill(os.getpid(), signal.SIGUSR1)
     if WHICH == "signal" and step == 8 and not IS_FIRST:
         os.kill(os.getpid(), signal.SIGUSR2)
+    if WHICH == "pattern" and step == 1 and world.rank == 1:
+        matrix = world.variable("A", load).local
+        matrix.data[0] = 0
+        matrix.eliminate_zeros()
     if WHICH == "endless" and world.size == 4 and world.changed and world.rank == 0:
         (FOLDER / "grown").touch()
     if WHICH == "skip" and step == 5 and world.rank == 1:

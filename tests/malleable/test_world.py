@@ -32,7 +32,7 @@ def walk(methods: list[str], seed: int, most: int) -> list[tuple[int, str]]:
 def test_data_is_the_same_bit_for_bit_after_any_sequence(processes: str) -> None:
     methods = [str(method) for method in METHODS if method.processes == processes]
     resizes = walk(methods, seed=7, most=6)
-    words = {"resizes": resizes, "rows": 131, "seed": 3, "share": False}
+    words = {"resizes": resizes, "rows": 131, "seed": 3, "share": False, "entries": True}
     outcome = run("program.py", json.dumps(words))
     assert outcome.status == 0, outcome.err
     records = outcome.data["resizes"]
@@ -83,6 +83,14 @@ def test_newcomers_that_can_not_join_leave_the_job_as_it_was(
     # The shrink at step 8 comes all the same.
     assert outcome.out.startswith("1 [")
     assert problem in outcome.out
+
+
+def test_a_matrix_with_other_non_zeros_is_not_moved_and_not_lost(tmp_path: Path) -> None:
+    outcome = run("faults.py", "pattern", str(tmp_path))
+    assert outcome.status == 0, outcome.err
+    why = "RegistrationError: rank 1: 'A' has other non-zeros than it was registered with"
+    assert outcome.out.startswith("2 [")
+    assert outcome.out.count(why) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from freestone.malleable.parts import Form, assemble, pieces
+from freestone.errors import RegistrationError
+from freestone.malleable.parts import Form, assemble, pieces, problem_of
 from freestone.malleable.plans import Move, Plan, Rows
 from freestone.malleable.storage import Handle, Storage
 
@@ -50,6 +51,7 @@ class Array:
         self.start = self.stop = 0
         self._elements = (0, 0)
         self._local: Any = None
+        self._views: list[Any] = []
 
     @property
     def description(self) -> Description:
@@ -68,13 +70,34 @@ class Array:
             self._local = self._assemble()
         return self._local
 
+    @local.setter
+    def local(self, value: Any) -> None:
+        """Write all rows of this rank, as ``x.local += 1`` does at last."""
+        if value is self.local:
+            return
+        if self.form.is_ragged:
+            problem = f"{self.name!r} is a CSR matrix: write into its local.data in place"
+            raise RegistrationError(problem, name=self.name)
+        self.local[...] = value
+
+    def problem(self) -> str:
+        """Return why what the program has made of `local` can't be kept, if it can't."""
+        if self._local is None or self.kind == "constant" or not self.form.is_ragged:
+            return ""
+        problem = problem_of(self._local, self._views)
+        return f"{self.name!r} has {problem}" if problem else ""
+
     def settle(self, layout: Rows, place: int, ragged: Mapping[int, int]) -> None:
         """Have the rows of a place, whose bytes are in the storages already."""
         self.layout = layout
         self.start, self.stop = layout.of(place)
         if self.form.is_ragged:
             self._elements = (ragged[self.start], ragged[self.stop])
-        self._local = None
+        if isinstance(self._local, np.ndarray):
+            _freeze([self._local])
+        # What a program still holds of the rows of before is no longer written by mistake.
+        _freeze(self._views)
+        self._local, self._views = None, []
 
     def fill(self, local: Any) -> None:
         """Put this rank's rows into the storages."""
@@ -148,11 +171,15 @@ class Array:
         return self.storages[index].view(*self.held(index)).view(self.form.parts[index].dtype)
 
     def _assemble(self) -> Any:
-        views = [self._view(index) for index in range(len(self.form.parts))]
+        self._views = [self._view(index) for index in range(len(self.form.parts))]
         if self.kind == "constant":
-            for view in views:
-                view.flags.writeable = False
-        return assemble(self.form, views)
+            _freeze(self._views)
+        return assemble(self.form, self._views)
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name!r}: rows {self.start} to {self.stop} of {self.rows}>"
+
+
+def _freeze(views: Iterable[Any]) -> None:
+    for view in views:
+        view.flags.writeable = False

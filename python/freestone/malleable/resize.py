@@ -196,12 +196,21 @@ class Resize:
             self._spawned.dismiss()
         if self.passage is not None:
             self.passage.abandon(self._crew.size)
+        return self._undone()
+
+    def call_off(self, problem: str) -> Resized:
+        """End without a switch, for a reason that all sources know; all of them together."""
+        self.error = problem
+        self.cancel()
+        return self._undone()
+
+    def _undone(self) -> Resized:
         for array in self._arrays.values():
             array.release([[array.held(index)] for index in range(len(array.storages))])
         return self.record(self.step, 0)
 
     def cancel(self) -> None:
-        """End without a switch; all sources together, at the end of the job."""
+        """End without a switch; all sources together."""
         if self.passage is None:
             if self._spawner is not None:
                 self._spawner.join()

@@ -162,7 +162,8 @@ class World:
     def variable(self, name: str, load: Load, rows: int | None = None) -> Array:
         """Register data that changes in each step: it moves at the switch. See `constant`.
 
-        Write into ``local`` in place; a CSR matrix may change its values, not its pattern.
+        Write into ``local`` in place; a CSR matrix may change its values, not its pattern: with
+        another one it can't be moved, and resizes are refused.
         """
         return self._register(name, "variable", load, rows)
 
@@ -351,6 +352,11 @@ class World:
         elif resize.advance(self._progress.done):
             if resize.finish_or_fail():
                 self._give_up()
+                return
+            problem = registering.unmovable(self._crew, self._config, self._arrays.values())
+            if problem:
+                self._resize = None
+                self._write(resize.call_off(problem))
             else:
                 self._switch()
 
