@@ -114,8 +114,8 @@ def test_slugs_are_unique_and_never_change() -> None:
         "input-unknown irreproducible join joining lock-not-held malleable memory-exceeded "
         "missing-key no-spawn no-threads not-associative not-serializable packages-missing "
         "rank-failed rank-lost registration resize-timeout run-over run-stuck samples-missing "
-        "script script-compile script-run script-stopped script-syntax spawn-failed storage-full task "
-        "task-cancelled task-killed task-raised task-timeout transport unschedulable usage "
+        "script script-compile script-run script-stopped script-syntax spawn-failed storage-full "
+        "task task-cancelled task-killed task-raised task-timeout transport unschedulable usage "
         "wait-timeout worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
