@@ -194,7 +194,7 @@ class Array:
         self._views = [self._view(index) for index in range(len(self.form.parts))]
         if self.kind == "constant":
             _freeze(self._views)
-        return assemble(self.form, self._views)
+        return assemble(self.form, self._stop - self._start, self._views)
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name!r}: rows {self._start} to {self._stop} of {self.rows}>"

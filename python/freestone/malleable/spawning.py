@@ -99,8 +99,6 @@ class Spawned:
 
     Attributes
     ----------
-    sources : int
-        How many processes there are.
     told : object
         What newcomers are told at once, with their numbers among all newcomers.
     is_refused : bool
@@ -109,7 +107,6 @@ class Spawned:
 
     groups: list[Group]
     timeout_s: float
-    sources: int = 1
     told: Any = None
     peers: list[Peer] = field(default_factory=list)
     error: str = ""
@@ -120,7 +117,7 @@ class Spawned:
         """Start all groups and wait until each is ready; `error` says why not. Never raises."""
         try:
             _require_launcher()
-            _require_library(self.sources)
+            _require_library()
             _require_program()
             _require_hosts(self.groups)
             first = 0
@@ -208,13 +205,13 @@ def _require_launcher() -> None:
         raise NoSpawnError(problem)
 
 
-def _require_library(sources: int) -> None:
-    # Open MPI 5 hangs when sources that did not spawn are to be connected.
-    if sources > 1 and library().startswith("Open MPI"):
+def _require_library() -> None:
+    # Open MPI 5 hangs when sources that did not spawn are to be connected, and at the end of a job
+    # that has spawned.
+    if library().startswith("Open MPI"):
         problem = (
-            f"{library()} can't join new processes with {sources} old ones, of which one spawned "
-            "them: MPI_Intercomm_create does not come back; use MPICH (pip install mpich mpi4py), "
-            "or begin with one process"
+            f"under {library()} a job can't be given new processes: connecting them hangs, or the "
+            "job does not end; use MPICH (pip install mpich mpi4py)"
         )
         raise NoSpawnError(problem)
 

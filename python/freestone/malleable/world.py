@@ -95,10 +95,9 @@ class World:
     def __init__(
         self, config: Config | Mapping[str, Any] | None = None, *, comm: Any = None, **settings: Any
     ) -> None:
-        if isinstance(config, Config):
-            self._config = config
-        else:
-            self._config = Config.from_mapping({**(config or {}), **settings})
+        if not isinstance(config, Config):
+            config = Config.from_mapping({} if config is None else config)
+        self._config = config.with_settings(settings)
         self._host = own_host(self._config.slots)
         self._arrays: dict[str, Array] = {}
         self._layouts: dict[int, plans.Rows] = {}
