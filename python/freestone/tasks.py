@@ -9,6 +9,7 @@ from typing import Any, Self, overload
 
 from freestone import functions
 from freestone.cluster import Cluster, current
+from freestone.finished import value_here
 from freestone.options import check_options
 from freestone.usage import check_function, refuse_method, refuse_nesting
 
@@ -32,7 +33,7 @@ class Task:
         """Call the function in the open cluster, or here if there is none."""
         cluster = self._cluster()
         if cluster is None:
-            return self.function(*args, **kwargs)
+            return self.function(*value_here(args), **value_here(kwargs))
         return cluster._submit(self.function, args, kwargs, self._options)
 
     def map(self, *iterables: Any) -> list[Any]:

@@ -33,7 +33,8 @@ def _tests() -> ModuleType:
     if not DEBIAN.is_file():
         raise unittest.SkipTest(f"neither {name} nor {DEBIAN} is there")
     spec = importlib.util.spec_from_file_location("cpython_executors", DEBIAN)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # What its functions are sent by is the name of their module.
     sys.modules[spec.name] = module
@@ -63,20 +64,20 @@ class OnCluster:
     cluster: fs.Cluster
 
     @classmethod
-    def setUpClass(cls) -> None:  # noqa: N802
+    def setUpClass(cls) -> None:
         """Open the cluster."""
         cls.cluster = fs.Cluster(executors=2, memory="128MiB", disk="256MiB")
 
     @classmethod
-    def tearDownClass(cls) -> None:  # noqa: N802
+    def tearDownClass(cls) -> None:
         """Close it."""
         cls.cluster.close()
 
-    def setUp(self) -> None:  # noqa: N802
+    def setUp(self) -> None:
         """Make an executor."""
         self.executor = self.cluster.executor()
 
-    def tearDown(self) -> None:  # noqa: N802
+    def tearDown(self) -> None:
         """Shut it down."""
         self.executor.shutdown(wait=True)
 
@@ -95,4 +96,3 @@ class AsCompletedTests(OnCluster, _class(_cpython, "AsCompletedTests"), unittest
 
 class ShutdownTests(OnCluster, _class(_cpython, "ExecutorShutdownTest"), unittest.TestCase):  # type: ignore[misc]
     """`Executor.shutdown`."""
-

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from freestone.errors import RegistrationError
 from freestone.malleable.parts import Form, assemble, pieces, problem_of
+from freestone.malleable.path import not_joined
 from freestone.malleable.plans import Move, Plan, Rows
 from freestone.malleable.storage import Handle, Storage
 
@@ -19,7 +20,7 @@ Kind = Literal["constant", "variable"]
 
 
 class Description(NamedTuple):
-    """What a newcomer has to know of an array."""
+    """What a joining rank has to know of an array."""
 
     name: str
     kind: Kind
@@ -48,7 +49,7 @@ class Array:
         self.name, self.kind, self.form, self.is_shared = description
         self.storages = storages
         self.layout: Rows | None = None
-        self.start = self.stop = 0
+        self._start = self._stop = 0
         self._elements = (0, 0)
         self._local: Any = None
         self._views: list[Any] = []
@@ -64,9 +65,22 @@ class Array:
         return self.form.rows
 
     @property
+    def start(self) -> int:
+        """The first row of this rank."""
+        self._require_rows()
+        return self._start
+
+    @property
+    def stop(self) -> int:
+        """The row behind its last."""
+        self._require_rows()
+        return self._stop
+
+    @property
     def local(self) -> Any:
         """The rows of this rank."""
         if self._local is None:
+            self._require_rows()
             self._local = self._assemble()
         return self._local
 
@@ -90,9 +104,9 @@ class Array:
     def settle(self, layout: Rows, place: int, ragged: Mapping[int, int]) -> None:
         """Have the rows of a place, whose bytes are in the storages already."""
         self.layout = layout
-        self.start, self.stop = layout.of(place)
+        self._start, self._stop = layout.of(place)
         if self.form.is_ragged:
-            self._elements = (ragged[self.start], ragged[self.stop])
+            self._elements = (ragged[self._start], ragged[self._stop])
         if isinstance(self._local, np.ndarray):
             _freeze([self._local])
         # What a program still holds of the rows of before is no longer written by mistake.
@@ -108,8 +122,8 @@ class Array:
         """Return where a part's bytes begin and end that this rank has."""
         part = self.form.parts[index]
         if part.per_row is not None:
-            return self.start * part.per_row * part.itemsize, (
-                self.stop * part.per_row * part.itemsize
+            return self._start * part.per_row * part.itemsize, (
+                self._stop * part.per_row * part.itemsize
             )
         first, last = self._elements
         return first * part.itemsize, last * part.itemsize
@@ -121,7 +135,9 @@ class Array:
     def counts_before(self, rows: list[int]) -> dict[int, int]:
         """Return the elements before each of `rows` that this rank knows: those of its block."""
         sums = self.sums()
-        return {row: int(sums[row - self.start]) for row in rows if self.start <= row <= self.stop}
+        return {
+            row: int(sums[row - self._start]) for row in rows if self._start <= row <= self._stop
+        }
 
     def moves(
         self, plan: Plan, index: int, ragged: Mapping[int, int], is_one: Callable[[int, int], bool]
@@ -167,6 +183,10 @@ class Array:
                 free = max(free, last)
             storage.release(free, storage.nbytes)
 
+    def _require_rows(self) -> None:
+        if self.layout is None:
+            raise not_joined(f"{self.name!r}")
+
     def _view(self, index: int) -> Any:
         return self.storages[index].view(*self.held(index)).view(self.form.parts[index].dtype)
 
@@ -174,10 +194,10 @@ class Array:
         self._views = [self._view(index) for index in range(len(self.form.parts))]
         if self.kind == "constant":
             _freeze(self._views)
-        return assemble(self.form, self._views)
+        return assemble(self.form, self._stop - self._start, self._views)
 
     def __repr__(self) -> str:
-        return f"<{self.kind} {self.name!r}: rows {self.start} to {self.stop} of {self.rows}>"
+        return f"<{self.kind} {self.name!r}: rows {self._start} to {self._stop} of {self.rows}>"
 
 
 def _freeze(views: Iterable[Any]) -> None:
