@@ -1,7 +1,7 @@
 //! Blocks that go from worker to worker: a bounded number in and out of each, largest first.
 
 use super::Manager;
-use super::api::{Action, Record};
+use super::api::{Action, Record, Why};
 use super::blocks::{Data, Want, WantStage};
 use super::hash::SetOf;
 use super::table::{BlockSlot, TaskSlot};
@@ -58,7 +58,7 @@ impl Manager {
         let block = &self.blocks[slot];
         let gathers = block.extra.iter().flat_map(|extra| &extra.gathers);
         block.consumers.iter().filter_map(|id| self.tasks.find(*id)).any(|task| {
-            Some(task) != except && self.tasks[task].stage.assigned_to() == Some(target)
+            Some(task) != except && self.is_attempted_at(task, target)
         }) || gathers.into_iter().any(|gather| gather.worker == target)
     }
 
@@ -283,6 +283,7 @@ impl Manager {
         name: &Name,
         source: WorkerId,
         missing_there: bool,
+        free: Option<u64>,
     ) {
         let Some(slot) = self.blocks.find(name) else { return };
         let Some(want) = self.blocks[slot].want_mut(target) else { return };
@@ -292,7 +293,13 @@ impl Manager {
         let stale = std::mem::take(&mut want.stale);
         let (users, failures) = (want.users, want.failures);
         self.end(slot, sender, target);
-        if (missing_there && !stale) || failures >= MOST_FAILURES {
+        if let Some(free) = free {
+            let nbytes = self.blocks[slot].nbytes();
+            if !self.make_room(target, nbytes) && failures >= MOST_FAILURES {
+                self.refuse_gathers_at(slot, target, free);
+            }
+        } else if (missing_there && !stale) || failures >= MOST_FAILURES {
+            self.note_unfetched(slot, target);
             self.remove_replica(slot, source);
         }
         let block = self.blocks.get(slot);
@@ -308,6 +315,20 @@ impl Manager {
         self.loose.extend(self.blocks.get(slot).map(|_| slot));
         self.fill_source(sender);
         self.fill_target(target);
+    }
+
+    /// A block can't be brought to a worker: that counts as an attempt of what needs it there, so
+    /// that it is not made and sent again for ever.
+    fn note_unfetched(&mut self, slot: BlockSlot, target: WorkerId) {
+        let name = self.blocks[slot].name;
+        for id in self.blocks[slot].consumers.clone() {
+            let Some(task) = self.tasks.find(id) else { continue };
+            if self.tasks[task].stage.assigned_to() == Some(target)
+                && self.has_lost_too_often(task)
+            {
+                self.fail_with(task, Why::InputLost(name));
+            }
+        }
     }
 
     /// A want that stands as lacking is queued if the block is there.

@@ -4,10 +4,12 @@ use super::listener::Listener;
 use super::worker_options::{WorkerError, WorkerOptions};
 use crate::store::Folder;
 use crate::store::forever::Forever;
+use crate::store::ledger::Ledger;
 use crate::store::lock::Lock;
 use crate::wire::BlockDesc;
 use crate::worker::WorkerConfig;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Part of the memory quota that is left to freed segments, and the most of it.
 const FREE_SHARE: u64 = 4;
@@ -16,6 +18,8 @@ const MOST_FREE: u64 = 4 << 30;
 /// The folders; removed when dropped, but for what is kept.
 pub(super) struct Site {
     pub folder: Folder,
+    /// The quotas, and what of them is taken.
+    pub ledger: Arc<Ledger>,
     pub forever: Option<Forever>,
     /// Blocks from former runs.
     pub kept: Vec<BlockDesc>,
@@ -29,10 +33,17 @@ impl Site {
     pub fn open(options: &WorkerOptions) -> Result<Self, WorkerError> {
         let free_limit = (options.memory_quota / FREE_SHARE).min(MOST_FREE);
         let folder = Folder::open(&options.memory_dir, &options.disk_dir)?;
-        let folder = folder.with_free_limit(free_limit);
+        let folder = folder.with_free_limit(free_limit).unlimited();
         let locks = [Lock::take(&options.memory_dir)?, Lock::take(&options.disk_dir)?];
         let (forever, kept) = (None, Vec::new());
-        let mut site = Self { folder, forever, kept, free_limit, _locks: locks };
+        let memory_quota = options.memory_quota - free_limit;
+        let ledger = Ledger::create(
+            &options.memory_dir,
+            memory_quota,
+            options.disk_quota,
+            options.slots,
+        )?;
+        let mut site = Self { folder, ledger, forever, kept, free_limit, _locks: locks };
         if let Some(folder) = &options.forever_dir {
             let forever = Forever::open(folder)?;
             site.kept = forever.blocks()?;

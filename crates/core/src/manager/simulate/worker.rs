@@ -255,6 +255,7 @@ impl SimulatedWorker {
                     source: incoming.source,
                     reason: "no longer wanted".to_owned(),
                     missing_there: false,
+                    free: None,
                 }));
             }
         }
@@ -365,7 +366,9 @@ impl SimulatedWorker {
                 self.have(incoming.block, fetched, incoming.keep, effects);
             }
             Err((reason, missing_there)) => {
-                let failed = FromWorker::FetchFailed { name, source, reason, missing_there };
+                let free = None;
+                let failed =
+                    FromWorker::FetchFailed { name, source, reason, missing_there, free };
                 effects.push(Effect::Tell(failed));
             }
         }
