@@ -38,7 +38,7 @@ def run(
     program: str,
     *words: str,
     ranks: int = 2,
-    timeout_s: float = 100.0,
+    timeout_s: float = 300.0,
     mpiexec: Sequence[str] = (),
 ) -> Outcome:
     """Run a program of this folder, and check that no process of it is left.

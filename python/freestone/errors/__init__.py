@@ -56,6 +56,7 @@
     │   ├── RegistrationError (ValueError)      data is registered differently on two ranks
     │   ├── CheckpointSkippedError (RuntimeError)  a rank has skipped the head of a step
     │   ├── ResizeTimeoutError (TimeoutError)   other ranks did not answer in time
+    │   ├── JoiningError (RuntimeError)         a joining rank can't take part in this yet
     │   └── SpawnFailedError (RuntimeError)     new processes were refused, or ended early
     ├── ScriptError                         a script in DaphneDSL, or lazy arrays
     │   ├── ScriptSyntaxError (ValueError)      it can't be read, or a name is not known
@@ -129,6 +130,7 @@ from freestone.errors.lang import (
 )
 from freestone.errors.malleable import (
     CheckpointSkippedError,
+    JoiningError,
     MalleableError,
     NoSpawnError,
     NoThreadsError,
@@ -198,6 +200,7 @@ __all__ = [
     "InputUnknownError",
     "IrreproducibleError",
     "JoinError",
+    "JoiningError",
     "LockNotHeldError",
     "MalleableError",
     "MemoryExceededError",

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Form", "Part", "assemble", "form_of", "pieces"]
+__all__ = ["Form", "Part", "assemble", "form_of", "pieces", "problem_of"]
 
 Kind = Literal["dense", "csr"]
 
@@ -130,11 +130,32 @@ def assemble(form: Form, parts: list[npt.NDArray[Any]]) -> Any:
     if form.kind == "dense":
         return parts[0].reshape(-1, *form.trailing)
     lengths, columns, values = parts
-    narrow = columns.dtype if len(values) <= np.iinfo(columns.dtype).max else np.dtype(np.int64)
-    pointers = np.zeros(len(lengths) + 1, narrow)
+    if len(values) > np.iinfo(columns.dtype).max:
+        columns = columns.astype(np.int64)
+    pointers = np.zeros(len(lengths) + 1, columns.dtype)
     np.cumsum(lengths, out=pointers[1:])
-    shape = (len(lengths), form.trailing[0])
-    return _container(form.container)((values, columns, pointers), shape=shape)
+    # Given to the constructor, a view of less than half of its memory is copied: SciPy prunes it.
+    matrix = _container(form.container)((len(lengths), form.trailing[0]))
+    matrix.data, matrix.indices, matrix.indptr = values, columns, pointers
+    return matrix
+
+
+def problem_of(matrix: Any, parts: list[npt.NDArray[Any]]) -> str:
+    """Put what a CSR matrix holds into the parts it was made of; return why it can't be.
+
+    A program may have given it an array of other values, or other non-zeros.
+    """
+    lengths, columns, values = parts
+    is_same = np.array_equal(np.diff(matrix.indptr), lengths)
+    if is_same and matrix.data is values and matrix.indices is columns:
+        return ""
+    is_same = is_same and np.array_equal(matrix.indices, columns)
+    if not is_same or matrix.data.shape != values.shape:
+        return "other non-zeros than it was registered with, and only values may change"
+    if not np.can_cast(matrix.data.dtype, values.dtype, "same_kind"):
+        return f"values of type {matrix.data.dtype} where it was registered with {values.dtype}"
+    values[...] = matrix.data
+    return ""
 
 
 @functools.cache

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from freestone.errors import RegistrationError
-from freestone.malleable import plans
+from freestone.malleable import plans, together
 from freestone.malleable.arrays import Array, Description, Kind
 from freestone.malleable.config import Config
 from freestone.malleable.crew import Crew
@@ -16,7 +16,7 @@ from freestone.malleable.parts import form_of
 from freestone.malleable.passage import make_arrays
 from freestone.malleable.plans import Rows
 
-__all__ = ["Load", "again", "register"]
+__all__ = ["Load", "again", "register", "unmovable"]
 
 Load = Callable[[int, int], Any]
 
@@ -64,6 +64,19 @@ def again(array: Array, kind: Kind, rows: int | None) -> Array:
             name=array.name,
         )
     return array
+
+
+def unmovable(crew: Crew, config: Config, arrays: Iterable[Array]) -> str:
+    """Return why what the program has made of its data can't be moved, the same on all ranks."""
+    watched = [array for array in arrays if array.kind == "variable" and array.form.is_ragged]
+    if not watched:
+        return ""
+    mine = next(filter(None, (array.problem() for array in watched)), "")
+    what = "looking at matrices that change"
+    found = together.gather_all(crew.data, mine, config.timeout_s, what)
+    return next(
+        (f"RegistrationError: rank {r}: {text}" for r, text in enumerate(found) if text), ""
+    )
 
 
 def _layout(rows: int, size: int, config: Config) -> Rows:
