@@ -82,7 +82,8 @@ def test_what_is_held_and_cannot_be_made_again_stays_and_the_next_is_refused() -
         held = [cluster.submit(block, number, pure=False) for number in range(8)]
         failures = [future.exception(60) for future in held]
         refused = [failure for failure in failures if failure is not None]
-        assert refused and all(isinstance(failure, StorageFullError) for failure in refused)
+        assert refused
+        assert all(isinstance(failure, StorageFullError) for failure in refused)
         for number, (future, failure) in enumerate(zip(held, failures, strict=True)):
             if failure is None:
                 assert first(future.result()) == number
