@@ -293,10 +293,12 @@ impl Manager {
         let stale = std::mem::take(&mut want.stale);
         let (users, failures) = (want.users, want.failures);
         self.end(slot, sender, target);
+        let mut unused = users == 0;
         if let Some(free) = free {
             let nbytes = self.blocks[slot].nbytes();
             if !self.make_room(target, nbytes) && failures >= MOST_FAILURES {
                 self.refuse_gathers_at(slot, target, free);
+                unused = !self.is_used_at(slot, target, None);
             }
         } else if (missing_there && !stale) || failures >= MOST_FAILURES {
             self.note_unfetched(slot, target);
@@ -305,7 +307,7 @@ impl Manager {
         let block = self.blocks.get(slot);
         let is_there = block.is_some_and(|block| block.is_at(target));
         let closing = self.workers.get(target).is_some_and(Worker::is_closing);
-        if block.is_some() && (users == 0 || is_there || closing) {
+        if block.is_some() && (unused || is_there || closing) {
             self.remove_want(slot, target);
         } else if failures < HASTY_FAILURES {
             self.restart(slot, target);

@@ -192,7 +192,7 @@ impl Worker {
         self.ask_again(now, out);
         // What is made next goes to memory, and what was not used for long to disk.
         let coming = self.mean_nbytes.saturating_mul(self.config.slots.into());
-        self.cache.enforce(coming.min(self.config.memory_quota / 2), out);
+        self.cache.enforce(coming.min(self.config.memory_quota / 8), out);
         if self.cache.is_pressed() {
             self.forget_all(out);
         }

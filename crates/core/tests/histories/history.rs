@@ -48,6 +48,8 @@ fn options(seed: u64, log: usize) -> Options {
         checked: true,
         log,
         faults: faults(&mut random),
+        // From hardly more than one block to room for some.
+        quota: random.chance(0.3).then(|| random.between(110_000, 600_000)),
         ..Options::default()
     }
 }
@@ -100,6 +102,7 @@ fn act_and_suffer(client: &mut Client) {
 fn come_to_rest(client: &mut Client) {
     let Faults { replace, come_back, .. } = client.cluster.options.faults;
     client.cluster.options.faults = Faults { replace, come_back, ..Faults::default() };
+    client.cluster.options.quota = None;
     client.join(true);
     settle_down(client);
     let open = |promise: &Promise| !promise.settled && !promise.lenient;

@@ -163,7 +163,7 @@ impl Blocks {
             TaskFailure::Raised(_) | TaskFailure::TimedOut { .. } => {
                 blows.raised + blows.timed_out > retries
             }
-            TaskFailure::StorageFull { .. } => blows.full > 0,
+            TaskFailure::StorageFull { .. } => blows.full > 0 || injected.cramped,
             TaskFailure::Killed { .. } => blows.killed >= 3,
             _ => false,
         }
