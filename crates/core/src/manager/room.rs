@@ -161,7 +161,8 @@ impl Manager {
     /// after another, as long as that lets go of nothing.
     pub(super) fn refuse_cramped(&mut self) {
         let moves = || self.workers.iter().any(|worker| !worker.receiving.is_empty());
-        if self.cramped.tasks.is_empty() || self.counts.ready + self.counts.assigned > 0 || moves() {
+        if self.cramped.tasks.is_empty() || self.counts.ready + self.counts.assigned > 0 || moves()
+        {
             return;
         }
         let Some(since) = self.cramped.quiet_since else {

@@ -57,9 +57,12 @@ impl Manager {
     fn is_used_at(&self, slot: BlockSlot, target: WorkerId, except: Option<TaskSlot>) -> bool {
         let block = &self.blocks[slot];
         let gathers = block.extra.iter().flat_map(|extra| &extra.gathers);
-        block.consumers.iter().filter_map(|id| self.tasks.find(*id)).any(|task| {
-            Some(task) != except && self.is_attempted_at(task, target)
-        }) || gathers.into_iter().any(|gather| gather.worker == target)
+        block
+            .consumers
+            .iter()
+            .filter_map(|id| self.tasks.find(*id))
+            .any(|task| Some(task) != except && self.is_attempted_at(task, target))
+            || gathers.into_iter().any(|gather| gather.worker == target)
     }
 
     fn remove_want(&mut self, slot: BlockSlot, target: WorkerId) {
@@ -325,8 +328,7 @@ impl Manager {
         let name = self.blocks[slot].name;
         for id in self.blocks[slot].consumers.clone() {
             let Some(task) = self.tasks.find(id) else { continue };
-            if self.tasks[task].stage.assigned_to() == Some(target)
-                && self.has_lost_too_often(task)
+            if self.tasks[task].stage.assigned_to() == Some(target) && self.has_lost_too_often(task)
             {
                 self.fail_with(task, Why::InputLost(name));
             }

@@ -238,7 +238,8 @@ impl Shell {
             self.hold();
             let held = self.worker.held_nbytes();
             let taken = [Tier::Memory, Tier::Disk].map(|tier| self.ledger.taken(tier));
-            self.worker.note_taken([taken[0] - held[0].min(taken[0]), taken[1] - held[1].min(taken[1])]);
+            self.worker
+                .note_taken([taken[0] - held[0].min(taken[0]), taken[1] - held[1].min(taken[1])]);
             self.worker.advance(now(), &mut out);
             // What was promised just now is not for others any more.
             self.hold();

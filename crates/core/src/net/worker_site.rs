@@ -37,12 +37,8 @@ impl Site {
         let locks = [Lock::take(&options.memory_dir)?, Lock::take(&options.disk_dir)?];
         let (forever, kept) = (None, Vec::new());
         let memory_quota = options.memory_quota - free_limit;
-        let ledger = Ledger::create(
-            &options.memory_dir,
-            memory_quota,
-            options.disk_quota,
-            options.slots,
-        )?;
+        let ledger =
+            Ledger::create(&options.memory_dir, memory_quota, options.disk_quota, options.slots)?;
         let mut site = Self { folder, ledger, forever, kept, free_limit, _locks: locks };
         if let Some(folder) = &options.forever_dir {
             let forever = Forever::open(folder)?;

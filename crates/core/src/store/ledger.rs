@@ -124,7 +124,9 @@ impl Ledger {
     pub fn taken(&self, tier: Tier) -> u64 {
         let writers = (self.count - HEADER) / 2;
         // Pairs with the additions of other writers: of two that add at once, one sees both.
-        (0..writers).map(|writer| self.taken_by(writer as Writer, tier).load(Ordering::SeqCst)).sum()
+        (0..writers)
+            .map(|writer| self.taken_by(writer as Writer, tier).load(Ordering::SeqCst))
+            .sum()
     }
 
     /// Takes bytes of a tier for a file that is about to be written; whether there were as many.

@@ -45,8 +45,7 @@ impl Worker {
                 let source = fetch.source;
                 let missing_there = false;
                 let free = None;
-                let failed =
-                    FromWorker::FetchFailed { name, source, reason, missing_there, free };
+                let failed = FromWorker::FetchFailed { name, source, reason, missing_there, free };
                 out.push(Action::Tell(failed));
             }
         } else {
@@ -135,8 +134,7 @@ impl Worker {
             Err(TransferError { reason, missing_there }) => {
                 self.cache.come(name, out);
                 let (source, free) = (fetch.source, None);
-                let failed =
-                    FromWorker::FetchFailed { name, source, reason, missing_there, free };
+                let failed = FromWorker::FetchFailed { name, source, reason, missing_there, free };
                 out.push(Action::Tell(failed));
                 self.disappoint_others(name, out);
             }

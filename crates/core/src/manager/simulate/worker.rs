@@ -321,7 +321,7 @@ impl SimulatedWorker {
             Output::Stored(block) if !self.blocks.contains_key(&block.name) => block.nbytes,
             _ => 0,
         });
-        let (needed, free) = (new.sum(), self.free_nbytes());
+        let (needed, free): (u64, u64) = (new.sum(), self.free_nbytes());
         if needed > free {
             return Err(TaskFailure::StorageFull { needed, free, folder: format!("/{}", self.id) });
         }
@@ -397,8 +397,7 @@ impl SimulatedWorker {
             }
             Err((reason, missing_there)) => {
                 let free = None;
-                let failed =
-                    FromWorker::FetchFailed { name, source, reason, missing_there, free };
+                let failed = FromWorker::FetchFailed { name, source, reason, missing_there, free };
                 effects.push(Effect::Tell(failed));
             }
         }
@@ -406,7 +405,13 @@ impl SimulatedWorker {
     }
 
     /// There is no room for a block: calls that wait for it are given up.
-    fn refuse_fetch(&mut self, incoming: &Incoming, free: u64, now: u64, effects: &mut Vec<Effect>) {
+    fn refuse_fetch(
+        &mut self,
+        incoming: &Incoming,
+        free: u64,
+        now: u64,
+        effects: &mut Vec<Effect>,
+    ) {
         let (name, needed) = (incoming.block.name, incoming.block.nbytes);
         let folder = format!("/{}", self.id);
         let full = TaskFailure::StorageFull { needed, free, folder };
