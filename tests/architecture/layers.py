@@ -22,6 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "engines",
             "environments",
             "executor",
+            "finished",
             "future",
             "members",
             "observe",

@@ -55,6 +55,8 @@ def run(
         timeout=timeout_s,
         check=False,
     )
+    with contextlib.suppress(TimeoutError):
+        wait_until(lambda: not left_behind(mark))
     assert left_behind(mark) == []
     return Outcome(job.returncode, job.stdout, job.stderr)
 

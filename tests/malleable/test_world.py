@@ -76,6 +76,7 @@ def test_fewer_rows_than_processes() -> None:
         ("absent", "ended without a malleable.World"),
         ("gone", "/no/such/python can't be run"),
         ("nowhere", "nowhere.invalid"),
+        ("hanging", "ResizeTimeoutError: spawning was not done after 10 s"),
     ],
 )
 def test_newcomers_that_can_not_join_leave_the_job_as_it_was(
@@ -186,6 +187,12 @@ def test_who_keeps_what_a_resize_replaces_is_told_so(which: str, tmp_path: Path)
     outcome = run("faults.py", which, str(tmp_path))
     assert outcome.status != 0
     assert "take them anew in each step" in outcome.err
+
+
+def test_a_view_of_before_that_is_kept_is_warned_of(tmp_path: Path) -> None:
+    outcome = run("faults.py", "derived", str(tmp_path))
+    assert (outcome.status, outcome.out.strip()) == (0, "1 ['', '']"), outcome.err
+    assert outcome.err.count("a view of 'x' from before the resize is still held") == 3
 
 
 TOUCH = "JoiningError: 'x' is used by a joining rank before it has joined"

@@ -16,6 +16,7 @@ from freestone.malleable import guard, spawning, together
 from freestone.malleable.arrays import Array
 from freestone.malleable.passage import Passage, warmed
 from freestone.malleable.path import Path
+from freestone.malleable.storage import reserve
 from freestone.malleable.waiting import LONGEST_S, wait_until
 
 __all__ = ["Newcomer", "end", "meet", "pending"]
@@ -61,6 +62,9 @@ class Newcomer:
         (blueprint, descriptions, path), number = spawning.told(self.peer, _START_S)
         self.has_heard = True
         own = warmed(descriptions, blueprint, blueprint.before + number)
+        # Shared memory is mapped when all others wait for it: too late to find that it can't be.
+        shared = [each.form for each in descriptions if each.is_shared]
+        reserve(part.nbytes for form in shared for part in form.parts)
         return {each.name: own.get(each.name) or Array(each, []) for each in descriptions}, path
 
     def arrive(self) -> None:

@@ -21,22 +21,22 @@ class Part:
 
     Attributes
     ----------
-    dtype : str
-        NumPy's name of the type.
+    dtype : numpy.dtype
+        Their type.
     per_row : int or None
         Elements of each row, if all have the same number.
     total : int
         Elements of all rows.
     """
 
-    dtype: str
+    dtype: np.dtype[Any]
     per_row: int | None
     total: int
 
     @property
     def itemsize(self) -> int:
         """Bytes of an element."""
-        return np.dtype(self.dtype).itemsize
+        return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
@@ -102,13 +102,13 @@ def form_of(local: Any, rows: int, nonzeros: int) -> Form:
     """
     if _is_csr(local):
         kinds = (np.dtype(local.indices.dtype), np.dtype(local.data.dtype))
-        lengths = Part("int64", 1, rows)
-        ragged = tuple(Part(kind.str, None, nonzeros) for kind in kinds)
+        lengths = Part(np.dtype(np.int64), 1, rows)
+        ragged = tuple(Part(kind, None, nonzeros) for kind in kinds)
         columns = (int(local.shape[1]),)
         return Form("csr", rows, columns, (lengths, *ragged), type(local).__name__, True)
     trailing = tuple(int(size) for size in local.shape[1:])
     per_row = int(np.prod(trailing, dtype=np.int64))
-    values = Part(local.dtype.str, per_row, rows * per_row)
+    values = Part(local.dtype, per_row, rows * per_row)
     return Form("dense", rows, trailing, (values,))
 
 
@@ -125,10 +125,10 @@ def pieces(local: Any) -> list[npt.NDArray[Any]]:
     return [np.ascontiguousarray(local).reshape(-1)]
 
 
-def assemble(form: Form, parts: list[npt.NDArray[Any]]) -> Any:
+def assemble(form: Form, rows: int, parts: list[npt.NDArray[Any]]) -> Any:
     """Return what the user sees: views of the parts, no copies, but for a CSR matrix's pointers."""
     if form.kind == "dense":
-        return parts[0].reshape(-1, *form.trailing)
+        return parts[0].reshape(rows, *form.trailing)
     lengths, columns, values = parts
     if len(values) > np.iinfo(columns.dtype).max:
         columns = columns.astype(np.int64)

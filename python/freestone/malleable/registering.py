@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,16 +15,30 @@ from freestone.malleable.crew import Crew
 from freestone.malleable.parts import form_of
 from freestone.malleable.passage import make_arrays
 from freestone.malleable.plans import Rows
+from freestone.malleable.storage import reserve
 
 __all__ = ["Load", "again", "register", "unmovable"]
 
 Load = Callable[[int, int], Any]
+# What is an array of numbers and no more, by whatever name.
+_PLAIN = (np.ndarray, np.memmap, np.matrix, np.recarray)
 
 
 def register(
-    crew: Crew, config: Config, name: str, kind: Kind, load: Load, rows: int | None
+    crew: Crew,
+    config: Config,
+    name: str,
+    kind: Kind,
+    load: Load,
+    rows: int | None,
+    layouts: Mapping[int, Rows],
 ) -> tuple[Array, Rows]:
     """Load the rows of each rank; all ranks call it together.
+
+    Parameters
+    ----------
+    layouts : mapping of int to Rows
+        Today's, by number of rows: arrays of as many rows lie alike, also after a resize.
 
     Returns
     -------
@@ -36,10 +50,13 @@ def register(
     RegistrationError
         On all ranks, if one has something else.
     """
-    layout = _layout(rows or 0, crew.size, config)
+    layout = layouts.get(rows or 0) or _layout(rows or 0, crew.size, config)
     start, stop = layout.of(crew.rank)
     local, problem = _load(name, load, start, stop, rows)
     description = _agree(crew, config, name, kind, local, rows, problem)
+    no_room = _no_room(crew, description)
+    if no_room:
+        raise RegistrationError(no_room, name=name)
     array = make_arrays(crew.data, [description], {}, config.timeout_s)[name]
     nonzeros = _nonzeros(local)
     before = int(crew.data.exscan(nonzeros) or 0)
@@ -90,14 +107,42 @@ def _load(name: str, load: Load, start: int, stop: int, rows: int | None) -> tup
     if rows is None or rows < 1:
         return None, f"{name!r} has {rows!r} rows in all; give rows=, or set it in the Config"
     local = load(start, stop)
+    problem = _problem_of(local)
+    if problem:
+        return None, f"{name!r} {problem}"
     if not _is_csr(local):
         local = np.asarray(local)
-        if local.dtype.hasobject:
-            return None, f"{name!r} holds Python objects; give numbers, or use replicated()"
+    if local.dtype.hasobject:
+        return None, f"{name!r} holds Python objects; give numbers, or use replicated()"
     if local.ndim == 0 or local.shape[0] != stop - start:
         shape = tuple(local.shape)
         return None, f"{name!r} has shape {shape} where rows {start} to {stop} were asked for"
     return local, ""
+
+
+def _problem_of(local: Any) -> str:
+    """Return why something is neither an array nor a CSR matrix of rows, if it is neither."""
+    kind = type(local).__name__
+    if hasattr(local, "tocsr"):
+        if not _is_csr(local):
+            return f"is a {kind} in the form {local.format!r}; give its .tocsr()"
+        return "" if local.ndim == 2 else f"is a {kind} of shape {local.shape}; give it 2 axes"
+    if isinstance(local, np.ma.MaskedArray):
+        return "is a masked array, whose mask would be lost; register its data and mask apart"
+    if isinstance(local, np.ndarray) and type(local) not in _PLAIN:
+        return f"is a {kind}, of which only the numbers would be kept; give np.asarray(...) of it"
+    return ""
+
+
+def _no_room(crew: Crew, description: Description) -> str:
+    """Return why not all ranks can reserve addresses for an array, if so; collective."""
+    problem = ""
+    try:
+        reserve([part.nbytes for part in description.form.parts])
+    except OSError as error:
+        problem = f"{description.name!r}: {error}"
+    found = enumerate(crew.data.allgather(problem))
+    return next((f"rank {rank}: {text}" for rank, text in found if text), "")
 
 
 def _agree(
@@ -139,5 +184,5 @@ def _told(mine: tuple[Any, ...]) -> str:
     name, kind, form = mine[:3]
     if form is None:
         return f"{name!r} is {kind}"
-    types = ", ".join(part.dtype for part in form.parts)
+    types = ", ".join(str(p.dtype) if p.dtype.names else p.dtype.str for p in form.parts)
     return f"{name!r} is {kind}, {form.kind}, {form.rows} rows of {form.trailing} ({types})"

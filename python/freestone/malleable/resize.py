@@ -101,7 +101,6 @@ class Resize:
             self._spawned = Spawned(
                 self.blueprint.newcomers,
                 config.spawn_timeout_s,
-                crew.size,
                 (self.blueprint, told, path),
             )
 

@@ -299,8 +299,13 @@ impl Manager {
         let mut unused = users == 0;
         if let Some(free) = free {
             let nbytes = self.blocks[slot].nbytes();
-            if !self.make_room(target, nbytes) && failures >= MOST_FAILURES {
+            let made = self.make_room(target, nbytes);
+            // A copy that nothing needs there is not asked for again and again.
+            let spare = !made && self.hot.remove(&slot).is_some();
+            if !made && failures >= MOST_FAILURES {
                 self.refuse_gathers_at(slot, target, free);
+            }
+            if spare || (!made && failures >= MOST_FAILURES) {
                 unused = !self.is_used_at(slot, target, None);
             }
         } else if (missing_there && !stale) || failures >= MOST_FAILURES {

@@ -9,7 +9,7 @@
 //! - [`format`]: what is inside the file of a value.
 //! - [`forever`]: blocks kept for later runs.
 //! - [`ledger`]: how much of the quotas is taken, by all processes.
-//! - [`lock`]: whose folder it is, and sweeping those of the dead.
+//! - [`owned`]: whose folder it is, and sweeping those of the dead.
 
 pub mod error;
 pub(crate) mod files;
@@ -17,9 +17,9 @@ pub mod folder;
 pub mod forever;
 pub mod format;
 pub mod ledger;
-pub mod lock;
 pub mod mapping;
 pub mod naming;
+pub mod owned;
 pub mod segment;
 pub mod tier;
 
@@ -28,5 +28,6 @@ pub use folder::Folder;
 pub use format::Parsed;
 pub use mapping::Mapping;
 pub use naming::name_file;
+pub use owned::OwnedFolder;
 pub use segment::Segment;
 pub use tier::Tier;

@@ -48,8 +48,6 @@ fn options(seed: u64, log: usize) -> Options {
         checked: true,
         log,
         faults: faults(&mut random),
-        // From hardly more than one block to room for some.
-        quota: random.chance(0.3).then(|| random.between(110_000, 600_000)),
         ..Options::default()
     }
 }

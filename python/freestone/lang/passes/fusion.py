@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from freestone.lang.plan.failing import may_fail
 from freestone.lang.plan.graph import Block, Op, Program, Value, outer_operands
 from freestone.lang.settings import Settings
-from freestone.lang.types.types import CODES, Type, is_float
+from freestone.lang.types.types import CODES, Type
 
 MARKED = frozenset({"unary", "binary", "cast", "choose", "agg_all"})
 """What is fused by ``--vec-restricted``."""
@@ -66,13 +67,16 @@ class _Fusion:
         # Between two operations there is room for the times of all groups.
         self._room = len(block.ops) + 1
         self._times = {op: at * self._room for at, op in enumerate(block.ops)}
+        self._read = {*block.outs, *(value for op in block.ops for value in outer_operands(op))}
         self._last_effect = -1
         self._failing: list[Group] = []
 
     def run(self) -> None:
         """Put pipelines in the place of groups of operations."""
         for op in self._block.ops:
-            if _fits(op) and not (self._restricted and op.kind not in MARKED):
+            # What only may fail is no part of a pipeline: it would make nothing there.
+            is_read = any(result in self._read for result in op.results)
+            if is_read and _fits(op) and not (self._restricted and op.kind not in MARKED):
                 self._add(op)
             else:
                 self._pass(op)
@@ -109,7 +113,7 @@ class _Fusion:
                 if other is not None:
                     self._fix(other, self._times[op] if group.time is None else group.time)
                 group.after = max(group.after, self._time_of(value))
-        if _may_fail(op):
+        if may_fail(op):
             group.after = max(group.after, self._last_effect)
             if not group.fails and group.time is None:
                 self._failing.append(group)
@@ -122,7 +126,7 @@ class _Fusion:
         # A total that the group itself makes is there only when the group ends.
         if not all(_streams(self._makers[value], op, value) for value in inside):
             return False
-        if _may_fail(op) and not self._earlier(self._last_effect, group):
+        if may_fail(op) and not self._earlier(self._last_effect, group):
             return False
         outside = [value for value in op.operands if self._groups.get(value) is not group]
         return all(self._may_read(group, value) for value in outside) and _same_rows(group, op)
@@ -236,12 +240,6 @@ def _same_rows(group: Group, op: Op) -> bool:
     if columns != 1 and group.rows[1] == 1:
         group.rows = (rows, columns)
     return True
-
-
-def _may_fail(op: Op) -> bool:
-    """Tell whether an operation divides integers."""
-    divides = op.kind == "binary" and op.attrs["name"] in ("div", "mod")
-    return divides and not is_float(op.attrs["cell"])
 
 
 def _pipeline(group: Group, read: set[Value]) -> Op:
