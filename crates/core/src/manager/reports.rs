@@ -145,5 +145,6 @@ pub(super) fn ended(failure: &TaskFailure) -> &'static str {
         TaskFailure::InputLost { .. } => "input lost",
         TaskFailure::StorageFull { .. } => "storage full",
         TaskFailure::FileChanged { .. } => "file changed",
+        TaskFailure::TooLarge { .. } => "too large",
     }
 }
