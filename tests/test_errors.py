@@ -115,13 +115,13 @@ def test_slugs_are_unique_and_never_change() -> None:
         "cluster-start collection configuration cycle demo disk-exceeded dropped "
         "empty-collection engine-missing error event-timeout events file file-changed "
         "file-missing file-unreadable foreign-future format function-load in-task input-lost "
-        "input-unknown irreproducible join lock-not-held malleable memory-exceeded message-too-large "
-            "missing-key "
+        "input-unknown irreproducible join lock-not-held malleable memory-exceeded "
+        "message-too-large missing-key "
         "no-spawn no-threads not-associative not-serializable packages-missing rank-failed "
         "rank-lost registration resize-timeout run-over run-stuck samples-missing script "
         "script-compile script-run script-stopped script-syntax spawn-failed storage-full task "
-        "task-cancelled task-exited task-killed task-raised task-timeout transport unschedulable usage "
-        "wait-timeout worker-absent worker-lost workers-missing"
+        "task-cancelled task-exited task-killed task-raised task-timeout transport unschedulable "
+        "usage wait-timeout worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 
