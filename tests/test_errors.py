@@ -86,6 +86,7 @@ EXAMPLES: list[FreestoneError] = [
     errors.RegistrationError("'x' is of 3 rows on rank 0 and of 4 on rank 1; give one", name="x"),
     errors.CheckpointSkippedError("ranks are at steps 3 to 5; end each loop alike", steps=(3, 5)),
     errors.ResizeTimeoutError("no answer of rank 1 in 60 s; is it alive?", timeout_s=60.0),
+    errors.JoiningError("world.comm is used by a joining rank; put it under 'if not ...'"),
     errors.SpawnFailedError("2 processes were refused (no such host); the job goes on with 4"),
 ]
 
@@ -115,13 +116,13 @@ def test_slugs_are_unique_and_never_change() -> None:
         "cluster-start collection configuration cycle demo disk-exceeded dropped "
         "empty-collection engine-missing error event-timeout events file file-changed "
         "file-missing file-unreadable foreign-future format function-load in-task input-lost "
-        "input-unknown irreproducible join lock-not-held malleable memory-exceeded "
-        "message-too-large missing-key "
-        "no-spawn no-threads not-associative not-serializable packages-missing rank-failed "
-        "rank-lost registration resize-timeout run-over run-stuck samples-missing script "
-        "script-compile script-run script-stopped script-syntax spawn-failed storage-full task "
-        "task-cancelled task-exited task-killed task-raised task-timeout transport unschedulable "
-        "usage wait-timeout worker-absent worker-lost workers-missing"
+        "input-unknown irreproducible join joining lock-not-held malleable memory-exceeded "
+        "message-too-large missing-key no-spawn no-threads not-associative not-serializable "
+        "packages-missing rank-failed rank-lost registration resize-timeout run-over run-stuck "
+        "samples-missing script script-compile script-run script-stopped script-syntax "
+        "spawn-failed storage-full task task-cancelled task-exited task-killed task-raised "
+        "task-timeout transport unschedulable usage wait-timeout worker-absent worker-lost "
+        "workers-missing"
     )
     assert " ".join(slugs) == known
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from freestone.cluster import current
+from freestone.finished import FinishedFuture, value_here
 from freestone.future import Future
 
 __all__ = ["reduce"]
@@ -42,8 +43,8 @@ def reduce(
 
     Returns
     -------
-    Future or object
-        The future of the result; the result itself when no cluster is open.
+    Future
+        That of the result; without a cluster it is finished, and the result is here.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def reduce(
     --------
     >>> import operator
     >>> import freestone as fs
-    >>> fs.reduce(operator.add, [1, 2, 3])
+    >>> fs.reduce(operator.add, [1, 2, 3]).result()
     6
     """
     blocks = list(blocks)
@@ -74,7 +75,7 @@ def reduce(
         raise ValueError(f"arity={arity}: a reduction takes at least two blocks at a time")
     cluster = next((b.cluster for b in blocks if isinstance(b, Future)), None) or current()
     if cluster is None:
-        return functools.reduce(op, blocks)
+        return FinishedFuture(functools.reduce(op, map(value_here, blocks)))
     return cluster._reduce(functools.partial(fold, op), blocks, arity, commutes, options)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from freestone.cluster import current
+from freestone.finished import value_here
 
 __all__ = ["Task", "task"]
 
@@ -26,7 +27,7 @@ class Task:
         """Call the function in the open cluster, or here if there is none."""
         cluster = current()
         if cluster is None:
-            return self.function(*args, **kwargs)
+            return self.function(*value_here(args), **value_here(kwargs))
         return cluster._submit(self.function, args, kwargs, self._options)
 
     def map(self, *iterables: Any) -> list[Any]:

@@ -23,6 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "engines",
             "environments",
             "executor",
+            "finished",
             "future",
             "members",
             "observe",

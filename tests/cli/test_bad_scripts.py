@@ -1,5 +1,6 @@
 """What bad input gets: its status, a message with the place in the script, nothing printed half."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,40 @@ def test_a_mistake_in_an_imported_script_names_that_script(
     out = capsys.readouterr().out
     assert "a.daphne:2:" in out
     assert "return x / 0;" in out
+
+
+@pytest.mark.parametrize("options", [(), ("--vec",)], ids=["plain", "fused"])
+def test_a_defect_has_a_place_and_no_traceback(
+    options: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from freestone.lang.builtins import BUILTINS
+    from freestone.lang.kernels import shapes
+
+    def broken(*operands: object) -> None:
+        raise KeyError("a defect")
+
+    Path("s.daph").write_text("print(1);\nprint(reverse([1, 2]));")
+    monkeypatch.setattr(shapes.reverse, "__code__", broken.__code__)
+    assert main(["run", *options, "s.daph"]) == RUNNING
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("1\n[error]: While running: this failed inside of freestone")
+    assert "KeyError: 'a defect' in test_bad_scripts.py" in out
+    assert "s.daph:2:7" in out
+    monkeypatch.setitem(BUILTINS, "reverse", replace(BUILTINS["reverse"], lower=broken))
+    assert main(["run", *options, "s.daph"]) == COMPILING
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("[error]: While compiling: this failed inside of freestone")
+
+
+def test_a_script_that_may_not_be_read(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    Path("s.daph").write_text("print(1);")
+    monkeypatch.setattr(Path, "read_text", refused)
+    assert main(["run", "s.daph"]) == PARSING
+    assert "s.daph can't be read: Permission denied" in capsys.readouterr().out

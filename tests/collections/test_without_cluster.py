@@ -20,7 +20,7 @@ def test_the_same_program_without_a_cluster() -> None:
     assert x.where() == [[]] * 7
     np.testing.assert_array_equal(x[3:44].rechunk(5).compute(), numbers(3, 44))
     doubled = x.map_blocks(lambda block: 2 * block)
-    assert doubled.reduce(operator.add, np.sum) == 2 * numbers(0, 50).sum()
+    assert doubled.reduce(operator.add, np.sum).result() == 2 * numbers(0, 50).sum()
     assert isinstance(x.blocks[0], np.ndarray)
 
 

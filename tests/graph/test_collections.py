@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dask
 import dask.array as da
 import dask.bag as db
@@ -9,15 +11,9 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask._task_spec import Task
 
 import freestone as fs
-
-
-@pytest.fixture(autouse=True)
-def _shuffle_by_tasks() -> object:
-    # The other way writes files that every worker must see.
-    with dask.config.set({"dataframe.shuffle.method": "tasks"}):
-        yield
 
 
 def test_an_array(cluster: fs.Cluster) -> None:
@@ -91,6 +87,31 @@ def test_delayed_of_functions_with_closures(cluster: fs.Cluster) -> None:
     assert dask.compute({"a": values[0], "b": [values[1]]}, scheduler=cluster.get) == (
         {"a": 0, "b": [5]},
     )
+
+
+def iseven(number: int) -> bool:
+    return number % 2 == 0
+
+
+def describe(thing: Any) -> str:
+    return thing.__name__ if callable(thing) else repr(thing)
+
+
+@pytest.mark.parametrize("options", [{}, {"fuse": False}, {"retain": False}], ids=str)
+def test_a_function_that_is_called_and_passed(cluster: fs.Cluster, options: dict[str, Any]) -> None:
+    """Also when a call has a function as tool that another got as a constant, and the reverse."""
+    graph: dict[str, Any] = {f"name{i}": (describe, iseven) for i in range(3)}
+    graph |= {f"call{i}": (iseven, i) for i in range(3)}
+    graph |= {f"map{i}": (list, (map, iseven, [i, i + 1])) for i in range(3)}
+    graph |= {f"first{i}": Task(f"first{i}", describe, describe) for i in range(3)}
+    expected = dask.get(graph, list(graph))
+    assert cluster.get(graph, list(graph), **options) == expected
+    assert expected[:4] == ("iseven", "iseven", "iseven", True)
+
+
+def test_a_running_sum_that_merges_with_what_it_passes(cluster: fs.Cluster) -> None:
+    total = da.arange(40, chunks=5).cumsum(axis=0, method="blelloch")
+    assert total.compute(scheduler=cluster.get)[-1] == sum(range(40))
 
 
 def test_as_the_default_scheduler(cluster: fs.Cluster) -> None:

@@ -4,6 +4,7 @@ import io
 from typing import Any
 
 from freestone import Cluster
+from freestone.errors.lang import ScriptError
 from freestone.lang.distributed.running import DistributedRun
 from freestone.lang.parse.source import Source
 from freestone.lang.script import compile_source, read_arguments, run_text
@@ -14,6 +15,16 @@ def said(text: str, *arguments: str, **settings: Any) -> str:
     """Return what a script prints."""
     out = io.StringIO()
     run_text(text, arguments, Settings(**settings), out)
+    return out.getvalue()
+
+
+def outcome(text: str, **settings: Any) -> str:
+    """Return what a script prints, and then what its error says."""
+    out = io.StringIO()
+    try:
+        run_text(text, (), Settings(**settings), out)
+    except ScriptError as error:
+        return f"{out.getvalue()}{error}"
     return out.getvalue()
 
 

@@ -156,6 +156,22 @@ def test_a_matrix_prints_as_the_specification_says(expression: str, expected: st
         ),
         ("def f() { print(1); } f();", "1\n"),
         (
+            "def fib(n: si64) -> si64 { if (n <= 0) return 0; if (n <= 2) return 1; "
+            "return fib(n - 1) + fib(n - 2); } print(fib(7)); print(fib(as.scalar([10])));",
+            "13\n55\n",
+        ),
+        (
+            "def f(n, m) { x = 1; if (n > 0) { x = 2; if (m > 0) { return x; } x = x + 10; } "
+            "else { if (m > 5) return 100; x = 50; } x = x * 2; if (x > 30) return x; return -x; } "
+            "for (i in 0:1) { for (m in 0:6:6) { print(f(i, m)); } }",
+            "100\n100\n-24\n2\n",
+        ),
+        (
+            'def f(n) { if (n > 1) { print("many"); return; } print("few"); } '
+            "f(1); f(2); f(as.scalar([3]));",
+            "few\nmany\nmany\n",
+        ),
+        (
             "def sq(x) { return x * x; } print(map([1, 2, 3], sq));",
             "DenseMatrix(3x1, int64_t)\n1\n4\n9\n",
         ),
@@ -199,14 +215,23 @@ def test_arguments_are_literals() -> None:
         (
             "def f(x) { if (x > 1) { return 1; } } print(f(as.scalar([1])));",
             ScriptSyntaxError,
-            "on all of its ways",
+            "ends without a return",
         ),
         ("if (1) { def f() { } }", ScriptSyntaxError, "top level"),
         ("if (false) { x = y; }", ScriptSyntaxError, "no variable 'y'"),
         ("x = true ? 1 : y;", ScriptSyntaxError, "no variable 'y'"),
         ("def f(x: f64) { return x + y; }", ScriptSyntaxError, "no variable 'y'"),
         ("def f(x: matrix<f64>) { return sum(x) @ x; }", ScriptCompileError, "matrix"),
-        ("def f(n) { if (n < 2) { return 1; } return n; }", ScriptSyntaxError, "on all of its"),
+        (
+            "def f(n) { if (n < 2) { return 1; } print(n); }",
+            ScriptSyntaxError,
+            "ends without a return",
+        ),
+        (
+            "def f(n) { " + "if (n > 1) { if (n > 2) return 1; } " * 20 + "return n; }",
+            ScriptSyntaxError,
+            "more than 200 ways",
+        ),
         ("def f(n) { return 1; n = 2; }", ScriptSyntaxError, "never reached"),
         ("def f(n) { for (i in 1:n) { return i; } }", ScriptSyntaxError, "a loop can't return"),
         (

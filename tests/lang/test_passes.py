@@ -230,6 +230,24 @@ def test_kernels_of_the_user(tmp_path: Path) -> None:
         said("print(1);", kernels=((str(broken), 0),))
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("k.json", '[{"opMnemonic": "ewAdd"}]', "it is no Python file"),
+        ("k.py", '[{"opMnemonic": "ewAdd"}]', "it defines no function"),
+        ("k.py", "def f(:", "SyntaxError"),
+        ("k.py", "raise SystemExit(0)", "SystemExit: 0"),
+    ],
+)
+def test_a_file_without_kernels_is_refused(
+    name: str, content: str, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(ScriptCompileError, match=problem):
+        said("print(1);", kernels=((str(path), 0),))
+
+
 @pytest.mark.parametrize("suffix", ["npy", "arrow", "parquet", "dbdf", "csv", "mtx"])
 def test_files_of_all_formats(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"A.{suffix}"

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 WHICH, FOLDER = sys.argv[1], Path(sys.argv[2])
@@ -16,13 +17,15 @@ if WHICH == "threads":
     mpi4py.rc.thread_level = "serialized"
 
 import numpy as np
+import scipy.sparse
 from mpi4py import MPI
 
 from freestone import malleable
 from freestone.errors import FreestoneError
-from freestone.malleable import spawning
+from freestone.malleable import spawning, waiting
 from freestone.malleable.passage import Passage
 
+held: list[tuple[MPI.Comm, np.ndarray]] = []
 IS_FIRST = MPI.Comm.Get_parent() == MPI.COMM_NULL
 ROWS = 10
 
@@ -33,16 +36,25 @@ def main() -> None:
         raise RuntimeError("no licence")
     if WHICH == "absent" and not IS_FIRST:
         return
+    if WHICH == "hours":
+        waiting.time = clock  # type: ignore[assignment]
+        spawning.has_word = clock.has_word
     if WHICH.startswith("lost-unseen"):
         # As if the root of the sources were on another host.
         spawning.host_name = lambda: "elsewhere"
     if WHICH.startswith("lost") and not IS_FIRST and MPI.COMM_WORLD.rank == 1:
         be_lost(WHICH)
+    if WHICH == "bare":
+        next(malleable.World(rows=ROWS).steps(3))
     with malleable.World(rows=ROWS, **{"timeout_s": 20, **settings()}) as world:
         x = world.variable("x", load)
         c = world.constant("c", load_constant)
+        if WHICH == "unsendable":
+            world.once(lambda: main.__code__)
         if WHICH == "twice":
             world.variable("x", load, rows=ROWS + 1)
+        if WHICH == "pattern":
+            world.variable("A", lambda a, b: scipy.sparse.csr_array(np.eye(ROWS)[a:b]))
         for step in world.steps(1_000_000 if WHICH.startswith(("lost", "endless")) else 12):
             at_step(world, step)
             x.local[...] += 1
@@ -52,6 +64,28 @@ def main() -> None:
         assert np.all(x.local == step + 1)
     if world.rank == 0:
         print(world.size, [record.error for record in world.resizes])
+
+
+class Clock:
+    """The time, which goes on by an hour whenever a program works or waits for one that does."""
+
+    def __init__(self) -> None:
+        self.passed = 0.0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(time, name)
+
+    def monotonic(self) -> float:
+        """Return the time that has passed."""
+        return time.monotonic() + self.passed
+
+    def has_word(self, peer: object) -> bool:
+        """Tell whether the sources have come to the head of a step, after an hour."""
+        self.passed += 3600
+        return bool(peer.iprobe(source=0, tag=spawning._TAG_WORD))  # type: ignore[attr-defined]
+
+
+clock = Clock()
 
 
 def be_lost(which: str) -> None:
@@ -97,7 +131,7 @@ def settings() -> dict[str, object]:
         return {"targets": {2: 4, 8: 1}, "method": method, "slots": slots}
     if WHICH == "endless":
         return {"targets": {2: 4}, "method": method}
-    if WHICH in ("refused", "absent", "single"):
+    if WHICH in ("refused", "absent", "single", "pattern", "stale", "stale-rows", "hours"):
         return {"targets": {2: 4, 8: 1}, "method": method}
     return {"method": method}
 
@@ -121,6 +155,7 @@ def load(start: int, stop: int) -> np.ndarray:
 
 def at_step(world: malleable.World, step: int) -> None:
     """Do at a step what the fault is, or what asks for a resize."""
+    clock.passed += 3600
     if WHICH in ("file", "slots") and step == 2 and world.rank == 0 and IS_FIRST:
         (FOLDER / "target").write_text("nonsense")
         (FOLDER / "new").write_text("4\n")
@@ -129,8 +164,26 @@ def at_step(world: malleable.World, step: int) -> None:
         os.kill(os.getpid(), signal.SIGUSR1)
     if WHICH == "signal" and step == 8 and not IS_FIRST:
         os.kill(os.getpid(), signal.SIGUSR2)
+    if WHICH == "pattern" and step == 1 and world.rank == 1:
+        matrix = world.variable("A", load).local
+        matrix.data[0] = 0
+        matrix.eliminate_zeros()
     if WHICH == "endless" and world.size == 4 and world.changed and world.rank == 0:
         (FOLDER / "grown").touch()
+    if (WHICH, step) == ("registering", 5) or (WHICH, step, world.rank) == ("alone", 5, 1):
+        world.replicated("late", 0)
+    if WHICH == "calling" and step == 5:
+        world.once(lambda: None)
+    if WHICH == "nested" and step == 5:
+        assert list(world.steps(2)) == [0, 1]
+    if (WHICH, step, world.rank) == ("exit", 5, 1):
+        sys.exit(0)
+    if WHICH == "stale" and IS_FIRST:
+        held.append((world.comm, world.variable("x", load).local))
+        held[0][0].Barrier()
+    if WHICH == "stale-rows" and IS_FIRST:
+        held.append((world.comm, world.variable("x", load).local))
+        held[0][1][...] += 0
     if WHICH == "skip" and step == 5 and world.rank == 1:
         world.__exit__(None, None, None)
     if WHICH == "raise" and step == 5 and world.rank == 1:

@@ -38,7 +38,7 @@ def run(
     program: str,
     *words: str,
     ranks: int = 2,
-    timeout_s: float = 100.0,
+    timeout_s: float = 300.0,
     mpiexec: Sequence[str] = (),
 ) -> Outcome:
     """Run a program of this folder, and check that no process of it is left.
@@ -55,6 +55,8 @@ def run(
         timeout=timeout_s,
         check=False,
     )
+    with contextlib.suppress(TimeoutError):
+        wait_until(lambda: not left_behind(mark))
     assert left_behind(mark) == []
     return Outcome(job.returncode, job.stdout, job.stderr)
 

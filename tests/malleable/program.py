@@ -1,6 +1,7 @@
 """A job that goes through a list of resizes and checks all of its data at every step.
 
-Words: a JSON object with "resizes" ([size, method] each), "seed", and settings of the World.
+Words: a JSON object with "resizes" ([size, method] each), "seed", "entries" (whether there is a
+CSR matrix whose values change), and settings of the World.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def main() -> None:
     """Run the job."""
     settings = json.loads(sys.argv[1])
     resizes, seed = settings.pop("resizes"), settings.pop("seed", 1)
-    rows = settings["rows"]
+    rows, has_entries = settings["rows"], settings.pop("entries", False)
     told: list[str] = []
     config = malleable.Config(
         targets=Sequence(resizes),
@@ -85,6 +86,9 @@ def main() -> None:
     with malleable.World(config) as world:
         held = {name: world.constant(name, loading(whole)) for name, whole in wanted.items()}
         x = world.variable("x", lambda a, b: np.arange(a, b, dtype=np.int64))
+        entries = None
+        if has_entries:
+            entries = world.variable("entries", loading(wanted["matrix"]))
         sums = world.replicated("sums", [])
         places = world.replicated("places", [])
         for step in world.steps(100_000):
@@ -93,6 +97,11 @@ def main() -> None:
                 assert is_same(array.local, whole, array.start, array.stop), (name, array)
             assert np.array_equal(x.local, np.arange(x.start, x.stop) + step)
             x.local[...] += 1
+            if entries is not None:
+                count = entries.stop - entries.start
+                own = wanted["matrix"][entries.start : entries.stop]
+                assert is_same(entries.local, own * (-1.0) ** step, 0, count)
+                entries.local.data *= -1
             starts = world.comm.allgather((x.start, x.stop))
             assert [0, *(stop for _, stop in starts)] == [*(s for s, _ in starts), rows]
             assert world.comm.size == world.size

@@ -16,7 +16,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freestone.errors import SpawnFailedError
+from freestone.errors import RegistrationError, SpawnFailedError
 from freestone.malleable import plans
 from freestone.malleable.arrays import Array, Description
 from freestone.malleable.moving import Stream, transport
@@ -248,6 +248,75 @@ def test_what_is_constant_can_not_be_written() -> None:
     array.fill(whole)
     with pytest.raises(ValueError, match="read-only"):
         array.local[0] = 1
+
+
+def sparse_of(kind: str) -> Array:
+    """Return a CSR matrix of all rows as one process has it."""
+    whole = whole_of("csr", 4)
+    form = form_of(whole[:0], ROWS, whole.nnz)
+    storages = [Storage(part.nbytes) for part in form.parts]
+    array = Array(Description("a", kind, form, False), storages)  # type: ignore[arg-type]
+    array.settle(plans.even(ROWS, 2), 0, elements(whole))
+    array.fill(whole[array.start : array.stop])
+    return array
+
+
+@pytest.mark.parametrize("kind", ["variable", "constant"])
+def test_a_csr_matrix_is_used_where_it_lies(kind: str) -> None:
+    array = sparse_of(kind)
+    for index, part in ((1, array.local.indices), (2, array.local.data)):
+        stored = array.storages[index].view(*array.held(index))
+        assert part.__array_interface__["data"][0] == stored.__array_interface__["data"][0]
+        assert part.flags.writeable == (kind == "variable")
+
+
+def test_values_of_a_csr_matrix_that_were_replaced_are_kept() -> None:
+    array = sparse_of("variable")
+    want = 2 * array.local.data
+    array.local.data = want.copy()
+    assert array.problem() == ""
+    array.settle(plans.even(ROWS, 2), 0, {array.start: 0, array.stop: len(want)})
+    assert np.array_equal(array.local.data, want)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda matrix: matrix.resize(matrix.shape[0], 2), "has other non-zeros"),
+        (lambda matrix: matrix.indptr.__setitem__(-1, 0), "has other non-zeros"),
+        (lambda matrix: setattr(matrix, "data", 1j * matrix.data), "has values of type complex128"),
+    ],
+)
+def test_a_csr_matrix_that_can_not_be_kept_is_known(change: Any, problem: str) -> None:
+    array = sparse_of("variable")
+    assert array.problem() == ""
+    change(array.local)
+    assert problem in array.problem()
+
+
+def test_what_is_held_from_before_a_resize_can_not_be_written() -> None:
+    dense = empty(form_of(np.zeros((0, 2)), ROWS, 0))
+    sparse = sparse_of("variable")
+    dense.settle(plans.even(ROWS, 2), 0, {})
+    held = [dense.local, sparse.local.data]
+    for array in (dense, sparse):
+        array.settle(plans.even(ROWS, 1), 0, elements(whole_of("csr", 4)))
+        assert array.local is not None
+    for stale in held:
+        with pytest.raises(ValueError, match="read-only"):
+            stale[...] = 1
+
+
+def test_local_takes_an_assignment() -> None:
+    array = empty(form_of(np.zeros((0, 2)), ROWS, 0))
+    array.settle(plans.even(ROWS, 1), 0, {})
+    array.local += 2
+    array.local = 3 * array.local
+    assert np.array_equal(array.storages[0].view(0, array.form.nbytes).view(float), [6.0] * 46)
+    sparse = sparse_of("variable")
+    sparse.local *= 2
+    with pytest.raises(RegistrationError, match=r"write into its local\.data in place"):
+        sparse.local = sparse.local.copy()
 
 
 def test_whole_groups_leave_the_newest_first() -> None:

@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from freestone.errors import ConfigurationError
@@ -43,6 +44,17 @@ from freestone.malleable.choosing import Chooser
         ({"method": "merge-p3p-sync"}, "did you mean 'p2p'"),
         ({"balance": "columns"}, "'rows', 'nonzeros' or a list of weights"),
         ({"balance": [1, -1]}, "weights of at least 0"),
+        ({"balance": [0, 1]}, "the first above 0"),
+        ({"balance": []}, "weights of at least 0"),
+        ({"balance": 5}, "balance is 5 and must be a list of weights"),
+        ({"balance": [1, float("inf")]}, "weights of at least 0"),
+        ({"targets": "3=4"}, "targets is '3=4' and must be a schedule"),
+        ({"targets": 4}, "targets is 4 and must be a schedule"),
+        ({"method": 5}, "method is 5 and must be a Method, or a name such as"),
+        ({"on_resize": "print"}, "on_resize is 'print' and must be a function"),
+        ({"measurements": 5}, "measurements is 5 and must be a file"),
+        ({"timeout_s": float("nan")}, "timeout_s is nan"),
+        ({"spawn_timeout_s": float("inf")}, "spawn_timeout_s is inf"),
         ({"check_every": 0}, "check_every is 0"),
         ({"timeout_s": 0}, "timeout_s is 0"),
         ({"share": "yes"}, "share is 'yes' and must be true or false"),
@@ -53,6 +65,20 @@ from freestone.malleable.choosing import Chooser
 def test_what_makes_no_sense_is_refused(settings: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigurationError, match=problem):
         Config.from_mapping(settings)
+
+
+def test_what_is_no_mapping_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="config is 5 and must be a Config, or a mapping"):
+        Config.from_mapping(5)  # type: ignore[arg-type]
+
+
+def test_settings_beside_a_config_count() -> None:
+    config = Config(rows=np.int64(5), balance=np.array([1.0, 2.0]), targets={3: np.int64(2)})
+    assert (type(config.rows), config.balance) == (int, (1.0, 2.0))
+    changed = config.with_settings({"rows": 7})
+    assert (changed.rows, changed.balance, changed.targets) == (7, (1.0, 2.0), config.targets)
+    with pytest.raises(ConfigurationError, match="unknown setting 'row'"):
+        config.with_settings({"row": 7})
 
 
 def test_all_methods_have_names() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import random
 import signal
@@ -9,10 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from freestone.malleable import METHODS
 from tests.malleable.jobs import end_launcher, run
+from tests.mpi import ROOT
 
 pytest.importorskip("mpi4py")
 
@@ -32,7 +35,7 @@ def walk(methods: list[str], seed: int, most: int) -> list[tuple[int, str]]:
 def test_data_is_the_same_bit_for_bit_after_any_sequence(processes: str) -> None:
     methods = [str(method) for method in METHODS if method.processes == processes]
     resizes = walk(methods, seed=7, most=6)
-    words = {"resizes": resizes, "rows": 131, "seed": 3, "share": False}
+    words = {"resizes": resizes, "rows": 131, "seed": 3, "share": False, "entries": True}
     outcome = run("program.py", json.dumps(words))
     assert outcome.status == 0, outcome.err
     records = outcome.data["resizes"]
@@ -85,6 +88,14 @@ def test_newcomers_that_can_not_join_leave_the_job_as_it_was(
     assert problem in outcome.out
 
 
+def test_a_matrix_with_other_non_zeros_is_not_moved_and_not_lost(tmp_path: Path) -> None:
+    outcome = run("faults.py", "pattern", str(tmp_path))
+    assert outcome.status == 0, outcome.err
+    why = "RegistrationError: rank 1: 'A' has other non-zeros than it was registered with"
+    assert outcome.out.startswith("2 [")
+    assert outcome.out.count(why) == 2
+
+
 @pytest.mark.parametrize(
     "which", ["starting", "moving-sync", "moving-nonblocking", "moving-thread"]
 )
@@ -132,6 +143,7 @@ def test_what_moves_collectively_can_not_go_on_without_one(tmp_path: Path) -> No
         ("late", "2 []"),
         ("efficiency", "4 ['']"),
         ("deadline", "1 ['']"),
+        ("hours", "1 ['', '']"),
     ],
 )
 def test_who_asks_for_a_target(which: str, says: str, tmp_path: Path) -> None:
@@ -147,6 +159,12 @@ def test_who_asks_for_a_target(which: str, says: str, tmp_path: Path) -> None:
         ("short", "registration: rank 1: 'x' has shape (4,) where rows 5 to 10 were asked for"),
         ("objects", "registration: rank 0: 'x' holds Python objects"),
         ("twice", "registration: 'x' is registered as variable of 11 rows"),
+        ("registering", "registration: 'late' is registered inside of a loop"),
+        ("calling", "registration: at_step.<locals>.<lambda> is called once inside of a loop"),
+        ("nested", "checkpoint-skipped: loops over world.steps are nested"),
+        ("unsendable", "joining: what main.<locals>.<lambda> returned on rank 0, a code, can't be"),
+        ("exit", "checkpoint-skipped: ranks are at steps 6 to 6, and some have left the loop"),
+        ("bare", "malleable: world.steps needs its context"),
         ("threads", "no-threads: merge-p2p-nonblocking needs MPI_THREAD_MULTIPLE"),
     ],
 )
@@ -154,6 +172,66 @@ def test_all_ranks_are_told_what_is_wrong(which: str, says: str, tmp_path: Path)
     outcome = run("faults.py", which, str(tmp_path))
     assert outcome.err.count(says) == 2, outcome.err
     assert outcome.status == 0
+
+
+def test_an_error_of_one_rank_is_one_of_all(tmp_path: Path) -> None:
+    outcome = run("faults.py", "alone", str(tmp_path))
+    assert outcome.status == 0
+    assert outcome.err.count("registration: 'late' is registered inside of a loop") == 1
+    assert outcome.err.count("checkpoint-skipped: ranks are at steps") == 1
+
+
+@pytest.mark.parametrize("which", ["stale", "stale-rows"])
+def test_who_keeps_what_a_resize_replaces_is_told_so(which: str, tmp_path: Path) -> None:
+    outcome = run("faults.py", which, str(tmp_path))
+    assert outcome.status != 0
+    assert "take them anew in each step" in outcome.err
+
+
+TOUCH = "JoiningError: 'x' is used by a joining rank before it has joined"
+ANEW = "called off, and begun anew at the next step: 'y' was registered meanwhile"
+DIFFER = "JoiningError: a joining rank calls between.<locals>.<lambda> once before loop 1"
+
+
+@pytest.mark.parametrize(
+    ("method", "stage", "between", "size", "errors"),
+    [
+        ("baseline-p2p-sync", "after", "once", 4, [""]),
+        ("merge-p2p-nonblocking", "spawning", "once", 4, [""]),
+        ("merge-p2p-thread", "moving", "guard", 4, [""]),
+        ("merge-p2p-nonblocking", "spawning", "touch", 2, [TOUCH]),
+        ("merge-collective-nonblocking", "moving", "touch", 2, [TOUCH]),
+        ("merge-p2p-nonblocking", "moving", "differ", 2, [DIFFER]),
+        ("merge-p2p-nonblocking", "spawning", "register", 4, [ANEW, ""]),
+        ("merge-onesided-nonblocking", "moving", "register", 4, [ANEW, ""]),
+    ],
+)
+def test_joining_ranks_find_their_way_through_work_between_loops(
+    method: str, stage: str, between: str, size: int, errors: list[str]
+) -> None:
+    outcome = run("phases.py", method, stage, between)
+    assert outcome.status == 0, outcome.err
+    assert outcome.out.startswith(f"{size} True ["), outcome.out
+    found = ast.literal_eval(outcome.out.removeprefix(f"{size} True "))
+    assert len(found) == len(errors)
+    assert all(
+        error in text if error else not text for text, error in zip(found, errors, strict=True)
+    )
+
+
+def test_the_guides_set_up_and_work_between_loops(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "howto" / "resize.md").read_text()
+    section = guide.split("## Set-up, and work between loops")[1]
+    program = tmp_path / "program.py"
+    imports = "import numpy as np\nfrom freestone import malleable\n"
+    program.write_text(imports + section.split("```python\n")[1].split("```")[0])
+    outcome = run(str(program))
+    assert outcome.status == 0, outcome.err
+    norm, total, size = outcome.out.split()
+    b = np.arange(1000.0)
+    assert float(norm) == float(b @ b) ** 0.5
+    assert float(total) == pytest.approx(20 * b.sum() / float(norm), rel=1e-12)
+    assert size == "4"
 
 
 def test_a_rank_that_raises_ends_the_job(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from freestone.cli import defaults, hdfs
-from freestone.errors import ConfigurationError
+from freestone.errors import ConfigurationError, FreestoneError
 from freestone.errors.base import did_you_mean
 from freestone.lang.settings import LAYOUTS, NUMA, SCHEMES, VICTIMS, Settings
 from freestone.units import parse_nbytes
@@ -150,7 +150,8 @@ def run_script(arguments: argparse.Namespace, data: dict[str, Any]) -> int:
 def run_with(run: Run, arguments: argparse.Namespace) -> int:
     """Run a script, tell its errors, and return the exit status."""
     begin = time.perf_counter()
-    from freestone.errors.lang import ScriptError
+    from freestone.errors.lang import ScriptError, ScriptRunError
+    from freestone.lang.parse.source import failure, unexpected
 
     settings = run.settings
     try:
@@ -165,6 +166,12 @@ def run_with(run: Run, arguments: argparse.Namespace) -> int:
         sys.stdout.flush()
         print(message(error))
         return error.status
+    except (FreestoneError, MemoryError, BrokenPipeError):
+        raise
+    except Exception as error:
+        sys.stdout.flush()
+        print(message(failure(ScriptRunError, unexpected(error))))
+        return ScriptRunError.status
     finally:
         sys.stdout.flush()
         if settings.statistics:

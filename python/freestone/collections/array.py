@@ -22,7 +22,7 @@ BlockRows = int | Sequence[int] | NDArray[Any]
 
 
 class Array(Expressions, Collection):
-    """A 1-D or 2-D array cut into blocks of rows: NumPy arrays, or SciPy's CSR or COO matrices.
+    """An array cut into blocks of rows: NumPy arrays, or SciPy's CSR or COO matrices.
 
     Made by `from_numpy`, `from_function` and their like. Blocks may be of different lengths.
     Operators, and NumPy's functions of it, make expressions that are computed when they are asked
@@ -61,8 +61,8 @@ class Array(Expressions, Collection):
         Parameters
         ----------
         x
-            An array of shape ``(n,)`` or ``(n, k)``, or a SciPy sparse matrix: COO stays COO, any
-            other form becomes CSR.
+            An array of shape ``(n, ...)``, or a SciPy sparse matrix: COO stays COO, any other form
+            becomes CSR.
         block_rows
             Rows per block, of which the last may have less; or offsets, from 0 to n.
         name
@@ -71,7 +71,7 @@ class Array(Expressions, Collection):
         Raises
         ------
         BlockTypeError
-            For a dtype that holds Python objects.
+            For a dtype that holds Python objects, and for a masked array.
 
         Notes
         -----
@@ -100,7 +100,7 @@ class Array(Expressions, Collection):
         Parameters
         ----------
         shape
-            ``(n,)`` or ``(n, k)``, or n alone.
+            ``(n, ...)``, or n alone.
         block_rows
             Rows per block, of which the last may have less; or offsets, from 0 to n.
         function
@@ -118,8 +118,8 @@ class Array(Expressions, Collection):
         One call per block. Blocks stay on the workers that make them, small ones too.
         """
         shape = (int(shape),) if isinstance(shape, int | np.integer) else tuple(map(int, shape))
-        if len(shape) not in (1, 2):
-            raise ValueError(f"shape={shape}: an Array has 1 or 2 dimensions")
+        if not shape:
+            raise ValueError("shape=(): an Array has one dimension or more")
         spec = Spec(
             collection=name or name_of(function),
             kind=cls.kind,
@@ -207,7 +207,7 @@ class Array(Expressions, Collection):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """``(n,)`` or ``(n, k)``; asks the first block for k if that is not known."""
+        """``(n, ...)``; asks the first block for the shape of a row if that is not known."""
         if self._columns is None:
             self._columns = self._first().columns if self._live("ask for its shape") else ()
         return (len(self), *self._columns)
@@ -222,7 +222,7 @@ class Array(Expressions, Collection):
 
     @property
     def ndim(self) -> int:
-        """1 or 2."""
+        """How many dimensions it has."""
         return len(self.shape)
 
     def __getitem__(self, rows: Any) -> Any:
@@ -268,7 +268,7 @@ class Array(Expressions, Collection):
             which it gets as they are.
         dtype, shape
             Those of the result, checked; asked of its first block by default. `shape` is that
-            of the whole: ``(n,)`` or ``(n, k)``.
+            of the whole: ``(n, ...)``.
         name
             What the result is called; the function's name by default.
         **options

@@ -18,6 +18,7 @@ from freestone.collections.pieces import cut, future_of, value_of
 from freestone.collections.rows import concatenate
 from freestone.collections.sources import Sources, name_of
 from freestone.errors import BlockingError, DroppedError, EmptyCollectionError
+from freestone.finished import FinishedFuture
 from freestone.future import Future
 from freestone.reduction import reduce
 
@@ -201,8 +202,8 @@ class Collection(Sources):
 
         Returns
         -------
-        Future or object
-            The future of the result; the result itself when there is no cluster.
+        Future
+            That of the result; without a cluster it is finished, and the result is here.
         """
         pieces = self._live("reduce it")
         if not pieces:
@@ -210,7 +211,7 @@ class Collection(Sources):
         cluster = self.cluster
         if cluster is None:
             values = map(function, pieces) if function is not None else pieces
-            return functools.reduce(op, values)
+            return FinishedFuture(functools.reduce(op, values))
         if function is not None:
             pieces = cluster.map(function, pieces)
         elif not all(type(piece) is Future for piece in pieces):
@@ -285,7 +286,7 @@ class Collection(Sources):
             raise EmptyCollectionError(self.name, "compute")
         with self._waiting():
             blocks = [value_of(piece) for piece in pieces]
-        return concatenate(blocks)
+        return concatenate(blocks, self.name)
 
     def drop(self) -> None:
         """Let the blocks go; partitions of it can't be used any more either."""
@@ -304,6 +305,9 @@ class Collection(Sources):
         first = int(np.searchsorted(offsets, start, "right")) - 1
         first = max(min(first, len(offsets) - 2), 0)
         last = max(int(np.searchsorted(offsets, stop, "left")), first + 1)
+        if (start, stop) == (0, len(self)):
+            # All rows are cut as they were, with the empty blocks at both ends.
+            first, last = 0, len(offsets) - 1
         pieces = self._live("slice it")[first:last]
         starts = np.clip(offsets[first:last], start, stop)
         stops = np.clip(offsets[first + 1 : last + 1], start, stop)

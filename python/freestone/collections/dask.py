@@ -18,18 +18,18 @@ __all__ = ["blocks_of", "row_blocks_of", "to_array", "to_bag", "to_frame"]
 
 
 def blocks_of(collection: Any) -> Iterator[Any]:
-    """Yield the values of a Dask collection's partitions, one computed after the other."""
+    """Yield the values of a Dask collection's partitions, computed together.
+
+    What several of them need, such as a mean that is taken away from each, is computed once.
+    """
     import dask
 
-    for delayed in np.ravel(np.asarray(collection.to_delayed(), dtype=object)):
-        (value,) = dask.compute(delayed)
-        yield value
+    yield from dask.compute(*np.ravel(np.asarray(collection.to_delayed(), dtype=object)))
 
 
 def row_blocks_of(array: Any) -> Iterator[Any]:
     """Yield the row blocks of a Dask array; blocks side by side are joined."""
-    if array.ndim > 1 and len(array.chunks[1]) > 1:
-        array = array.rechunk({1: -1})
+    array = array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
     return blocks_of(array)
 
 

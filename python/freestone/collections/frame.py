@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from freestone.collections.base import Collection
 from freestone.collections.blocking import cuts_of
 from freestone.collections.making import Meta, Spec, check_blocks
@@ -22,6 +24,9 @@ class Frame(Collection):
 
     Made by `from_table`, `from_function` and their like, which also take what pandas and a dict
     of columns give. Blocks may be of different lengths. Needs ``pyarrow``.
+
+    The index of a pandas frame is kept as columns, by its names, and is an index again in
+    `to_pandas`. Only an index of whole numbers without a name, which are numbers of rows, is not.
     """
 
     kind = "frame"
@@ -87,6 +92,14 @@ class Frame(Collection):
         from freestone.collections.dask import to_frame
 
         return to_frame(self)
+
+    def to_pandas(self) -> Any:
+        """Return all rows as one pandas frame, here."""
+        return self.compute().to_pandas()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return all rows as one NumPy array without names, here, as a pandas frame does."""
+        return np.asarray(self.to_pandas(), dtype=dtype)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from freestone.collections.rows import (
     is_sparse,
     is_table,
     nbytes_of,
+    same_dtype,
 )
 from freestone.errors import BlockShapeError, BlockTypeError
 
@@ -53,6 +54,9 @@ class Spec:
 
 
 def _array(spec: Spec, block: Any, index: int) -> Any:
+    if isinstance(block, np.ma.MaskedArray):
+        wanted = "an array without a mask, as filled() makes one"
+        raise BlockTypeError(spec.collection, index, wanted=wanted, found="a masked array")
     if not is_sparse(block):
         block = np.asarray(block)
     elif block.format not in ("csr", "coo"):
@@ -60,9 +64,11 @@ def _array(spec: Spec, block: Any, index: int) -> Any:
     if block.dtype.hasobject:
         wanted = "an array of numbers or fixed-size text"
         raise BlockTypeError(spec.collection, index, wanted=wanted, found=describe_type(block))
-    if block.ndim not in (1, 2):
+    if not block.dtype.isnative:
+        block = block.astype(block.dtype.newbyteorder("="))
+    if not block.ndim:
         raise BlockShapeError(
-            spec.collection, index, wanted="of 1 or 2 dimensions", found=describe_type(block)
+            spec.collection, index, wanted="of one dimension or more", found=describe_type(block)
         )
     columns = tuple(map(int, block.shape[1:]))
     if spec.columns is not None and columns != spec.columns:
@@ -84,7 +90,7 @@ def _frame(spec: Spec, block: Any, index: int) -> Any:
         if isinstance(block, dict):
             return _columns(spec, block, index)
         if type(block).__module__.split(".")[0] == "pandas":
-            return pa.Table.from_pandas(block, preserve_index=False)
+            return pa.Table.from_pandas(block, preserve_index=_has_labels(block.index))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         wanted, reason = "of columns that Arrow has a type for", "; ".join(map(str, error.args))
         raise BlockTypeError(
@@ -92,6 +98,11 @@ def _frame(spec: Spec, block: Any, index: int) -> Any:
         ) from error
     wanted = "an Arrow table, a pandas frame or a dict of columns"
     raise BlockTypeError(spec.collection, index, wanted=wanted, found=describe_type(block))
+
+
+def _has_labels(index: Any) -> bool:
+    """Tell whether an index of pandas' is more than numbers of rows, which have no name."""
+    return any(name is not None for name in index.names) or index.dtype.kind not in "iu"
 
 
 def _columns(spec: Spec, columns: dict[str, Any], index: int) -> Any:
@@ -171,10 +182,21 @@ def describe(block: Any) -> Meta:
     return Meta(rows, nbytes)
 
 
+def _go_together(one: Meta, other: Meta) -> bool:
+    if (one.columns, one.sparse) != (other.columns, other.sparse):
+        return False
+    return one.dtype == other.dtype or same_dtype(np.dtype(one.dtype), np.dtype(other.dtype))
+
+
+def _described(meta: Meta) -> str:
+    form = "sparse " if meta.sparse else ""
+    kind = "" if meta.dtype is None else f" and {form}dtype {meta.dtype}"
+    return f"of columns {meta.columns}{kind}"
+
+
 def check_blocks(spec: Spec, metas: Sequence[Meta]) -> None:
     """Say clearly which of some blocks does not go with the first."""
     for index, meta in enumerate(metas):
-        if (meta.columns, meta.dtype) != (metas[0].columns, metas[0].dtype):
-            wanted = f"like block 0, of columns {metas[0].columns} and dtype {metas[0].dtype}"
-            found = f"of columns {meta.columns} and dtype {meta.dtype}"
+        if not _go_together(meta, metas[0]):
+            wanted, found = f"like block 0, {_described(metas[0])}", _described(meta)
             raise BlockShapeError(spec.collection, index, wanted=wanted, found=found)

@@ -30,11 +30,34 @@ def expression_of(array: Any) -> Any:
     return _lazily(array)
 
 
+_POWERS: dict[Any, Any] = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}
+
+
 class ArrayMethods(NDArrayOperatorsMixin):
     """The methods of NumPy's arrays, by its functions, and its operators, by its ufuncs."""
 
     # Equality is elementwise; arrays are still told apart as objects.
     __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        """Tell whether the only element is true; as NumPy's, an array of several raises."""
+        shape: tuple[int | None, ...] = np.shape(self)  # type: ignore[call-overload]
+        if None in shape:
+            return bool(np.asarray(self))
+        if any(side != 1 for side in shape):
+            raise ValueError(
+                f"the truth of an array of shape {shape} is ambiguous: take any() or all(), or "
+                "len() for whether it has rows"
+            )
+        return bool(np.asarray(self).reshape(())[()])
+
+    def __pow__(self, exponent: Any) -> Any:
+        """Raise to a power; as NumPy's operator does, by another function for some exponents."""
+        kind = np.asarray(exponent).dtype.kind if type(exponent) in (int, float) else ""
+        is_real = self.dtype.kind in "fc"  # type: ignore[attr-defined]
+        if (kind == "i" and exponent == 2) or (kind and is_real and exponent in _POWERS):
+            return _POWERS[exponent](self)
+        return np.power(self, exponent)  # type: ignore[call-overload]
 
     def sum(self, axis: int | None = None, **options: Any) -> Any:
         """Sum all cells, or along an axis; see `numpy.sum`."""

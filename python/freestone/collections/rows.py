@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["concatenate", "count_rows", "describe_type", "nbytes_of", "split_rows", "take_rows"]
+from freestone.errors import BlockShapeError, BlockTypeError
+
+__all__ = [
+    "concatenate",
+    "count_rows",
+    "describe_type",
+    "nbytes_of",
+    "same_dtype",
+    "split_rows",
+    "take_rows",
+]
 
 
 def is_sparse(block: Any) -> bool:
@@ -74,8 +84,21 @@ def split_rows(block: Any, starts: Sequence[int], stops: Sequence[int]) -> list[
     return parts
 
 
-def concatenate(blocks: Sequence[Any]) -> Any:
+def concatenate(blocks: Sequence[Any], collection: str = "collection") -> Any:
     """Return the rows of blocks one after the other, as one block.
+
+    Parameters
+    ----------
+    blocks
+        At least one.
+    collection
+        What messages call it.
+
+    Raises
+    ------
+    BlockTypeError, BlockShapeError
+        For the first block that does not go with block 0: dtypes of arrays have to be the same,
+        tables have the same columns in any order, and one without values goes with any type.
 
     Notes
     -----
@@ -86,9 +109,8 @@ def concatenate(blocks: Sequence[Any]) -> Any:
     if len(blocks) == 1:
         return first
     if is_table(first):
-        import pyarrow as pa
-
-        return pa.concat_tables(blocks).combine_chunks()
+        return _one_table(blocks, collection)
+    _check_alike(blocks, collection)
     if is_sparse(first):
         import scipy.sparse
 
@@ -96,7 +118,65 @@ def concatenate(blocks: Sequence[Any]) -> Any:
         return scipy.sparse.vstack(blocks, format="coo" if formats == {"coo"} else "csr")
     if isinstance(first, list):
         return [item for block in blocks for item in block]
-    return np.concatenate(blocks)
+    # Without it NumPy makes another byte order the machine's own.
+    dtype = first.dtype if all(block.dtype == first.dtype for block in blocks) else None
+    return np.concatenate(blocks, dtype=dtype)
+
+
+def _one_table(tables: Sequence[Any], collection: str) -> Any:
+    import pyarrow as pa
+
+    names = tables[0].schema.names
+    for index, table in enumerate(tables):
+        if not is_table(table) or sorted(table.schema.names) != sorted(names):
+            found = describe_type(table) + (f": {table.schema.names}" if is_table(table) else "")
+            raise BlockShapeError(
+                collection, index, wanted=f"a table of the columns {names}", found=found
+            )
+    try:
+        return pa.concat_tables(tables, promote_options="default").combine_chunks()
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        _name_mixed(tables, collection)
+        raise
+
+
+def _name_mixed(tables: Sequence[Any], collection: str) -> None:
+    """Raise the error for the first table that does not go with those before it."""
+    import pyarrow as pa
+
+    schema = tables[0].schema
+    for index, table in enumerate(tables):
+        try:
+            schema = pa.unify_schemas([schema, table.schema])
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            mixed = [f for f in table.schema if schema.field(f.name).type != f.type]
+            wanted = ", ".join(f"{f.name!r} of {schema.field(f.name).type}" for f in mixed)
+            found = "a table of " + ", ".join(f"{f.name!r} of {f.type}" for f in mixed)
+            raise BlockTypeError(
+                collection, index, wanted=f"a table of {wanted}, as in block 0", found=found
+            ) from None
+
+
+def _check_alike(blocks: Sequence[Any], collection: str) -> None:
+    """Raise the error for the first array whose type or shape is another than the first one's."""
+    first = blocks[0]
+    if not hasattr(first, "dtype"):
+        return
+    for index, block in enumerate(blocks):
+        dtype = getattr(block, "dtype", None)
+        if not same_dtype(dtype, first.dtype) or is_sparse(block) != is_sparse(first):
+            wanted = f"{'sparse' if is_sparse(first) else 'dense'} of dtype {first.dtype}"
+            raise BlockTypeError(
+                collection, index, wanted=f"{wanted}, as block 0 is", found=describe_type(block)
+            )
+        if block.shape[1:] != first.shape[1:]:
+            wanted, found = f"like block 0, {describe_type(first)}", describe_type(block)
+            raise BlockShapeError(collection, index, wanted=wanted, found=found)
+
+
+def same_dtype(one: Any, other: Any) -> bool:
+    """Tell whether blocks of two dtypes go together: texts may differ in their longest."""
+    return bool(one == other) or (one is not None and one.kind == other.kind and one.kind in "US")
 
 
 def nbytes_of(block: Any) -> int:

@@ -10,7 +10,7 @@ from freestone import _native
 from freestone.cluster import Cluster, current
 from freestone.collections.blocking import Offsets, offsets_of, total_rows
 from freestone.collections.files import read_files
-from freestone.collections.making import Spec, make_block
+from freestone.collections.making import Spec, check_blocks, describe, make_block
 from freestone.collections.placing import dealt, drawn_to
 from freestone.environments import adapt
 from freestone.files import File
@@ -64,6 +64,8 @@ class Sources:
         """
         spec = Spec(collection=name or cls.kind, kind=cls.kind)
         checked = [_checked(spec, block, index) for index, block in enumerate(blocks)]
+        if cls.kind == "array":
+            check_blocks(spec, [describe(block) for block in checked])
         return cls(put_all(checked), total_rows(checked), name=spec.collection)
 
     @classmethod

@@ -58,6 +58,7 @@
     │   ├── RegistrationError (ValueError)      data is registered differently on two ranks
     │   ├── CheckpointSkippedError (RuntimeError)  a rank has skipped the head of a step
     │   ├── ResizeTimeoutError (TimeoutError)   other ranks did not answer in time
+    │   ├── JoiningError (RuntimeError)         a joining rank can't take part in this yet
     │   └── SpawnFailedError (RuntimeError)     new processes were refused, or ended early
     ├── ScriptError                         a script in DaphneDSL, or lazy arrays
     │   ├── ScriptSyntaxError (ValueError)      it can't be read, or a name is not known
@@ -131,6 +132,7 @@ from freestone.errors.lang import (
 )
 from freestone.errors.malleable import (
     CheckpointSkippedError,
+    JoiningError,
     MalleableError,
     NoSpawnError,
     NoThreadsError,
@@ -202,6 +204,7 @@ __all__ = [
     "InputUnknownError",
     "IrreproducibleError",
     "JoinError",
+    "JoiningError",
     "LockNotHeldError",
     "MalleableError",
     "MemoryExceededError",

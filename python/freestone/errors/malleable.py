@@ -66,3 +66,9 @@ class SpawnFailedError(MalleableError, RuntimeError):
     """New processes were refused, or ended before they had joined."""
 
     slug = "spawn-failed"
+
+
+class JoiningError(MalleableError, RuntimeError):
+    """A joining rank can't do what the program does before the loop that the others are in."""
+
+    slug = "joining"

@@ -8,6 +8,7 @@ from typing import Any
 
 from freestone.errors import CycleError, MissingKeyError
 from freestone.graph.rewriting import rewrite
+from freestone.graph.shuffling import route_shuffles
 
 __all__ = ["Graph", "read"]
 
@@ -67,6 +68,7 @@ def read(graph: Any, keys: Iterable[Any], *, is_tree: bool = False) -> Graph:
     specs = _specs(graph)
     if is_tree:
         specs = rewrite(specs)
+    specs = route_shuffles(specs)
     aliases: dict[Any, Any] = {}
     targets = {key: _target(specs, key, aliases, None) for key in keys}
     numbers: dict[Any, int] = {}

@@ -24,7 +24,7 @@ from freestone.graph.reading import Graph, read
 from freestone.graph.reducing import Parts, check
 from freestone.graph.rewriting import Reduction
 from freestone.graph.stack import Stack
-from freestone.graph.tools import Tools, encode
+from freestone.graph.tools import Packed, Tools, encode
 from freestone.waiting import FIRST_COMPLETED, wait
 
 __all__ = ["get", "run_graph"]
@@ -122,7 +122,7 @@ class _Run:
         self.durations = _durations.setdefault(cluster, Durations())
         self.kinds = _kinds(graph)
         self.compiler = Compiler(graph, cluster.put)
-        self.packed: dict[int, Any] = {}
+        self.packed: Packed = {}
         self.tools = Tools(self.packed)
         self.futures: dict[int, Future] = {}
         self.calls: list[tuple[Future, Program]] = []

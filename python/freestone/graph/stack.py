@@ -39,8 +39,12 @@ class Stack:
         How long results stay: ``"task"`` until nothing needs them, or ``"session"``, ``"worker"``,
         ``"forever"``, so that the same graph is answered from them. Then only linear chains are
         fused, because what is retained must not depend on durations.
-    pure : bool
-        Whether equal tasks have equal results. If not, a graph that is run twice runs twice.
+    pure : bool or None
+        Whether equal tasks have equal results, so that one of them may answer for all, also for
+        those of another graph, and a task may be tried on two workers at a time. If not, each key
+        of each run is a task of its own. None for False unless results are kept: Dask's keys say
+        which tasks are equal, and two that call the same function on the same values are not (they
+        may draw random numbers).
     debug : bool
         Check on a sample of each reduction that the reducer is associative.
     retries : int or None
@@ -68,7 +72,7 @@ class Stack:
     fuse: bool = True
     isolation: str = "shared"
     keep: str = "task"
-    pure: bool = True
+    pure: bool | None = None
     debug: bool = False
     retries: int | None = None
     timeout_s: float | None = None
@@ -94,7 +98,7 @@ class Stack:
         return {
             "isolation": self.isolation if self.resident else "process",
             "keep": self.keep,
-            "pure": self.pure,
+            "pure": self.keep != "task" if self.pure is None else self.pure,
             "retries": self.retries,
             "timeout_s": self.timeout_s,
             "resources": self.resources,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import pickle
 import sys
 from collections.abc import Callable, Sequence
@@ -17,9 +18,14 @@ from freestone import functions
 from freestone.errors import NotSerializableError
 from freestone.functions import EncodedFunction, modules
 
-__all__ = ["Constant", "Tools", "encode"]
+__all__ = ["Constant", "Packed", "Tools", "encode"]
 
 _LABEL = "graph"
+
+_RANDOM = ("random", "numpy.random")
+
+_Identity = tuple[int, bool]
+"""The id of a value, and whether the tool returns that value instead of calling it."""
 
 
 class Constant:
@@ -45,8 +51,12 @@ class _Packed:
     users: tuple[Any, ...]
 
 
+Packed = dict[_Identity, _Packed]
+"""What is packed already."""
+
+
 class Tools:
-    """A growing list of tools, each known by its identity.
+    """A growing list of tools, each known by its identity and by what it is there for.
 
     What a call runs is a runner bound to tools, a function as any other: it goes to each worker
     once, with all tools, and stays in its executors.
@@ -55,11 +65,16 @@ class Tools:
     ----------
     packed
         What is packed already, by identity; shared by all tools of a graph.
+
+    Notes
+    -----
+    A graph may both call a function and pass it. The two are two tools: one gives what the function
+    returns, the other the function.
     """
 
-    def __init__(self, packed: dict[int, _Packed]) -> None:
+    def __init__(self, packed: Packed) -> None:
         self.tools: list[Callable[..., Any]] = []
-        self._numbers: dict[int, int] = {}
+        self._numbers: dict[_Identity, int] = {}
         self._packed = packed
         self._encoded: tuple[int, EncodedFunction] | None = None
 
@@ -68,18 +83,17 @@ class Tools:
 
     def number(self, tool: Callable[..., Any]) -> int:
         """Give the number of a function."""
-        known = self._numbers.get(id(tool))
-        if known is None:
-            known = self._numbers[id(tool)] = len(self.tools)
-            self.tools.append(tool)
-        return known
+        return self._number((id(tool), False), tool)
 
     def constant(self, value: Any) -> int:
         """Give the number of the tool that returns `value`."""
-        known = self._numbers.get(id(value))
+        return self._number((id(value), True), Constant(value))
+
+    def _number(self, identity: _Identity, tool: Callable[..., Any]) -> int:
+        known = self._numbers.get(identity)
         if known is None:
-            known = self._numbers[id(value)] = len(self.tools)
-            self.tools.append(Constant(value))
+            known = self._numbers[identity] = len(self.tools)
+            self.tools.append(tool)
         return known
 
     def encoded(self, runner: Callable[..., Any], hoist: bool = True) -> EncodedFunction:
@@ -102,11 +116,11 @@ class Tools:
         return self._encoded[1]
 
     def _pack(self, tool: Callable[..., Any], hoist: bool) -> _Packed:
-        value = tool.value if isinstance(tool, Constant) else tool
-        known = self._packed.get(id(value))
+        identity = (id(tool.value), True) if isinstance(tool, Constant) else (id(tool), False)
+        known = self._packed.get(identity)
         if known is None:
             known = _pack_function(tool, hoist) if type(tool) is FunctionType else _pack(tool)
-            self._packed[id(value)] = known
+            self._packed[identity] = known
         return known
 
 
@@ -144,7 +158,35 @@ def _pack(value: Any) -> _Packed:
     return _Packed(name.digest(), payload, (), tuple(map(tuple, users)))
 
 
+class _Attribute:
+    """Pickles as an attribute of a module."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._given = module, name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _attribute, self._given
+
+
+def _attribute(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
+
+
+def _by_name(value: Any) -> Any:
+    """Give a module's random functions by their names.
+
+    They are methods of a generator. Its pickle would start each executor at one state, and all
+    would draw the same numbers.
+    """
+    name = getattr(value, "__name__", "")
+    for module in _RANDOM:
+        if name and getattr(sys.modules.get(module), name, None) is value:
+            return _Attribute(module, name)
+    return value
+
+
 def _pickled(value: Any) -> bytes:
+    value = _by_name(value)
     try:
         payload = pickle.dumps(value, protocol=5)
     except Exception:

@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
+from freestone.errors import FreestoneError
 from freestone.errors.lang import ScriptError, ScriptRunError
 from freestone.lang.kernels import kernel_of, stored_kernel
 from freestone.lang.kernels.extension import kernels_of
-from freestone.lang.parse.source import failure
+from freestone.lang.parse.source import failure, unexpected
 from freestone.lang.plan.graph import (
     Block,
     Function,
@@ -94,6 +95,9 @@ class Run:
         sys.setrecursionlimit(max(limit, DEEPEST * _FRAMES_PER_CALL))
         try:
             self.block(program.main, {})
+        except RecursionError:
+            problem = "functions call each other too deep"
+            raise failure(ScriptRunError, problem) from None
         finally:
             sys.setrecursionlimit(limit)
 
@@ -122,6 +126,10 @@ class Run:
         if self.settings.record and control is None:
             self._record(op, results)
         values.update(zip(op.results, results, strict=True))
+        self._forget(op, values, dying)
+
+    def _forget(self, op: Op, values: Environment, dying: Sequence[Value]) -> None:
+        """Let go of what nobody reads after an operation."""
         for value in dying:
             values.pop(value, None)
 
@@ -143,6 +151,13 @@ class Run:
             raise failure(ScriptRunError, f"no memory for {op.name}", op.place) from None
         except (ValueError, IndexError, OSError, OverflowError, ArithmeticError) as error:
             raise failure(ScriptRunError, _message(error), op.place) from error
+        except (FreestoneError, RecursionError):
+            raise
+        except Exception as error:
+            if op.place is None:
+                # Arrays of Python's have no script to point at; what calls them sees the error.
+                raise
+            raise failure(ScriptRunError, unexpected(error), op.place) from error
 
     def kernel(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
         """Run an operation; matrices come in, and go out, in the form that the plan says."""

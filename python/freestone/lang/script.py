@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
-from freestone.errors.lang import ScriptSyntaxError
+from freestone.errors import FreestoneError
+from freestone.errors.lang import ScriptCompileError, ScriptSyntaxError
 from freestone.lang.kernels.extension import kernels_of
 from freestone.lang.parse.lexer import tokens
-from freestone.lang.parse.source import Source, failure
+from freestone.lang.parse.source import Source, failure, unexpected
 from freestone.lang.passes import PASSES
 from freestone.lang.plan.builder import Builder
 from freestone.lang.plan.explaining import explain
@@ -91,6 +92,10 @@ def compile_source(
     except RecursionError:
         problem = "this expression is too long; give a part of it a name"
         raise failure(ScriptSyntaxError, problem, builder.place) from None
+    except (FreestoneError, MemoryError):
+        raise
+    except Exception as error:
+        raise failure(ScriptCompileError, unexpected(error), builder.place) from error
     finally:
         sys.setrecursionlimit(limit)
     return program

@@ -10,7 +10,7 @@ import runpy
 import sys
 import traceback
 
-from freestone.malleable.newcomer import end, meet
+from freestone.malleable.newcomer import meet
 
 __all__ = ["main"]
 
@@ -32,7 +32,6 @@ def main(words: list[str]) -> None:
         if newcomer.is_ready:
             newcomer.leave()
         newcomer.refuse(f"{type(error).__name__}: {error}")
-        end()
     if not newcomer.is_ready:
         newcomer.refuse("the program ended without a malleable.World")
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from freestone.malleable.parts import Form, assemble, pieces
+from freestone.errors import RegistrationError
+from freestone.malleable.parts import Form, assemble, pieces, problem_of
+from freestone.malleable.path import not_joined
 from freestone.malleable.plans import Move, Plan, Rows
 from freestone.malleable.storage import Handle, Storage
 
@@ -18,7 +20,7 @@ Kind = Literal["constant", "variable"]
 
 
 class Description(NamedTuple):
-    """What a newcomer has to know of an array."""
+    """What a joining rank has to know of an array."""
 
     name: str
     kind: Kind
@@ -47,9 +49,10 @@ class Array:
         self.name, self.kind, self.form, self.is_shared = description
         self.storages = storages
         self.layout: Rows | None = None
-        self.start = self.stop = 0
+        self._start = self._stop = 0
         self._elements = (0, 0)
         self._local: Any = None
+        self._views: list[Any] = []
 
     @property
     def description(self) -> Description:
@@ -62,19 +65,53 @@ class Array:
         return self.form.rows
 
     @property
+    def start(self) -> int:
+        """The first row of this rank."""
+        self._require_rows()
+        return self._start
+
+    @property
+    def stop(self) -> int:
+        """The row behind its last."""
+        self._require_rows()
+        return self._stop
+
+    @property
     def local(self) -> Any:
         """The rows of this rank."""
         if self._local is None:
+            self._require_rows()
             self._local = self._assemble()
         return self._local
+
+    @local.setter
+    def local(self, value: Any) -> None:
+        """Write all rows of this rank, as ``x.local += 1`` does at last."""
+        if value is self.local:
+            return
+        if self.form.is_ragged:
+            problem = f"{self.name!r} is a CSR matrix: write into its local.data in place"
+            raise RegistrationError(problem, name=self.name)
+        self.local[...] = value
+
+    def problem(self) -> str:
+        """Return why what the program has made of `local` can't be kept, if it can't."""
+        if self._local is None or self.kind == "constant" or not self.form.is_ragged:
+            return ""
+        problem = problem_of(self._local, self._views)
+        return f"{self.name!r} has {problem}" if problem else ""
 
     def settle(self, layout: Rows, place: int, ragged: Mapping[int, int]) -> None:
         """Have the rows of a place, whose bytes are in the storages already."""
         self.layout = layout
-        self.start, self.stop = layout.of(place)
+        self._start, self._stop = layout.of(place)
         if self.form.is_ragged:
-            self._elements = (ragged[self.start], ragged[self.stop])
-        self._local = None
+            self._elements = (ragged[self._start], ragged[self._stop])
+        if isinstance(self._local, np.ndarray):
+            _freeze([self._local])
+        # What a program still holds of the rows of before is no longer written by mistake.
+        _freeze(self._views)
+        self._local, self._views = None, []
 
     def fill(self, local: Any) -> None:
         """Put this rank's rows into the storages."""
@@ -85,8 +122,8 @@ class Array:
         """Return where a part's bytes begin and end that this rank has."""
         part = self.form.parts[index]
         if part.per_row is not None:
-            return self.start * part.per_row * part.itemsize, (
-                self.stop * part.per_row * part.itemsize
+            return self._start * part.per_row * part.itemsize, (
+                self._stop * part.per_row * part.itemsize
             )
         first, last = self._elements
         return first * part.itemsize, last * part.itemsize
@@ -98,7 +135,9 @@ class Array:
     def counts_before(self, rows: list[int]) -> dict[int, int]:
         """Return the elements before each of `rows` that this rank knows: those of its block."""
         sums = self.sums()
-        return {row: int(sums[row - self.start]) for row in rows if self.start <= row <= self.stop}
+        return {
+            row: int(sums[row - self._start]) for row in rows if self._start <= row <= self._stop
+        }
 
     def moves(
         self, plan: Plan, index: int, ragged: Mapping[int, int], is_one: Callable[[int, int], bool]
@@ -144,15 +183,23 @@ class Array:
                 free = max(free, last)
             storage.release(free, storage.nbytes)
 
+    def _require_rows(self) -> None:
+        if self.layout is None:
+            raise not_joined(f"{self.name!r}")
+
     def _view(self, index: int) -> Any:
         return self.storages[index].view(*self.held(index)).view(self.form.parts[index].dtype)
 
     def _assemble(self) -> Any:
-        views = [self._view(index) for index in range(len(self.form.parts))]
+        self._views = [self._view(index) for index in range(len(self.form.parts))]
         if self.kind == "constant":
-            for view in views:
-                view.flags.writeable = False
-        return assemble(self.form, views)
+            _freeze(self._views)
+        return assemble(self.form, self._stop - self._start, self._views)
 
     def __repr__(self) -> str:
-        return f"<{self.kind} {self.name!r}: rows {self.start} to {self.stop} of {self.rows}>"
+        return f"<{self.kind} {self.name!r}: rows {self._start} to {self._stop} of {self.rows}>"
+
+
+def _freeze(views: Iterable[Any]) -> None:
+    for view in views:
+        view.flags.writeable = False

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
+
+import numpy as np
 
 from freestone.errors import ConfigurationError, did_you_mean
 from freestone.malleable.method import Method
@@ -83,9 +88,10 @@ class Config:
             value = getattr(self, key)
             if value is not None and not is_whole(value, 1):
                 raise _wrong(key, value, "a whole number of at least 1")
-        for key in ("timeout_s", "spawn_timeout_s"):
+            object.__setattr__(self, key, None if value is None else int(value))
+        for key, largest in (("timeout_s", math.inf), ("spawn_timeout_s", threading.TIMEOUT_MAX)):
             value = getattr(self, key)
-            if not _is_number(value) or value <= 0:
+            if not _is_number(value) or not 0 < value <= largest:
                 raise _wrong(key, value, "a number of seconds above 0")
         for key in ("relabel", "by_host", "share"):
             if not isinstance(getattr(self, key), bool):
@@ -94,8 +100,13 @@ class Config:
         self._check_balance()
         if isinstance(self.method, str):
             object.__setattr__(self, "method", Method.parse(self.method))
-        if self.measurements is not None and not Path(self.measurements).is_file():
-            raise _wrong("measurements", str(self.measurements), "a file that exists")
+        elif not isinstance(self.method, Method | None):
+            raise _wrong("method", self.method, "a Method, or a name such as 'merge-p2p-sync'")
+        if self.on_resize is not None and not callable(self.on_resize):
+            raise _wrong("on_resize", self.on_resize, "a function")
+        is_path = isinstance(self.measurements, str | os.PathLike)
+        if self.measurements is not None and not (is_path and Path(self.measurements).is_file()):
+            raise _wrong("measurements", self.measurements, "a file that exists")
         object.__setattr__(self, "targets", self._sources())
 
     def _check_slots(self) -> None:
@@ -107,17 +118,28 @@ class Config:
         if isinstance(self.balance, str):
             if self.balance not in ("rows", "nonzeros"):
                 raise _wrong("balance", self.balance, "'rows', 'nonzeros' or a list of weights")
-        elif not all(_is_number(weight) and weight >= 0 for weight in self.balance):
-            raise _wrong("balance", self.balance, "a list of weights of at least 0")
+            return
+        weights = _anything(self.balance)
+        if (
+            not isinstance(weights, Sequence | np.ndarray)
+            or not all(_is_number(weight) and 0 <= weight < math.inf for weight in weights)
+            or not (len(weights) and weights[0])
+        ):
+            # One rank may be all there is.
+            raise _wrong("balance", weights, "a list of weights of at least 0, the first above 0")
+        object.__setattr__(self, "balance", tuple(float(weight) for weight in weights))
 
     def _sources(self) -> tuple[Source, ...]:
         given = self.targets
         if isinstance(given, Mapping):
             given = Schedule(given) if given else ()
+        must = "a schedule such as {500: 4}, or sources of them"
+        if isinstance(given, str) or not isinstance(given, Source | Sequence):
+            raise _wrong("targets", given, must)
         sources = (given,) if isinstance(given, Source) else tuple(given)
         for source in map(_anything, sources):
             if not isinstance(source, Source):
-                raise _wrong("targets", source, "a schedule such as {500: 4}, or sources of them")
+                raise _wrong("targets", source, must)
         largest = max((source.largest() for source in sources), default=0)
         if self.places is not None and largest > self.places:
             raise _wrong("targets", largest, f"at most the {self.places} slots there are")
@@ -145,6 +167,8 @@ class Config:
         ConfigurationError
             For an unknown key, too.
         """
+        if not isinstance(_anything(table), Mapping):
+            raise _wrong("config", table, "a Config, or a mapping of its settings")
         known = {field.name for field in fields(cls)}
         for key in table:
             if key not in known:
@@ -152,13 +176,18 @@ class Config:
                 raise ConfigurationError(f"unknown setting {key!r}{hint}", key=key, origin="config")
         return cls(**table)
 
+    def with_settings(self, settings: Mapping[str, Any]) -> Config:
+        """Return this one with other values for some keys."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return self.from_mapping({**own, **settings}) if settings else self
+
 
 def _anything(value: Any) -> Any:
     return value
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _wrong(key: str, value: Any, must: str) -> ConfigurationError:

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from freestone.errors import CheckpointSkippedError
-from freestone.malleable.waiting import wait_until
+from freestone.errors import CheckpointSkippedError, ResizeTimeoutError
+from freestone.malleable.waiting import wait_for_steps, wait_until
 
 __all__ = ["Heartbeat", "Word"]
+
+_WHAT = "the head of a step on all ranks"
 
 
 @dataclass(frozen=True)
@@ -74,13 +76,20 @@ class Word:
 
 
 class Heartbeat:
-    """Exchanges words over a communicator that serves nothing else."""
+    """Exchanges words over a communicator that serves nothing else.
+
+    Attributes
+    ----------
+    has_ended : bool
+        Whether all ranks have left the loop, or know that one has.
+    """
 
     def __init__(self, comm: Any, timeout_s: float) -> None:
         self._comm = comm
         self._timeout_s = timeout_s
         self._request: Any = None
         self._all = np.empty(7, np.int64)
+        self.has_ended = False
 
     @property
     def is_out(self) -> bool:
@@ -94,14 +103,48 @@ class Heartbeat:
         self._mine = np.array(word.numbers(), np.int64)
         self._request = self._comm.Iallreduce(self._mine, self._all, MPI.MAX)
 
+    def meet(self, word: Word) -> Word:
+        """Tell the others, and wait for all of them."""
+        self.post(word)
+        return self.read()
+
+    def is_left_by_all(self, word: Word, timeout_s: float) -> bool:
+        """Tell whether all ranks know that the loop is over: all have left it, or see that one has.
+
+        Parameters
+        ----------
+        word : Word
+            With which this rank leaves.
+        timeout_s : float
+            How long to wait for the others, each time.
+        """
+        try:
+            while not self.has_ended:
+                if not self.is_out:
+                    self.post(word)
+                wait_until(self._request.Test, timeout_s, _WHAT)
+                self.read()
+        except CheckpointSkippedError:
+            return True
+        except ResizeTimeoutError:
+            return False
+        return True
+
     def read(self) -> Word:
         """Wait for what all have posted.
 
         Raises
         ------
-        CheckpointSkippedError, ResizeTimeoutError
-            If they do not agree, or do not answer.
+        CheckpointSkippedError
+            If they do not agree.
         """
-        wait_until(self._request.Test, self._timeout_s, "the head of a step on all ranks")
+        if not self._request.Test():
+            wait_for_steps(self._request.Test, self._timeout_s, _WHAT)
         self._request = None
-        return Word.together(self._all.tolist())
+        try:
+            found = Word.together(self._all.tolist())
+        except CheckpointSkippedError:
+            self.has_ended = True
+            raise
+        self.has_ended = found.has_left
+        return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
@@ -13,7 +14,9 @@ import numpy as np
 
 from freestone.malleable import guard, spawning, together
 from freestone.malleable.arrays import Array
-from freestone.malleable.passage import warmed
+from freestone.malleable.passage import Passage, warmed
+from freestone.malleable.path import Path
+from freestone.malleable.storage import reserve
 from freestone.malleable.waiting import LONGEST_S, wait_until
 
 __all__ = ["Newcomer", "end", "meet", "pending"]
@@ -35,9 +38,11 @@ class Newcomer:
     guard : int or None
         The pipe to the guard, if there is one.
     is_ready : bool
-        Whether it has told the root that it is ready, or why it is not.
+        Whether it has told the root that it is at the head of its loop, or why it is not.
     has_joined : bool
         Whether it has rows that nobody else has.
+    passage : Passage or None
+        What moves its data, once it is connected.
     """
 
     peer: Any
@@ -47,25 +52,32 @@ class Newcomer:
     has_joined: bool = False
     has_heard: bool = False
     told: Any = None
+    passage: Passage | None = None
 
-    def prepare(self) -> dict[str, Array]:
-        """Return what this process will have for itself, with warm pages, while others compute."""
-        (blueprint, descriptions), number = spawning.told(self.peer, _START_S)
+    def prepare(self) -> tuple[dict[str, Array], Path]:
+        """Return the arrays there are, and the way to the loop that the others are in.
+
+        Those that this process will have for itself get warm pages, while others compute.
+        """
+        (blueprint, descriptions, path), number = spawning.told(self.peer, _START_S)
         self.has_heard = True
-        return warmed(descriptions, blueprint, blueprint.before + number)
+        own = warmed(descriptions, blueprint, blueprint.before + number)
+        # Shared memory is mapped when all others wait for it: too late to find that it can't be.
+        shared = [each.form for each in descriptions if each.is_shared]
+        reserve(part.nbytes for form in shared for part in form.parts)
+        return {each.name: own.get(each.name) or Array(each, []) for each in descriptions}, path
 
-    def meet_sources(self, timeout_s: float) -> Any:
-        """Return the communicator of sources and newcomers, once the sources want it.
+    def arrive(self) -> None:
+        """Tell the root that this process is at the head of the loop that it was sent to.
 
         Raises
         ------
         SystemExit
-            If another one of this group failed, or the sources changed their minds.
+            If another one of this group failed.
         """
         self.is_ready = True
-        if self._agree("") or self.listen(timeout_s) == spawning.CANCEL:
-            end()
-        return spawning.bridge_newcomers(self.group, self.peer)
+        if self._agree(""):
+            self._end_when_cancelled()
 
     def wait(
         self,
@@ -83,10 +95,33 @@ class Newcomer:
 
         wait_until(is_over, timeout_s, what, longest_s)
 
-    def listen(self, timeout_s: float) -> str:
-        """Return the next word of the root."""
-        self.wait(lambda: spawning.has_word(self.peer), timeout_s, "joining the job")
+    def listen(self) -> Any:
+        """Return the next word of the root, which comes at the head of a step: however late."""
+
+        def has_word() -> bool:
+            return spawning.has_word(self.peer)
+
+        passage, what = self.passage, "joining the job"
+        if passage is not None:
+            self.wait(lambda: passage.test() or has_word(), math.inf, what, passage.nap_s)
+        self.wait(has_word, math.inf, what)
         return spawning.heard(self.peer)
+
+    def follow(self) -> None:
+        """Go on to another loop."""
+        self.is_ready = False
+
+    def end_cancelled(self) -> NoReturn:
+        """End in good order, as all do that take part, since the resize does not come about."""
+        if self.passage is not None:
+            self.passage.finish_constants()
+        end()
+
+    def _end_when_cancelled(self) -> NoReturn:
+        # Others count on this process while data moves.
+        while self.passage is not None and self.listen() != spawning.CANCEL:
+            continue
+        self.end_cancelled()
 
     def join(self) -> None:
         """Become as good as any other: from now on the job can't go on without this process."""
@@ -104,10 +139,11 @@ class Newcomer:
             os.kill(os.getpid(), signal.SIGKILL)
         end()
 
-    def refuse(self, problem: str) -> None:
-        """Tell that this process can't join."""
+    def refuse(self, problem: str) -> NoReturn:
+        """Tell that this process can't join, and end."""
         self.is_ready = True
         self._agree(problem)
+        self._end_when_cancelled()
 
     def _agree(self, problem: str) -> str:
         """Tell the root, as soon as the whole group knows, what the first problem of any is."""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Form", "Part", "assemble", "form_of", "pieces"]
+__all__ = ["Form", "Part", "assemble", "form_of", "pieces", "problem_of"]
 
 Kind = Literal["dense", "csr"]
 
@@ -21,22 +21,22 @@ class Part:
 
     Attributes
     ----------
-    dtype : str
-        NumPy's name of the type.
+    dtype : numpy.dtype
+        Their type.
     per_row : int or None
         Elements of each row, if all have the same number.
     total : int
         Elements of all rows.
     """
 
-    dtype: str
+    dtype: np.dtype[Any]
     per_row: int | None
     total: int
 
     @property
     def itemsize(self) -> int:
         """Bytes of an element."""
-        return np.dtype(self.dtype).itemsize
+        return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
@@ -102,13 +102,13 @@ def form_of(local: Any, rows: int, nonzeros: int) -> Form:
     """
     if _is_csr(local):
         kinds = (np.dtype(local.indices.dtype), np.dtype(local.data.dtype))
-        lengths = Part("int64", 1, rows)
-        ragged = tuple(Part(kind.str, None, nonzeros) for kind in kinds)
+        lengths = Part(np.dtype(np.int64), 1, rows)
+        ragged = tuple(Part(kind, None, nonzeros) for kind in kinds)
         columns = (int(local.shape[1]),)
         return Form("csr", rows, columns, (lengths, *ragged), type(local).__name__, True)
     trailing = tuple(int(size) for size in local.shape[1:])
     per_row = int(np.prod(trailing, dtype=np.int64))
-    values = Part(local.dtype.str, per_row, rows * per_row)
+    values = Part(local.dtype, per_row, rows * per_row)
     return Form("dense", rows, trailing, (values,))
 
 
@@ -125,16 +125,37 @@ def pieces(local: Any) -> list[npt.NDArray[Any]]:
     return [np.ascontiguousarray(local).reshape(-1)]
 
 
-def assemble(form: Form, parts: list[npt.NDArray[Any]]) -> Any:
+def assemble(form: Form, rows: int, parts: list[npt.NDArray[Any]]) -> Any:
     """Return what the user sees: views of the parts, no copies, but for a CSR matrix's pointers."""
     if form.kind == "dense":
-        return parts[0].reshape(-1, *form.trailing)
+        return parts[0].reshape(rows, *form.trailing)
     lengths, columns, values = parts
-    narrow = columns.dtype if len(values) <= np.iinfo(columns.dtype).max else np.dtype(np.int64)
-    pointers = np.zeros(len(lengths) + 1, narrow)
+    if len(values) > np.iinfo(columns.dtype).max:
+        columns = columns.astype(np.int64)
+    pointers = np.zeros(len(lengths) + 1, columns.dtype)
     np.cumsum(lengths, out=pointers[1:])
-    shape = (len(lengths), form.trailing[0])
-    return _container(form.container)((values, columns, pointers), shape=shape)
+    # Given to the constructor, a view of less than half of its memory is copied: SciPy prunes it.
+    matrix = _container(form.container)((len(lengths), form.trailing[0]))
+    matrix.data, matrix.indices, matrix.indptr = values, columns, pointers
+    return matrix
+
+
+def problem_of(matrix: Any, parts: list[npt.NDArray[Any]]) -> str:
+    """Put what a CSR matrix holds into the parts it was made of; return why it can't be.
+
+    A program may have given it an array of other values, or other non-zeros.
+    """
+    lengths, columns, values = parts
+    is_same = np.array_equal(np.diff(matrix.indptr), lengths)
+    if is_same and matrix.data is values and matrix.indices is columns:
+        return ""
+    is_same = is_same and np.array_equal(matrix.indices, columns)
+    if not is_same or matrix.data.shape != values.shape:
+        return "other non-zeros than it was registered with, and only values may change"
+    if not np.can_cast(matrix.data.dtype, values.dtype, "same_kind"):
+        return f"values of type {matrix.data.dtype} where it was registered with {values.dtype}"
+    values[...] = matrix.data
+    return ""
 
 
 @functools.cache

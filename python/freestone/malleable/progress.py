@@ -39,6 +39,11 @@ class Progress:
         """Go on to the next loop."""
         self.loop, self.index = self.loop + 1, 0
 
+    def break_off(self) -> None:
+        """Go on to the next loop from the middle of a step, which counts as done."""
+        self.done += 1
+        self.loop_over()
+
     def means_s(self) -> dict[int, float]:
         """Return how long a step took, by number of ranks."""
         return {size: seconds / count for size, (seconds, count) in self.spent.items()}

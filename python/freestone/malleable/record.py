@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from freestone.malleable.path import not_joined
+
 __all__ = ["Replicated", "Resized"]
 
 T = TypeVar("T")
@@ -53,16 +55,35 @@ class Resized:
 
 
 class Replicated(Generic[T]):
-    """A value that every rank has, and newcomers get.
+    """A value that every rank has, and joining ranks get.
 
     Attributes
     ----------
     value : object
-        After a resize all ranks have that of the rank 0 of before. Any that can be pickled.
+        After a resize all ranks have that of the rank 0 of before. Any that can be pickled. A
+        joining rank can't read it before it has joined, and what it writes until then is dropped,
+        as the others have written it already.
     """
 
-    def __init__(self, value: T) -> None:
-        self.value = value
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._is_there = False
+
+    @property
+    def value(self) -> T:
+        """The value on this rank."""
+        if not self._is_there:
+            raise not_joined(f"the value of {self._name!r}")
+        return self._value
+
+    @value.setter
+    def value(self, value: T) -> None:
+        if self._is_there:
+            self._value = value
+
+    def adopt(self, value: T) -> None:
+        """Have a value from now on."""
+        self._value, self._is_there = value, True
 
     def __repr__(self) -> str:
-        return f"<replicated {self.value!r}>"
+        return f"<replicated {self._value!r}>" if self._is_there else "<replicated>"

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from freestone.errors import RegistrationError
-from freestone.malleable import plans
+from freestone.malleable import plans, together
 from freestone.malleable.arrays import Array, Description, Kind
 from freestone.malleable.config import Config
 from freestone.malleable.crew import Crew
 from freestone.malleable.parts import form_of
 from freestone.malleable.passage import make_arrays
 from freestone.malleable.plans import Rows
+from freestone.malleable.storage import reserve
 
-__all__ = ["Load", "again", "register"]
+__all__ = ["Load", "again", "register", "unmovable"]
 
 Load = Callable[[int, int], Any]
+# What is an array of numbers and no more, by whatever name.
+_PLAIN = (np.ndarray, np.memmap, np.matrix, np.recarray)
 
 
 def register(
@@ -40,6 +43,9 @@ def register(
     start, stop = layout.of(crew.rank)
     local, problem = _load(name, load, start, stop, rows)
     description = _agree(crew, config, name, kind, local, rows, problem)
+    no_room = _no_room(crew, description)
+    if no_room:
+        raise RegistrationError(no_room, name=name)
     array = make_arrays(crew.data, [description], {}, config.timeout_s)[name]
     nonzeros = _nonzeros(local)
     before = int(crew.data.exscan(nonzeros) or 0)
@@ -66,6 +72,19 @@ def again(array: Array, kind: Kind, rows: int | None) -> Array:
     return array
 
 
+def unmovable(crew: Crew, config: Config, arrays: Iterable[Array]) -> str:
+    """Return why what the program has made of its data can't be moved, the same on all ranks."""
+    watched = [array for array in arrays if array.kind == "variable" and array.form.is_ragged]
+    if not watched:
+        return ""
+    mine = next(filter(None, (array.problem() for array in watched)), "")
+    what = "looking at matrices that change"
+    found = together.gather_all(crew.data, mine, config.timeout_s, what)
+    return next(
+        (f"RegistrationError: rank {r}: {text}" for r, text in enumerate(found) if text), ""
+    )
+
+
 def _layout(rows: int, size: int, config: Config) -> Rows:
     if isinstance(config.balance, str):
         return plans.even(rows, size)
@@ -77,14 +96,42 @@ def _load(name: str, load: Load, start: int, stop: int, rows: int | None) -> tup
     if rows is None or rows < 1:
         return None, f"{name!r} has {rows!r} rows in all; give rows=, or set it in the Config"
     local = load(start, stop)
+    problem = _problem_of(local)
+    if problem:
+        return None, f"{name!r} {problem}"
     if not _is_csr(local):
         local = np.asarray(local)
-        if local.dtype.hasobject:
-            return None, f"{name!r} holds Python objects; give numbers, or use replicated()"
+    if local.dtype.hasobject:
+        return None, f"{name!r} holds Python objects; give numbers, or use replicated()"
     if local.ndim == 0 or local.shape[0] != stop - start:
         shape = tuple(local.shape)
         return None, f"{name!r} has shape {shape} where rows {start} to {stop} were asked for"
     return local, ""
+
+
+def _problem_of(local: Any) -> str:
+    """Return why something is neither an array nor a CSR matrix of rows, if it is neither."""
+    kind = type(local).__name__
+    if hasattr(local, "tocsr"):
+        if not _is_csr(local):
+            return f"is a {kind} in the form {local.format!r}; give its .tocsr()"
+        return "" if local.ndim == 2 else f"is a {kind} of shape {local.shape}; give it 2 axes"
+    if isinstance(local, np.ma.MaskedArray):
+        return "is a masked array, whose mask would be lost; register its data and mask apart"
+    if isinstance(local, np.ndarray) and type(local) not in _PLAIN:
+        return f"is a {kind}, of which only the numbers would be kept; give np.asarray(...) of it"
+    return ""
+
+
+def _no_room(crew: Crew, description: Description) -> str:
+    """Return why not all ranks can reserve addresses for an array, if so; collective."""
+    problem = ""
+    try:
+        reserve([part.nbytes for part in description.form.parts])
+    except OSError as error:
+        problem = f"{description.name!r}: {error}"
+    found = enumerate(crew.data.allgather(problem))
+    return next((f"rank {rank}: {text}" for rank, text in found if text), "")
 
 
 def _agree(
@@ -126,5 +173,5 @@ def _told(mine: tuple[Any, ...]) -> str:
     name, kind, form = mine[:3]
     if form is None:
         return f"{name!r} is {kind}"
-    types = ", ".join(part.dtype for part in form.parts)
+    types = ", ".join(str(p.dtype) if p.dtype.names else p.dtype.str for p in form.parts)
     return f"{name!r} is {kind}, {form.kind}, {form.rows} rows of {form.trailing} ({types})"

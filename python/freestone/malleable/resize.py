@@ -22,12 +22,16 @@ from freestone.malleable.crew import Crew
 from freestone.malleable.method import Method
 from freestone.malleable.moving import Transport
 from freestone.malleable.passage import Passage, make_arrays, warm_rows
+from freestone.malleable.path import Path
 from freestone.malleable.plans import Rows
 from freestone.malleable.record import Resized
 from freestone.malleable.spawning import CANCEL, GO, SWITCH, Spawned, bridge_sources
 from freestone.malleable.waiting import wait_until
 
 __all__ = ["Resize", "has_threads"]
+
+# A message of a chunk takes some looks at either end.
+_MIN_LOOKS = 100
 
 
 class Resize:
@@ -49,6 +53,8 @@ class Resize:
         The job's settings.
     step : int
         Steps done.
+    path : Path
+        To the loop that the sources are in.
 
     Attributes
     ----------
@@ -67,13 +73,15 @@ class Resize:
         method: Method,
         config: Config,
         step: int,
+        path: Path,
     ) -> None:
         self.passage: Passage | None = None
         self.error = ""
         self.step = step
         self._began = time.time()
         self._spawned_s = self._bridged = 0.0
-        self._moving_since = step
+        self._moving_since, self._looks = step, 0
+        self._loop = path.loop
         self._crew, self._arrays, self._config = crew, arrays, config
         self._stage: Literal["spawning", "moving"] = "spawning"
         self.blueprint = planning.draw(
@@ -91,7 +99,9 @@ class Resize:
         if crew.rank == 0 and self.blueprint.newcomers:
             told = [array.description for array in arrays.values()]
             self._spawned = Spawned(
-                self.blueprint.newcomers, config.spawn_timeout_s, crew.size, (self.blueprint, told)
+                self.blueprint.newcomers,
+                config.spawn_timeout_s,
+                (self.blueprint, told, path),
             )
 
     @property
@@ -115,6 +125,7 @@ class Resize:
         """Tell whether this process is ready for the next stage."""
         if self._stage == "spawning":
             return self._spawner is None or not self._spawner.is_alive()
+        self._looks += 1
         return self.passage is None or self.passage.test()
 
     @property
@@ -122,7 +133,9 @@ class Resize:
         """Whether newcomers can't come, or are lost, as far as this process knows."""
         if self._spawned is None or (self._stage == "spawning" and not self.test()):
             return False
-        if self._stage == "moving" and time.time() - self._bridged > self._config.timeout_s:
+        # Between two looks rows hardly move: how long a step takes says nothing of who gets them.
+        is_late = time.time() - self._bridged > self._config.timeout_s and self._looks >= _MIN_LOOKS
+        if self._stage == "moving" and is_late:
             problem = f"rows were not moved after {self._config.timeout_s:g} s"
             self._spawned.error = f"{ResizeTimeoutError.__name__}: {problem}"
         return self._spawned.has_failed()
@@ -142,6 +155,17 @@ class Resize:
         self._stage, self._moving_since = "moving", step
         self.passage.start(in_thread=self.blueprint.method.strategy == "thread")
         return not self.is_overlapped
+
+    def follow(self, path: Path) -> None:
+        """Have joining ranks come to the loop that the sources are in, if that is another by now.
+
+        The root waits for them; the others wait for the root, in `agree_on_failure`.
+        """
+        if path.loop == self._loop:
+            return
+        self._loop = path.loop
+        if self._spawned is not None and not self.has_failed:
+            self._spawned.lead(path, is_connected=self.passage is not None)
 
     def agree_on_failure(self) -> bool:
         """Tell all sources whether newcomers can't come, without polling while they start."""
@@ -190,18 +214,33 @@ class Resize:
 
     def fail(self) -> Resized:
         """Undo what was done; all sources together."""
-        error = "" if self._spawned is None else self._spawned.error
-        self.error = together.tell(self._crew.data, error, self._config.timeout_s, "a failure")
-        if self._spawned is not None:
-            self._spawned.dismiss()
-        if self.passage is not None:
-            self.passage.abandon(self._crew.size)
+        spawned, passage = self._spawned, self.passage
+        # Who has refused takes part to the end, in what all have begun together.
+        seen = ("", False) if spawned is None else (spawned.error, spawned.is_refused)
+        seen = together.tell(self._crew.data, seen, self._config.timeout_s, "a failure")
+        self.error, is_refused = seen
+        if passage is not None and is_refused:
+            self.cancel()
+            return self._undone()
+        if spawned is not None:
+            spawned.dismiss()
+        if passage is not None:
+            passage.abandon(self._crew.size)
+        return self._undone()
+
+    def call_off(self, problem: str) -> Resized:
+        """End without a switch, for a reason that all sources know; all of them together."""
+        self.error = problem
+        self.cancel()
+        return self._undone()
+
+    def _undone(self) -> Resized:
         for array in self._arrays.values():
             array.release([[array.held(index)] for index in range(len(array.storages))])
         return self.record(self.step, 0)
 
     def cancel(self) -> None:
-        """End without a switch; all sources together, at the end of the job."""
+        """End without a switch; all sources together."""
         if self.passage is None:
             if self._spawner is not None:
                 self._spawner.join()

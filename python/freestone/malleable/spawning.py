@@ -21,6 +21,7 @@ from typing import Any
 from freestone.errors import NoSpawnError, SpawnFailedError
 from freestone.malleable import guard
 from freestone.malleable.hosts import host_name
+from freestone.malleable.path import Path
 from freestone.malleable.waiting import wait_until
 
 __all__ = [
@@ -98,25 +99,25 @@ class Spawned:
 
     Attributes
     ----------
-    sources : int
-        How many processes there are.
     told : object
         What newcomers are told at once, with their numbers among all newcomers.
+    is_refused : bool
+        Whether a joining rank has said that it can't join, and all of them are there.
     """
 
     groups: list[Group]
     timeout_s: float
-    sources: int = 1
     told: Any = None
     peers: list[Peer] = field(default_factory=list)
     error: str = ""
+    is_refused: bool = False
     _sent: list[Any] = field(default_factory=list)
 
     def start(self) -> None:
         """Start all groups and wait until each is ready; `error` says why not. Never raises."""
         try:
             _require_launcher()
-            _require_library(self.sources)
+            _require_library()
             _require_program()
             _require_hosts(self.groups)
             first = 0
@@ -130,23 +131,38 @@ class Spawned:
                     for rank in range(group.count)
                 ]
                 first += group.count
-            for peer in list(self.peers):
-                self._await(peer)
+            self._await(is_connected=False)
         except Exception as error:
             self.error = f"{type(error).__name__}: {error}"
 
-    def _await(self, peer: Peer) -> None:
+    def lead(self, path: Path, is_connected: bool) -> None:
+        """Have joining ranks come to the loop that the sources are in by now. Never raises."""
+        try:
+            self.tell(path)
+            self._await(is_connected)
+        except Exception as error:
+            self.error = f"{type(error).__name__}: {error}"
+
+    def _await(self, is_connected: bool) -> None:
+        """Wait until all groups are at their loop."""
+        refusals = []
+        for peer in list(self.peers):
+            problem = self._hear(peer)
+            if problem:
+                refusals.append(problem)
+                if not is_connected:
+                    # These have ended, or are about to; nobody tells them anything any more.
+                    self.peers.remove(peer)
+        if refusals:
+            self.is_refused = not self.error
+            raise SpawnFailedError(f"new processes could not join: {refusals[0]}")
+
+    def _hear(self, peer: Peer) -> str:
         def has_said() -> bool:
             return bool(peer.comm.iprobe(source=1, tag=_TAG_READY)) or self.has_failed()
 
         wait_until(has_said, self.timeout_s, "spawning")
-        if self.error:
-            return
-        problem = peer.comm.recv(source=1, tag=_TAG_READY)
-        if problem:
-            # These have ended, or are about to; nobody tells them anything any more.
-            self.peers.remove(peer)
-            raise SpawnFailedError(f"new processes could not join: {problem}")
+        return "" if self.error else peer.comm.recv(source=1, tag=_TAG_READY)
 
     def has_failed(self) -> bool:
         """Tell whether there is an error, or newcomers are lost, which is one from now on."""
@@ -160,8 +176,8 @@ class Spawned:
                 )
         return bool(self.error)
 
-    def tell(self, word: str) -> None:
-        """Tell all newcomers to go on, or to end."""
+    def tell(self, word: str | Path) -> None:
+        """Tell all newcomers to go on, to go on to another loop, or to end."""
         self._say(word, _TAG_WORD)
 
     def dismiss(self) -> None:
@@ -170,7 +186,7 @@ class Spawned:
         # To free a communicator needs all that are in it.
         self.peers = []
 
-    def _say(self, word: str, tag: int) -> None:
+    def _say(self, word: str | Path, tag: int) -> None:
         for peer in self.peers:
             alive = set(range(1, peer.comm.size)) - set(peer.lost())
             self._sent += [peer.comm.isend(word, rank, tag) for rank in sorted(alive)]
@@ -189,13 +205,13 @@ def _require_launcher() -> None:
         raise NoSpawnError(problem)
 
 
-def _require_library(sources: int) -> None:
-    # Open MPI 5 hangs when sources that did not spawn are to be connected.
-    if sources > 1 and library().startswith("Open MPI"):
+def _require_library() -> None:
+    # Open MPI 5 hangs when sources that did not spawn are to be connected, and at the end of a job
+    # that has spawned.
+    if library().startswith("Open MPI"):
         problem = (
-            f"{library()} can't join new processes with {sources} old ones, of which one spawned "
-            "them: MPI_Intercomm_create does not come back; use MPICH (pip install mpich mpi4py), "
-            "or begin with one process"
+            f"under {library()} a job can't be given new processes: connecting them hangs, or the "
+            "job does not end; use MPICH (pip install mpich mpi4py)"
         )
         raise NoSpawnError(problem)
 
@@ -331,9 +347,9 @@ def has_word(peer: Any) -> bool:
     return bool(peer.iprobe(source=0, tag=_TAG_WORD))
 
 
-def heard(peer: Any) -> str:
+def heard(peer: Any) -> str | Path:
     """Return what it was."""
-    word: str = peer.recv(source=0, tag=_TAG_WORD)
+    word: str | Path = peer.recv(source=0, tag=_TAG_WORD)
     return word
 
 

@@ -14,12 +14,14 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import resource
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Handle", "Storage"]
+__all__ = ["Handle", "Storage", "reserve"]
 
 _PAGE = mmap.PAGESIZE
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
@@ -68,7 +70,7 @@ class Storage:
             os.ftruncate(self._descriptor, size)
         self.is_mappable = self._descriptor >= 0
         flags = mmap.MAP_SHARED if self.is_mappable else mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        self._map = mmap.mmap(self._descriptor, size, flags | _NORESERVE)
+        self._map = _map(self._descriptor, size, flags)
         if not self.is_mappable and nbytes >= _LARGE:
             # Half as much time to move rows: fewer pages to look up.
             with contextlib.suppress(OSError):
@@ -101,3 +103,29 @@ class Storage:
         if start < stop:
             with contextlib.suppress(OSError):
                 self._map.madvise(_POPULATE_WRITE, start, stop - start)
+
+
+def reserve(sizes: Iterable[int]) -> list[mmap.mmap]:
+    """Reserve addresses, which are free again when nobody holds what is returned.
+
+    Raises
+    ------
+    OSError
+        If this process can't have so many.
+    """
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    return [_map(-1, max(nbytes, 1), flags) for nbytes in sizes]
+
+
+def _map(descriptor: int, size: int, flags: int) -> mmap.mmap:
+    try:
+        return mmap.mmap(descriptor, size, flags | _NORESERVE)
+    except OSError as error:
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        limited = "" if limit < 0 else f", whose limit is {limit / 2**20:.0f} MiB in all"
+        problem = (
+            "a process needs addresses for all rows of an array, and can't have them for "
+            f"{size / 2**20:.0f} MiB{limited} ({error.strerror}); raise the limit on virtual "
+            "memory (ulimit -v), or let the system overcommit it (vm.overcommit_memory)"
+        )
+        raise OSError(error.errno, problem) from error

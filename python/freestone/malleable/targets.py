@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from freestone.errors import ConfigurationError
 from freestone.malleable.method import Method
 
@@ -19,7 +21,9 @@ __all__ = ["Deadline", "Efficiency", "File", "Request", "Schedule", "Signals", "
 
 def is_whole(value: Any, least: int) -> bool:
     """Tell whether a value is a whole number of at least `least`."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return (
+        isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+    )
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Request:
                 key="targets",
                 origin="request",
             )
+        object.__setattr__(self, "size", int(self.size))
 
 
 @dataclass

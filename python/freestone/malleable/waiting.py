@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import time
 from collections.abc import Callable
 
 from freestone.errors import ResizeTimeoutError
 
-__all__ = ["LONGEST_S", "wait_until"]
+__all__ = ["LONGEST_S", "wait_for_steps", "wait_until"]
+
+_log = logging.getLogger("freestone.malleable")
 
 # A look costs about a microsecond; whoever answers at once is not kept waiting.
 _LOOKS = 20
@@ -59,3 +63,33 @@ def wait_until(
             time.sleep(min(pause, longest_s))
             pause *= 1.5
         began = time.monotonic()
+
+
+def wait_for_steps(is_done: Callable[[], bool], report_s: float, what: str) -> None:
+    """Look until something is done that others do between two steps, however long theirs take.
+
+    Who has ended is known otherwise: the launcher ends a job that loses a process, and a rank that
+    leaves the loop says so. So a rank that does not come is at work.
+
+    Parameters
+    ----------
+    is_done : callable
+        What to look at.
+    report_s : float
+        After how long, and so long again, it is logged that this rank waits.
+    what : str
+        For the log.
+    """
+    began = time.monotonic()
+    due = began + report_s
+
+    def is_done_or_reported() -> bool:
+        nonlocal due
+        if is_done():
+            return True
+        if time.monotonic() > due:
+            due += report_s
+            _log.warning("waiting for %s, for %.0f s by now", what, time.monotonic() - began)
+        return False
+
+    wait_until(is_done_or_reported, math.inf, what)

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import logging
-import sys
+import math
+import pickle
 import time
-import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from freestone.errors import (
+    CheckpointSkippedError,
     ConfigurationError,
     EngineMissingError,
+    JoiningError,
     MalleableError,
     NoThreadsError,
+    RegistrationError,
 )
-from freestone.malleable import plans, registering, together
+from freestone.malleable import ending, plans, registering, together
 from freestone.malleable.arrays import Array, Kind
 from freestone.malleable.choosing import Chooser
 from freestone.malleable.config import Config
 from freestone.malleable.crew import Crew, next_crew, own_host
 from freestone.malleable.heartbeat import Heartbeat, Word
+from freestone.malleable.joining import Joining
 from freestone.malleable.method import METHODS, Method
-from freestone.malleable.newcomer import Newcomer, end, pending
-from freestone.malleable.passage import Passage, make_arrays
+from freestone.malleable.newcomer import end, pending
+from freestone.malleable.passage import Passage
+from freestone.malleable.path import Once, Path, label_of, not_joined, packed
 from freestone.malleable.progress import Progress
 from freestone.malleable.record import Replicated, Resized
 from freestone.malleable.registering import Load
 from freestone.malleable.resize import Resize, has_threads
-from freestone.malleable.spawning import SWITCH
 from freestone.malleable.targets import Request, Status
 
 __all__ = ["World"]
@@ -91,47 +95,68 @@ class World:
     def __init__(
         self, config: Config | Mapping[str, Any] | None = None, *, comm: Any = None, **settings: Any
     ) -> None:
-        if isinstance(config, Config):
-            self._config = config
-        else:
-            self._config = Config.from_mapping({**(config or {}), **settings})
+        if not isinstance(config, Config):
+            config = Config.from_mapping({} if config is None else config)
+        self._config = config.with_settings(settings)
         self._host = own_host(self._config.slots)
         self._arrays: dict[str, Array] = {}
         self._layouts: dict[int, plans.Rows] = {}
         self._replicated: dict[str, Replicated[Any]] = {}
-        self._told: dict[str, Any] = {}
         self.resizes: list[Resized] = []
         self.changed = True
         self._progress = Progress()
         # Loops that this process came to, all steps there will be, and when its last word was sent.
         self._seen, self._total, self._posted = 0, 0, 0.0
         self._resize: Resize | None = None
-        self._closed = False
+        self._again: Request | None = None
+        self._results: list[Once] = []
+        self._is_entered = self._is_in_loop = self._has_to_leave = self._closed = False
         newcomer = pending()
         self._check_threads()
         self._chooser = Chooser(self._config)
-        self._crew = self._first(comm) if newcomer is None else self._join(newcomer)
-        self._beat = Heartbeat(self._crew.control, self._config.timeout_s)
-        self._is_primed = newcomer is not None
+        self._joining: Joining | None = None
+        if newcomer is None:
+            self._take_part(self._first(comm), is_primed=False)
+        else:
+            self._joining = Joining(newcomer, self._config.timeout_s)
+            self._arrays = self._joining.arrays
         for source in self._config.sources:
             source.open()
+
+    def _take_part(self, crew: Crew, *, is_primed: bool) -> None:
+        self._crew = crew
+        self._beat = Heartbeat(crew.control, self._config.timeout_s)
+        self._is_primed = is_primed
 
     # What the program asks.
 
     @property
+    def is_joining(self) -> bool:
+        """Whether this process was spawned for a resize and has not joined yet.
+
+        It joins at the head of the loop that the others are in.
+        """
+        return self._joining is not None
+
+    @property
     def comm(self) -> Any:
         """Today's communicator; another one after a resize."""
-        return self._crew.comm
+        return self._members("world.comm").comm
 
     @property
     def rank(self) -> int:
         """The rank of this process, today."""
-        return self._crew.rank
+        return self._members("world.rank").rank
 
     @property
     def size(self) -> int:
         """How many ranks there are, today."""
-        return self._crew.size
+        return self._members("world.size").size
+
+    def _members(self, what: str) -> Crew:
+        if self._joining is not None:
+            raise not_joined(what)
+        return self._crew
 
     def constant(self, name: str, load: Load, rows: int | None = None) -> Array:
         """Register data that does not change: it moves while the steps go on.
@@ -162,7 +187,8 @@ class World:
     def variable(self, name: str, load: Load, rows: int | None = None) -> Array:
         """Register data that changes in each step: it moves at the switch. See `constant`.
 
-        Write into ``local`` in place; a CSR matrix may change its values, not its pattern.
+        Write into ``local`` in place; a CSR matrix may change its values, not its pattern: with
+        another one it can't be moved, and resizes are refused.
         """
         return self._register(name, "variable", load, rows)
 
@@ -177,8 +203,57 @@ class World:
             To begin with.
         """
         if name not in self._replicated:
-            self._replicated[name] = Replicated(self._told.pop(name, value))
+            self._require_no_loop(f"{name!r} is registered")
+            found = self._replicated[name] = Replicated[T](name)
+            if self._joining is None:
+                found.adopt(value)
+        if self._joining is not None:
+            self._joining.replicate(name)
         return self._replicated[name]
+
+    def once(self, function: Callable[[], T]) -> T:
+        """Call what the job does once, before a loop: set-up, or work between two loops.
+
+        Parameters
+        ----------
+        function : callable
+            Without arguments; called by all ranks that there are, which may use ``world.comm`` and
+            the data. Joining ranks do not call it.
+
+        Returns
+        -------
+        object
+            What it has returned on rank 0, on all ranks, those that join later as well.
+
+        Raises
+        ------
+        JoiningError
+            On all ranks, if that can't be pickled; on a joining rank, which then does not join, if
+            the others have not made this call here.
+
+        Notes
+        -----
+        A broadcast of the result, which is kept for as long as the job lives.
+        """
+        label = label_of(function)
+        self._require_no_loop(f"{label} is called once")
+        if self._joining is not None:
+            return cast(T, self._joining.once(function, self._seen))
+        value = function()
+        mine = packed(value, label) if self.rank == 0 else None
+        data, problem = together.tell(self._crew.data, mine, math.inf, f"the result of {label}")
+        if problem:
+            raise JoiningError(problem)
+        self._results.append(Once(self._seen, label, data))
+        return value if self.rank == 0 else cast(T, pickle.loads(data))
+
+    def _require_no_loop(self, what: str) -> None:
+        if self._is_in_loop:
+            problem = (
+                f"{what} inside of a loop, where joining ranks may come by too late; do it before "
+                "the loop, on all ranks (and keep no iterator of a loop that was left by break)"
+            )
+            raise RegistrationError(problem, name=what)
 
     def steps(self, total: int) -> Iterator[int]:
         """Yield the steps of a loop; the head of each is a checkpoint, at which ranks may change.
@@ -195,17 +270,40 @@ class World:
         ResizeTimeoutError
             If a rank does not come to the head of its step in time.
         """
+        if not self._is_entered or self._closed:
+            problem = "world.steps needs its context; write: with malleable.World(...) as world:"
+            raise MalleableError(problem)
         loop, self._seen = self._seen, self._seen + 1
-        if loop < self._progress.loop:
-            return
+        if self._joining is not None:
+            if not self._joining.is_due_at(loop):
+                return
+            self._join(self._joining)
+        # The one before may not be closed yet, if it was left by break.
+        self._leave_loop(loop - 1)
+        self._is_in_loop = True
         self._total = self._progress.done - self._progress.index + total
-        while self._progress.index < total:
-            self._checkpoint()
-            head = time.perf_counter()
-            yield self._progress.index
-            self._progress.step_over(self.size, time.perf_counter() - head)
-            self.changed = False
-        self._progress.loop_over()
+        try:
+            while self._progress.index < total:
+                self._checkpoint()
+                head = time.perf_counter()
+                yield self._progress.index
+                self._require_loop(loop)
+                self._progress.step_over(self.size, time.perf_counter() - head)
+                self.changed = False
+            self._progress.loop_over()
+        finally:
+            self._leave_loop(loop)
+
+    def _leave_loop(self, loop: int) -> None:
+        """Go on to the next loop, if this one was left in the middle of a step."""
+        self._is_in_loop = False
+        if self._progress.loop == loop and not self._has_to_leave:
+            self._progress.break_off()
+
+    def _require_loop(self, loop: int) -> None:
+        if self._progress.loop != loop:
+            problem = "loops over world.steps are nested; let one end before the next one begins"
+            raise CheckpointSkippedError(problem, steps=(self._progress.done, self._progress.done))
 
     # The start.
 
@@ -230,41 +328,42 @@ class World:
             )
             raise NoThreadsError(problem)
 
-    def _join(self, newcomer: Newcomer) -> Crew:
+    def _join(self, joining: Joining) -> None:
         """Take part in the resize that this process was spawned for."""
-        timeout_s = self._config.timeout_s
-        mine = newcomer.prepare()
-        bridge = newcomer.meet_sources(timeout_s)
-        blueprint, told, groups = together.tell(bridge, None, timeout_s, "the plan")
-        self._arrays = make_arrays(bridge, told, mine, timeout_s)
-        passage = Passage(bridge, self._arrays, blueprint, timeout_s)
-        passage.start()
-        newcomer.wait(passage.test, timeout_s, "moving constant data", passage.nap_s)
-        if newcomer.listen(timeout_s) != SWITCH:
-            passage.finish_constants()
-            end()
-        newcomer.join()
-        passage.finish_constants()
-        passage.move_variables()
+        passage, blueprint, bridge = joining.join(), joining.blueprint, joining.bridge
         self._layouts = {rows: plan.after for rows, plan in blueprint.plans.items()}
+        self._arrays = joining.arrays
         self._told_to(passage, None, [])
         passage.settle()
-        crew = next_crew(bridge, passage.place, blueprint, groups, self._host, timeout_s)
+        timeout_s = self._config.timeout_s
+        crew = next_crew(bridge, passage.place, blueprint, joining.groups, self._host, timeout_s)
         bridge.Free()
         if crew is None:
             raise MalleableError("a newcomer got no rank (this is a bug; please report it)")
-        return crew
+        self._joining = None
+        self._take_part(crew, is_primed=True)
 
     # Data.
 
     def _register(self, name: str, kind: Kind, load: Load, rows: int | None) -> Array:
+        if self._joining is not None:
+            return self._joining.register(name, kind, rows)
         if name in self._arrays:
             return registering.again(self._arrays[name], kind, rows)
+        self._require_no_loop(f"{name!r} is registered")
+        self._begin_anew(f"{name!r} was registered meanwhile")
         count = self._config.rows if rows is None else rows
         array, layout = registering.register(self._crew, self._config, name, kind, load, count)
         self._arrays[name] = array
         self._layouts[array.rows] = layout
         return array
+
+    def _begin_anew(self, why: str) -> None:
+        """Call off a resize whose plan is no longer right, and ask for it at the next step."""
+        resize, self._resize = self._resize, None
+        if resize is not None:
+            self._again = Request(resize.blueprint.after, resize.blueprint.method)
+            self._write(resize.call_off(f"called off, and begun anew at the next step: {why}"))
 
     # The head of a step.
 
@@ -286,7 +385,7 @@ class World:
         if resize is not None:
             ready, failed = resize.test(), resize.has_failed
             return Word(self._progress.done, is_ready=ready, has_failed=failed)
-        request = self._ask(due)
+        request = self._again or self._ask(due)
         if request is None or request.size == self.size:
             return Word(self._progress.done)
         method = request.method or self._method_for(request.size)
@@ -320,25 +419,40 @@ class World:
         return self._chooser.choose(self.size, size, len(set(self._crew.hosts)), has_threads())
 
     def _act(self, word: Word) -> None:
-        """Do what all ranks have agreed on."""
-        if self._resize is not None:
-            if word.has_failed:
-                self._give_up()
-            elif word.is_ready:
-                self._go_on(self._resize)
-        elif word.size:
+        """Do what all ranks have agreed on, once all of them have come to this step."""
+        resize = self._resize
+        if not (word.size if resize is None else word.has_failed or word.is_ready):
+            return
+        self._beat.meet(Word(self._progress.done))
+        if resize is None:
             self._begin(word.size, METHODS[word.method])
+        elif word.has_failed:
+            self._give_up()
+        else:
+            self._go_on(resize)
+
+    def _path(self) -> Path:
+        names = (*self._arrays, *self._replicated)
+        return Path(self._progress.loop, names, tuple(self._results))
 
     def _begin(self, size: int, method: Method) -> None:
         step = self._progress.done
         self._progress.asked, self._progress.since = step, self._posted
+        self._again = None
         places = self._config.places
         if places is not None and size > places:
             error = f"{size} processes were asked for, and there are {places} slots"
             self._write(Resized(step, self.size, size, str(method), error))
             return
         self._resize = resize = Resize(
-            self._crew, self._arrays, self._layouts, size, method, self._config, step
+            self._crew,
+            self._arrays,
+            self._layouts,
+            size,
+            method,
+            self._config,
+            step,
+            self._path(),
         )
         resize.start()
         if not resize.is_overlapped:
@@ -346,11 +460,17 @@ class World:
 
     def _go_on(self, resize: Resize) -> None:
         """Take a resize to its next stage, or to its end."""
+        resize.follow(self._path())
         if resize.agree_on_failure():
             self._give_up()
         elif resize.advance(self._progress.done):
             if resize.finish_or_fail():
                 self._give_up()
+                return
+            problem = registering.unmovable(self._crew, self._config, self._arrays.values())
+            if problem:
+                self._resize = None
+                self._write(resize.call_off(problem))
             else:
                 self._switch()
 
@@ -380,10 +500,10 @@ class World:
         self._crew.free()
         passage.bridge.Free()
         if crew is None:
+            self._has_to_leave = True
             raise _Leave
-        self._crew, self._layouts = crew, layouts
-        self._beat = Heartbeat(crew.control, self._config.timeout_s)
-        self._is_primed = True
+        self._layouts = layouts
+        self._take_part(crew, is_primed=True)
         self.changed = True
 
     def _told_to(self, passage: Passage, resize: Resize | None, resizes: list[Resized]) -> None:
@@ -394,31 +514,30 @@ class World:
         if resize is not None and bridge.rank == 0:
             record = resize.record(self._progress.done, moved)
             values = {name: item.value for name, item in self._replicated.items()}
-            state = (record, resizes, values, self._progress)
-        record, before, values, progress = together.tell(bridge, state, timeout_s, "the switch")
+            state = (record, resizes, values, self._progress, self._results)
+        state = together.tell(bridge, state, timeout_s, "the switch")
+        record, before, values, progress, results = state
         for name, item in self._replicated.items():
-            item.value = values[name]
+            item.adopt(values[name])
         if resize is None:
-            self.resizes, self._told = list(before), values
+            self.resizes, self._results = list(before), results
             self._progress = progress
         is_first = passage.place == 0
         self._write(record, is_first)
 
     def _write(self, record: Resized, is_first: bool | None = None) -> None:
         self.resizes.append(record)
-        if self._crew_rank_is_first() if is_first is None else is_first:
+        if self.rank == 0 if is_first is None else is_first:
             if record.error:
                 _log.warning("the job goes on as it was: %s", record.error)
             if self._config.on_resize is not None:
                 self._config.on_resize(record)
 
-    def _crew_rank_is_first(self) -> bool:
-        return self._crew.rank == 0
-
     # The end.
 
     def __enter__(self) -> World:
         """Return the world."""
+        self._is_entered = True
         return self
 
     def __exit__(
@@ -430,26 +549,43 @@ class World:
         """End the loop on all ranks together; end the process, if it leaves."""
         for source in self._config.sources:
             source.close()
-        if kind is None:
-            self._close()
+        if self._joining is not None:
+            if error is None:
+                raise self._joining.end_of_program()
             return
-        if kind is _Leave:
+        if self._has_to_leave:
             end()
-        is_agreed = isinstance(error, MalleableError)
-        if self._crew.size > 1 and not is_agreed and not _is_good_end(error):
+        if error is None or ending.is_good(error):
+            try:
+                self._close()
+            except MalleableError as skipped:
+                error = skipped
+                if self._resize is None:
+                    raise
+        if error is not None and not ending.is_good(error) and not self._can_end_by(error):
             # The others would wait for this rank for ever.
-            traceback.print_exception(error)
-            sys.stderr.flush()
+            ending.report(error, was_resized=bool(self.resizes))
             self._crew.comm.Abort(1)
+
+    def _can_end_by(self, error: BaseException) -> bool:
+        """Tell whether an error leaves nobody behind: all ranks have it, or there is one rank."""
+        if self._resize is not None:
+            return False
+        if self.size == 1:
+            return True
+        word = Word(self._progress.done, has_left=True)
+        timeout_s = min(self._config.timeout_s, ending.TIMEOUT_S)
+        return isinstance(error, MalleableError) and self._beat.is_left_by_all(word, timeout_s)
 
     def _close(self) -> None:
         if self._closed:
             return
         self._closed = True
+        if self._beat.has_ended:
+            return
         if self._beat.is_out:
             self._beat.read()
-        self._beat.post(Word(self._progress.done, has_left=True))
-        self._beat.read()
+        self._beat.meet(Word(self._progress.done, has_left=True))
         if self._resize is not None:
             self._resize.cancel()
         if self.rank == 0:
@@ -457,8 +593,6 @@ class World:
                 source.finish()
 
     def __repr__(self) -> str:
+        if self._joining is not None:
+            return "<World: joining>"
         return f"<World: rank {self.rank} of {self.size}, {self._progress.done} steps done>"
-
-
-def _is_good_end(error: BaseException | None) -> bool:
-    return isinstance(error, SystemExit) and error.code in (None, 0)

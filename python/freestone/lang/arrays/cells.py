@@ -64,15 +64,25 @@ def ufunc(function: np.ufunc, args: Sequence[Node], options: dict[str, Any]) -> 
     wanted = options.get("dtype")
     signature = None if wanted is None else (*[None] * len(args), np.dtype(wanted))
     loop = _loop(function, given, signature)
+    if any(kind is int for kind in given):
+        # NumPy's error for numbers that the type does not hold comes at once, not with a block.
+        with np.errstate(all="ignore"):
+            function(*[_sample(arg, 0) for arg in args])
     call = function if wanted is None else functools.partial(function, dtype=np.dtype(wanted))
     return _made(call, args, loop[-1], {"ufunc": name, "loop": loop})
 
 
 def _loop(function: np.ufunc, given: Sequence[Any], signature: Any) -> tuple[np.dtype[Any], ...]:
     types = (*given, None)
-    if signature is None:
-        return function.resolve_dtypes(types)
-    return function.resolve_dtypes(types, signature=signature)
+    try:
+        if signature is None:
+            return function.resolve_dtypes(types)
+        return function.resolve_dtypes(types, signature=signature)
+    except TypeError as error:
+        if function not in (np.equal, np.not_equal):
+            raise
+        # NumPy's scalars take its own kind of error for an answer: that all elements differ.
+        raise TypeError(str(error)) from None
 
 
 def elementwise(function: Function, args: Sequence[Node], name: str) -> Node:
@@ -131,7 +141,7 @@ def _type_of(arg: Node) -> Any:
     return arg.dtype if kind is bool else kind
 
 
-def _sample(arg: Node) -> Any:
+def _sample(arg: Node, length: int = 1) -> Any:
     if arg.attrs.get("weak"):
         return arg.attrs["data"]
-    return np.ones((1,) * arg.ndim, arg.dtype)
+    return np.ones((length,) * arg.ndim, arg.dtype)

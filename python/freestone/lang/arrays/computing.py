@@ -17,11 +17,14 @@ from numpy.typing import NDArray
 from freestone.cluster import Cluster
 from freestone.collections import Array
 from freestone.collections.pieces import value_of
-from freestone.lang.arrays.lowering import Lowering, is_single, sides
+from freestone.collections.rows import concatenate, count_rows, is_sparse
+from freestone.lang.arrays.calls import CallLowering
+from freestone.lang.arrays.lowering import Lowering, is_single, lowered, sides
 from freestone.lang.arrays.nodes import Node, ordered
 from freestone.lang.arrays.plans import run_plan
 from freestone.lang.arrays.tiles import each, tiles_of
-from freestone.lang.arrays.totals import COMBINE, REDUCERS
+from freestone.lang.arrays.totals import COMBINE, IDENTITIES, REDUCERS
+from freestone.lang.kernels.sparse import Csr
 from freestone.partitions import split
 from freestone.reduction import reduce
 
@@ -90,11 +93,13 @@ def _small(root: Node, known: Known) -> Any:
     return known[root]
 
 
-def _wholes(lowering: Lowering, known: Known) -> list[Any]:
+def _wholes(lowering: Lowering | CallLowering, known: Known) -> list[Any]:
     return [_form(_small(node, known), node, form) for node, form in lowering.wholes]
 
 
 def _form(value: Any, node: Node, form: str) -> Any:
+    if form == "natural":
+        return np.asarray(value, node.dtype)
     if is_single(node, form):
         return np.asarray(value, node.dtype).item()
     matrix = np.ascontiguousarray(value, node.dtype).reshape(sides(node.shape, form))
@@ -105,9 +110,9 @@ def _form(value: Any, node: Node, form: str) -> Any:
 
 
 def _combined(nodes: list[Node], known: Known) -> list[Any]:
-    lowering = Lowering(nodes)
+    lowering = lowered(nodes)
     arrays = [node.attrs["data"] for node in lowering.sources]
-    names = tuple(_way(node) for node in nodes)
+    names = tuple((_way(node), node.dtype.str) for node in nodes)
     call = functools.partial(parts_of, lowering.plan.encoded(), names)
     whole = _wholes(lowering, known)
     cluster = arrays[0].cluster
@@ -118,7 +123,7 @@ def _combined(nodes: list[Node], known: Known) -> list[Any]:
     return [_finished(node, part) for node, part in zip(nodes, parts, strict=True)]
 
 
-def _parts_here(call: Any, lowering: Lowering, whole: list[Any], names: Any) -> Any:
+def _parts_here(call: Any, lowering: Lowering | CallLowering, whole: list[Any], names: Any) -> Any:
     tiles = tiles_of(lowering)
     parts = each(lambda tile, threads: call(threads, whole, [tile]), tiles, lowering)
     return functools.reduce(functools.partial(merged, names), parts)
@@ -140,22 +145,34 @@ def _sent(cluster: Cluster, whole: list[Any]) -> Any:
 
 
 def parts_of(
-    encoded: bytes, names: Sequence[str], threads: int, whole: Sequence[Any], blocks: Any
+    encoded: bytes,
+    names: Sequence[tuple[str, str]],
+    threads: int,
+    whole: Sequence[Any],
+    blocks: Any,
 ) -> list[Any]:
-    """Run a plan on blocks one after the other, and combine the parts."""
+    """Run a plan on blocks one after the other, and combine the parts; empty ones have none."""
     parts: list[Any] | None = None
-    for block in blocks:
+    numbers = getattr(blocks, "indexes", None)
+    for at, block in enumerate(blocks):
         together = block if isinstance(block, tuple) else (block,)
-        fresh = run_plan(encoded, threads, together, whole)
+        if not count_rows(together[0]):
+            continue
+        number = None if numbers is None else int(numbers[at])
+        outs = run_plan(encoded, threads, together, whole, number)
+        fresh = [
+            None if out is None else np.asarray(_dense(out), dtype)
+            for out, (_, dtype) in zip(outs, names, strict=True)
+        ]
         parts = fresh if parts is None else merged(names, parts, fresh)
     return parts or [None] * len(names)
 
 
-def merged(names: Sequence[str], one: list[Any], other: list[Any]) -> list[Any]:
+def merged(names: Sequence[tuple[str, str]], one: list[Any], other: list[Any]) -> list[Any]:
     """Combine the parts of two groups of rows; None is no part."""
     return [
         second if first is None else first if second is None else REDUCERS[name](first, second)
-        for name, first, second in zip(names, one, other, strict=True)
+        for (name, _), first, second in zip(names, one, other, strict=True)
     ]
 
 
@@ -167,7 +184,10 @@ def _way(node: Node) -> str:
 def _finished(node: Node, part: Any) -> Any:
     shape = [side or 0 for side in node.shape]
     if part is None:
-        raise ValueError(f"there is no {node.attrs['name']} of no cells")
+        identity = IDENTITIES.get(node.attrs["name"])
+        if identity is None and 0 not in shape:
+            raise ValueError(f"there is no {node.attrs['name']} of no cells")
+        return np.full(shape, identity or 0, node.dtype)[()]
     return np.asarray(part).astype(node.dtype).reshape(shape)[()]
 
 
@@ -177,7 +197,7 @@ def _finished(node: Node, part: Any) -> Any:
 def _mapped(node: Node, known: Known) -> Array:
     if node.kind == "source":
         return node.attrs["data"]  # type: ignore[no-any-return]
-    lowering = Lowering([node])
+    lowering = lowered([node])
     arrays = [one.attrs["data"] for one in lowering.sources]
     cluster = arrays[0].cluster
     whole = _wholes(lowering, known)
@@ -214,25 +234,44 @@ def _chosen(first: Array, call: Any, more: list[Any], cluster: Cluster | None) -
 
 
 def _gathered(node: Node, known: Known) -> Any:
-    lowering = Lowering([node]) if node.kind != "source" else None
+    lowering = lowered([node]) if node.kind != "source" else None
     if lowering is None or lowering.sources[0].attrs["data"].cluster is not None:
         return _mapped(node, known).compute()
     encoded, whole = lowering.plan.encoded(), _wholes(lowering, known)
 
-    def rows(tile: tuple[Any, ...], threads: int) -> NDArray[Any]:
+    def rows(tile: tuple[Any, ...], threads: int) -> Any:
         return rows_of(encoded, threads, node.ndim, node.dtype.str, len(tile), *tile, whole)
 
     made = each(rows, tiles_of(lowering), lowering)
-    return made[0] if len(made) == 1 else np.concatenate(made)
+    return concatenate(made)
 
 
-def rows_of(
-    encoded: bytes, threads: int, ndim: int, dtype: str, count: int, *given: Any
-) -> NDArray[Any]:
+def rows_of(encoded: bytes, threads: int, ndim: int, dtype: str, count: int, *given: Any) -> Any:
     """Run a plan on blocks that go together, and return the rows that it makes of them."""
     *blocks, whole = given
     (out,) = run_plan(encoded, threads, blocks[:count], whole)
-    cells = np.asarray(out)
-    if np.dtype(dtype) == bool:
-        cells = cells.view(np.bool_) if cells.dtype == np.uint8 else cells.astype(bool)
+    if isinstance(out, Csr) and ndim == 2:
+        return _compressed(out, np.dtype(dtype), blocks)
+    cells = _typed(_dense(out), np.dtype(dtype))
     return cells.reshape(-1) if ndim == 1 else cells
+
+
+def _dense(out: Any) -> Any:
+    return out.toarray() if isinstance(out, Csr) else out
+
+
+def _compressed(out: Csr, dtype: np.dtype[Any], blocks: Sequence[Any]) -> Any:
+    """Return compressed rows in the class of SciPy's that the block has of which they are made."""
+    import scipy.sparse
+
+    made = out.with_cells(_typed(out.cells, dtype)).to_scipy()
+    first = next(block for block in blocks if is_sparse(block))
+    return made if isinstance(first, scipy.sparse.sparray) else scipy.sparse.csr_matrix(made)
+
+
+def _typed(cells: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the engine's bytes that stand for truth values as such."""
+    found = np.asarray(cells)
+    if dtype.kind == "b":
+        return found.view(np.bool_) if found.dtype == np.uint8 else found.astype(bool)
+    return found

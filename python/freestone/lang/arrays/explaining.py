@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from freestone.lang.arrays.computing import stages
-from freestone.lang.arrays.lowering import Lowering
+from freestone.lang.arrays.lowering import lowered
 from freestone.lang.arrays.nodes import Node
-from freestone.lang.plan.explaining import lines
-from freestone.lang.settings import Settings
 
 
 def explained(node: Node) -> str:
@@ -27,8 +25,8 @@ def _lines(node: Node) -> Iterator[str]:
 
 
 def _plan(title: str, nodes: Sequence[Node]) -> Iterator[str]:
-    lowering = Lowering(nodes)
+    lowering = lowered(nodes)
     arrays = [one.attrs["data"] for one in lowering.sources]
     names = ", ".join(dict.fromkeys(array.name for array in arrays))
     yield f"-- {title}, over {len(arrays[0].blocks):,} blocks of {names}"
-    yield from lines(lowering.plan.program(Settings(vec=True)))
+    yield from lowering.plan.lines()

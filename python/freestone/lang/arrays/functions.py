@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +11,9 @@ import numpy as np
 
 from freestone.lang.arrays import totals
 from freestone.lang.arrays.cells import elementwise, same_rows, ufunc
+from freestone.lang.arrays.histograms import histogram
 from freestone.lang.arrays.nodes import Node, cut_up, refusal, value
+from freestone.lang.arrays.stacking import one_below_the_other
 
 Made = Callable[..., Any]
 FUNCTIONS: dict[str, Made] = {}
@@ -60,27 +63,38 @@ def _mean(arg: Node, axis: Any = None, dtype: Any = None, keepdims: bool = False
 
 @lazily("average")
 def _average(arg: Node, axis: Any = None) -> Node:
-    return totals.mean(arg, axis)
+    if arg.dtype.kind in "mM":
+        raise refusal("np.average", "takes no dates; call mean()")
+    made = totals.mean(arg, axis)
+    if 0 in made.shape:
+        raise ZeroDivisionError(f"np.average of no elements: the shape is {arg.shape}")
+    return made
 
 
 @lazily("var")
 def _var(
     arg: Node, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False
 ) -> Node:
+    _no_integers("var", dtype)
     return totals.variance(arg, axis, dtype, ddof, keepdims)
+
+
+def _no_integers(name: str, dtype: Any) -> None:
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        raise refusal(f"np.{name}", f"takes no dtype={np.dtype(dtype)}, only reals and complex")
 
 
 @lazily("std")
 def _std(
     arg: Node, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False
 ) -> Node:
+    _no_integers("std", dtype)
     return ufunc(np.sqrt, [totals.variance(arg, axis, dtype, ddof, keepdims)], {})
 
 
 @lazily("count_nonzero")
 def _count_nonzero(arg: Node, axis: Any = None, keepdims: bool = False) -> Node:
-    marks = arg if arg.dtype == bool else ufunc(np.not_equal, [arg, value(0)], {})
-    return totals.reduction("sum", marks, axis, None, keepdims)
+    return totals.reduction("sum", totals.truths(arg), axis, None, keepdims)
 
 
 @lazily("ptp")
@@ -100,6 +114,8 @@ def _transpose(arg: Node, axes: Any = None) -> Node:
 def _dot(left: Any, right: Any) -> Node:
     left, right = _node(left), _node(right)
     if not left.ndim or not right.ndim:
+        if any(side.dtype.kind not in "biufc" for side in (left, right)):
+            raise refusal("np.dot", f"takes no {left.dtype} and {right.dtype}")
         # To this function Python's numbers are arrays of their own type.
         typed = [
             value(np.asarray(s.attrs["data"])) if s.kind == "value" else s for s in (left, right)
@@ -132,9 +148,26 @@ def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0
 def _clip(arg: Node, a_min: Any = None, a_max: Any = None, **options: Any) -> Node:
     _no_options("clip", options, {"min", "max"})
     low, high = options.get("min", a_min), options.get("max", a_max)
+    if arg.dtype.kind in "iu":
+        limits = np.iinfo(arg.dtype)
+        low = None if type(low) is int and low <= limits.min else low
+        high = None if type(high) is int and high >= limits.max else high
+    if low is not None and high is not None:
+        return _between(arg, _node(low), _node(high))
     if low is not None:
-        arg = ufunc(np.maximum, [arg, _node(low)], {})
+        return ufunc(np.maximum, [arg, _node(low)], {})
     return arg if high is None else ufunc(np.minimum, [arg, _node(high)], {})
+
+
+def _between(arg: Node, low: Node, high: Node) -> Node:
+    """Make the node of two bounds: two operations that fuse, if they are of the result's type."""
+    whole = elementwise(np.clip, [arg, low, high], "clip")
+    with contextlib.suppress(TypeError, OverflowError):
+        above = ufunc(np.maximum, [arg, low], {})
+        made = ufunc(np.minimum, [above, high], {})
+        if above.dtype == made.dtype == whole.dtype:
+            return made
+    return whole
 
 
 @lazily("round", "around")
@@ -162,8 +195,16 @@ def _allclose(left: Any, right: Any, **options: Any) -> Node:
 def _array_equal(left: Any, right: Any) -> Node:
     left, right = _node(left), _node(right)
     if left.shape != right.shape:
+        if None in (*left.shape, *right.shape):
+            raise refusal("np.array_equal", "takes no part by a mask beside another array")
         return value(np.False_)
-    return totals.reduction("all", ufunc(np.equal, [left, right], {}), None)
+    try:
+        equal = ufunc(np.equal, [left, right], {})
+    except TypeError as error:
+        if "did not contain a loop" not in str(error):
+            raise
+        return value(np.bool_(0 in left.shape))
+    return totals.reduction("all", equal, None)
 
 
 @lazily("full_like")
@@ -196,8 +237,7 @@ def _register_along_rows(name: str) -> None:
 
 
 def _along(name: str, block: Any) -> Any:
-    out = np.asarray(getattr(np, name)(block, axis=1))
-    return out.reshape(len(block), -1) if out.ndim == 1 else out
+    return np.asarray(getattr(np, name)(block, axis=1))
 
 
 for _name in ("argmin", "argmax", "cumsum", "cumprod", "sort", "argsort", "median", "diff"):
@@ -218,9 +258,31 @@ def _hstack(arrays: Sequence[Any]) -> Node:
 @lazily("concatenate")
 def _concatenate(arrays: Sequence[Any], axis: Any = 0) -> Node:
     nodes = [_node(array) for array in arrays]
-    if axis not in (1, -1) or any(node.ndim != 2 for node in nodes):
-        raise refusal("np.concatenate", "puts matrices side by side only, by axis=1")
+    ndims = {node.ndim for node in nodes}
+    if len(ndims) > 1 or ndims == {0}:
+        raise ValueError(f"np.concatenate of arrays of {sorted(ndims)} dimensions")
+    (ndim,) = ndims
+    if np.lib.array_utils.normalize_axis_index(axis, ndim) == 0:
+        return one_below_the_other(nodes)
+    if ndim > 2:
+        raise refusal("np.concatenate", "of more than two dimensions goes by rows only, axis=0")
     return _side_by_side(nodes)
+
+
+@lazily("vstack")
+def _vstack(arrays: Sequence[Any]) -> Node:
+    nodes = [_node(array) for array in arrays]
+    if any(node.ndim < 2 for node in nodes):
+        raise refusal("np.vstack", "puts arrays of two dimensions or more below each other")
+    return one_below_the_other(nodes)
+
+
+lazily("histogram")(histogram)
+
+
+@lazily("may_share_memory", "shares_memory")
+def _share_memory(one: Any, other: Any, max_work: Any = None) -> bool:
+    return False
 
 
 def _side_by_side(nodes: list[Node]) -> Node:
@@ -244,4 +306,4 @@ def _side_by_side(nodes: list[Node]) -> Node:
 
 
 def _stacked(*blocks: Any) -> Any:
-    return np.hstack(blocks)
+    return np.column_stack(blocks)

@@ -51,24 +51,16 @@ def filtered(node: Node, mask: Any) -> Node:
     assert node.rows is not None
     if not isinstance(mask, Node):
         mask = cut_up(np.asarray(mask), node.rows)
-    if mask.rows != node.rows or mask.shape[0] != node.shape[0]:
+    if mask.rows != node.rows or mask.shape != node.shape[: mask.ndim]:
         raise IndexError(f"a mask of shape {mask.shape} for an array of shape {node.shape}")
-    if mask.ndim == 2 and mask.shape != node.shape:
-        raise IndexError(f"a mask of shape {mask.shape} for an array of shape {node.shape}")
-    shape = (None,) if mask.ndim == 2 else (None, *node.shape[1:])
+    shape = (None, *node.shape[mask.ndim :])
     rows = Rows(mask, node.rows.offsets)
-    function = select_cells if mask.ndim == 2 else select_rows
-    return Node("filter", (node, mask), shape, node.dtype, rows, {"function": function})
+    return Node("filter", (node, mask), shape, node.dtype, rows, {"function": select})
 
 
-def select_rows(block: NDArray[Any], mask: NDArray[Any]) -> Any:
-    """Take the rows where a mask of one column is true."""
-    return block[mask[:, 0]]
-
-
-def select_cells(block: NDArray[Any], mask: NDArray[Any]) -> Any:
-    """Take the cells where a mask of the same shape is true, as a column."""
-    return block[mask].reshape(-1, 1)
+def select(block: NDArray[Any], mask: NDArray[Any]) -> Any:
+    """Take the rows, or elements, where a mask is true."""
+    return block[mask]
 
 
 def sliced(node: Node, rows: slice) -> Node:
@@ -107,15 +99,13 @@ def _columns(node: Node, key: Key) -> Node:
         raise IndexError(f"{error}: the shape is {node.shape}") from None
     if part.ndim not in (1, 2):
         raise refusal(f"a part of {part.ndim} dimensions", "is no matrix")
-    function = functools.partial(_part_of, key, node.ndim)
+    function = functools.partial(_part_of, key)
     shape = (node.shape[0], *part.shape[1:])
     return Node("rows", (node,), shape, node.dtype, node.rows, {"function": function})
 
 
-def _part_of(key: Key, ndim: int, block: NDArray[Any]) -> Any:
-    rows = block[:, 0] if ndim == 1 else block
-    part = rows[(slice(None), *key)]
-    return part.reshape(-1, 1) if part.ndim == 1 else part
+def _part_of(key: Key, block: NDArray[Any]) -> Any:
+    return block[(slice(None), *key)]
 
 
 def _row(node: Node, number: int, columns: Key) -> Node:
@@ -126,7 +116,7 @@ def _row(node: Node, number: int, columns: Key) -> Node:
         raise IndexError(f"row {number} of {count}")
     number %= count
     one = sliced(node, slice(number, number + 1))
-    whole = total("sum", one, node.shape[1:], node.dtype, 0)
+    whole = total("sum", one, node.shape[1:], node.dtype, (0,))
     # A sum of one row, without a type of its own: any cells will do.
     whole.attrs["function"] = _only
     whole.attrs["counts"] = True
@@ -134,4 +124,4 @@ def _row(node: Node, number: int, columns: Key) -> Node:
 
 
 def _only(block: NDArray[Any]) -> Any:
-    return block if len(block) else None
+    return block[0] if len(block) else None

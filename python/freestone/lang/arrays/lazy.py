@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from freestone.collections import Array
 from freestone.collections.protocols import ArrayMethods
+from freestone.collections.rows import is_sparse
 from freestone.lang.arrays import totals
 from freestone.lang.arrays.cells import ufunc as cells_of
 from freestone.lang.arrays.functions import FUNCTIONS
@@ -114,7 +115,8 @@ class LazyArray(ArrayMethods):
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Compute it as a NumPy array."""
-        return np.asarray(self.compute(), dtype=dtype)
+        found = self.compute()
+        return np.asarray(found.toarray() if is_sparse(found) else found, dtype=dtype)
 
     def __float__(self) -> float:
         return float(self._number())
@@ -122,13 +124,10 @@ class LazyArray(ArrayMethods):
     def __int__(self) -> int:
         return int(self._number())
 
-    def __bool__(self) -> bool:
-        return bool(self._number())
-
     def _number(self) -> Any:
         if any(side != 1 for side in self.shape):
-            raise TypeError(f"an array of shape {self.shape} is no number; take any() or all()")
-        return np.asarray(self.compute()).reshape(())[()]
+            raise TypeError(f"an array of shape {self.shape} is no number")
+        return np.asarray(self).reshape(())[()]
 
     # -- NumPy's protocols ----------------------------------------------------------------
 
@@ -159,7 +158,7 @@ class LazyArray(ArrayMethods):
             raise refusal(f"np.{name}", "is not computed lazily")
         placed = [_nodes(arg) for arg in args]
         named = {word: _nodes(arg) for word, arg in options.items() if arg is not np._NoValue}
-        return LazyArray(made(*placed, **named))
+        return _lazily(made(*placed, **named))
 
     def astype(self, dtype: DTypeLike) -> LazyArray:
         """Convert every cell."""
@@ -177,6 +176,13 @@ def _node(operand: Any) -> Node:
     if isinstance(operand, Array):
         return source(operand)
     return value(operand)
+
+
+def _lazily(made: Any) -> Any:
+    """Return what stands for nodes; what is known already stays as it is."""
+    if isinstance(made, tuple):
+        return tuple(_lazily(one) for one in made)
+    return LazyArray(made) if isinstance(made, Node) else made
 
 
 def _nodes(operand: Any) -> Any:

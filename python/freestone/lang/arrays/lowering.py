@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from freestone.lang.arrays.calls import CallLowering, Expected
 from freestone.lang.arrays.cells import CELLS, engine_name
-from freestone.lang.arrays.nodes import TRUTH, Node
+from freestone.lang.arrays.nodes import TRUTH, Function, Node
 from freestone.lang.arrays.plans import Operand, Plan
 from freestone.lang.types.types import Type, matrix, scalar
 
@@ -20,6 +22,23 @@ SWAPPED = {
     "ge": "le",
 }
 """What a binary operation is called when its sides change places."""
+
+
+def lowered(roots: Sequence[Node]) -> Lowering | CallLowering:
+    """Make a plan of nodes: for the engine, or of NumPy's functions alone."""
+    order = _by_rows(roots)
+    # The same array is one input, however often it stands in an expression.
+    arrays = {id(node.attrs["data"]): node for node in order if node.kind == "source"}
+    kind = Lowering if all(map(_is_known, order)) else CallLowering
+    return kind(roots, order, list(arrays.values()))
+
+
+def _is_known(node: Node) -> bool:
+    """Tell whether the engine has a form for a node and all that it takes."""
+    return all(
+        one.ndim <= 2 and one.dtype.kind in "biuf" and one.dtype.isnative
+        for one in (node, *node.args)
+    )
 
 
 class Lowering:
@@ -35,14 +54,12 @@ class Lowering:
         The values that are the other inputs, and the form they take in it.
     """
 
-    def __init__(self, roots: Sequence[Node]) -> None:
+    def __init__(self, roots: Sequence[Node], order: Sequence[Node], sources: list[Node]) -> None:
         self.plan = Plan()
         self._made: dict[Node, int] = {}
         self._forms: dict[tuple[Node, str], Operand] = {}
-        order = list(_by_rows(roots))
-        # The same array is one input, however often it stands in an expression.
-        arrays = {id(node.attrs["data"]): node for node in order if node.kind == "source"}
-        self.sources = list(arrays.values())
+        self.sources = sources
+        self.plan.blocks = [Expected.of(node.attrs["data"]) for node in sources]
         self.wholes = list(
             dict.fromkeys((arg, form) for node in order for arg, form in _wholes(node))
         )
@@ -58,7 +75,7 @@ class Lowering:
         places = {}
         for node in self.sources:
             places[id(node.attrs["data"])] = len(inputs)
-            inputs.append(_type(node, sparse=node.attrs["data"]._first().sparse))
+            inputs.append(_type(node, sparse=self.plan.blocks[len(inputs)].sparse))
         for node in order:
             if node.kind == "source":
                 self._made[node] = places[id(node.attrs["data"])]
@@ -90,7 +107,9 @@ class Lowering:
         operands = [self._operand(arg, forms.get(arg, "cells")) for arg in node.args]
         dtypes = tuple(None if arg.attrs.get("weak") else arg.dtype.str for arg in node.args)
         type, name = _type(node), node.attrs.get("ufunc") or node.attrs.get("name") or node.kind
-        function = node.attrs["function"]
+        ndims = tuple(arg.ndim for arg in node.args)
+        side = (1, -1) if node.rows is None else (-1, 1)
+        function = functools.partial(in_matrices, node.attrs["function"], ndims, side)
         return self.plan.emit("apply", operands, type, name=name, function=function, dtypes=dtypes)
 
     def _cells(self, node: Node) -> int | None:
@@ -172,20 +191,22 @@ class Lowering:
         return self.plan.emit("agg_row", [side], _type(node), name="sum")
 
     def _total(self, node: Node) -> int | None:
-        (arg,) = node.args
+        arg, *others = node.args
+        if others:
+            return None
         name = {"any": "max", "all": "min"}.get(node.attrs["name"], node.attrs["name"])
         if node.attrs.get("counts"):
             return self._count(arg, node) if arg.kind == "filter" else None
         if name not in ("sum", "min", "max"):
             return None
-        if name != "sum" and arg.rows is not None and arg.rows.count is None:
+        if name != "sum" and (arg.shape[0] is None or 0 in arg.shape):
             return None
         if not _summable(arg, node):
             return None
         side = self._operand(arg) if name != "sum" else self._kept(arg)
         side = side if name != "sum" else self._as(side, _cell(node.dtype))
         cell = self.plan.type_of(side).cell
-        if node.attrs["axis"] is None or arg.ndim == 1:
+        if len(node.attrs["axes"]) == arg.ndim:
             return self.plan.emit("agg_all", [side], scalar(cell), name=name)
         return self.plan.emit("agg_col", [side], matrix(cell, 1, arg.shape[1]), name=name)
 
@@ -255,6 +276,9 @@ def _covers(type: Type, result: Type) -> bool:
 
 
 def _summable(arg: Node, node: Node) -> bool:
+    if node.dtype.kind in "iu" and arg.dtype.kind == "f":
+        # What NaN and numbers out of range become is NumPy's to say.
+        return False
     kinds = {arg.dtype.name, node.dtype.name}
     return kinds <= CELLS.keys() and (arg.dtype == node.dtype or node.dtype.kind != "b")
 
@@ -266,6 +290,8 @@ def _cell(dtype: np.dtype[Any]) -> str:
 def _type(node: Node, sparse: bool = False) -> Type:
     columns = 1 if node.ndim == 1 else node.shape[1] if node.ndim == 2 else 1
     rows = node.shape[0] if node.ndim else 1
+    # A block may have no row of the only one, which the engine would take for a whole row.
+    rows = None if node.rows is not None and rows == 1 else rows
     return Type("matrix", _cell(node.dtype), rows, columns, csr=sparse)
 
 
@@ -273,6 +299,21 @@ def _whole_type(node: Node, form: str) -> Type:
     if is_single(node, form):
         return scalar(_cell(node.dtype))
     return matrix(_cell(node.dtype), *sides(node.shape, form))
+
+
+def in_matrices(
+    function: Function, ndims: Sequence[int], side: tuple[int, int], *operands: Any
+) -> Any:
+    """Call a function of NumPy's arrays with the engine's matrices, and return one."""
+    out = function(*map(_natural, operands, ndims))
+    return out if out is None or np.ndim(out) == 2 else np.reshape(out, side)
+
+
+def _natural(operand: Any, ndim: int) -> Any:
+    """Return a matrix in as many dimensions as NumPy has for it; numbers are none."""
+    if isinstance(operand, np.ndarray) and ndim < 2:
+        return operand.reshape(-1 if ndim else ())
+    return operand
 
 
 def is_single(node: Node, form: str) -> bool:

@@ -88,7 +88,7 @@ def cut_up(data: NDArray[Any], rows: Rows) -> Node:
     """Make the node of an array that is here and goes with the rows of another."""
     blocks = (
         Array.from_numpy(data, rows.offsets)
-        if len(data)
+        if len(rows.offsets) > 1
         else Array([data], rows.offsets, name="array", columns=data.shape[1:], dtype=data.dtype)
     )
     return Node("source", (), data.shape, data.dtype, rows, {"data": blocks})
@@ -99,8 +99,13 @@ def value(data: Any) -> Node:
 
     Python's own numbers have no type of their own, as in NumPy.
     """
-    if isinstance(data, bool | int | float | complex):
-        return Node("value", (), (), np.dtype(type(data)), None, {"data": data, "weak": True})
+    # NumPy's float64 and complex128 are subclasses of Python's numbers, and do have a type.
+    if isinstance(data, bool | int | float | complex) and not isinstance(data, np.generic):
+        kinds: tuple[Any, ...] = (bool, int, float, complex)
+        kind = next(kind for kind in kinds if isinstance(data, kind))
+        attrs = {"data": kind(data), "weak": True}
+        return Node("value", (), (), np.dtype(kind), None, attrs)
+    refuse_masked(data)
     array = np.asarray(data)
     if array.dtype.hasobject:
         raise TypeError(f"{type(data).__name__} can't be part of an array expression")
@@ -135,9 +140,20 @@ def broadcast(shapes: Iterable[Shape]) -> Shape:
         sides = {shape[-at] for shape in known if len(shape) >= at} - {1}
         if len(sides) > 1:
             shown = " ".join(str(shape) for shape in known)
+            if None in sides:
+                raise refusal("a part by a mask", f"has rows whose number is not known: {shown}")
             raise ValueError(f"shapes that do not go together: {shown}")
         out.append(sides.pop() if sides else 1)
     return tuple(reversed(out))
+
+
+def refuse_masked(data: Any) -> None:
+    """Raise the error for a masked array, whose mask would be lost."""
+    if isinstance(data, np.ma.MaskedArray):
+        raise TypeError(
+            "a masked array can't be part of an array expression, which has no masks; call "
+            "filled() on it first, or use NaN for what is masked"
+        )
 
 
 def refusal(name: str, reason: str) -> TypeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from freestone.collections.rows import is_sparse
+from freestone.lang.arrays.calls import Calls, Expected
 from freestone.lang.kernels.sparse import Csr
 from freestone.lang.passes import PASSES
+from freestone.lang.plan.explaining import lines
 from freestone.lang.plan.graph import Block, Op, Program, Value
 from freestone.lang.running import Run
 from freestone.lang.settings import Settings
@@ -45,8 +47,11 @@ class Plan:
         In order; the result of each has the next number.
     outs : list of int
         What comes back.
+    blocks : list of Expected
+        What the blocks have to be.
     """
 
+    blocks: list[Expected] = field(default_factory=list)
     inputs: list[Type] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     outs: list[int] = field(default_factory=list)
@@ -70,7 +75,11 @@ class Plan:
 
     def encoded(self) -> bytes:
         """Return what `run_plan` decodes."""
-        return pickle.dumps((self.inputs, self.steps, self.outs), protocol=5)
+        return pickle.dumps(self, protocol=5)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the improved graph, a line for each operation."""
+        return lines(self.program(Settings(vec=True)))
 
     def program(self, settings: Settings) -> Program:
         """Return the graph, improved by all passes."""
@@ -97,32 +106,48 @@ class Plan:
 
 
 @lru_cache(maxsize=64)
-def _compiled(encoded: bytes) -> Program:
-    inputs, steps, outs = pickle.loads(encoded)
-    return Plan(inputs, steps, outs).program(Settings(vec=True))
+def _compiled(encoded: bytes) -> tuple[Program | Calls, list[Expected]]:
+    plan = pickle.loads(encoded)
+    ready = plan if isinstance(plan, Calls) else plan.program(Settings(vec=True))
+    return ready, plan.blocks
 
 
 def run_plan(
-    encoded: bytes, threads: int, blocks: Sequence[Any], whole: Sequence[Any]
+    encoded: bytes,
+    threads: int,
+    blocks: Sequence[Any],
+    whole: Sequence[Any],
+    number: int | None = None,
 ) -> list[Any]:
     """Run a plan on blocks that go together, and on what is whole.
 
     Parameters
     ----------
     encoded : bytes
-        Of `Plan.encoded`.
+        Of `Plan.encoded` or `Calls.encoded`.
     threads : int
         How many cores it uses; 0 means all.
     blocks : sequence of ndarray or SciPy CSR matrix
         Not changed.
     whole : sequence
         Matrices and scalars.
+    number : int, optional
+        Which blocks they are, for messages.
+
+    Raises
+    ------
+    TypeError
+        If a block is of another type than the first one of its array.
     """
-    program = _compiled(encoded)
+    program, expected = _compiled(encoded)
+    for block, each in zip(blocks, expected, strict=True):
+        each.check(block, number)
+    if isinstance(program, Calls):
+        return program.run(blocks, whole)
     given = [*map(_matrix, blocks), *whole]
     values = dict(zip(program.main.args, given, strict=True))
     run = Run(Settings(vec=True, num_threads=threads))
-    return [_plain(out) for out in run.block(program.main, values)]
+    return run.block(program.main, values)
 
 
 def _matrix(block: Any) -> Any:
@@ -130,7 +155,3 @@ def _matrix(block: Any) -> Any:
         return Csr.of_scipy(block)
     cells = block.reshape(-1, 1) if block.ndim == 1 else block
     return cells.view(np.uint8) if cells.dtype == bool else cells
-
-
-def _plain(out: Any) -> Any:
-    return out.toarray() if hasattr(out, "toarray") else out

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from freestone.collections import Array
 from freestone.collections.pieces import value_of
+from freestone.lang.arrays.calls import CallLowering
 from freestone.lang.arrays.lowering import Lowering
 
 TILE_NBYTES = 1 << 20
@@ -26,13 +27,17 @@ Tile = tuple[Any, ...]
 T = TypeVar("T")
 
 
-def tiles_of(lowering: Lowering) -> list[Tile]:
+def tiles_of(lowering: Lowering | CallLowering) -> list[Tile]:
     """Return what a plan is run on, one after the other: blocks that go together."""
     arrays: Sequence[Array] = [node.attrs["data"] for node in lowering.sources]
     columns = [[value_of(piece) for piece in array.blocks] for array in arrays]
     whole = [_whole_of(column) for column in columns]
     if any(one is None for one in whole):
-        return list(zip(*columns, strict=True))
+        tiles = list(zip(*columns, strict=True))
+        for number, tile in enumerate(tiles):
+            for block, expected in zip(tile, lowering.plan.blocks, strict=True):
+                expected.check(block, number)
+        return tiles
     joined = tuple(one for one in whole if one is not None)
     if not lowering.plan.calls_numpy:
         return [joined]
@@ -43,7 +48,9 @@ def tiles_of(lowering: Lowering) -> list[Tile]:
     return [tuple(one[start : start + rows] for one in joined) for start in starts]
 
 
-def each(function: Callable[[Tile, int], T], tiles: Sequence[Tile], lowering: Lowering) -> list[T]:
+def each(
+    function: Callable[[Tile, int], T], tiles: Sequence[Tile], lowering: Lowering | CallLowering
+) -> list[T]:
     """Call a function with each tile and how many cores it may use; results in order."""
     cores = len(os.sched_getaffinity(0))
     if len(tiles) == 1 or cores == 1 or not lowering.plan.calls_numpy:

@@ -20,6 +20,8 @@ REDUCERS: dict[str, np.ufunc] = {
     "any": np.logical_or,
     "all": np.logical_and,
 }
+IDENTITIES = {"sum": 0, "prod": 1, "any": False, "all": True}
+"""What a reduction of no rows is; there are no extremes of none."""
 COMBINE = {"any": "max", "all": "min"}
 """How parts of truths are combined, which are 0 or 1; all others by their own name."""
 
@@ -30,32 +32,38 @@ def reduction(name: str, arg: Node, axis: Any, dtype: Any = None, keepdims: bool
         if arg.kind == "turned":
             raise refusal(f"np.{name} of the transpose", "has no rows; take the other axis")
         return small(functools.partial(_whole, name, axis, dtype, keepdims), arg)
-    axis = _axis(axis, arg.ndim)
+    axes = axes_of(axis, arg.ndim)
+    if name in ("min", "max") and any(arg.shape[axis] == 0 for axis in axes):
+        raise ValueError(f"there is no {name} of no cells: the shape is {arg.shape}")
     out = _accumulated(name, arg, dtype)
-    if name in ("any", "all") and arg.dtype != bool:
-        arg = ufunc(np.not_equal, [arg, value(0)], {})
-    if axis == 1:
-        return _each_row(name, arg, out, keepdims)
-    made = _all_rows(name, arg, axis, out)
+    if name in ("any", "all"):
+        arg = truths(arg)
+    if 0 not in axes:
+        return _each_row(name, arg, axes, out, keepdims)
+    made = _all_rows(name, arg, axes, out)
     if keepdims:
-        shape = (1,) * arg.ndim if axis is None else (1, *arg.shape[1:])
+        shape = tuple(1 if at in axes else side for at, side in enumerate(arg.shape))
         return small(functools.partial(np.reshape, shape=shape), made)
     return made
 
 
-def _axis(axis: Any, ndim: int) -> int | None:
-    if isinstance(axis, tuple) and len(axis) == ndim:
-        return None
+def truths(arg: Node) -> Node:
+    """Make the node of which elements are not zero."""
+    if arg.dtype.kind in "iufc":
+        return ufunc(np.not_equal, [arg, value(0)], {})
+    return cast(arg, bool)
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Return the axes that are meant, in order: all by default."""
     if axis is None:
-        return None
-    number = int(axis)
-    if not -ndim <= number < ndim:
-        raise np.exceptions.AxisError(number, ndim)
-    return number % ndim
+        return tuple(range(ndim))
+    return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
 
 
 def _accumulated(name: str, arg: Node, dtype: Any) -> np.dtype[Any]:
-    if dtype is not None:
+    _no_dates_as(name, arg, dtype)
+    if dtype is not None and name not in ("any", "all"):
         goal: np.dtype[Any] = np.dtype(dtype)
         return goal
     sample = np.ones((1,) * arg.ndim, arg.dtype)
@@ -70,28 +78,31 @@ def _whole(name: str, axis: Any, dtype: Any, keepdims: bool, array: Any) -> Any:
     return REDUCERS[name].reduce(array, axis=axis, keepdims=keepdims, **options)
 
 
-def _each_row(name: str, arg: Node, dtype: Any, keepdims: bool) -> Node:
-    function = functools.partial(_along_rows, name, dtype)
+def _each_row(name: str, arg: Node, axes: tuple[int, ...], dtype: Any, keepdims: bool) -> Node:
+    function = functools.partial(_along_rows, name, axes, dtype, keepdims)
     attrs = {"name": name, "function": function}
-    if name in ("min", "max") and not arg.shape[1]:
-        raise ValueError(f"there is no {name} of rows without cells")
-    shape = (arg.shape[0], 1) if keepdims else arg.shape[:1]
+    kept = [1 if at in axes else side for at, side in enumerate(arg.shape)]
+    shape = tuple(side for at, side in enumerate(kept) if keepdims or at not in axes)
     return Node("rows", (arg,), shape, np.dtype(dtype), arg.rows, attrs)
 
 
-def _along_rows(name: str, dtype: Any, block: NDArray[Any]) -> Any:
-    wanted = None if name in ("any", "all") else dtype
-    return _whole(name, 1, wanted, True, block)
+def _along_rows(
+    name: str, axes: tuple[int, ...], dtype: Any, keepdims: bool, block: NDArray[Any]
+) -> Any:
+    return _whole(name, axes, _stated(name, dtype), keepdims, block)
 
 
-def _all_rows(name: str, arg: Node, axis: int | None, dtype: Any) -> Node:
-    shape = () if axis is None else arg.shape[1:]
-    if name in ("min", "max") and 0 in arg.shape:
-        raise ValueError(f"there is no {name} of no cells: the shape is {arg.shape}")
-    made = total(name, arg, shape, dtype, axis)
+def _stated(name: str, dtype: np.dtype[Any]) -> Any:
+    """Return the type to accumulate in, which extremes and truths have of their own."""
+    return None if name in ("any", "all") or dtype.kind in "mM" else dtype
+
+
+def _all_rows(name: str, arg: Node, axes: tuple[int, ...], dtype: Any) -> Node:
+    shape = tuple(side for at, side in enumerate(arg.shape) if at not in axes)
+    made = total(name, arg, shape, dtype, axes)
     if name in ("min", "max") and arg.dtype.kind == "f":
         # The engine's extremes pass NaN over; NumPy's are NaN.
-        marks = total("max", ufunc(np.isnan, [arg], {}), shape, np.dtype(bool), axis)
+        marks = total("max", ufunc(np.isnan, [arg], {}), shape, np.dtype(bool), axes)
         return Node("small", (made, marks), shape, dtype, None, {"function": _marked})
     return made
 
@@ -100,49 +111,46 @@ def _marked(extreme: Any, marks: Any) -> Any:
     return np.where(marks, np.nan, extreme).astype(np.asarray(extreme).dtype)[()]
 
 
-def total(name: str, arg: Node, shape: Any, dtype: Any, axis: int | None = None) -> Node:
+def total(
+    name: str, arg: Node, shape: Any, dtype: Any, axes: tuple[int, ...] | None = None
+) -> Node:
     """Make the node of a sum or an extreme of all rows, combined from parts."""
-    function = functools.partial(_part, name, axis, np.dtype(dtype))
-    attrs = {"name": name, "axis": axis, "function": function}
+    axes = axes_of(None, arg.ndim) if axes is None else axes
+    function = functools.partial(_part, name, axes, np.dtype(dtype))
+    attrs = {"name": name, "axes": axes, "function": function}
     return Node("total", (arg,), shape, np.dtype(dtype), None, attrs)
 
 
-def _part(name: str, axis: int | None, dtype: Any, block: NDArray[Any]) -> Any:
-    """Reduce one block to a row, or to one cell; None says that it has no part in an extreme."""
-    if name in ("min", "max") and not block.size:
+def _part(name: str, axes: tuple[int, ...], dtype: Any, block: NDArray[Any]) -> Any:
+    """Reduce one block; None says that it has no part in an extreme."""
+    if name in ("min", "max") and not len(block):
         return None
-    wanted = None if name in ("any", "all") else dtype
-    out = np.asarray(_whole(name, axis, wanted, False, block))
-    return out.reshape(1, -1)
+    return np.asarray(_whole(name, axes, _stated(name, dtype), False, block))
 
 
-def count(arg: Node, axis: int | None) -> Node:
-    """Make the node of how many cells a reduction goes over."""
-    if None not in arg.shape:
-        sides = arg.shape if axis is None else (arg.shape[axis],)
-        return value(int(np.prod([side or 0 for side in sides])))
-    if axis == 1:
-        return value(int(arg.shape[1] or 0))
-    width = 1 if arg.ndim == 1 or axis == 0 else int(arg.shape[1] or 0)
-    function = functools.partial(_count, width)
-    attrs = {"name": "sum", "axis": None, "function": function, "width": width}
+def count(arg: Node, axes: tuple[int, ...]) -> Node:
+    """Make the node of how many elements a reduction goes over."""
+    width = int(np.prod([arg.shape[axis] or 0 for axis in axes if axis]))
+    if 0 not in axes or arg.shape[0] is not None:
+        return value(width * (arg.shape[0] or 0) if 0 in axes else width)
+    attrs = {"name": "sum", "function": functools.partial(_count, width), "width": width}
     return Node("total", (arg,), (), np.dtype(np.int64), None, attrs | {"counts": True})
 
 
 def _count(width: int, block: NDArray[Any]) -> Any:
-    return np.array([[len(block) * width]])
+    return np.array(len(block) * width)
 
 
 def mean(arg: Node, axis: Any, dtype: Any = None, keepdims: bool = False) -> Node:
     """Make the node of a mean."""
     if arg.rows is None:
         return small(functools.partial(np.mean, axis=axis, dtype=dtype, keepdims=keepdims), arg)
-    axis = _axis(axis, arg.ndim)
-    goal = np.dtype(dtype or (arg.dtype if arg.dtype.kind in "fc" else np.float64))
+    axes = axes_of(axis, arg.ndim)
+    goal = _trial(np.mean, arg, dtype)
     # Half precision is summed up in single precision, as NumPy does.
     between = np.dtype(np.float32) if goal == np.float16 else goal
-    whole = reduction("sum", arg, axis, between, keepdims)
-    made = ufunc(np.divide, [whole, count(arg, axis)], {})
+    whole = reduction("sum", arg, axes, between, keepdims)
+    made = ufunc(np.divide, [whole, count(arg, axes)], {})
     return made if made.dtype == goal else cast(made, goal)
 
 
@@ -151,16 +159,36 @@ def variance(arg: Node, axis: Any, dtype: Any, ddof: float, keepdims: bool) -> N
     if arg.rows is None:
         options = {"axis": axis, "dtype": dtype, "ddof": ddof, "keepdims": keepdims}
         return small(functools.partial(np.var, **options), arg)
-    axis = _axis(axis, arg.ndim)
-    center = mean(arg, axis, dtype, True)
+    axes = axes_of(axis, arg.ndim)
+    goal = _trial(np.var, arg, dtype)
+    center = mean(arg, axes, dtype, True)
     rest = ufunc(np.subtract, [arg, center], {})
-    squares = ufunc(np.multiply, [rest, rest], {})
-    whole = reduction("sum", squares, axis, None, keepdims)
-    left = ufunc(np.subtract, [count(arg, axis), value(ddof)], {})
+    if rest.dtype.kind == "c":
+        squares = elementwise(_squared_length, [rest], "squared length")
+    else:
+        squares = ufunc(np.multiply, [rest, rest], {})
+    whole = reduction("sum", squares, axes, None, keepdims)
+    left = ufunc(np.subtract, [count(arg, axes), value(ddof)], {})
     left = ufunc(np.maximum, [left, value(0)], {})
     made = ufunc(np.divide, [whole, left], {})
-    goal = np.dtype(dtype or (arg.dtype if arg.dtype.kind == "f" else np.float64))
     return made if made.dtype == goal else cast(made, goal)
+
+
+def _squared_length(array: Any) -> Any:
+    return array.real**2 + array.imag**2
+
+
+def _trial(function: Any, arg: Node, dtype: Any) -> np.dtype[Any]:
+    """Return the type of a mean or variance, or raise NumPy's error for a type that has none."""
+    _no_dates_as(function.__name__, arg, dtype)
+    with np.errstate(all="ignore"):
+        found: np.dtype[Any] = function(np.ones((1,) * arg.ndim, arg.dtype), dtype=dtype).dtype
+    return found
+
+
+def _no_dates_as(name: str, arg: Node, dtype: Any) -> None:
+    if dtype is not None and arg.dtype.kind in "mM":
+        raise refusal(f"np.{name} of dates", "takes no dtype=")
 
 
 def cast(arg: Node, dtype: Any) -> Node:
@@ -191,6 +219,8 @@ def matmul(left: Node, right: Node) -> Node:
     Rows in blocks go with a whole matrix on their right; two arrays of the same rows with the
     first one transposed.
     """
+    if max(left.ndim, right.ndim) > 2:
+        raise refusal("np.matmul", "takes matrices, and no more dimensions")
     left, right = _cut_like(left, right)
     if not left.ndim or not right.ndim:
         raise ValueError("np.matmul takes arrays, not numbers; write *")
@@ -233,6 +263,8 @@ def _cut_like(left: Node, right: Node) -> tuple[Node, Node]:
 
 def _check_inner(left: Node, right: Node) -> None:
     if left.shape[-1] != right.shape[0]:
+        if None in (left.shape[-1], right.shape[0]):
+            raise refusal("np.matmul of a part by a mask", "has rows whose number is not known")
         raise ValueError(
             f"np.matmul of shapes {left.shape} and {right.shape}: {left.shape[-1]} and "
             f"{right.shape[0]} differ"

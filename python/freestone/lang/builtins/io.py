@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from freestone.errors import FreestoneError
 from freestone.lang.builtins.table import builtin
 from freestone.lang.plan.emitter import Emitter
 from freestone.lang.plan.graph import Value
@@ -28,11 +31,16 @@ def stop(emitter: Emitter, message: Value | None = None) -> Value:
 
 
 def _described(emitter: Emitter, file: Value) -> Type:
+    """Find the type of what a file holds when it is read."""
     from freestone.lang.kernels.files import describe
 
     emitter.text(file, "filename")
+    path = str(emitter.known(file, "filename"))
+    written = emitter.files.written(path, emitter.block)
+    if written is not None:
+        return written
     try:
-        return describe(str(emitter.known(file, "filename")))
+        return emitter.files.stored(describe(path))
     except ValueError as error:
         emitter.fail(str(error))
 
@@ -64,7 +72,17 @@ def write(emitter: Emitter, arg: Value, file: Value) -> Value:
     if arg.type.data not in ("matrix", "frame"):
         emitter.fail(f"write takes a matrix or a frame, not a {arg.type}")
     emitter.text(file, "filename")
+    emitter.files.write(file.const, _kept(file, arg.type), emitter.block)
     return emitter.emit("write", [arg, file], NOTHING)
+
+
+def _kept(file: Value, type: Type) -> Type:
+    from freestone.lang.kernels.files import kept
+
+    # A name that no format has is refused when it is written to.
+    with suppress(FreestoneError):
+        return kept(str(file.const), type)
+    return type
 
 
 @builtin("readCsv", "filename numRows numCols delimiter")

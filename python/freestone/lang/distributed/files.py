@@ -16,11 +16,12 @@ from freestone.errors.lang import ScriptRunError
 from freestone.io import Dataset, open_dataset
 from freestone.lang.distributed.split import Split, as_dense
 from freestone.lang.kernels.elementwise import converted
-from freestone.lang.kernels.files import framed, holds_entries, width_of, written
+from freestone.lang.kernels.files import framed, holds_entries, widened, width_of, written
+from freestone.lang.kernels.frames import cell_of
 from freestone.lang.kernels.sparse import Csr
 from freestone.lang.parse.source import Place, failure
 from freestone.lang.plan.graph import Op
-from freestone.lang.types.types import DTYPES, SIZES, Type
+from freestone.lang.types.types import DTYPES, SIZES, Type, most_general
 
 if TYPE_CHECKING:
     from freestone.lang.distributed.running import DistributedRun
@@ -45,7 +46,8 @@ def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
         return None
     width, nbytes = width_of(dataset), _nbytes(dataset, type)
     # What is not as it is described is told by whoever reads it here, too.
-    if dataset.rows < 2 or (dataset.rows, width) != (type.rows, type.columns):
+    fits = type.rows in (None, dataset.rows) and type.columns in (None, width)
+    if dataset.rows < 2 or not fits or not _holds(type.cell, dataset):
         return None
     if nbytes < max(run.settings.distributed_bytes, 1):
         return None
@@ -61,6 +63,13 @@ def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
         for pair, near in zip(pairs, place, strict=True)
     ]
     return run.split(blocks, offsets, width, type.cell, csr=type.csr)
+
+
+def _holds(cell: str, dataset: Dataset) -> bool:
+    """Tell whether cells of a type hold what a file holds, as the script was compiled for it."""
+    if dataset.kind == "frame":
+        return True
+    return most_general([cell, cell_of(widened(dataset.dtype))]) == cell
 
 
 def _nbytes(dataset: Dataset, type: Type) -> int:

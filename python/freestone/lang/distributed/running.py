@@ -20,8 +20,8 @@ from freestone.lang.distributed.special import SPECIAL
 from freestone.lang.distributed.split import Split, Turned, even_offsets
 from freestone.lang.distributed.turned import on_turned
 from freestone.lang.parse.source import failure
-from freestone.lang.plan.graph import EFFECTS, Op
-from freestone.lang.running import Run
+from freestone.lang.plan.graph import EFFECTS, Op, Value
+from freestone.lang.running import Environment, Run
 from freestone.lang.settings import Settings
 from freestone.lang.types.types import Type
 
@@ -79,6 +79,17 @@ class DistributedRun(Run):
         if op.kind in SOURCES:
             return tuple(self.cut(value, op) for value in results)
         return results
+
+    def _forget(self, op: Op, values: Environment, dying: Sequence[Value]) -> None:
+        # An operation whose result nobody reads runs because it may fail.
+        if op.kind not in _CONTROL and any(value in dying for value in op.results):
+            try:
+                self.settle()
+            except ScriptError:
+                raise
+            except FreestoneError as error:
+                raise failure(ScriptRunError, str(error), op.place) from error
+        super()._forget(op, values, dying)
 
     def settle(self) -> None:
         """Wait for all blocks, so that what went wrong is told before anything else happens."""

@@ -31,19 +31,31 @@ def kernels_of(settings: Settings) -> dict[str, Kernel]:
 
 def _functions(path: str) -> dict[str, Kernel]:
     if path not in _loaded:
-        import runpy
-
-        try:
-            names = runpy.run_path(path)
-        except Exception as error:
-            problem = f"--kernel-ext={path} can't be loaded: {type(error).__name__}: {error}"
-            raise failure(ScriptCompileError, problem) from error
-        _loaded[path] = {
+        found = {
             name: item
-            for name, item in names.items()
+            for name, item in _names(path).items()
             if callable(item) and not isinstance(item, type) and not name.startswith("_")
         }
+        if not found:
+            raise _refused(path, "it defines no function")
+        _loaded[path] = found
     return _loaded[path]
+
+
+def _names(path: str) -> dict[str, Any]:
+    """Run a file of Python's, and return what it defines."""
+    import runpy
+
+    if not path.endswith(".py"):
+        raise _refused(path, "it is no Python file: a kernel is a function in a file named .py")
+    try:
+        return runpy.run_path(path)
+    except (Exception, SystemExit) as error:
+        raise _refused(path, f"{type(error).__name__}: {error}") from error
+
+
+def _refused(path: str, why: str) -> ScriptCompileError:
+    return failure(ScriptCompileError, f"--kernel-ext={path} can't be loaded: {why}")
 
 
 def called(kernel: Kernel, op: Op, operands: list[Any]) -> tuple[Any, ...]:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from freestone.errors import FileMissingError, FreestoneError
 from freestone.lang.plan.graph import Op
-from freestone.lang.types.types import DTYPES, Type, matrix
+from freestone.lang.types.types import DTYPES, Type, matrix, most_general
 
 WIDER = {"int16": "int32", "uint16": "uint32", "float16": "float32"}
 """What holds numbers of types that scripts do not have."""
+
+KEPT = {
+    "dbdf": {"bool": "ui8"},
+    "mtx": dict.fromkeys(("bool", "si8", "ui8", "si32", "ui32"), "si64") | {"f32": "f64"},
+}
+"""The types that cells come back in from formats that do not know theirs."""
 
 SPARSE = frozenset({"csv", "dbdf", "mtx"})
 """Formats that have a form for matrices that are not dense."""
@@ -40,6 +47,13 @@ def describe(path: str) -> Type:
         raise ValueError(f"there is no file {path!r}") from None
     except FreestoneError as error:
         raise ValueError(str(error)) from None
+
+
+def kept(path: str, type: Type) -> Type:
+    """Return what is read of a value of a type that was written to a file."""
+    changed = KEPT.get(format_name(path), {}) | {"index": "ui64"}
+    schema = type.schema and tuple((name, changed.get(cell, cell)) for name, cell in type.schema)
+    return replace(type, cell=changed.get(type.cell, type.cell), schema=schema)
 
 
 def _of_meta(path: str, meta: Any) -> Type:
@@ -93,7 +107,7 @@ def _of_dataset(dataset: Any) -> Type:
     if dataset.kind != "frame":
         columns = width_of(dataset)
         share = _share(dataset.nonzeros, dataset.rows, columns)
-        cell = cell_of(_widened(dataset.dtype))
+        cell = cell_of(widened(dataset.dtype))
         return Type("matrix", cell, dataset.rows, columns, sparsity=share)
     # No rows say the types as well as all of them.
     found = _columns(dataset.read(0, min(dataset.rows, 1)))
@@ -102,7 +116,8 @@ def _of_dataset(dataset: Any) -> Type:
     return Type("frame", "", dataset.rows, len(schema), schema)
 
 
-def _widened(dtype: Any) -> Any:
+def widened(dtype: Any) -> Any:
+    """Return the type of cells that scripts have for one of a file."""
     import numpy as np
 
     return np.dtype(WIDER.get(np.dtype(dtype).name, dtype))
@@ -110,7 +125,7 @@ def _widened(dtype: Any) -> Any:
 
 def _columns(table: Any) -> list[Any]:
     found = [column.to_numpy() for column in table.columns]
-    return [column.astype(_widened(column.dtype)) for column in found]
+    return [column.astype(widened(column.dtype)) for column in found]
 
 
 def read(run: Any, op: Op, path: str) -> Any:
@@ -119,6 +134,7 @@ def read(run: Any, op: Op, path: str) -> Any:
     from freestone.lang.kernels.frames import Frame
 
     stored, wanted = describe(path), op.results[0].type
+    _check_planned(path, stored, wanted)
     value = _loaded(path, stored)
     if wanted.data == "frame" and not isinstance(value, Frame):
         schema = wanted.schema or ()
@@ -137,6 +153,19 @@ def read(run: Any, op: Op, path: str) -> Any:
     return converted(dense, wanted.cell)
 
 
+def _check_planned(path: str, stored: Type, wanted: Type) -> None:
+    """Raise `ValueError` where a file is another one than the script was compiled for."""
+    cells = [cell for _, cell in stored.schema or ()] or [stored.cell]
+    fits = wanted.rows in (None, stored.rows) and wanted.columns in (None, stored.columns)
+    if wanted.data == "frame":
+        fits = fits and stored.schema in (None, wanted.schema)
+    else:
+        fits = fits and most_general([wanted.cell, *cells]) == wanted.cell
+    if not fits:
+        problem = f"{path} is a {stored} now, and was a {wanted} when the script was compiled"
+        raise ValueError(f"{problem}: write what is read to a file of its own")
+
+
 def _loaded(path: str, type: Type, **options: Any) -> Any:
     """Read all of a file: an array, a SciPy matrix, or a frame of the cells that a type says."""
     import numpy as np
@@ -153,7 +182,7 @@ def _loaded(path: str, type: Type, **options: Any) -> Any:
     if hasattr(block, "toarray"):
         return block
     cells = block.reshape(-1, 1) if block.ndim == 1 else block
-    return np.ascontiguousarray(cells.astype(_widened(cells.dtype), copy=False))
+    return np.ascontiguousarray(cells.astype(widened(cells.dtype), copy=False))
 
 
 def framed(path: str, table: Any, type: Type) -> Any:

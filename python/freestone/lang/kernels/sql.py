@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from freestone.lang.kernels.queries import labels_of, translated
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import Type
 
@@ -48,7 +49,7 @@ def result_schema(query: str, views: dict[str, Type]) -> tuple[tuple[str, str], 
         columns = ", ".join(f"{_quoted(label)} {NAMES[cell]}" for label, cell in type.schema or ())
         connection.execute(f"CREATE TABLE {_quoted(name)} ({columns})")
     found = _executed(connection, query)
-    labels = _labels(query, [column[0] for column in found.description], views)
+    labels = labels_of(query, [column[0] for column in found.description])
     return tuple(
         (label, _cell(label, str(column[1])))
         for label, column in zip(labels, found.description, strict=True)
@@ -69,7 +70,7 @@ def _executed(connection: Any, query: str) -> Any:
     if not re.match(r"\s*select\b", query, re.IGNORECASE):
         raise ValueError("sql takes a query that begins with SELECT")
     try:
-        statements = connection.extract_statements(query)
+        statements = connection.extract_statements(translated(query))
         if len(statements) != 1:
             raise ValueError(f"sql takes one query, not {len(statements)}")
         return connection.execute(statements[0])
@@ -93,40 +94,6 @@ def _said(error: Exception) -> str:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _labels(query: str, names: list[str], views: dict[str, Type]) -> list[str]:
-    items = _items(query)
-    if len(items) != len(names):
-        items = [""] * len(names)
-    labels: list[str] = []
-    for item, name in zip(items, names, strict=True):
-        label = re.sub(r"\s+", "", item) if re.fullmatch(r"\s*\w+\s*\.\s*\w+\s*", item) else name
-        if re.fullmatch(r"\s*\w+\s*", item) or item == "":
-            label = _owned(name, views)
-        count = sum(known.split("#")[0] == label for known in labels)
-        labels.append(f"{label}#{count + 1}" if count else label)
-    return labels
-
-
-def _owned(name: str, views: dict[str, Type]) -> str:
-    owners = [view for view, type in views.items() if name in dict(type.schema or ())]
-    return f"{owners[0]}.{name}" if len(owners) == 1 else name
-
-
-def _items(query: str) -> list[str]:
-    found = re.match(r"\s*select\s+(?:distinct\s+)?(.*?)\s+from\b", query, re.I | re.S)
-    if found is None or "*" in re.sub(r"\([^()]*\)", "", found.group(1)):
-        return []
-    items, depth, current = [], 0, ""
-    for letter in found.group(1):
-        depth += (letter == "(") - (letter == ")")
-        if letter == "," and depth == 0:
-            items.append(current)
-            current = ""
-        else:
-            current += letter
-    return [*items, current]
 
 
 def register_view(run: Any, op: Op, frame: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -46,7 +47,7 @@ def read_source(path: Path, name: str | None = None) -> Source:
     Raises
     ------
     ScriptSyntaxError
-        If it is no text.
+        If it can't be read, or is no text.
     """
     name = name or str(path)
     try:
@@ -56,6 +57,8 @@ def read_source(path: Path, name: str | None = None) -> Source:
             f"{name} is no text in UTF-8: byte {error.start} is {error.object[error.start]:#x}"
         )
         raise failure(ScriptSyntaxError, problem) from None
+    except OSError as error:
+        raise failure(ScriptSyntaxError, f"{name} can't be read: {error.strerror}") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +100,14 @@ class Place:
 
 def _placed(text: str, file: str, line: int, offset: int) -> Place:
     return Place(Source(text, file, line), offset)
+
+
+def unexpected(error: Exception) -> str:
+    """Describe an error of freestone's own, or of a user's kernel."""
+    at = traceback.extract_tb(error.__traceback__)[-1:]
+    where = "".join(f" in {Path(each.filename).name}:{each.lineno}" for each in at)
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"this failed inside of freestone, or of a kernel ({said}{where})"
 
 
 def failure(kind: type[E], problem: str, place: Place | None = None) -> E:

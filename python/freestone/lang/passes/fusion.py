@@ -1,16 +1,18 @@
 """Fusion: operations that work row by row on the same rows become one pipeline.
 
-An operation joins the pipelines that make its operands if nothing between them depends on the
-pipeline. It never computes anything twice, and takes no other inputs than it had.
+An operation joins a pipeline that makes one of its operands if all others can be there before that
+pipeline runs. It never computes anything twice, and takes no other inputs than it had.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from freestone.lang.plan.failing import may_fail
 from freestone.lang.plan.graph import Block, Op, Program, Value, outer_operands
 from freestone.lang.settings import Settings
-from freestone.lang.types.types import CODES, Type, is_float
+from freestone.lang.types.types import CODES, Type
 
 MARKED = frozenset({"unary", "binary", "cast", "choose", "agg_all"})
 """What is fused by ``--vec-restricted``."""
@@ -21,10 +23,23 @@ MANY_CELLS = 1 << 17
 
 @dataclass(eq=False)
 class Group:
-    """Operations that become a pipeline."""
+    """Operations that become a pipeline.
+
+    Attributes
+    ----------
+    after : int
+        The latest time of what it reads: it runs later.
+    time : int or None
+        When it runs, once something outside of it reads it; nothing later can be read by it then.
+    fails : bool
+        Whether it may fail: then it runs between the same effects as its operations.
+    """
 
     ops: list[Op] = field(default_factory=list)
     rows: tuple[int | None, int | None] = (None, None)
+    after: int = -1
+    time: int | None = None
+    fails: bool = False
 
 
 def fuse(program: Program, settings: Settings) -> None:
@@ -32,21 +47,127 @@ def fuse(program: Program, settings: Settings) -> None:
     if not settings.vec:
         return
     for block in list(program.blocks()):
-        _fuse(block, settings.restricted)
+        _Fusion(block, settings.restricted).run()
 
 
-def _fuse(block: Block, restricted: bool) -> None:
-    groups: dict[Op, Group] = {}
-    makers = {result: op for op in block.ops for result in op.results}
-    for op in block.ops:
-        if not _fits(op) or (restricted and op.kind not in MARKED):
-            continue
-        group = _joined(op, makers, groups, block)
+class _Fusion:
+    """Fuses the operations of a block.
+
+    Each operation and each group has a time, and reads only what has an earlier one: so groups
+    never need each other, and the times are the order in which all run. An operation that is alone
+    keeps its own time. That of a group is open while only the group reads what it makes; the first
+    reader fixes it, right before its own time or that of its group.
+    """
+
+    def __init__(self, block: Block, restricted: bool) -> None:
+        self._block = block
+        self._restricted = restricted
+        self._groups: dict[Value, Group] = {}
+        self._makers = {result: op for op in block.ops for result in op.results}
+        # Between two operations there is room for the times of all groups.
+        self._room = len(block.ops) + 1
+        self._times = {op: at * self._room for at, op in enumerate(block.ops)}
+        self._read = {*block.outs, *(value for op in block.ops for value in outer_operands(op))}
+        self._last_effect = -1
+        self._failing: list[Group] = []
+
+    def run(self) -> None:
+        """Put pipelines in the place of groups of operations."""
+        for op in self._block.ops:
+            # What only may fail is no part of a pipeline: it would make nothing there.
+            is_read = any(result in self._read for result in op.results)
+            if is_read and _fits(op) and not (self._restricted and op.kind not in MARKED):
+                self._add(op)
+            else:
+                self._pass(op)
+        members: dict[Op, Group] = {
+            op: group
+            for group in self._groups.values()
+            if len(group.ops) > 1 or _is_worth_it(group.ops[0])
+            for op in group.ops
+        }
+        whole = self._pipelines(dict.fromkeys(members.values()), members)
+        alone = [(self._time_alone(op), op) for op in self._block.ops if op not in members]
+        self._block.ops = [op for _, op in sorted([*whole, *alone], key=lambda pair: pair[0])]
+
+    def _pass(self, op: Op) -> None:
+        """Let an operation run alone."""
+        now = self._times[op]
+        for value in outer_operands(op):
+            if value in self._groups:
+                self._fix(self._groups[value], now)
+        if not op.pure:
+            for group in self._failing:
+                self._fix(group, now)
+            self._failing.clear()
+            self._last_effect = now
+
+    def _add(self, op: Op) -> None:
+        """Let an operation join a group, or begin one."""
+        candidates = (self._groups.get(value) for value in op.operands)
+        joined = (each for each in candidates if each is not None and self._joins(op, each))
+        group = next(joined, None) or Group(rows=_shape(op))
+        for value in op.operands:
+            other = self._groups.get(value)
+            if other is not group:
+                if other is not None:
+                    self._fix(other, self._times[op] if group.time is None else group.time)
+                group.after = max(group.after, self._time_of(value))
+        if may_fail(op):
+            group.after = max(group.after, self._last_effect)
+            if not group.fails and group.time is None:
+                self._failing.append(group)
+            group.fails = True
         group.ops.append(op)
-        groups[op] = group
-    chosen = {id(g): g for g in groups.values() if len(g.ops) > 1 or _is_worth_it(g.ops[0])}
-    for group in chosen.values():
-        _replace(block, group)
+        self._groups[op.results[0]] = group
+
+    def _joins(self, op: Op, group: Group) -> bool:
+        inside = [value for value in op.operands if self._groups.get(value) is group]
+        # A total that the group itself makes is there only when the group ends.
+        if not all(_streams(self._makers[value], op, value) for value in inside):
+            return False
+        if may_fail(op) and not self._earlier(self._last_effect, group):
+            return False
+        outside = [value for value in op.operands if self._groups.get(value) is not group]
+        return all(self._may_read(group, value) for value in outside) and _same_rows(group, op)
+
+    def _may_read(self, group: Group, value: Value) -> bool:
+        """Tell whether a value is there, or can be, before a group runs."""
+        other = self._groups.get(value)
+        if other is None or other.time is not None:
+            return self._earlier(self._time_of(value), group)
+        return group.time is None or other.after < group.time - 1
+
+    def _earlier(self, time: int, group: Group) -> bool:
+        return group.time is None or time < group.time
+
+    def _time_of(self, value: Value) -> int:
+        group = self._groups.get(value)
+        if group is not None:
+            assert group.time is not None
+            return group.time
+        return self._times[self._makers[value]] if value in self._makers else -1
+
+    def _fix(self, group: Group, reader: int) -> None:
+        if group.time is None:
+            group.time = reader - 1
+
+    def _time_alone(self, op: Op) -> int:
+        group = self._groups.get(op.results[0]) if op.results else None
+        return self._times[op] if group is None else self._run_at(group)
+
+    def _run_at(self, group: Group) -> int:
+        last = self._times[group.ops[-1]]
+        return last if group.time is None else min(group.time, last)
+
+    def _pipelines(self, groups: Iterable[Group], members: dict[Op, Group]) -> list[tuple[int, Op]]:
+        read: set[Value] = set(self._block.outs)
+        for op in self._block.ops:
+            group = members.get(op)
+            for value in outer_operands(op):
+                if group is None or self._groups.get(value) is not group:
+                    read.add(value)
+        return [(self._run_at(group), _pipeline(group, read)) for group in groups]
 
 
 def _is_worth_it(op: Op) -> bool:
@@ -102,21 +223,6 @@ def _shape(op: Op) -> tuple[int | None, int | None]:
     return sides[0].rows, max((s.columns for s in sides if s.columns is not None), default=None)
 
 
-def _joined(op: Op, makers: dict[Value, Op], groups: dict[Op, Group], block: Block) -> Group:
-    for operand in op.operands:
-        maker = makers.get(operand)
-        group = None if maker is None else groups.get(maker)
-        if group is None or maker is None or not _streams(maker, op, operand):
-            continue
-        if not all(_streams(makers[v], op, v) for v in op.operands if makers.get(v) in group.ops):
-            # It needs a total that the group itself makes: that is there only when the group ends.
-            continue
-        if _same_rows(group, op) and not _between(group, op, block):
-            return group
-    rows, columns = _shape(op)
-    return Group([], (rows, columns))
-
-
 def _streams(maker: Op, reader: Op, operand: Value) -> bool:
     """Tell whether what `maker` makes of a row is all that `reader` needs of it."""
     if maker.kind in ("agg_all", "agg_col"):
@@ -136,61 +242,13 @@ def _same_rows(group: Group, op: Op) -> bool:
     return True
 
 
-def _between(group: Group, op: Op, block: Block) -> bool:
-    """Tell whether something outside of the group stands between it and `op`.
-
-    Either `op` needs what an outside operation makes of the group, or it needs what is made only
-    after the group was read: the pipeline could stand neither before nor after that. Or the group
-    may fail, and something is printed, or written, before `op`.
-    """
-    tainted: set[Value] = {result for inner in group.ops for result in inner.results}
-    members = set(group.ops)
-    begin = block.ops.index(group.ops[0])
-    was_read = False
-    fails = any(_may_fail(inner) for inner in group.ops)
-    late: set[Value] = set()
-    for other in block.ops[begin : block.ops.index(op)]:
-        if other in members:
-            continue
-        if fails and not other.pure:
-            return True
-        was_read = was_read or any(value in tainted for value in outer_operands(other))
-        if was_read:
-            late.update(other.results)
-    return any(value in late for value in op.operands)
-
-
-def _may_fail(op: Op) -> bool:
-    """Tell whether an operation divides integers."""
-    divides = op.kind == "binary" and op.attrs["name"] in ("div", "mod")
-    return divides and not is_float(op.attrs["cell"])
-
-
-def _replace(block: Block, group: Group) -> None:
-    """Put one pipeline in the place of its operations."""
+def _pipeline(group: Group, read: set[Value]) -> Op:
+    """Return the pipeline of a group of which some values are read by others."""
     inside = {result for op in group.ops for result in op.results}
-    members = set(group.ops)
-    read: set[Value] = set(block.outs)
-    for op in block.ops:
-        if op not in members:
-            read.update(outer_operands(op))
     outs = [result for op in group.ops for result in op.results if result in read]
     reads = dict.fromkeys(
         v for op in group.ops for v in op.operands if v not in inside and v.const is None
     )
-    last = group.ops[-1]
     body = Block([], list(group.ops), outs)
-    fused = Op("pipeline", list(reads), list(outs), {"reads": list(reads)}, last.place, [body])
-    block.ops.insert(_position(block, group, set(outs)), fused)
-    block.ops = [op for op in block.ops if op not in members]
-
-
-def _position(block: Block, group: Group, outs: set[Value]) -> int:
-    """Return where the first that reads a result stands, or the last operation of the group."""
-    begin, last = block.ops.index(group.ops[0]), block.ops.index(group.ops[-1])
-    members = set(group.ops)
-    for at in range(begin, last):
-        op = block.ops[at]
-        if op not in members and any(value in outs for value in outer_operands(op)):
-            return at
-    return last
+    place = group.ops[-1].place
+    return Op("pipeline", list(reads), list(outs), {"reads": list(reads)}, place, [body])

@@ -19,6 +19,7 @@ from freestone.lang.distributed.roles import ROWS, WHOLE
 from freestone.lang.passes.bodies import Body
 from freestone.lang.passes.memory import limit_of, peak_of
 from freestone.lang.passes.rows import BY_ROWS, ENDS, KEPT, Member, bases_of, members_of
+from freestone.lang.plan.failing import may_fail
 from freestone.lang.plan.graph import Block, Op, Program, Value, outer_operands
 from freestone.lang.settings import Settings
 
@@ -118,6 +119,9 @@ class _Cutting:
         self._bases = bases_of(ops, rows)
         self._members = members_of(ops, self._bases, paths)
         self._rest = list(self._members)
+        # An operation that only may fail would be left out of the strips.
+        self._read = {value for op in self._rest for value in outer_operands(op)}
+        self._read.update(block.outs)
         self._coming = {result for op in self._rest for result in op.results}
         self._ready: list[Op] = []
         self._order: list[Member] = []
@@ -158,6 +162,8 @@ class _Cutting:
 
     def _member(self, op: Op) -> Member | None:
         member = self._members[op]
+        if op.pure and not self._read.intersection(op.results) and may_fail(op):
+            return None
         if member is not None and member.kind in ENDS and self._is_there(op):
             return None
         turned = self._turned.get(op.operands[0]) if op.kind == "matmul" else None

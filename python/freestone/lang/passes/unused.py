@@ -1,13 +1,14 @@
-"""Operations whose results nobody reads are dropped."""
+"""Operations whose results nobody reads are dropped, but for those that may fail."""
 
 from __future__ import annotations
 
+from freestone.lang.plan.failing import may_fail
 from freestone.lang.plan.graph import Block, Program, Value, outer_operands
 from freestone.lang.settings import Settings
 
 
 def drop(program: Program, settings: Settings) -> None:
-    """Drop operations that do nothing but make what nobody reads."""
+    """Drop operations that do nothing but make what nobody reads, and can't fail."""
     for block in program.blocks():
         _drop(block)
 
@@ -16,7 +17,7 @@ def _drop(block: Block) -> None:
     read: set[Value] = set(block.outs)
     kept = []
     for op in reversed(block.ops):
-        if op.pure and not any(result in read for result in op.results):
+        if op.pure and not any(result in read for result in op.results) and not may_fail(op):
             continue
         kept.append(op)
         read.update(outer_operands(op))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,7 +15,7 @@ from freestone.lang.parse.source import Place, Source, read_source
 from freestone.lang.parse.tree import Statement
 from freestone.lang.plan.functions import Defined, Functions
 from freestone.lang.plan.graph import Block, Op, Program, Value
-from freestone.lang.plan.returns import check
+from freestone.lang.plan.returns import arranged
 from freestone.lang.plan.scope import Scope
 from freestone.lang.plan.search import Search
 from freestone.lang.types.scalars import Scalar
@@ -70,8 +71,8 @@ class Builder(Functions):
         for index, name in enumerate(names):
             if name in names[:index]:
                 self.refuse(f"{node.name} has two parameters {name!r}")
-        check(node, self._refuse_at)
-        self.functions[node.name] = Defined(node, self.functions)
+        body = arranged(node, self._refuse_at)
+        self.functions[node.name] = Defined(replace(node, body=body), self.functions)
 
     def _refuse_at(self, problem: str, place: Place) -> NoReturn:
         self.place = place
@@ -290,6 +291,7 @@ class Builder(Functions):
         types = [value.type for value in inits]
         outer = self.block
         for _ in range(MOST_ROUNDS):
+            changes = self.files.changes
             regions, found = self._round(names, types, kind, build, test)
             self.block = outer
             self._restore(before)
@@ -298,7 +300,8 @@ class Builder(Functions):
                 self.unified(one, other, f"the variable {name!r}")
                 for name, one, other in zip(names, types, found, strict=True)
             ]
-            if wider == types:
+            # A file that this round is the first to write is read by the next one.
+            if wider == types and self.files.changes == changes:
                 break
             types = wider
         op = Op(

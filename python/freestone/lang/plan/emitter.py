@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from freestone.errors.lang import ScriptCompileError, ScriptSyntaxError
 from freestone.lang.parse.source import Place, failure
+from freestone.lang.plan.files import Files
 from freestone.lang.plan.graph import Block, Op, Value
 from freestone.lang.types import scalars
 from freestone.lang.types.scalars import Scalar
@@ -30,6 +31,10 @@ class Emitter:
         The names of the user's kernels.
     propagate : bool
         Whether constants reach functions.
+    views : dict
+        The types of the frames that SQL knows.
+    files : Files
+        What the script has written so far.
     """
 
     def __init__(self, block: Block | None = None) -> None:
@@ -39,6 +44,7 @@ class Emitter:
         self.kernels: frozenset[str] = frozenset()
         self.propagate = True
         self.views: dict[str, Type] = {}
+        self.files = Files()
 
     def fail(self, problem: str) -> NoReturn:
         """Raise an error of types or shapes at the current place."""

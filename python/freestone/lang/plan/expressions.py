@@ -118,11 +118,12 @@ class Expressions(Emitter):
 
     def check_names(self, build: Callable[[], object]) -> None:
         """Build what never runs, so that its names are checked, and forget it."""
-        kept = self.block, self.scope, self.views
+        kept = self.block, self.scope, self.views, self.files
         self.block, self.scope, self.views = Block(), Scope(self.scope), dict(self.views)
+        self.files = self.files.copy()
         with suppress(ScriptCompileError):
             build()
-        self.block, self.scope, self.views = kept
+        self.block, self.scope, self.views, self.files = kept
         self.kernel = None
 
     def branch(self, condition: Value, node: tree.Choice) -> Value:

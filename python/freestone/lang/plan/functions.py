@@ -117,7 +117,8 @@ class Functions(Expressions):
         types = tuple(value.type for value in values)
         if defined.recursive:
             types = tuple(_shapeless(type) for type in types)
-        key = (types, consts)
+        # What it reads may have been written since it was built.
+        key = (types, consts, 0 if defined.recursive else self.files.changes)
         if key not in defined.built:
             self._build_function(defined, key, types, values)
         return defined.built[key]

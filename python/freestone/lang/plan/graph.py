@@ -149,10 +149,11 @@ def outer_operands(op: Op) -> list[Value]:
 
 
 def free_values(block: Block) -> list[Value]:
-    """Return what a block reads that it neither is given nor makes."""
-    found: list[Value] = []
+    """Return what a block reads that it neither is given nor makes, each value once."""
+    found: dict[Value, None] = {}
     inside = set(block.args)
     for op in block.ops:
-        found += [value for value in outer_operands(op) if value not in inside]
+        found.update(dict.fromkeys(v for v in outer_operands(op) if v not in inside))
         inside.update(op.results)
-    return found + [value for value in block.outs if value not in inside]
+    found.update(dict.fromkeys(value for value in block.outs if value not in inside))
+    return list(found)

@@ -1,0 +1,37 @@
+"""How a program may leave its World, and what it is told if that ends the job."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+__all__ = ["TIMEOUT_S", "is_good", "report"]
+
+# How long a rank that ends by an error waits for the others to do so, too.
+TIMEOUT_S = 10.0
+_HINT = (
+    "hint: after a resize world.comm and the local rows are others; take them anew in each step, "
+    "from world.comm and from the array's local"
+)
+
+
+def is_good(error: BaseException) -> bool:
+    """Tell whether an exception is an end that was meant."""
+    return isinstance(error, SystemExit) and error.code in (None, 0)
+
+
+def report(error: BaseException, *, was_resized: bool) -> None:
+    """Print an error that ends the job, before it does."""
+    traceback.print_exception(error)
+    if was_resized and _is_stale(error):
+        print(_HINT, file=sys.stderr)
+    sys.stderr.flush()
+
+
+def _is_stale(error: BaseException) -> bool:
+    """Tell whether an error is what becomes of rows or a communicator of before a resize."""
+    from mpi4py import MPI
+
+    if isinstance(error, MPI.Exception):
+        return bool(error.Get_error_class() == MPI.ERR_COMM)
+    return isinstance(error, ValueError) and "read-only" in str(error)

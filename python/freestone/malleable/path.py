@@ -1,0 +1,102 @@
+"""What a joining rank needs in order to run the program up to the loop that the others are in."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from freestone.errors import JoiningError
+
+__all__ = ["Once", "Path", "label_of", "not_joined", "packed"]
+
+
+@dataclass(frozen=True)
+class Once:
+    """What one call of `World.once` has returned.
+
+    Attributes
+    ----------
+    loop : int
+        The loop that came next.
+    label : str
+        The function's name.
+    packed : bytes
+        The result of rank 0, pickled.
+    """
+
+    loop: int
+    label: str
+    packed: bytes
+
+
+@dataclass(frozen=True)
+class Path:
+    """Where a joining rank has to get to, and what it finds on its way.
+
+    Attributes
+    ----------
+    loop : int
+        The loop that the others are in, counted from 0.
+    names : tuple of str
+        What is registered.
+    results : tuple of Once
+        What was called once so far.
+    """
+
+    loop: int
+    names: tuple[str, ...]
+    results: tuple[Once, ...]
+
+    def result(self, call: int, loop: int, label: str) -> Any:
+        """Return what the others got from a call.
+
+        Parameters
+        ----------
+        call : int
+            Calls of this process before.
+        loop : int
+            The loop that comes next.
+        label : str
+            The function's name.
+
+        Raises
+        ------
+        JoiningError
+            If the others have not made that call.
+        """
+        done = self.results[call] if call < len(self.results) else None
+        if done is None or (done.loop, done.label) != (loop, label):
+            theirs = f"{done.label} before loop {done.loop}" if done else "no further one"
+            raise JoiningError(
+                f"a joining rank calls {label} once before loop {loop}, where the others have "
+                f"called {theirs}; let every rank take the same way through the program"
+            )
+        return pickle.loads(done.packed)
+
+
+def label_of(function: Callable[..., Any]) -> str:
+    """Return by what name a function is known on all ranks."""
+    return getattr(function, "__qualname__", type(function).__qualname__)
+
+
+def packed(value: Any, label: str) -> tuple[bytes, str]:
+    """Return a result as joining ranks get it, and why it can't be had, if it can't."""
+    try:
+        return pickle.dumps(value), ""
+    except Exception as error:
+        return b"", (
+            f"what {label} returned on rank 0, a {type(value).__qualname__}, can't be sent to "
+            f"joining ranks ({type(error).__name__}: {error}); return data, or make it under "
+            "'if not world.is_joining:'"
+        )
+
+
+def not_joined(what: str) -> JoiningError:
+    """Return the error for what a joining rank can't know or have yet."""
+    return JoiningError(
+        f"{what} is used by a joining rank before it has joined, at the head of the loop that the "
+        "others are in; up to there it has neither rows, values nor ranks: make what it needs by "
+        "world.once(f), whose result it gets, and put the rest under 'if not world.is_joining:'"
+    )

@@ -1,0 +1,208 @@
+"""What once was wrong in silence: exact now, or an error with the block and what to do."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+import freestone as fs
+from freestone.errors import BlockShapeError, BlockTypeError
+
+A = np.arange(6.0)
+E = [A[:3], A[:0], A[3:]]
+
+
+def x() -> fs.Array:
+    return fs.Array.from_numpy(A, 2)
+
+
+def test_numpy_scalars_keep_their_types() -> None:
+    single = fs.Array.from_numpy(A.astype("f4"), 2)
+    assert (single * np.float64(2)).compute().dtype == np.float64
+    assert (single * 2.0).compute().dtype == np.float32
+    np.testing.assert_array_equal((x() - x().mean().compute()).compute(), A - A.mean())
+    np.testing.assert_array_equal((x() > np.float64(2)).compute(), A > 2)
+    bounded = np.clip(x(), np.float64(1), np.float64(3))
+    np.testing.assert_array_equal(bounded.compute(), A.clip(1, 3))
+
+
+@pytest.mark.parametrize("name", ["min", "max", "any", "all", "sum", "prod", "mean", "std"])
+def test_empty_blocks_have_no_part_in_reductions(name: str) -> None:
+    found = getattr(fs.Array.from_blocks(E), name)().compute()
+    np.testing.assert_allclose(found, getattr(A, name)())
+
+
+def test_extremes_of_no_rows_raise_as_numpy_does() -> None:
+    nothing = fs.Array.from_blocks([A[:0], A[:0]])
+    assert nothing.sum().compute() == 0
+    assert nothing.all().compute()
+    with pytest.raises(ValueError, match="no max of no cells"):
+        nothing.max()
+
+
+def test_the_variance_of_complex_numbers_is_real() -> None:
+    z = np.array([1 + 1j, 2 - 3j, 0.5j])
+    found = fs.Array.from_numpy(z, 2).var().compute()
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, z.var())
+
+
+def test_masked_arrays_are_refused() -> None:
+    masked = np.ma.masked_greater(np.arange(6), 3)
+    with pytest.raises(BlockTypeError, match=r"block 0 of 'm' is a masked array.*filled\(\)"):
+        fs.Array.from_numpy(masked, 2, name="m")
+    with pytest.raises(TypeError, match=r"filled\(\)"):
+        x() + masked
+
+
+def test_the_truth_of_several_elements_is_ambiguous() -> None:
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(x())
+    assert fs.Array.from_numpy(np.ones(1), 1)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(x()[x() > 1])
+
+
+def test_dates_keep_their_units_and_have_extremes() -> None:
+    dates = np.datetime64("2024-01-01") + np.arange(4) * np.timedelta64(7, "h")
+    blocks = fs.Array.from_numpy(dates, 2)
+    later = (blocks + np.timedelta64(1, "D")).compute()
+    assert later.dtype == dates.dtype
+    np.testing.assert_array_equal(later, dates + np.timedelta64(1, "D"))
+    assert blocks.max().compute() == dates.max()
+    # NumPy's scalars would take the wrong kind of error for True.
+    with pytest.raises(TypeError, match="did not contain a loop"):
+        np.uint64(7) == blocks  # noqa: B015
+
+
+def test_compressed_rows_stay_compressed() -> None:
+    matrix = sp.random_array((9, 4), density=0.3, format="csr", rng=np.random.default_rng(1))
+    blocks = fs.Array.from_numpy(matrix, 4)
+    doubled = (np.abs(blocks) * 2.0).to_array()
+    assert all(isinstance(block, sp.csr_array) for block in doubled)
+    np.testing.assert_array_equal(doubled.compute().toarray(), np.abs(matrix.toarray()) * 2)
+    assert isinstance((fs.Array.from_numpy(sp.csr_matrix(matrix), 4) * 2).compute(), sp.csr_matrix)
+
+
+def test_blocks_of_other_types_are_named() -> None:
+    with pytest.raises(BlockShapeError, match=r"block 1 of 'm' should be like block 0.*<i8.*<f8"):
+        fs.Array.from_blocks([np.arange(3), np.arange(3.0)], name="m")
+    with pytest.raises(BlockShapeError, match=r"block 1 of 'm'.*sparse"):
+        fs.Array.from_blocks([sp.csr_array(np.eye(2)), np.eye(2)], name="m")
+    odd = fs.Array.from_function(6, 3, lambda a, b: np.arange(a, b) / (1 if a else 1.0), name="m")
+    assert odd.sum().compute() == 15
+    mixed = fs.Array.from_function(6, 3, lambda a, b: np.arange(a, b) * (1.5 if a else 1), name="m")
+    for compute in (lambda: mixed.sum().compute(), lambda: (mixed + 1).compute(), mixed.compute):
+        with pytest.raises(TypeError, match=r"block 1 of 'm' is .* float64"):
+            compute()
+
+
+def test_columns_of_tables_go_by_name() -> None:
+    joined = fs.Frame.from_blocks([{"a": [1], "b": [2]}, {"b": [4], "a": [None]}]).compute()
+    assert joined.to_pylist() == [{"a": 1, "b": 2}, {"a": None, "b": 4}]
+    for block in ({"a": [3]}, {"a": [3], "b": [4], "c": [5]}):
+        with pytest.raises(BlockShapeError, match=r"block 1 of 't' should be a table of"):
+            fs.Frame.from_blocks([{"a": [1], "b": [2]}, block], name="t").compute()
+    with pytest.raises(BlockTypeError, match=r"block 2 of 't' is a table of 'a' of string.*int64"):
+        fs.Frame.from_blocks([{"a": [1]}, {"a": [2]}, {"a": ["x"]}], name="t").compute()
+
+
+def test_an_index_of_pandas_is_kept_by_its_name() -> None:
+    table = pd.DataFrame({"a": [1, 2, 3]}, index=pd.Index(["p", "q", "r"], name="key"))
+    frame = fs.Frame.from_table(table, 2)
+    assert frame.columns == ("a", "key")
+    pd.testing.assert_frame_equal(frame.to_pandas(), table)
+    # Numbers of rows, which a filter leaves with gaps, are no labels.
+    numbers = fs.Frame.from_table(pd.DataFrame({"a": range(9)})[lambda t: t.a % 3 > 0], 2)
+    assert numbers.columns == ("a",)
+    assert pd.DataFrame(numbers).to_numpy().ravel().tolist() == [1, 2, 4, 5, 7, 8]
+
+
+def test_from_dask_runs_shared_work_once() -> None:
+    calls = []
+
+    def load(block_info: Any = None) -> Any:
+        calls.append(1)
+        return np.ones((10, 2))
+
+    made = da.map_blocks(load, chunks=((10,) * 20, (2,)), dtype=float, meta=np.empty((0, 0)))
+    with dask.config.set(scheduler="synchronous"):
+        blocks = fs.Array.from_dask(made - made.mean(axis=0))
+    assert len(calls) == 20
+    assert not blocks.compute().any()
+
+
+@fs.task
+def count(partition: Any) -> int:
+    return sum(map(len, partition))
+
+
+def test_the_page_about_split_runs_without_a_cluster() -> None:
+    counts = [count(partition) for partition in fs.split(x())]
+    total = fs.reduce(operator.add, counts, commutes=True)
+    assert total.result() == 6
+    assert total.done()
+    assert fs.reduce(operator.add, [total, 1]).result() == 7
+    assert fs.task(operator.add)(total, 1) == 7
+    with pytest.raises(TypeError, match=r"call result\(\)"):
+        total == 6  # noqa: B015
+
+
+def test_rows_below_each_other() -> None:
+    joined = np.concatenate([x(), A[:2], x() * 2])
+    np.testing.assert_array_equal(joined.compute(), np.concatenate([A, A[:2], A * 2]))
+    assert np.vstack([x()[:, None], A[:, None]]).shape == (12, 1)
+    with pytest.raises(ValueError, match="rows of different shapes"):
+        np.concatenate([fs.Array.from_numpy(np.ones((2, 2)), 1), np.ones((2, 3))])
+
+
+@pytest.mark.parametrize(
+    "options", [{"bins": 3, "range": (0, 6)}, {"bins": [0, 1, 4]}, {"bins": 4}]
+)
+def test_histograms(options: Any) -> None:
+    counts, edges = np.histogram(x(), **options)
+    wanted, ends = np.histogram(A, **options)
+    np.testing.assert_array_equal(counts.compute(), wanted)
+    np.testing.assert_array_equal(edges, ends)
+    density = np.histogram(x(), density=True, **options)[0]
+    np.testing.assert_allclose(density.compute(), np.histogram(A, density=True, **options)[0])
+
+
+def test_three_dimensions() -> None:
+    cube = np.arange(24.0).reshape(4, 3, 2)
+    blocks = fs.Array.from_numpy(cube, [0, 0, 3, 4])
+    assert blocks.shape == (4, 3, 2)
+    np.testing.assert_array_equal(blocks.mean(axis=(0, 2)).compute(), cube.mean(axis=(0, 2)))
+    np.testing.assert_array_equal(blocks[1:, :, 0].compute(), cube[1:, :, 0])
+    np.testing.assert_array_equal(blocks[blocks > 3].compute(), cube[cube > 3])
+    made = fs.Array.from_function((4, 3, 2), 2, lambda a, b: cube[a:b])
+    np.testing.assert_array_equal((made.rechunk(3) + 1).compute(), cube + 1)
+
+
+def test_scikit_learn_takes_an_array() -> None:
+    cluster = pytest.importorskip("sklearn.cluster")
+    points = np.random.default_rng(1).normal(size=(20, 2))
+    ours, known = (
+        cluster.KMeans(2, n_init=1, random_state=0).fit(data)
+        for data in (fs.Array.from_numpy(points, 6), points)
+    )
+    np.testing.assert_array_equal(ours.cluster_centers_, known.cluster_centers_)
+
+
+def test_blocks_are_in_the_byte_order_of_the_machine() -> None:
+    swapped = fs.Array.from_numpy(np.arange(3, dtype=">i4"), 2)
+    assert swapped.dtype == np.dtype("=i4")
+    assert swapped.sum().compute() == 3
+
+
+def test_an_empty_table_of_a_pandas_frame() -> None:
+    frame = fs.Frame.from_table(pd.DataFrame({"a": pa.array([], "int64")}), 2)
+    assert frame.to_pandas().shape == (0, 1)

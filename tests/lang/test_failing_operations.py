@@ -1,0 +1,53 @@
+"""Operations that fail do so in every mode, though nobody uses what they would make."""
+
+from __future__ import annotations
+
+import pytest
+
+from freestone import Cluster
+from freestone.errors.lang import ScriptRunError
+from freestone.lang.parse.source import Source
+from freestone.lang.script import compile_source
+from freestone.lang.settings import Settings
+from tests.lang.scripts import outcome, said_on
+
+UNUSED = {
+    "an element of a list": ("l = createList([1]); l, e = remove(l, 5);", "outside of a list"),
+    "scalars": ("i = 7 / as.scalar([0]);", "divided by zero"),
+    "cells": ("X = seq(1, 5000); Y = X / (X - 7);", "divided by zero"),
+    "cells of a chain": ("X = seq(1, 5000); Y = (X % (X - 7)) * 2 + 1;", "divided by zero"),
+    "cells of which the shape is read": (
+        "X = seq(1, 5000); print(nrow(X / (X - 7)));", "divided by zero",
+    ),
+    "cells beside what is used": (
+        "X = seq(1, 5000); A = X * 2; B = A / (A - 14); print(sum(A));", "divided by zero",
+    ),
+    "a position": ("X = seq(1, 50); y = X[as.scalar([50]), 0];", "row 50 is outside"),
+    "a number": ('x = as.f64(as.scalar(["a"]));', "is no number"),
+    "equations": ("x = solve(fill(0.0, 2, 2), [1.0, 2.0]);", "singular"),
+    "in a function": ("def f(x) { y = x / 0; return x; } print(f(as.scalar([1])));", "by zero"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_what_nobody_uses_fails_all_the_same(two_workers: Cluster, name: str) -> None:
+    text, problem = UNUSED[name]
+    text = f'print("before"); {text} print("never");'
+    plain = outcome(text)
+    assert plain.startswith(f"before\n{plain[7:]}")
+    assert problem in plain
+    assert "never\n" not in plain
+    assert outcome(text, vec=True, num_threads=2) == plain
+    assert outcome(text, memory_bytes=250_000) == plain
+    with pytest.raises(ScriptRunError, match=problem):
+        said_on(two_workers, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Y = X * 2.0;", "Y = t(X) @ X;", "Y = sum(X);", "Y = X[0:2, ];", "Y = as.si64(X);"],
+)
+def test_what_can_not_fail_is_dropped(text: str) -> None:
+    source = Source(f"X = rand(20, 3, 0.0, 1.0, 1.0, 1); {text} print(1);", "script")
+    program = compile_source(source, {}, Settings())
+    assert [op.kind for op in program.main.ops] == ["print"]

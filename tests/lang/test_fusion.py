@@ -1,0 +1,98 @@
+"""Which operations become one pipeline, and in which order pipelines run."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from freestone.lang.parse.source import Source
+from freestone.lang.plan.graph import Program, Value, outer_operands
+from freestone.lang.script import compile_source
+from freestone.lang.settings import Settings
+from tests.lang.scripts import both, outcome
+
+# Two chains, of which each reads a total or a row of the other one.
+CROSSED = {
+    "totals of each other": """
+        X = seq(1.0, 6.0); Y = seq(2.0, 7.0);
+        A = X * 2; B = Y * 3;
+        C = A * sum(B); D = B - sum(A);
+        print(sum(C + 1)); print(sum(D * 2));""",
+    "rows of each other": """
+        X = reshape(seq(1.0, 6.0), 3, 2); Y = reshape(seq(2.0, 7.0), 3, 2);
+        A = X * 2; B = Y * 3;
+        C = A * B[0, ]; D = B - A[0, ];
+        print(C + 1); print(D * 2);""",
+    "a ring of three": """
+        X = seq(1.0, 6.0);
+        A = X * 2; B = X + 3; C = sqrt(X);
+        D = A * sum(B); E = B - sum(C); F = C / sum(A);
+        print(D + 1); print(E + 2); print(F + 3);""",
+    "a total on the way back": """
+        A = as.f32(reshape([2, 2, 2, 7], 2, 2)); B = as.f32(reshape([1, 2, 0, 2], 2, 2));
+        V = B + as.f64(idxMax(A * B[-1, ], 0)) + A;
+        print(max(B - A, V));""",
+}
+
+
+@pytest.mark.parametrize("text", CROSSED.values(), ids=CROSSED)
+def test_pipelines_never_need_each_other(text: str) -> None:
+    assert both(text)
+
+
+def ordered(program: Program) -> None:
+    """Check that each operation of a plan comes after all that it reads."""
+    for block in program.blocks():
+        pending = {result for op in block.ops for result in op.results}
+        for op in block.ops:
+            late = [value for value in outer_operands(op) if value in pending]
+            assert not late, f"{op.name} at {op.place} reads what comes later"
+            pending.difference_update(op.results)
+
+
+def chains(seed: int, length: int) -> str:
+    """Return a script of chains that read each other's cells, columns, rows, and totals."""
+    draw = random.Random(seed)
+    lines = ["V0 = rand(5, 3, 1.0, 2.0, 1.0, 1);", "V1 = rand(5, 3, 1.0, 2.0, 1.0, 2);"]
+    forms = ["V{a} + V{b}", "V{a} * sum(V{b})", "V{a} - sum(V{b}, 0)", "V{a} + V{b}[-1, ]"]
+    forms += ["reverse(V{a})", "max(V{a}, aggMax(V{b}, 1))", "V{a} * as.scalar(V{b}[0, 0])"]
+    for at in range(2, length):
+        a, b = (draw.randrange(max(0, at - 12), at) for _ in "ab")
+        lines.append(f"V{at} = {draw.choice(forms).format(a=a, b=b)};")
+    return "\n".join([*lines, f"print(sum(V{length - 1}));", f"print(sum(V{length - 2}, 1));"])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_chains_have_an_order(seed: int) -> None:
+    text = chains(seed, 80)
+    program = compile_source(Source(text, "script"), {}, Settings(vec=True))
+    ordered(program)
+    assert any(op.kind == "pipeline" for op in program.main.ops)
+
+
+def test_thousands_of_operations_are_looked_at_a_few_times_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from freestone.lang.passes import fusion
+
+    asked: list[Value] = []
+    time_of = fusion._Fusion._time_of
+
+    def counted(self: fusion._Fusion, value: Value) -> int:
+        asked.append(value)
+        return time_of(self, value)
+
+    monkeypatch.setattr(fusion._Fusion, "_time_of", counted)
+    program = compile_source(Source(chains(1, 4000), "script"), {}, Settings(vec=True))
+    ordered(program)
+    fused = sum(len(op.regions[0].ops) for op in program.main.ops if op.kind == "pipeline")
+    assert 2000 < fused < 10_000
+    assert len(asked) < 10 * fused
+
+
+def test_a_pipeline_that_fails_does_so_after_what_is_printed_before_it() -> None:
+    text = "X = seq(1, 3); Y = X * 2; print(Y); Z = Y / (Y - X * 2); print(Z);"
+    printed = "DenseMatrix(3x1, int64_t)\n2\n4\n6\n"
+    for vec in (False, True):
+        assert outcome(text, vec=vec).startswith(f"{printed}integers are divided by zero\n")

@@ -1,0 +1,77 @@
+"""SQL as DAPHNE has it: texts in double quotes, labels as a query writes them, groups in order."""
+
+from __future__ import annotations
+
+import pytest
+
+from freestone.errors.lang import ScriptCompileError
+from freestone.lang.kernels.queries import translated
+from tests.lang.scripts import said
+
+pytest.importorskip("duckdb")
+
+FRAME = (
+    'registerView("f", createFrame([3, 1, 2, 1], ["a", "b", "it\'s", "b"], "a", "b")); '
+    'registerView("g", createFrame([1, 2], [0.5, 1.5], "k", "v")); '
+)
+
+
+def asked(query: str) -> str:
+    escaped = query.replace('"', '\\"')
+    return said(f'{FRAME} print(sql("{escaped}"));')
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('SELECT f.a FROM f WHERE f.b <> "b"', "Frame(2x1, [f.a:int64_t])\n3\n2\n"),
+        ('SELECT f.a FROM f WHERE f.b = "b"', "Frame(2x1, [f.a:int64_t])\n1\n1\n"),
+        ("SELECT f.a FROM f WHERE f.b = 'b'", "Frame(2x1, [f.a:int64_t])\n1\n1\n"),
+        ('SELECT a FROM f WHERE b = "it\'s"', "Frame(1x1, [a:int64_t])\n2\n"),
+        ('SELECT f."a" AS "n" FROM f WHERE a > 2', "Frame(1x1, [n:int64_t])\n3\n"),
+        ("SELECT * FROM g", "Frame(2x2, [k:int64_t, v:double])\n1 0.5\n2 1.5\n"),
+        (
+            "SELECT g.*, k + 1 FROM g WHERE k=1",
+            "Frame(1x3, [k:int64_t, v:double, k + 1:int64_t])\n",
+        ),
+        (
+            "SELECT SUM(a), b FROM f GROUP BY b",
+            "Frame(3x2, [SUM(a):int64_t, b:std::string])\n3 a\n",
+        ),
+        ("SELECT k one, v AS two FROM g LIMIT 1", "Frame(1x2, [one:int64_t, two:double])\n1 0.5\n"),
+        ("SELECT a FROM f GROUP BY a LIMIT 2", "Frame(2x1, [a:int64_t])\n1\n2\n"),
+        (
+            "SELECT DISTINCT COUNT(*) AS n FROM f GROUP BY a ORDER BY n",
+            "Frame(2x1, [n:int64_t])\n1\n",
+        ),
+    ],
+)
+def test_queries(query: str, expected: str) -> None:
+    assert asked(query).startswith(expected)
+
+
+@pytest.mark.parametrize("query", ["SELECT a, a FROM f", "SELECT k AS x, v AS x FROM g"])
+def test_two_columns_with_one_label_are_refused(query: str) -> None:
+    with pytest.raises(ScriptCompileError, match="two columns have the label"):
+        asked(query)
+
+
+def test_groups_of_a_large_frame_are_in_order() -> None:
+    text = 'registerView("h", createFrame(reverse(seq(0, 299999)), "a"));'
+    text += 'r = sql("SELECT a, COUNT(*) AS n FROM h GROUP BY a"); m = as.matrix<si64>(r);'
+    assert (
+        said(f"{text} print(nrow(m)); print(sum(m[, 0] == seq(0, 299999)));") == "300000\n300000\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('SELECT "a""b"', "SELECT 'a\"b'"),
+        ("SELECT 'say \"x\"'", "SELECT 'say \"x\"'"),
+        ('SELECT x AS "n", f . "m" FROM f', 'SELECT x AS "n", f . "m" FROM f'),
+        ("SELECT (SELECT 1 GROUP BY 1) FROM f", "SELECT (SELECT 1 GROUP BY 1) FROM f"),
+    ],
+)
+def test_translations(query: str, expected: str) -> None:
+    assert translated(query) == expected
