@@ -25,7 +25,7 @@ import cloudpickle
 
 from freestone import functions
 from freestone.errors import StorageFullError
-from freestone.files import File
+from freestone.files import File, remove_of_this_process
 
 __all__ = ["InEnvironment", "Prepared", "WithVariables", "adapt", "prepare", "untar"]
 
@@ -280,7 +280,7 @@ def _own_folder() -> str:
     import atexit
 
     folder = tempfile.mkdtemp(prefix="freestone-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(remove_of_this_process, folder, os.getpid())
     return folder
 
 

@@ -191,12 +191,18 @@ def _remote(url: str) -> File:
     return File(url, name, size)
 
 
+def remove_of_this_process(folder: str, owner: int) -> None:
+    """Remove a folder that a process made, unless this is a forked child of it that ends."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class Scratch:
     """A temporary folder that goes with this object."""
 
     def __init__(self) -> None:
         self.path = tempfile.mkdtemp(prefix="freestone-")
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        weakref.finalize(self, remove_of_this_process, self.path, os.getpid())
 
 
 def fetch(remote: File) -> File:

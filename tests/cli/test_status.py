@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from freestone import _native
 from freestone.cli import main
 from freestone.observe.control import ControlServer
 from freestone.observe.figures import Statistics, WorkerFigures, WorkerStatus
@@ -24,7 +25,7 @@ STATISTICS = dataclasses.asdict(Statistics(done=1234, waiting=3, workers=(WORKER
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("FREESTONE_FOLDER", str(tmp_path))
     folder = tmp_path / f"{os.getpid()}-ab"
-    folder.mkdir()
+    owned = _native.OwnedFolder.take(str(folder))
     card = {"pid": os.getpid(), "started": time.time() - 75, "socket": f"{folder}/manager.sock"}
     (folder / "cluster.json").write_text(json.dumps(card))
 
@@ -34,6 +35,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     server = ControlServer(folder, answer)
     yield folder
     server.close()
+    owned.remove()
 
 
 def test_a_cluster_has_a_row(cluster: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,6 +49,8 @@ def main() -> None:
     with malleable.World(rows=ROWS, **{"timeout_s": 20, **settings()}) as world:
         x = world.variable("x", load)
         c = world.constant("c", load_constant)
+        while WHICH == "hanging" and world.is_joining:
+            signal.pause()
         if WHICH == "unsendable":
             world.once(lambda: main.__code__)
         if WHICH == "twice":
@@ -123,6 +125,8 @@ def settings() -> dict[str, object]:
         return {"targets": {2: 4, 8: 1}, "method": kind, "share": False, **waits}
     if WHICH == "slots":
         return {"targets": malleable.File(FOLDER / "target"), "slots": 2}
+    if WHICH == "hanging":
+        return {"targets": {2: 4, 8: 1}, "method": method, "spawn_timeout_s": 10}
     if WHICH == "gone":
         sys.executable = "/no/such/python"
         return {"targets": {2: 4, 8: 1}, "method": method}

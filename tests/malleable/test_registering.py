@@ -46,7 +46,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def register_it(whole: Any) -> Array:
         crew = Crew(None, None, Alone(), [0])
-        return register(crew, Config(share=False), "v", "variable", lambda *_: whole, ROWS)[0]
+        return register(crew, Config(share=False), "v", "variable", lambda *_: whole, ROWS, {})[0]
 
     return register_it
 

@@ -76,6 +76,7 @@ def test_fewer_rows_than_processes() -> None:
         ("absent", "ended without a malleable.World"),
         ("gone", "/no/such/python can't be run"),
         ("nowhere", "nowhere.invalid"),
+        ("hanging", "ResizeTimeoutError: spawning was not done after 10 s"),
     ],
 )
 def test_newcomers_that_can_not_join_leave_the_job_as_it_was(

@@ -4,8 +4,6 @@ import json
 import os
 import socket
 import stat
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from freestone import _native
 from freestone.observe.control import ControlServer, ask, find
 
 
@@ -25,10 +24,11 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     made = tmp_path / "cluster-1"
-    made.mkdir()
+    owned = _native.OwnedFolder.take(str(made))
     server = ControlServer(made, answer)
     yield made
     server.close()
+    owned.remove()
 
 
 def write_card(folder: Path, pid: int, started: float = 1.0) -> None:
@@ -79,11 +79,12 @@ def test_a_folder_with_a_long_name_can_be_reached(tmp_path: Path) -> None:
 
 
 def test_running_clusters_are_found_and_dead_ones_are_not(tmp_path: Path, folder: Path) -> None:
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    write_card(folder, os.getpid(), started=5)
-    write_card(tmp_path / "silent", os.getpid(), started=2)
-    write_card(tmp_path / "dead", ended.pid)
+    # Alive or dead by the locks of their folders, whatever process ids containers may give them.
+    owned = [_native.OwnedFolder.take(str(tmp_path / name)) for name in ("silent", "dead")]
+    write_card(folder, 2**30, started=5)
+    write_card(tmp_path / "silent", 2**30, started=2)
+    write_card(tmp_path / "dead", os.getpid())
+    owned[1].forget()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "cluster.json").write_text("{")
     silent, running = find(tmp_path)

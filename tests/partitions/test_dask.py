@@ -70,6 +70,10 @@ def test_partitions(client: Client) -> None:
     homes = client.who_has(x)
     assert len(parts) == 2
     assert all(part.nbytes == 400 * len(part) for part in parts)
+    # What the scheduler weighs before it sends a partition to a worker that is idle.
+    wait(parts)
+    known = client.nbytes(summary=False)
+    assert all(known[part.key] > part.nbytes for part in parts)
     keys = x.__dask_keys__()
     for part in parts:
         assert all(part.worker in homes[keys[index]] for index in part.indexes)

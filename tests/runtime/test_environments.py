@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -186,3 +187,21 @@ def test_a_folder_that_has_no_room_on_the_nodes_disk_is_refused() -> None:
         # Nothing of it is left, and what was there is.
         assert cluster.submit(size_of, fs.prepare(fill_with, 400_000)).result(60) == 400_000
         assert cluster.submit(size_of, small, pure=False).result(60) == 600_000
+
+
+def test_a_forked_child_that_ends_leaves_its_parents_folders(tmp_path: Path) -> None:
+    script = """
+        import os, sys, weakref
+        from freestone import environments
+        from freestone.files import Scratch
+        scratch, own = Scratch(), environments._own_folder()
+        if (child := os.fork()) == 0:
+            sys.exit(0)
+        os.waitpid(child, 0)
+        print(os.path.isdir(scratch.path), os.path.isdir(own), scratch.path, own)
+    """
+    run = [sys.executable, "-c", textwrap.dedent(script)]
+    said = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True).stdout
+    scratch, own, *paths = said.split()
+    assert (scratch, own) == ("True", "True")
+    assert not any(os.path.exists(path) for path in paths)

@@ -13,6 +13,7 @@ mod executor;
 mod fields;
 mod figures;
 mod filled;
+mod folders;
 mod future;
 mod groups;
 mod io;
@@ -44,6 +45,8 @@ mod _native {
     use crate::executor::{fresh_claims, run_executor};
     #[pymodule_export]
     use crate::filled::{Filled, fill_block};
+    #[pymodule_export]
+    use crate::folders::{OwnedFolder, is_folder_in_use, sweep_folders};
     #[pymodule_export]
     use crate::future::FutureBase;
     #[pymodule_export]

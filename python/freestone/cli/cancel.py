@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Tell the cluster; how many calls had the tag."""
     from freestone.config import Config
-    from freestone.hosts.node import runtime_dir
+    from freestone.hosts.folders import runtime_dir
     from freestone.observe.control import ask, find, only
 
     cluster = only(find(runtime_dir(Config.load())), arguments.cluster)

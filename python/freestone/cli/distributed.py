@@ -91,7 +91,7 @@ def _run_there(arguments: argparse.Namespace, settings: Settings) -> int:
     """Have a cluster of another program run the script, and print what it prints."""
     from freestone.config import Config
     from freestone.errors.lang import ScriptError
-    from freestone.hosts.node import runtime_dir
+    from freestone.hosts.folders import runtime_dir
     from freestone.lang.distributed.serving import encoded_settings
     from freestone.lang.parse.source import read_source
     from freestone.observe.control import find, only

@@ -53,7 +53,7 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
         problem = f"--min {arguments.min} and --max {arguments.max} do not go together"
         raise UsageError(f"{problem}; min is at least 0 and at most max")
     from freestone.config import Config
-    from freestone.hosts.node import runtime_dir
+    from freestone.hosts.folders import runtime_dir
     from freestone.observe.control import find, only
 
     cluster = only(find(runtime_dir(Config.load())), arguments.cluster)

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Tell the cluster, and do not wait for the worker's end."""
     from freestone.config import Config
-    from freestone.hosts.node import runtime_dir
+    from freestone.hosts.folders import runtime_dir
     from freestone.observe.control import ask, find, only
 
     cluster = only(find(runtime_dir(Config.load())), arguments.cluster)

@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Ask each cluster for its figures."""
     from freestone.config import Config
-    from freestone.hosts.node import runtime_dir
+    from freestone.hosts.folders import runtime_dir
     from freestone.observe.control import find, only
 
     found = find(runtime_dir(Config.load()))

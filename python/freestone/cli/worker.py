@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -17,6 +16,7 @@ from freestone.errors import JoinError, UsageError
 if TYPE_CHECKING:
     from freestone.config import Config
     from freestone.hosts.access import Access
+    from freestone.hosts.folders import Folders
 
 __all__ = ["configure", "execute"]
 
@@ -71,28 +71,36 @@ def _end_with_input() -> None:
 
 def _run(arguments: argparse.Namespace, config: Config, manager: str, access: Access) -> None:
     """Complete what was given by what the machine has and the settings say."""
-    from freestone.hosts import node as nodes
-    from freestone.worker import main
+    from freestone.hosts.folders import Folders, runtime_dir
 
     is_near = manager.startswith("unix:")
     if not is_near and access.identity is None:
         problem = f"the access file {arguments.access} has no certificate, which {manager} asks for"
         raise UsageError(f"{problem}; open the cluster with listen=...")
-    folder = _folder_of(manager) if is_near else nodes.own_folder(config)
-    node = nodes.node(config, folder, f"joined-{os.getpid()}")
+    # Its own folder beside that of the cluster: other containers may have its process id, too.
+    folders = Folders.create(_folder_of(manager).parent if is_near else runtime_dir(config))
+    try:
+        _join(arguments, config, manager, access, folders)
+    finally:
+        folders.remove()
+
+
+def _join(
+    arguments: argparse.Namespace, config: Config, manager: str, access: Access, folders: Folders
+) -> None:
+    from freestone.hosts import node as nodes
+    from freestone.worker import main
+
+    node = nodes.node(config, folders, "joined")
     variables = nodes.python_path(access.path) | nodes.threads(node.executors)
     for name, value in variables.items():
         os.environ.setdefault(name, value)
-    path = access.write(folder / f"access-{os.getpid()}.json")
+    path = access.write(folders.path / "access.json")
+    words = nodes.worker_words(config, node, manager, path, folders.path, listen=arguments.listen)
     try:
-        main(nodes.worker_words(config, node, manager, path, folder, listen=arguments.listen))
+        main(words)
     except OSError as error:
         raise JoinError(manager=manager, reason=str(error)) from error
-    finally:
-        path.unlink(missing_ok=True)
-        if not is_near:
-            shutil.rmtree(folder, ignore_errors=True)
-            shutil.rmtree(Path(node.memory_dir).parent, ignore_errors=True)
 
 
 def _folder_of(manager: str) -> Path:

@@ -10,7 +10,7 @@ from freestone.errors import CycleError, MissingKeyError
 from freestone.graph.rewriting import rewrite
 from freestone.graph.shuffling import route_shuffles
 
-__all__ = ["Graph", "read"]
+__all__ = ["Graph", "constant_of", "read", "specs_of"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Graph:
         The nodes whose values are asked for. Two keys may be aliases of one node.
     aliases : dict of key to key
         What each alias stands for in the end.
+    constants : dict of key to object
+        The keys that are asked for and are values already; these are given as they are.
     """
 
     keys: list[Any]
@@ -39,6 +41,7 @@ class Graph:
     users: list[int]
     wanted: dict[Any, int]
     aliases: dict[Any, Any]
+    constants: dict[Any, Any]
 
 
 def read(graph: Any, keys: Iterable[Any], *, is_tree: bool = False) -> Graph:
@@ -65,12 +68,16 @@ def read(graph: Any, keys: Iterable[Any], *, is_tree: bool = False) -> Graph:
     -----
     Linear in nodes and edges, some microseconds each.
     """
-    specs = _specs(graph)
+    specs = specs_of(graph)
     if is_tree:
         specs = rewrite(specs)
     specs = route_shuffles(specs)
     aliases: dict[Any, Any] = {}
     targets = {key: _target(specs, key, aliases, None) for key in keys}
+    constants = {
+        key: value for key, target in targets.items() for value in constant_of(specs[target])
+    }
+    targets = {key: target for key, target in targets.items() if key not in constants}
     numbers: dict[Any, int] = {}
     needs: list[list[int]] = []
     order = _depth_first(specs, targets.values(), aliases)
@@ -90,10 +97,19 @@ def read(graph: Any, keys: Iterable[Any], *, is_tree: bool = False) -> Graph:
         users=users,
         wanted={key: numbers[target] for key, target in targets.items()},
         aliases=aliases,
+        constants=constants,
     )
 
 
-def _specs(graph: Any) -> dict[Any, Any]:
+def constant_of(node: Any) -> list[Any]:
+    """Give the value of a node that is one already, in a list; an empty list for others."""
+    from dask._task_spec import DataNode
+
+    return [node.value] if type(node) is DataNode else []
+
+
+def specs_of(graph: Any) -> dict[Any, Any]:
+    """Give a graph's keys and their `GraphNode`, in a dict that may be changed."""
     from dask._task_spec import GraphNode, convert_legacy_graph
 
     if hasattr(graph, "__dask_graph__"):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from freestone.graph.reducers import Recipe, recipe_of, spread_recipe
 
-__all__ = ["WIDE", "Reduction", "rewrite"]
+__all__ = ["WIDE", "Reduction", "rewrite", "unfused"]
 
 WIDE = 16
 """Dask's own trees take up to 16 values at a time; what takes more was not meant to."""
@@ -47,28 +47,35 @@ def rewrite(specs: dict[Any, Any]) -> dict[Any, Any]:
     Execution Using TaskVine", figure 11.
     """
     for key in [key for key, node in specs.items() if len(node.dependencies) > WIDE]:
-        for new in list(_unfused(specs[key], specs)):
+        for new in list(unfused(specs[key], specs, _is_wide)):
             if len(specs[new].dependencies) > WIDE:
                 _rewrite(specs, new)
     return specs
 
 
-def _unfused(node: Any, specs: dict[Any, Any]) -> Iterator[Any]:
-    """Take a fused task apart if one inside it is wide; the keys of the parts."""
+def _is_wide(node: Any) -> bool:
+    return len(getattr(node, "dependencies", ())) > WIDE
+
+
+def unfused(node: Any, specs: dict[Any, Any], is_apart: Callable[[Any], bool]) -> Iterator[Any]:
+    """Take a fused task apart if one inside it is to be apart; the keys of the parts."""
     from dask._task_spec import Alias, GraphNode, _execute_subgraph
 
     if getattr(node, "func", None) is not _execute_subgraph:
         yield node.key
         return
     inner, out, inside, *outside = node.args
-    wide = [one for one in inner.values() if len(getattr(one, "dependencies", ())) > WIDE]
-    references = [getattr(given, "target", getattr(given, "key", None)) for given in outside]
-    if not wide or None in references or not all(isinstance(n, GraphNode) for n in inner.values()):
+    is_plain = all(isinstance(one, GraphNode) for one in inner.values())
+    if not any(map(is_apart, inner.values())) or not is_plain:
         yield node.key
         return
     names: dict[Any, Any] = {key: ("freestone-inner", node.key, str(key)) for key in inner}
     names[out] = node.key
-    names.update(zip(inside, references, strict=True))
+    for key, given in zip(inside, outside, strict=True):
+        names[key] = _key_of(given)
+        if names[key] is None:
+            names[key] = ("freestone-inner", node.key, str(key))
+            specs[names[key]] = _as_node(given, names[key])
     for key, one in inner.items():
         if key not in inside:
             if isinstance(one, Alias):
@@ -76,6 +83,13 @@ def _unfused(node: Any, specs: dict[Any, Any]) -> Iterator[Any]:
             else:
                 specs[names[key]] = one.substitute(names, key=names[key])
             yield names[key]
+
+
+def _as_node(given: Any, key: Any) -> Any:
+    from dask._task_spec import DataNode, GraphNode
+
+    is_node = isinstance(given, GraphNode)
+    return given.substitute({}, key=key) if is_node else DataNode(key, given)
 
 
 def _rewrite(specs: dict[Any, Any], key: Any) -> None:

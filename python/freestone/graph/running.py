@@ -20,10 +20,11 @@ from freestone.graph.compiling import Compiler, Program
 from freestone.graph.durations import Durations, key_label, kind_of
 from freestone.graph.grouping import Group, Limits, group
 from freestone.graph.program import NOTE, run
-from freestone.graph.reading import Graph, read
+from freestone.graph.reading import Graph, constant_of, read, specs_of
 from freestone.graph.reducing import Parts, check
 from freestone.graph.rewriting import Reduction
 from freestone.graph.stack import Stack
+from freestone.graph.storing import run_here, tasks_here
 from freestone.graph.tools import Packed, Tools, encode
 from freestone.waiting import FIRST_COMPLETED, wait
 
@@ -40,6 +41,23 @@ _ARITY = 8
 _AHEAD = 64
 """So many calls are written before the first of them is submitted: most tools are known then."""
 
+_DASKS_OPTIONS = frozenset(
+    {
+        "cache",
+        "chunksize",
+        "fuse_keys",
+        "func_dumps",
+        "func_loads",
+        "inline_functions_fast_functions",
+        "num_workers",
+        "optimizations",
+        "pool",
+        "rename_fused_keys",
+        "rerun_exceptions_locally",
+    }
+)
+"""What is for Dask's own schedulers, or for what Dask does before: it hands on all it was given."""
+
 _durations: WeakKeyDictionary[Cluster, Durations] = WeakKeyDictionary()
 
 
@@ -47,17 +65,31 @@ def get(
     cluster: Cluster, graph: Any, keys: Any, *, stack: Stack | None = None, **options: Any
 ) -> Any:
     """Run a Dask graph; see `Cluster.get`."""
-    # Dask hands on what it was given; this one is for its own schedulers.
-    options.pop("num_workers", None)
+    options = {name: value for name, value in options.items() if name not in _DASKS_OPTIONS}
     stack = (stack or Stack()).with_options(options)
     flat = list(dict.fromkeys(_flat(keys)))
     with told(graph) as callbacks:
-        with no_collection():
-            read_graph = read(callbacks.graph, flat, is_tree=stack.tree and stack.retain)
-        callbacks.begin(read_graph)
-        run_it = run_graph if stack.retain else run_by_program
-        values = run_it(cluster, read_graph, stack, callbacks)
-    return _shaped(keys, {key: values[node] for key, node in read_graph.wanted.items()})
+        specs = specs_of(callbacks.graph)
+        here = tasks_here(specs)
+        if not here:
+            return _shaped(keys, _values(cluster, specs, flat, stack, callbacks))
+        inside = {*here}
+        needed = {need: None for key in here for need in specs[key].dependencies}
+        elsewhere = [key for key in [*needed, *flat] if key not in inside]
+        values = _values(cluster, specs, list(dict.fromkeys(elsewhere)), stack, callbacks)
+        return _shaped(keys, values | run_here(specs, inside, flat, values))
+
+
+def _values(
+    cluster: Cluster, specs: Any, keys: list[Any], stack: Stack, callbacks: Told
+) -> dict[Any, Any]:
+    """Compute keys of a graph on the cluster."""
+    with no_collection():
+        graph = read(specs, keys, is_tree=stack.tree and stack.retain)
+    callbacks.begin(graph)
+    run_it = run_graph if stack.retain else run_by_program
+    values = run_it(cluster, graph, stack, callbacks) if graph.wanted else {}
+    return {key: values[node] for key, node in graph.wanted.items()} | graph.constants
 
 
 def run_graph(cluster: Cluster, graph: Graph, stack: Stack, callbacks: Told) -> dict[int, Any]:
@@ -337,8 +369,10 @@ class _Run:
 
         def end(nodes: Sequence[int]) -> None:
             for node in nodes:
-                value = [self.futures[node].result()] if node in wanted else []
-                callbacks.done(keys[node], *value)
+                if node in wanted:
+                    callbacks.done(keys[node], self.futures[node].result())
+                else:
+                    callbacks.done(keys[node], *constant_of(self.graph.nodes[node]))
 
         callbacks.follow(calls, end)
 

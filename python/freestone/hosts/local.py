@@ -20,12 +20,11 @@ from freestone.errors import ClosedError, ClusterStartError
 from freestone.hosts import node as nodes
 from freestone.hosts.access import Access
 from freestone.hosts.engine import Host
+from freestone.hosts.folders import Folders, runtime_dir
 from freestone.hosts.node import (
     Node,
     hostname,
-    own_folder,
     python_path,
-    remove,
     threads,
     worker_words,
 )
@@ -46,7 +45,7 @@ class Site:
     """
 
     config: Config
-    folder: Path
+    folders: Folders
     access: Access
     nodes: list[Node]
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
@@ -60,11 +59,20 @@ class Site:
     @classmethod
     def create(cls, config: Config) -> Site:
         """Make the folder, and sweep those whose clusters died."""
-        folder = own_folder(config)
-        workers = config.workers or 1
-        shares = [nodes.node(config, folder, str(n), workers) for n in range(workers)]
-        access = Access.make(None if config.listen is None else config.access_days)
-        return cls(config, folder, access, shares)
+        folders = Folders.create(runtime_dir(config))
+        try:
+            workers = config.workers or 1
+            shares = [nodes.node(config, folders, str(n), workers) for n in range(workers)]
+            access = Access.make(None if config.listen is None else config.access_days)
+        except BaseException:
+            folders.remove()
+            raise
+        return cls(config, folders, access, shares)
+
+    @property
+    def folder(self) -> Path:
+        """The cluster's, for sockets and blocks on disk."""
+        return self.folders.path
 
     @property
     def socket(self) -> str:
@@ -119,7 +127,7 @@ class Site:
     def grow(self, workers: int) -> None:
         """Start workers until there are `workers` that were not let go, and wait for each."""
         while len(here := self.present()) < workers:
-            new = nodes.node(self.config, self.folder, str(len(self.nodes)), workers, besides=here)
+            new = nodes.node(self.config, self.folders, str(len(self.nodes)), workers, besides=here)
             self.nodes.append(new)
             try:
                 self._launch(new)
@@ -221,7 +229,8 @@ class Site:
         self.control = ControlServer(self.folder, answer)
 
     def forget(self) -> None:
-        """Let go, in a child of the program, of connections that keep workers alive."""
+        """Let go of folders, and of connections that keep workers alive, in a forked child."""
+        self.folders.forget()
         for name in os.listdir("/proc/self/fd"):
             with contextlib.suppress(OSError):
                 connection = socket.socket(fileno=int(name))
@@ -250,4 +259,4 @@ class Site:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        remove(self.folder, Path(self.home.memory_dir).parent)
+        self.folders.remove()

@@ -1,66 +1,28 @@
-"""What a worker on this machine has: its share of the machine, its folders, its words."""
+"""What a worker on this machine has: its share of the machine, and its words."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import secrets
 import shutil
 import socket
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from freestone.config import Config
-from freestone.errors import ClusterStartError, StorageFullError
+from freestone.errors import StorageFullError
+from freestone.hosts.folders import Folders
 
 __all__ = [
     "Node",
     "hostname",
     "node",
-    "own_folder",
     "python_path",
-    "remove",
-    "runtime_dir",
-    "sweep",
     "threads",
     "worker_words",
 ]
-
-_SHARED_MEMORY = Path("/dev/shm")
-
-
-def runtime_dir(config: Config | None = None) -> Path:
-    """Return the folder in which each cluster of this user has a folder of its own."""
-    if config is not None and config.folder is not None:
-        return Path(config.folder)
-    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    return Path(base) / f"freestone-{os.getuid()}"
-
-
-def _private(path: Path) -> Path:
-    """Make a folder that only this user may enter, or refuse one that others may."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    stat = path.stat()
-    if stat.st_uid != os.getuid() or stat.st_mode & 0o077:
-        raise ClusterStartError(f"{path} must belong to you alone: chmod 700 it, or set folder=")
-    return path
-
-
-def own_folder(config: Config) -> Path:
-    """Make a folder for a cluster or a worker of this process; those of dead ones are swept."""
-    base = _private(runtime_dir(config))
-    sweep(base)
-    return _private(base / f"{os.getpid()}-{secrets.token_hex(4)}")
-
-
-def _memory_dir() -> Path:
-    if _SHARED_MEMORY.is_dir() and os.access(_SHARED_MEMORY, os.W_OK):
-        return _SHARED_MEMORY / f"freestone-{os.getuid()}"
-    return runtime_dir()
 
 
 def hostname() -> str:
@@ -97,7 +59,7 @@ class Node:
 
 
 def node(
-    config: Config, folder: Path, name: str, workers: int = 1, besides: Sequence[Node] = ()
+    config: Config, folders: Folders, name: str, workers: int = 1, besides: Sequence[Node] = ()
 ) -> Node:
     """Share out what the machine has.
 
@@ -105,8 +67,8 @@ def node(
     ----------
     config
         What the user wants of it.
-    folder
-        The cluster's.
+    folders
+        Those of the cluster, or of the worker if it joined by itself.
     name
         Tells the node's folders from those of others of the cluster.
     workers
@@ -115,21 +77,20 @@ def node(
         Those that are there already. The new one gets at most half of what they leave.
     """
     cores = len(os.sched_getaffinity(0))
-    memory_dir = _private(_memory_dir()) / folder.name
-    room = shutil.disk_usage(memory_dir.parent)
+    room = shutil.disk_usage(folders.memory)
     memory = config.memory or _share(
         min(_machine_memory(), room.free), workers, sum(one.memory for one in besides)
     )
     disk = config.disk
     if disk is None:
-        free = shutil.disk_usage(folder).free
+        free = shutil.disk_usage(folders.path).free
         disk = _share(free, workers, sum(one.disk for one in besides))
     if memory > room.total:
-        raise StorageFullError(needed=memory, free=room.free, folder=str(memory_dir.parent))
+        raise StorageFullError(needed=memory, free=room.free, folder=str(folders.memory.parent))
     return Node(
         name=name,
-        memory_dir=str(memory_dir / name),
-        disk_dir=str(folder / f"disk-{name}"),
+        memory_dir=str(folders.memory / name),
+        disk_dir=str(folders.path / f"disk-{name}"),
         executors=max(1, cores // workers) if config.executors is None else config.executors,
         ram=_machine_memory() // workers,
         memory=memory,
@@ -195,29 +156,3 @@ def threads(executors: int) -> dict[str, str]:
     """
     share = str(max(1, len(os.sched_getaffinity(0)) // max(1, executors)))
     return dict.fromkeys(_THREADS, share)
-
-
-def remove(*folders: Path) -> None:
-    """Remove folders that may be there."""
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def sweep(base: Path) -> None:
-    """Remove what clusters left whose processes were killed."""
-    for root in {base, _memory_dir()}:
-        if not root.is_dir():
-            continue
-        for folder in root.iterdir():
-            pid = folder.name.partition("-")[0]
-            if pid.isdigit() and not _is_alive(int(pid)):
-                remove(folder)
-
-
-def _is_alive(pid: int) -> bool:
-    with contextlib.suppress(PermissionError):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-    return True

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import sys
 import threading
@@ -18,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from freestone.errors import NoSpawnError, SpawnFailedError
+from freestone.errors import NoSpawnError, ResizeTimeoutError, SpawnFailedError
 from freestone.malleable import guard
 from freestone.malleable.hosts import host_name
 from freestone.malleable.path import Path
@@ -84,6 +85,13 @@ class Peer:
             if host == host_name() and not _lives(process)
         }
 
+    def kill(self) -> None:
+        """Kill the processes that are on this host, as they do themselves when they leave."""
+        for host, process in self.places.values():
+            if host == host_name():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+
 
 def _lives(process: int) -> bool:
     try:
@@ -103,6 +111,8 @@ class Spawned:
         What newcomers are told at once, with their numbers among all newcomers.
     is_refused : bool
         Whether a joining rank has said that it can't join, and all of them are there.
+    is_late : bool
+        Whether joining ranks did not come to their loop in time.
     """
 
     groups: list[Group]
@@ -111,6 +121,7 @@ class Spawned:
     peers: list[Peer] = field(default_factory=list)
     error: str = ""
     is_refused: bool = False
+    is_late: bool = False
     _sent: list[Any] = field(default_factory=list)
 
     def start(self) -> None:
@@ -134,6 +145,7 @@ class Spawned:
             self._await(is_connected=False)
         except Exception as error:
             self.error = f"{type(error).__name__}: {error}"
+            self.is_late = isinstance(error, ResizeTimeoutError)
 
     def lead(self, path: Path, is_connected: bool) -> None:
         """Have joining ranks come to the loop that the sources are in by now. Never raises."""
@@ -142,6 +154,7 @@ class Spawned:
             self._await(is_connected)
         except Exception as error:
             self.error = f"{type(error).__name__}: {error}"
+            self.is_late = isinstance(error, ResizeTimeoutError)
 
     def _await(self, is_connected: bool) -> None:
         """Wait until all groups are at their loop."""
@@ -183,6 +196,10 @@ class Spawned:
     def dismiss(self) -> None:
         """Send newcomers home at once: some may be lost, and the others would wait for those."""
         self._say("", _TAG_LEAVE)
+        if self.is_late and _has_guard():
+            # A program that hangs before its loop never asks whether it has to leave.
+            for peer in self.peers:
+                peer.kill()
         # To free a communicator needs all that are in it.
         self.peers = []
 
@@ -273,7 +290,7 @@ def _spawn(group: Group) -> Any:
     if group.host is not None:
         info["host"] = group.host
     words = ["-m", "mpi4py", "-m", "freestone.malleable", *_program()]
-    if guard.LINE in os.environ and library().startswith("MPICH"):
+    if _has_guard():
         # Isolated, and without packages: it has to be there first, and to need nothing.
         words = ["-I", "-S", guard.__file__, sys.executable, *words]
     between = MPI.COMM_SELF.Spawn(sys.executable, words, group.count, info)
@@ -281,6 +298,10 @@ def _spawn(group: Group) -> Any:
     peer = between.Merge(high=False)
     between.Free()
     return peer
+
+
+def _has_guard() -> bool:
+    return guard.LINE in os.environ and library().startswith("MPICH")
 
 
 def _program() -> list[str]:

@@ -353,7 +353,9 @@ class World:
         self._require_no_loop(f"{name!r} is registered")
         self._begin_anew(f"{name!r} was registered meanwhile")
         count = self._config.rows if rows is None else rows
-        array, layout = registering.register(self._crew, self._config, name, kind, load, count)
+        array, layout = registering.register(
+            self._crew, self._config, name, kind, load, count, self._layouts
+        )
         self._arrays[name] = array
         self._layouts[array.rows] = layout
         return array

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from freestone import _native
 from freestone.errors import UsageError
 
 __all__ = ["CARD", "SOCKET", "ControlServer", "Reach", "ask", "find", "only"]
@@ -155,7 +156,7 @@ def find(runtime: str | os.PathLike[str], timeout_s: float = 1.0) -> list[Reach]
     -------
     list of Reach
         The oldest first; ``status`` is its answer, or ``error`` says why there is none. Folders of
-        clusters whose process has ended are passed over.
+        clusters that have ended are passed over.
     """
     cards = [card for card in map(_read_card, sorted(Path(runtime).glob(f"*/{CARD}"))) if card]
     for card in cards:
@@ -189,12 +190,10 @@ def only(found: list[Reach], wanted: str | None) -> Reach:
 def _read_card(path: Path) -> Reach | None:
     try:
         card = Reach(json.loads(path.read_text("utf-8")), folder=str(path.parent))
-        os.kill(int(card["pid"]), 0)
-    except PermissionError:
-        return card
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError):
         return None
-    return card
+    # Not by its process id, which means nothing in another container.
+    return card if _native.is_folder_in_use(card["folder"]) else None
 
 
 def _read_line(connection: socket.socket) -> bytes:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from dask.core import flatten
-from dask.sizeof import sizeof
 from distributed import Client, Future, default_client, futures_of, wait
 from numpy.typing import NDArray
 
 from freestone.collections.blocking import offsets_of
-from freestone.collections.rows import count_rows, nbytes_of
+from freestone.collections.rows import count_rows
 from freestone.collections.tiles import TILE_NBYTES
 from freestone.errors import BlockingError, BlockShapeError, EmptyCollectionError
 from freestone.partitions.partition import Partition, arrived
@@ -177,10 +175,3 @@ def _name(collection: Any) -> str:
 
 def _materialize(partition: Partition) -> Any:
     return partition.materialize()
-
-
-@sizeof.register(Partition)  # type: ignore[untyped-decorator]
-def _sizeof(partition: Partition) -> int:
-    """Tell Dask what it would send if it sent a partition."""
-    values = [block for column in partition._blocks for block in column]
-    return sys.getsizeof(partition) + sum(map(nbytes_of, values))

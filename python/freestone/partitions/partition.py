@@ -164,6 +164,10 @@ class Partition(Positioned):
             self._held = hold(cluster, self)
         return self._held
 
+    def __sizeof__(self) -> int:
+        """Count the blocks where they are: Dask's workers and scheduler weigh a value by this."""
+        return object.__sizeof__(self) + (0 if self._sources else self.nbytes)
+
     def __repr__(self) -> str:
         from freestone.units import format_nbytes
 

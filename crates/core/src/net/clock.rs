@@ -1,12 +1,5 @@
 //! The clock that all processes of a machine share.
 
-/// Tells this machine, since it was started, from all others, whose monotonic clocks differ.
-pub fn boot_id() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|id| id.trim().to_owned())
-        .unwrap_or_default()
-}
-
 /// Nanoseconds of the machine's monotonic clock.
 pub fn monotonic_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

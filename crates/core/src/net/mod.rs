@@ -30,9 +30,10 @@ pub mod worker_options;
 mod worker_peers;
 mod worker_site;
 
+pub use crate::store::owned::boot_id;
 pub use cell::{Cell, Completions};
 pub use client::Client;
-pub use clock::{boot_id, monotonic_ns};
+pub use clock::monotonic_ns;
 pub use connection::{Connection, ConnectionError};
 pub use freestone_tls::{Access, AccessError, Identity};
 pub use poller::{Poller, Waker};

@@ -3,12 +3,13 @@
 //! Over a unix socket the end of the connection is the end of the manager. Over TCP it may be the
 //! network's: the worker keeps its cache and tries to come back for a while.
 
-use super::clock::{boot_id, monotonic_ns};
+use super::clock::monotonic_ns;
 use super::connection::{Connection, ConnectionError};
 use super::poller::Waker;
 use super::stream::Stream;
 use super::worker::{Role, Shell};
 use super::worker_options::{WorkerError, WorkerOptions};
+use crate::store::owned::boot_id;
 use crate::wire::{Address, FromWorker, PROTOCOL, Report, ToWorker};
 use crate::worker::Event;
 use freestone_base::{Resources, WorkerId};

@@ -2,9 +2,8 @@
 
 use super::listener::Listener;
 use super::worker_options::{WorkerError, WorkerOptions};
-use crate::store::Folder;
 use crate::store::forever::Forever;
-use crate::store::lock::Lock;
+use crate::store::{Folder, OwnedFolder};
 use crate::wire::BlockDesc;
 use crate::worker::WorkerConfig;
 use std::net::IpAddr;
@@ -21,18 +20,19 @@ pub(super) struct Site {
     pub kept: Vec<BlockDesc>,
     /// Bytes of the memory quota that freed segments may take.
     free_limit: u64,
-    _locks: [Lock; 2],
+    owned: [OwnedFolder; 2],
 }
 
 impl Site {
     /// Makes the folders and takes them.
     pub fn open(options: &WorkerOptions) -> Result<Self, WorkerError> {
         let free_limit = (options.memory_quota / FREE_SHARE).min(MOST_FREE);
+        let owned =
+            [OwnedFolder::take(&options.memory_dir)?, OwnedFolder::take(&options.disk_dir)?];
         let folder = Folder::open(&options.memory_dir, &options.disk_dir)?;
         let folder = folder.with_free_limit(free_limit);
-        let locks = [Lock::take(&options.memory_dir)?, Lock::take(&options.disk_dir)?];
         let (forever, kept) = (None, Vec::new());
-        let mut site = Self { folder, forever, kept, free_limit, _locks: locks };
+        let mut site = Self { folder, forever, kept, free_limit, owned };
         if let Some(folder) = &options.forever_dir {
             let forever = Forever::open(folder)?;
             site.kept = forever.blocks()?;
@@ -58,8 +58,10 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        // What can't be removed now is swept by a later run.
-        let _ = self.folder.remove_all();
+        for folder in &self.owned {
+            // What can't be removed now is swept by a later run.
+            let _ = folder.remove();
+        }
     }
 }
 

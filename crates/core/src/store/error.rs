@@ -47,6 +47,16 @@ pub enum StoreError {
         /// Its owner; 0 if that is not known.
         pid: u32,
     },
+    /// The folder has files in it, and was not made by freestone.
+    #[error(
+        "{} was not made by freestone and has files in it, which are left alone; \
+         name another folder, or an empty one",
+        folder.display()
+    )]
+    NotOurs {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// A file that is no block.
     #[error("{} holds no block: {source}", path.display())]
     Format {

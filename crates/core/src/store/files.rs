@@ -36,12 +36,25 @@ pub fn create_unique(folder: &Path) -> Result<(File, PathBuf), StoreError> {
     }
 }
 
-/// A file name that no other thread or process has made.
+/// A file name that no other thread or process has made. Processes in other containers may have
+/// the same process id, and forked children the same random number, but not both.
 pub fn unique() -> String {
+    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
+    static PROCESS: OnceLock<String> = OnceLock::new();
     // Only told apart from its own earlier values; pairs with nothing.
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+    let process = PROCESS.get_or_init(random_hex);
+    format!("{}-{process}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A random number of 64 bits.
+pub fn random_hex() -> String {
+    let mut bytes = [0; 8];
+    // SAFETY: room for as many bytes as are asked for.
+    let filled = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    assert_eq!(filled, 8, "the kernel gives so few random bytes at once, whatever happens");
+    format!("{:016x}", u64::from_ne_bytes(bytes))
 }
 
 /// Whether an error is for want of room.

@@ -271,16 +271,6 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes both folders and all that is in them.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`], after as much as possible was removed.
-    pub fn remove_all(&self) -> Result<(), StoreError> {
-        let removed = [&self.memory, &self.disk]
-            .map(|folder| ignore_missing(std::fs::remove_dir_all(folder)).at(folder));
-        removed.into_iter().collect()
-    }
-
     fn prepare(&self, tier: Tier, name: Name, form: &Form) -> Result<PathBuf, StoreError> {
         let place = self.path_in(tier, name, form)?;
         if let (Form::File(_), Some(folder)) = (form, place.parent()) {

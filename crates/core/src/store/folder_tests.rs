@@ -168,8 +168,6 @@ proptest! {
             step(&folder, &mut model, number, &what);
             check(&folder, &model);
         }
-        folder.remove_all().unwrap();
-        prop_assert!(!folder.folder(Tier::Memory).exists());
     }
 }
 

@@ -8,16 +8,16 @@
 //! - [`naming`]: the name of a file of the user's.
 //! - [`format`]: what is inside the file of a value.
 //! - [`forever`]: blocks kept for later runs.
-//! - [`lock`]: whose folder it is, and sweeping those of the dead.
+//! - [`owned`]: whose folder it is, and sweeping those of the dead.
 
 pub mod error;
 pub(crate) mod files;
 pub mod folder;
 pub mod forever;
 pub mod format;
-pub mod lock;
 pub mod mapping;
 pub mod naming;
+pub mod owned;
 pub mod segment;
 pub mod tier;
 
@@ -26,5 +26,6 @@ pub use folder::Folder;
 pub use format::Parsed;
 pub use mapping::Mapping;
 pub use naming::name_file;
+pub use owned::OwnedFolder;
 pub use segment::Segment;
 pub use tier::Tier;

@@ -103,11 +103,11 @@ fn a_worker_that_was_killed_takes_its_executors_along_and_its_folders_can_be_swe
     let executor: u32 = value(&site.report());
     site.run(1, &Order::Hang(site.file("begun").display().to_string()));
     wait_until("the call begins", || site.file("begun").exists());
-    assert_eq!(freestone_core::store::lock::sweep(site.root.path()).unwrap(), 0);
+    assert_eq!(freestone_core::store::owned::sweep(site.root.path()).unwrap(), 0);
     process.kill().unwrap();
     process.wait().unwrap();
     wait_until("the executor ends", || is_gone(executor.cast_signed()));
-    assert_eq!(freestone_core::store::lock::sweep(site.root.path()).unwrap(), 2);
+    assert_eq!(freestone_core::store::owned::sweep(site.root.path()).unwrap(), 2);
     assert!(!site.file("memory").exists());
 }
 
