@@ -67,6 +67,12 @@ $(NEWEST_DASK)/installed: requirements/dask-newest.txt
 	$(NEWEST_DASK)/bin/python -m pip install --quiet --require-hashes -r $<
 	touch $@
 
+## make test-outside  test suites of others on freestone: today's part of Dask's own; FULL=1 for all
+SUITES ?=
+.PHONY: test-outside
+test-outside: $(NATIVE) $(STAMPS)/test $(NEWEST_DASK)/installed
+	$(BIN)/python -m tests.outside $(if $(FULL),--full) $(SUITES)
+
 ## make test-hdfs  the tests against a real HDFS on loopback; needs Java and Maven
 .PHONY: test-hdfs
 test-hdfs: $(NATIVE) $(STAMPS)/test target/hdfs/lib

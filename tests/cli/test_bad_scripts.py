@@ -1,5 +1,8 @@
 """What bad input gets: its status, a message with the place in the script, nothing printed half."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -152,3 +155,58 @@ def test_a_script_that_may_not_be_read(
     monkeypatch.setattr(Path, "read_text", refused)
     assert main(["run", "s.daph"]) == PARSING
     assert "s.daph can't be read: Permission denied" in capsys.readouterr().out
+
+
+STRANGE = {
+    "nothing": (b"", FINE, ""),
+    "a byte of zero": (b"print(1);\0", PARSING, "unexpected letter '\\x00'"),
+    "a letter of another language": ("\u00e9 = 1;".encode(), PARSING, "unexpected letter"),
+    "a digit of another language": ("print(\u0661);".encode(), PARSING, "unexpected letter"),
+    "a text of other letters": ('print("\u00e9\U0001f600");'.encode(), FINE, "\u00e9\U0001f600"),
+    "a deep nest of brackets": (b"x = " + b"(" * 50_000 + b"1;", PARSING, "nested more than 200"),
+    "a deep nest of signs": (b"x = " + b"-" * 50_000 + b"1;", PARSING, "nested more than 200"),
+    "a deep nest of blocks": (b"{" * 50_000, PARSING, "nested more than 200"),
+    "a deep nest of branches": (b"if (1) " * 50_000 + b"x = 1;", PARSING, "nested more than 200"),
+    "a long sum": (b"x = 1" + b"+1" * 20_000 + b";", PARSING, "this expression is too long"),
+    "a long index": (b"x = [1]" + b"[0,0]" * 20_000 + b";", PARSING, "expression is too long"),
+    "a number of many digits": (b"x = " + b"9" * 50_000 + b";", PARSING, "of 50000 digits"),
+    "a float of many digits": (b"print(" + b"9" * 50_000 + b".0);", FINE, "inf\n"),
+    "a sequence without an end": (
+        b"print(sum(seq(0.0, 1e300, 1.0)));", COMPILING, "more numbers than can be counted",
+    ),
+    "a matrix without an end": (
+        b"print(sum(fill(1.0, 9, 9223372036854775807)));", COMPILING, "of memory at",
+    ),
+    "a name that no file has": (b'print(readMatrix("a\0.csv"));', COMPILING, "there is no file"),
+    "a name that no file can have": (b'write([1], "a\0.csv");', RUNNING, "no file can be called"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_strange_texts(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text, status, said = STRANGE[name]
+    Path("s.daph").write_bytes(text)
+    assert main(["run", "s.daph"]) == status
+    out, err = capsys.readouterr()
+    assert said in out
+    assert err == ""
+
+
+def test_a_folder_is_no_script(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("s.daph").mkdir()
+    assert main(["run", "s.daph"]) == 2
+    assert "s.daph does not exist" in capsys.readouterr().err
+
+
+def test_properties_that_can_not_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("s.daph").write_text("print(sum([1, 2]));")
+    assert main(["run", "--enable-property-recording=none/p.json", "s.daph"]) == RUNNING
+    assert "none/p.json can't be written: No such file" in capsys.readouterr().out
+
+
+def test_scripts_print_utf_8_in_every_locale() -> None:
+    Path("s.daph").write_text('print("\u00e9");', encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "freestone", "run", "s.daph"]
+    found = subprocess.run(command, env=environment, capture_output=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "\u00e9\n".encode(), b"")

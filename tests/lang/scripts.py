@@ -1,7 +1,8 @@
 """Runs scripts in this process."""
 
 import io
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TextIO
 
 from freestone import Cluster
 from freestone.errors.lang import ScriptError
@@ -35,11 +36,27 @@ def both(text: str, *arguments: str) -> str:
     return plain
 
 
+def outcome_on(cluster: Cluster, text: str, **settings: Any) -> str:
+    """Return what a script prints on a cluster, and then what its error says."""
+    out = io.StringIO()
+    try:
+        _run_on(cluster, text, (), out, settings)
+    except ScriptError as error:
+        return f"{out.getvalue()}{error}"
+    return out.getvalue()
+
+
 def said_on(cluster: Cluster, text: str, *arguments: str, **settings: Any) -> str:
     """Return what a script prints whose matrices, however small, lie in a cluster's blocks."""
     out = io.StringIO()
+    _run_on(cluster, text, arguments, out, settings)
+    return out.getvalue()
+
+
+def _run_on(
+    cluster: Cluster, text: str, arguments: Iterable[str], out: TextIO, settings: dict[str, Any]
+) -> None:
     chosen: dict[str, Any] = {"vec": True, "distributed_bytes": 0} | settings
     options = Settings(distributed=True, **chosen)
     program = compile_source(Source(text, "script"), read_arguments(arguments), options)
     DistributedRun(options, cluster, out).program(program)
-    return out.getvalue()

@@ -135,7 +135,16 @@ def settings() -> dict[str, object]:
         return {"targets": {2: 4, 8: 1}, "method": method, "slots": slots}
     if WHICH == "endless":
         return {"targets": {2: 4}, "method": method}
-    if WHICH in ("refused", "absent", "single", "pattern", "stale", "stale-rows", "hours"):
+    if WHICH in (
+        "refused",
+        "absent",
+        "single",
+        "pattern",
+        "stale",
+        "stale-rows",
+        "hours",
+        "derived",
+    ):
         return {"targets": {2: 4, 8: 1}, "method": method}
     return {"method": method}
 
@@ -188,6 +197,8 @@ def at_step(world: malleable.World, step: int) -> None:
     if WHICH == "stale-rows" and IS_FIRST:
         held.append((world.comm, world.variable("x", load).local))
         held[0][1][...] += 0
+    if WHICH == "derived" and not held:
+        held.append((world.comm, world.variable("x", load).local[1:]))
     if WHICH == "skip" and step == 5 and world.rank == 1:
         world.__exit__(None, None, None)
     if WHICH == "raise" and step == 5 and world.rank == 1:

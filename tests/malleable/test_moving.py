@@ -307,6 +307,22 @@ def test_what_is_held_from_before_a_resize_can_not_be_written() -> None:
             stale[...] = 1
 
 
+def test_what_is_made_of_rows_of_before_is_known() -> None:
+    dense = empty(form_of(np.zeros((0, 2)), ROWS, 0))
+    dense.settle(plans.even(ROWS, 2), 0, {})
+    sparse = sparse_of("variable")
+    held = [dense.local[1:, 0], sparse.local.data[::2]]
+    for array in (dense, sparse):
+        assert not array.is_held_from_before()
+        for _ in range(2):
+            array.settle(plans.even(ROWS, 1), 0, elements(whole_of("csr", 4)))
+            assert array.local is not None
+            assert array.is_held_from_before()
+    held.clear()
+    for array in (dense, sparse):
+        assert not array.is_held_from_before()
+
+
 def test_local_takes_an_assignment() -> None:
     array = empty(form_of(np.zeros((0, 2)), ROWS, 0))
     array.settle(plans.even(ROWS, 1), 0, {})

@@ -189,6 +189,12 @@ def test_who_keeps_what_a_resize_replaces_is_told_so(which: str, tmp_path: Path)
     assert "take them anew in each step" in outcome.err
 
 
+def test_a_view_of_before_that_is_kept_is_warned_of(tmp_path: Path) -> None:
+    outcome = run("faults.py", "derived", str(tmp_path))
+    assert (outcome.status, outcome.out.strip()) == (0, "1 ['', '']"), outcome.err
+    assert outcome.err.count("a view of 'x' from before the resize is still held") == 3
+
+
 TOUCH = "JoiningError: 'x' is used by a joining rank before it has joined"
 ANEW = "called off, and begun anew at the next step: 'y' was registered meanwhile"
 DIFFER = "JoiningError: a joining rank calls between.<locals>.<lambda> once before loop 1"

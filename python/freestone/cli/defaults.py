@@ -97,13 +97,15 @@ def load(path: str, options: Collection[str], flags: Collection[str]) -> dict[st
         truth = name in flags or key in STAGES or key in REFUSED
         if truth and not isinstance(value, bool):
             _fail(path, key, f"{path}: {key} has to be true or false, not {json.dumps(value)}")
+        if not truth:
+            value = _checked(path, name, value)
         if key in STAGES:
             stages += [STAGES[key]] if value else []
         elif key in OPPOSITE:
             found[name] = not value
         elif key == "numberOfThreads":
             # DAPHNE's files say -1 for as many as there are cores.
-            found[name] = max(value, 0) if isinstance(value, int) else value
+            found[name] = "0" if value == "-1" else value
         elif value is not False or key not in REFUSED:
             found[name] = value
     if stages:
@@ -111,10 +113,34 @@ def load(path: str, options: Collection[str], flags: Collection[str]) -> dict[st
     return found
 
 
+def _checked(path: str, name: str, value: Any) -> Any:
+    """Check the value of an option that is no flag, and return it as the command line has it."""
+    if name == "daphnedsl_import_paths":
+        folders = value.values() if isinstance(value, dict) else [None]
+        if not all(isinstance(each, list) and all(map(_is_text, each)) for each in folders):
+            _fail(path, name, f"{path}: {name} has to be an object of lists of folders")
+        empty = [key for key, each in value.items() if not each and key != "default_dirs"]
+        if empty:
+            _fail(path, name, f"{path}: the library {empty[0]!r} of {name} has no folder")
+        return value
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        _fail(path, name, f"{path}: {name} has to be text or a number, not {json.dumps(value)}")
+    if name == "sparsity_threshold":
+        try:
+            return float(value)
+        except ValueError:
+            _fail(path, name, f"{path}: {name} has to be a number, not {json.dumps(value)}")
+    return str(value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
 def _read(path: str) -> dict[str, Any]:
     try:
         data = json.loads(Path(path).read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         _fail(path, "config", f"--config={path} can't be read: {error}")
     if not isinstance(data, dict):
         _fail(path, "config", f"{path} holds no object")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -136,6 +137,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run_script(arguments: argparse.Namespace, data: dict[str, Any]) -> int:
     """Run a script as `options_of` says, tell its errors, and return the exit status."""
     _apply_hdfs(data)
+    # Scripts print UTF-8 in every locale, and what is none goes out as it came in.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     settings = settings_of(data)
     if not settings.distributed:
         _alone(arguments)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from freestone.errors.lang import ScriptCompileError
+from freestone.errors.lang import ScriptCompileError, ScriptRunError
 from freestone.lang.parse.source import failure
 from freestone.lang.plan.graph import Op
 
@@ -30,9 +30,19 @@ def share_of(value: Any) -> float | None:
 
 
 def save(properties: dict[str, float], path: str) -> None:
-    """Write what a run found."""
+    """Write what a run found.
+
+    Raises
+    ------
+    ScriptRunError
+        If it can't be written.
+    """
     data = {name: {"sparsity": share} for name, share in sorted(properties.items())}
-    Path(path).write_text(json.dumps(data, indent=2) + "\n")
+    try:
+        Path(path).write_text(json.dumps(data, indent=2) + "\n")
+    except OSError as error:
+        problem = f"--enable-property-recording={path} can't be written: {error.strerror}"
+        raise failure(ScriptRunError, problem) from None
 
 
 def load(path: str) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -53,6 +54,9 @@ class Array:
         self._elements = (0, 0)
         self._local: Any = None
         self._views: list[Any] = []
+        # Of what the program was given on this layout, and on the one before.
+        self._given: list[weakref.ref[Any]] = []
+        self._given_before: list[weakref.ref[Any]] = []
 
     @property
     def description(self) -> Description:
@@ -101,6 +105,10 @@ class Array:
         problem = problem_of(self._local, self._views)
         return f"{self.name!r} has {problem}" if problem else ""
 
+    def is_held_from_before(self) -> bool:
+        """Tell whether the program still has a view of the rows of before a resize."""
+        return any(root() is not None for root in self._given_before)
+
     def settle(self, layout: Rows, place: int, ragged: Mapping[int, int]) -> None:
         """Have the rows of a place, whose bytes are in the storages already."""
         self.layout = layout
@@ -112,6 +120,9 @@ class Array:
         # What a program still holds of the rows of before is no longer written by mistake.
         _freeze(self._views)
         self._local, self._views = None, []
+        given = [*self._given_before, *self._given]
+        self._given_before = [root for root in given if root() is not None]
+        self._given = []
 
     def fill(self, local: Any) -> None:
         """Put this rank's rows into the storages."""
@@ -191,7 +202,11 @@ class Array:
         return self.storages[index].view(*self.held(index)).view(self.form.parts[index].dtype)
 
     def _assemble(self) -> Any:
-        self._views = [self._view(index) for index in range(len(self.form.parts))]
+        roots = [storage.apart(*self.held(index)) for index, storage in enumerate(self.storages)]
+        self._given = [weakref.ref(root) for root in roots]
+        self._views = [
+            root.view(part.dtype) for root, part in zip(roots, self.form.parts, strict=True)
+        ]
         if self.kind == "constant":
             _freeze(self._views)
         return assemble(self.form, self._stop - self._start, self._views)

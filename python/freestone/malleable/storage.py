@@ -90,6 +90,12 @@ class Storage:
         """Return the bytes from `first` to `last`, in place."""
         return self._bytes[first:last]
 
+    def apart(self, first: int, last: int) -> Bytes:
+        """Return a view of its own, which lives as long as what is made from it does."""
+        if first == last:
+            return np.empty(0, np.uint8)
+        return np.frombuffer(self._map, np.uint8, last - first, first)
+
     def release(self, first: int, last: int) -> None:
         """Give back the pages that lie wholly between two positions."""
         advice = _REMOVE if self.is_mappable else mmap.MADV_DONTNEED

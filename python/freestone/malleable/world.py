@@ -19,7 +19,7 @@ from freestone.errors import (
     NoThreadsError,
     RegistrationError,
 )
-from freestone.malleable import ending, plans, registering, together
+from freestone.malleable import misuse, plans, registering, together
 from freestone.malleable.arrays import Array, Kind
 from freestone.malleable.choosing import Chooser
 from freestone.malleable.config import Config
@@ -105,7 +105,7 @@ class World:
         self.resizes: list[Resized] = []
         self.changed = True
         self._progress = Progress()
-        # Loops that this process came to, all steps there will be, and when its last word was sent.
+        # Loops this process came to, all steps there will be, when its last word was sent.
         self._seen, self._total, self._posted = 0, 0, 0.0
         self._resize: Resize | None = None
         self._again: Request | None = None
@@ -132,10 +132,7 @@ class World:
 
     @property
     def is_joining(self) -> bool:
-        """Whether this process was spawned for a resize and has not joined yet.
-
-        It joins at the head of the loop that the others are in.
-        """
+        """Whether this process was spawned for a resize, and is not yet at the others' loop."""
         return self._joining is not None
 
     @property
@@ -289,6 +286,8 @@ class World:
                 yield self._progress.index
                 self._require_loop(loop)
                 self._progress.step_over(self.size, time.perf_counter() - head)
+                if self.changed:
+                    misuse.warn_of_stale(self._arrays.values())
                 self.changed = False
             self._progress.loop_over()
         finally:
@@ -339,7 +338,7 @@ class World:
         crew = next_crew(bridge, passage.place, blueprint, joining.groups, self._host, timeout_s)
         bridge.Free()
         if crew is None:
-            raise MalleableError("a newcomer got no rank (this is a bug; please report it)")
+            raise MalleableError("a joining rank got no rank (a bug; please report it)")
         self._joining = None
         self._take_part(crew, is_primed=True)
 
@@ -557,16 +556,16 @@ class World:
             return
         if self._has_to_leave:
             end()
-        if error is None or ending.is_good(error):
+        if error is None or misuse.is_good(error):
             try:
                 self._close()
             except MalleableError as skipped:
                 error = skipped
                 if self._resize is None:
                     raise
-        if error is not None and not ending.is_good(error) and not self._can_end_by(error):
+        if error is not None and not misuse.is_good(error) and not self._can_end_by(error):
             # The others would wait for this rank for ever.
-            ending.report(error, was_resized=bool(self.resizes))
+            misuse.report(error, was_resized=bool(self.resizes))
             self._crew.comm.Abort(1)
 
     def _can_end_by(self, error: BaseException) -> bool:
@@ -576,7 +575,7 @@ class World:
         if self.size == 1:
             return True
         word = Word(self._progress.done, has_left=True)
-        timeout_s = min(self._config.timeout_s, ending.TIMEOUT_S)
+        timeout_s = min(self._config.timeout_s, misuse.TIMEOUT_S)
         return isinstance(error, MalleableError) and self._beat.is_left_by_all(word, timeout_s)
 
     def _close(self) -> None:

@@ -117,4 +117,7 @@ def count_of(emitter: Emitter, begin: object, end: object, step: object) -> int:
         emitter.fail(f"seq from {begin} to {end} by {step} has no end")
     if (last - first) * by < 0:
         emitter.fail(f"seq from {begin} to {end} by {step} goes the wrong way")
-    return math.floor((last - first) / by + 1e-10) + 1
+    count = math.floor((last - first) / by + 1e-10) + 1
+    if count >= 2**63:
+        emitter.fail(f"seq from {begin} to {end} by {step} has more numbers than can be counted")
+    return count

@@ -35,6 +35,8 @@ def describe(path: str) -> Type:
     from freestone.io.formats.meta import read_meta
     from freestone.io.stores import locate
 
+    if "\0" in path:
+        raise ValueError(f"there is no file {path!r}")
     try:
         meta = read_meta(locate(path))
         if meta is None:
@@ -220,6 +222,8 @@ def written(given: Any, path: str) -> None:
     """Write what `freestone.write` takes, in folders that are made if they are not there."""
     from freestone.collections import write as write_file
 
+    if "\0" in path:
+        raise ValueError(f"no file can be called {path!r}")
     folder = "" if "://" in path else os.path.dirname(path)
     if folder:
         os.makedirs(folder, exist_ok=True)

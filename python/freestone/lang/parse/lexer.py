@@ -146,17 +146,23 @@ def _word(text: str, place: Place) -> Token:
 
 def _integer(text: str, place: Place) -> Token:
     digits = text.rstrip("ulz")
-    value = int(digits.replace("'", "").replace("_", ""))
+    bare = digits.replace("'", "").replace("_", "")
+    # Python refuses to read numbers of thousands of digits.
+    value = int(bare[: len(str(_MOST_UNSIGNED)) + 1])
     suffix = text[len(digits) :]
     unsigned = suffix in ("u", "ull", "z")
     # The minimum can't be written otherwise: its minus is an operator.
     most = _MOST_UNSIGNED if unsigned else _MOST_SIGNED + 1
     if value > most:
-        problem = f"the number {digits} does not fit into {'ui64' if unsigned else 'si64'}"
+        problem = f"the number {_short(digits)} does not fit into {'ui64' if unsigned else 'si64'}"
         raise failure(ScriptSyntaxError, problem, place)
     if not unsigned and value == _MOST_SIGNED + 1:
         value = -value
     return Token("literal", text, place, value, "ui64" if unsigned else "si64")
+
+
+def _short(digits: str) -> str:
+    return digits if len(digits) <= 40 else f"{digits[:30]}... of {len(digits)} digits"
 
 
 def _unescaped(text: str, place: Place) -> str:

@@ -82,4 +82,5 @@ def shapeless(type: Type) -> Type:
 
 
 def _whole(path: str) -> str:
-    return path if "://" in path else os.path.realpath(path)
+    # What no file can be called is refused by whoever reads or writes it.
+    return path if "://" in path or "\0" in path else os.path.realpath(path)

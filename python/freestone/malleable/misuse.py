@@ -1,11 +1,17 @@
-"""How a program may leave its World, and what it is told if that ends the job."""
+"""What a program hears that leaves its World by an error, or keeps what a resize has replaced."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
+from collections.abc import Iterable
 
-__all__ = ["TIMEOUT_S", "is_good", "report"]
+from freestone.malleable.arrays import Array
+
+__all__ = ["TIMEOUT_S", "is_good", "report", "warn_of_stale"]
+
+_log = logging.getLogger("freestone.malleable")
 
 # How long a rank that ends by an error waits for the others to do so, too.
 TIMEOUT_S = 10.0
@@ -26,6 +32,19 @@ def report(error: BaseException, *, was_resized: bool) -> None:
     if was_resized and _is_stale(error):
         print(_HINT, file=sys.stderr)
     sys.stderr.flush()
+
+
+def warn_of_stale(arrays: Iterable[Array]) -> None:
+    """Warn of views that a program still has after a whole step on another layout."""
+    for array in arrays:
+        if array.is_held_from_before():
+            _log.warning(
+                "a view of %r from before the resize is still held after a step: rows of it that "
+                "are another rank's by now are not what it shows, and writes into them are lost; "
+                "take %r.local anew in each step",
+                array.name,
+                array.name,
+            )
 
 
 def _is_stale(error: BaseException) -> bool:

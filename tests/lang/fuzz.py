@@ -1,0 +1,148 @@
+"""Differential fuzzing of scripts: every mode of the engine against a plain run.
+
+``python -m tests.lang.fuzz --seed N --cases M`` runs M random scripts from seed N on, each in some
+modes, and prints for each that differs its seed, its mode and the script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from freestone.lang.passes import fusion
+from freestone.lang.settings import LAYOUTS, SCHEMES, VICTIMS
+from tests.lang.random_programs import Writer
+from tests.lang.scripts import outcome, outcome_on
+
+MODES = 5
+"""In how many modes a script runs."""
+
+
+def modes(seed: int) -> Iterator[dict[str, Any]]:
+    """Yield modes to run a script in: settings, and "small" if single operations are fused."""
+    draw = random.Random(seed)
+    csr = draw.random() < 0.3
+    for _ in range(MODES):
+        mode: dict[str, Any] = {"vec": draw.random() < 0.85, "select_matrix_repr": csr}
+        mode["num_threads"] = draw.randint(1, 3)
+        if draw.random() < 0.5:
+            mode["partitioning"] = draw.choice(list(SCHEMES))
+            mode["queue_layout"] = draw.choice(list(LAYOUTS))
+            mode["victim_selection"] = draw.choice(list(VICTIMS))
+            mode["grain_size"] = draw.randint(1, 5)
+            mode["batch_bytes"] = draw.choice([0, 64, 1024])
+        for name, share in (("restricted", 0.1), ("pre_partition", 0.1), ("small", 0.3)):
+            mode[name] = draw.random() < share
+        for name in ("physical", "propagate", "forget"):
+            mode[name] = draw.random() < 0.9
+        if draw.random() < 0.3:
+            mode["memory_bytes"] = draw.choice([500, 2000, 8000, 30_000])
+        yield mode
+
+
+def run(text: str, mode: dict[str, Any], cluster: Any = None) -> str:
+    """Return what a script prints in a mode, and its error."""
+    options = dict(mode)
+    before = fusion.MANY_CELLS
+    if options.pop("small", False):
+        fusion.MANY_CELLS = 1
+    try:
+        if cluster is not None:
+            return outcome_on(cluster, text, **options)
+        return outcome(text, **options)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        fusion.MANY_CELLS = before
+
+
+def agree(one: str, other: str) -> bool:
+    """Tell whether two outputs are the same, up to the last digits of sums."""
+    if one == other:
+        return True
+    if "this needs" in other and "of memory at" in other:
+        return True
+    lines, others = one.splitlines(), other.splitlines()
+    return len(lines) == len(others) and all(map(_alike, lines, others))
+
+
+def _alike(line: str, other: str) -> bool:
+    words, others = line.split(), other.split()
+    return len(words) == len(others) and all(map(_close, words, others))
+
+
+def _close(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    try:
+        x, y = float(one), float(other)
+    except ValueError:
+        return False
+    return (math.isnan(x) and math.isnan(y)) or math.isclose(x, y, rel_tol=1e-4, abs_tol=1e-3)
+
+
+def findings(
+    text: str, seed: int, cluster: Any = None
+) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Yield each mode in which a script gives something else: the mode, plain's output, its own."""
+    for mode in modes(seed):
+        plain = run(text, {"select_matrix_repr": mode["select_matrix_repr"]})
+        found = run(text, mode)
+        if not agree(plain, found):
+            yield mode, plain, found
+    if cluster is not None:
+        plain, found = run(text, {}), run(text, {}, cluster)
+        if not agree(plain, found):
+            yield {"distributed": True}, plain, found
+
+
+def shrunk(text: str, mode: dict[str, Any], cluster: Any = None) -> str:
+    """Return a script of fewer lines that still gives something else in a mode."""
+
+    def differs(lines: list[str]) -> bool:
+        script = "\n".join(lines)
+        plain = run(script, {"select_matrix_repr": mode.get("select_matrix_repr", False)})
+        there = {} if "distributed" in mode else mode
+        return not agree(plain, run(script, there, cluster if "distributed" in mode else None))
+
+    lines, at = text.splitlines(), 0
+    while at < len(lines):
+        fewer = lines[:at] + lines[at + 1 :]
+        if fewer and differs(fewer):
+            lines, at = fewer, 0
+        else:
+            at += 1
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run random scripts; return 1 if any differs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--distributed", action="store_true", help="on two workers, too")
+    arguments = parser.parse_args()
+    from contextlib import ExitStack
+
+    from freestone import Cluster
+
+    count = 0
+    with ExitStack() as stack:
+        cluster = stack.enter_context(Cluster(workers=2)) if arguments.distributed else None
+        for seed in range(arguments.seed, arguments.seed + arguments.cases):
+            text = Writer(seed).script()
+            for mode, plain, found in findings(text, seed, cluster):
+                count += 1
+                print(f"seed {seed}, mode {mode}\n{shrunk(text, mode, cluster)}")
+                print(f"-- plain:\n{plain[:600]}\n-- here:\n{found[:600]}\n", flush=True)
+                break
+    print(f"{arguments.cases} scripts from seed {arguments.seed}: {count} differ")
+    return int(count > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

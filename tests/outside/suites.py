@@ -1,0 +1,73 @@
+"""The test suites of others that run on freestone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["ROOT", "SUITES", "Suite"]
+
+ROOT = Path(__file__).parents[2]
+_VENV = Path(sys.executable)
+_NEWEST_DASK = ROOT / ".venv-dask/bin/python"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tests of an installed package, run by pytest with freestone below them.
+
+    Attributes
+    ----------
+    name : str
+        What the command line calls it.
+    python : Path
+        The interpreter that has the package.
+    tests : tuple of str
+        Modules and packages with the tests.
+    plugin : str
+        A module of pytest hooks that puts freestone below the tests.
+    expected : str
+        The file, in `expected/`, of the failures that are accepted, with a reason for each.
+    tests_of_full : tuple of str
+        More of them, for a run of all parts.
+    parts : int
+        Continuous integration runs so many parts in turn, one a day.
+    without : mapping of str to str
+        Variables with which the plugin leaves freestone out. What fails then, too, is not counted.
+    arguments : tuple of str
+        More arguments of pytest.
+    """
+
+    name: str
+    python: Path
+    tests: tuple[str, ...]
+    plugin: str
+    expected: str
+    tests_of_full: tuple[str, ...] = ()
+    parts: int = 1
+    without: Mapping[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+
+
+_THREADS = {"OUTSIDE_SCHEDULER": "threads"}
+
+
+def _dask(name: str, python: Path) -> Suite:
+    return Suite(
+        name,
+        python,
+        tests=(
+            *("dask.array", "dask.bag", "dask.dataframe.dask_expr"),
+            *("dask.tests.test_base", "dask.tests.test_delayed"),
+        ),
+        tests_of_full=("dask.dataframe.tests", "dask.dataframe.io"),
+        plugin="tests.outside.on_cluster",
+        expected="dask.toml",
+        parts=8,
+        without=_THREADS,
+    )
+
+
+SUITES = {suite.name: suite for suite in (_dask("dask", _VENV), _dask("dask-newest", _NEWEST_DASK))}
