@@ -197,6 +197,10 @@ impl Shell {
         self.in_background_to_the_end(move || {
             let kept = forever.map(|forever| forever.keep(&block, &path));
             let result = kept.unwrap_or(Ok(())).map_err(|error| error.to_string());
+            if let Err(reason) = &result {
+                // The result is there for this run, so no call fails for it.
+                eprintln!("freestone: {} is not kept for later runs: {reason}", block.name);
+            }
             Event::Preserved { name: block.name, result }
         });
     }

@@ -249,6 +249,8 @@ pub enum FromWorker {
         reason: String,
         /// Whether the source does not have it (any more), so the replica there is gone.
         missing_there: bool,
+        /// If it was not asked for since there is no room here: the bytes that are free.
+        free: Option<u64>,
     },
     /// The answer to `Pin`.
     Pinned {

@@ -135,6 +135,7 @@ pub fn from_worker() -> Vec<FromWorker> {
             source: WorkerId(2),
             reason: "no".to_owned(),
             missing_there: true,
+            free: Some(3),
         },
         FromWorker::Pinned { name: name(1), path: Some("/path".to_owned()) },
         FromWorker::Lost { names: vec![name(1), name(2)], reason: "gone".to_owned() },

@@ -16,7 +16,7 @@ use crate::memory;
 use crate::meter::Meter;
 use freestone_base::{FunctionId, Name};
 use freestone_core::net::monotonic_ns;
-use freestone_core::store::Folder;
+use freestone_core::store::{Folder, ledger};
 use freestone_core::wire::{
     Call, CallResult, Frames, FromExecutor, Isolation, Output, RaisedException, Spent, TaskFailure,
     ToExecutor, encode_parts, frame,
@@ -125,6 +125,8 @@ pub fn run_executor(
     let claims = map_claims(page).map_err(PyOSError::new_err)?;
     memory::keep_freed();
     let folder = blocks::open_folder([memory, disk])?;
+    let number = std::env::var("FREESTONE__EXECUTOR").ok().and_then(|text| text.parse().ok());
+    let folder = folder.written_by(ledger::executor(number.unwrap_or(0)));
     filled::set_cache(&folder);
     let mut executor = Executor {
         pid: std::process::id(),
