@@ -6,6 +6,7 @@ executor's ``load`` makes it from again.
 
 from freestone.functions.encoding import EncodedFunction, encode, label_of
 from freestone.functions.fingerprint import digest
+from freestone.functions.large import LARGE_NBYTES, LargeFunction, call_large
 from freestone.functions.loading import (
     apply_python_path,
     enter_executor,
@@ -15,8 +16,11 @@ from freestone.functions.loading import (
 )
 
 __all__ = [
+    "LARGE_NBYTES",
     "EncodedFunction",
+    "LargeFunction",
     "apply_python_path",
+    "call_large",
     "digest",
     "encode",
     "enter_executor",

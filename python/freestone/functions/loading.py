@@ -39,7 +39,7 @@ def in_executor() -> bool:
     return _in_executor
 
 
-def load(definition: bytes) -> Callable[..., Any]:
+def load(definition: bytes | memoryview) -> Callable[..., Any]:
     """Make a function from its definition.
 
     Parameters
