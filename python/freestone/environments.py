@@ -26,6 +26,7 @@ import cloudpickle
 from freestone import functions
 from freestone.errors import StorageFullError
 from freestone.files import File, remove_of_this_process
+from freestone.usage import check_function
 
 __all__ = ["InEnvironment", "Prepared", "WithVariables", "adapt", "prepare", "untar"]
 
@@ -146,6 +147,9 @@ def _untar(folder: str, archive: str) -> None:
 class WithVariables:
     """A function that is called with environment variables set."""
 
+    is_constant = True
+    """Its attributes are never bound anew, so it need not be named at each submission."""
+
     def __init__(self, function: Callable[..., Any], variables: Mapping[str, str]) -> None:
         self.function = function
         self.variables = dict(variables)
@@ -166,6 +170,9 @@ class WithVariables:
 
 class InEnvironment:
     """A function that is called by the Python of an unpacked environment."""
+
+    is_constant = True
+    """As with `WithVariables`."""
 
     def __init__(self, function: Callable[..., Any], variables: Mapping[str, str]) -> None:
         self.function = function
@@ -209,6 +216,7 @@ def adapt(
     options = dict(options)
     environment, env = options.pop("environment", None), options.pop("env", None)
     tag = options.pop("tag", None)
+    check_function(function)
     called, first = _within(function, environment, env)
     if called is not function and options.get("name") is None:
         options["name"] = getattr(function, "__name__", type(function).__name__)

@@ -2,7 +2,7 @@
 
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_native", "errors", "units"}),
-    frozenset({"config", "failures"}),
+    frozenset({"config", "failures", "usage"}),
     frozenset(
         {
             "files",
@@ -19,6 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "cluster",
             "commands",
             "compat",
+            "definitions",
             "engines",
             "environments",
             "executor",

@@ -80,7 +80,7 @@ impl Manager {
             }
             TaskFailure::InputLost { name } => return self.on_input_lost(task, id, *name),
             TaskFailure::MemoryExceeded { limit } => self.may_have_more(task, *limit),
-            TaskFailure::DiskExceeded { .. } => false,
+            TaskFailure::DiskExceeded { .. } | TaskFailure::TooLarge { .. } => false,
             TaskFailure::StorageFull { .. } => return self.on_storage_full(task, id, why),
             TaskFailure::FileChanged { .. } => return self.on_file_changed(task, why),
             TaskFailure::Cancelled => return self.fail_with(task, Why::Cancelled),

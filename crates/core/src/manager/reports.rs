@@ -147,5 +147,6 @@ pub(super) fn ended(failure: &TaskFailure) -> &'static str {
         TaskFailure::InputLost { .. } => "input lost",
         TaskFailure::StorageFull { .. } => "storage full",
         TaskFailure::FileChanged { .. } => "file changed",
+        TaskFailure::TooLarge { .. } => "too large",
     }
 }

@@ -378,6 +378,13 @@ pub enum TaskFailure {
         /// What is wrong with it.
         reason: String,
     },
+    /// No frame can carry what it is given, or what it gave.
+    TooLarge {
+        /// Bytes of the message.
+        nbytes: u64,
+        /// Whether it is its result; its arguments and small inputs otherwise.
+        is_result: bool,
+    },
 }
 
 /// A Python exception, as the executor saw it.

@@ -95,6 +95,7 @@ pub fn failures() -> Vec<TaskFailure> {
         TaskFailure::InputLost { name: name(7) },
         TaskFailure::StorageFull { needed: 2, free: 1, folder: "/full".to_owned() },
         TaskFailure::FileChanged { path: "/file".to_owned(), reason: "gone".to_owned() },
+        TaskFailure::TooLarge { nbytes: 1 << 33, is_result: true },
     ]
 }
 
