@@ -112,7 +112,9 @@ def test_paths_are_taken_from_where_they_are_written() -> None:
 
 
 def test_none_stands_for_not_given_and_the_machinery_is_passed_over() -> None:
-    config = load({"FREESTONE_WORKERS": "3", "FREESTONE__KEY": "x"}, workers=None)
+    config = load(
+        {"FREESTONE_WORKERS": "3", "FREESTONE__KEY": "x", "FREESTONE_EVENTS_MPI": "x"}, workers=None
+    )
     assert config.workers == 3
 
 

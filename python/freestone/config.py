@@ -4,7 +4,8 @@ Every setting can be given as a keyword of ``Cluster(...)``, as ``FREESTONE_<NAM
 environment, and in a TOML file: the one that ``FREESTONE_CONFIG`` names, or else ``freestone.toml``
 in the current folder before ``~/.config/freestone/config.toml``. What is unknown is refused, and a
 wrong value is named with where it came from. Names that begin with ``FREESTONE__`` (two
-underscores) belong to the machinery and are passed over.
+underscores) belong to the machinery, those that begin with ``FREESTONE_EVENTS_`` to runs of ranks;
+both are passed over.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from freestone.units import format_nbytes, format_seconds, parse_nbytes
 __all__ = ["Config", "Setting", "format_nbytes", "format_seconds", "parse_nbytes"]
 
 PREFIX = "FREESTONE_"
+_OTHERS = (f"{PREFIX}_", f"{PREFIX}EVENTS_")
 _MAX_INLINE_NBYTES = 16 << 20
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -217,7 +219,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, _Given]:
     return {
         key.removeprefix(PREFIX).lower(): _Given(value, f"environment {key}", here)
         for key, value in environment.items()
-        if key.startswith(PREFIX) and not key.startswith(f"{PREFIX}_") and key != f"{PREFIX}CONFIG"
+        if key.startswith(PREFIX) and not key.startswith(_OTHERS) and key != f"{PREFIX}CONFIG"
     }
 
 
