@@ -69,7 +69,7 @@ def real(name: str) -> Any:
 
 def value_of(result: Any) -> Any:
     """Return the value of a future; anything else as it is."""
-    return result.result() if isinstance(result, fs.Future) else result
+    return result.result() if hasattr(result, "result") else result
 
 
 def cores() -> int:
