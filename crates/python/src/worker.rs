@@ -31,6 +31,7 @@ pub fn run_worker(
     disk: u64,
     gpus: u32,
     spin_us: u64,
+    stopped_s: f64,
     transfers_in: u32,
     transfers_out: u32,
     links: bool,
@@ -56,6 +57,8 @@ pub fn run_worker(
         executor_command,
         environment: Vec::new(),
         spin_us,
+        stopped: Duration::try_from_secs_f64(stopped_s)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?,
         transfers_in,
         transfers_out,
         links,

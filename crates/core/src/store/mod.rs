@@ -25,6 +25,6 @@ pub use error::{FormatError, StoreError};
 pub use folder::Folder;
 pub use format::Parsed;
 pub use mapping::Mapping;
-pub use naming::name_file;
+pub use naming::{checksum, name_file};
 pub use segment::Segment;
 pub use tier::Tier;

@@ -18,7 +18,9 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-const ROUNDS: u64 = 300_000;
+/// So many streams with seeds that are always the same, and as many with new ones: a finding names
+/// the seed, and `FREESTONE_SEED=... cargo test --test decoders` runs it alone.
+const ROUNDS: u64 = 150_000;
 /// An element may take this much more memory than bytes: an empty list of a structure is one byte.
 const AMPLIFICATION: usize = 256;
 /// Buffers of the decoder itself, and messages of errors.
@@ -62,14 +64,55 @@ fn fuzz<T: Serialize + DeserializeOwned + PartialEq + Debug>(samples: &[T]) {
     let whole = encoded.concat();
     assert_eq!(take_all::<T>(&whole, 7), samples);
     assert_eq!(take_all::<T>(&whole, usize::MAX), samples);
-    for seed in 0..ROUNDS {
+    for frame in &encoded {
+        cut_anywhere::<T>(frame);
+        lie_anywhere::<T>(frame);
+    }
+    for seed in seeds() {
         let mut dice = Dice::new(seed);
         let stream = mutations::mutate(&encoded, &mut dice);
         let piece = 1 + dice.below(2 * stream.len());
-        let peak = memory::peak_of(|| {
-            take_all::<T>(&stream, piece);
-        });
-        assert!(peak <= BASE + AMPLIFICATION * stream.len(), "seed {seed}: {peak} bytes");
+        take_within_bounds::<T>(&stream, piece, &format!("FREESTONE_SEED={seed}"));
+    }
+}
+
+/// The seeds that every run has, and as many that only this one has; `FREESTONE_SEED` runs one.
+fn seeds() -> impl Iterator<Item = u64> {
+    let one = std::env::var("FREESTONE_SEED").ok().map(|seed| seed.parse().unwrap());
+    let new = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
+    let all = (0..ROUNDS).chain((0..ROUNDS).map(move |round| new.wrapping_add(round)));
+    one.into_iter().chain(all.take(if one.is_some() { 0 } else { usize::MAX }))
+}
+
+fn take_within_bounds<T: DeserializeOwned>(stream: &[u8], piece: usize, what: &str) -> Vec<T> {
+    let mut messages = Vec::new();
+    let peak = memory::peak_of(|| messages = take_all::<T>(stream, piece));
+    assert!(peak <= BASE + AMPLIFICATION * stream.len(), "{what}: {peak} bytes for {stream:?}");
+    messages
+}
+
+/// A frame that ends early gives nothing; and a body that does, under a header that fits it, is no
+/// message.
+fn cut_anywhere<T: DeserializeOwned + Debug>(frame: &[u8]) {
+    for end in 0..frame.len() {
+        let given = take_within_bounds::<T>(&frame[..end], usize::MAX, "cut");
+        assert!(given.is_empty(), "{given:?} of the first {end} bytes of {frame:?}");
+        if let Some(body) = frame[..end].get(4..) {
+            let decoded = frame::decode::<T>(body);
+            assert!(decoded.is_err(), "{decoded:?} of the first {end} bytes of {frame:?}");
+        }
+    }
+}
+
+/// Whatever byte is a size: it says more than there is, or than there can be.
+fn lie_anywhere<T: DeserializeOwned>(frame: &[u8]) {
+    for lie in [&[0x7f][..], &[0xff, 0xff, 0x03], &[0xff, 0xff, 0xff, 0xff, 0x0f], &mutations::HUGE]
+    {
+        for at in 4..frame.len() {
+            let body = [&frame[4..at], lie, &frame[at + 1..]].concat();
+            let lying = [&(body.len() as u32).to_le_bytes()[..], &body].concat();
+            take_within_bounds::<T>(&lying, usize::MAX, "a size that lies");
+        }
     }
 }
 
@@ -131,7 +174,7 @@ fn the_file_of_a_value() {
     for file in &files {
         assert!(format::parse(file).is_ok());
     }
-    for seed in 0..ROUNDS {
+    for seed in seeds() {
         let mut dice = Dice::new(seed);
         let file = mutations::mutate(&files, &mut dice);
         let mut parsed = None;
