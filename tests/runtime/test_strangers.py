@@ -77,8 +77,7 @@ def program(tmp_path: Path) -> Iterator[Callable[[int], Program]]:
 
         def start(limit: int = 0) -> Program:
             program = Program(limit, tmp_path / "errors")
-            stack.callback(program.process.wait)
-            stack.callback(program.process.stdin.close)
+            stack.enter_context(program.process)
             return program
 
         yield start
