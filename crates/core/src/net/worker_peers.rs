@@ -43,16 +43,12 @@ impl Shell {
     /// Waits for what a peer wants: one that is new here, or that may want more.
     pub(super) fn listen_to(&mut self, stream: Stream) -> Option<Token> {
         let token = self.token(Role::Peer);
-        match Connection::new(stream, self.poller.registry(), token) {
-            Ok(connection) => {
-                self.peers.insert(token, (connection, Instant::now()));
-                Some(token)
-            }
-            Err(_) => {
-                self.roles.remove(&token);
-                None
-            }
-        }
+        let Ok(connection) = Connection::new(stream, self.poller.registry(), token) else {
+            self.roles.remove(&token);
+            return None;
+        };
+        self.peers.insert(token, (connection, Instant::now()));
+        Some(token)
     }
 
     /// Until when the worker may sleep, as far as peers are concerned.
