@@ -115,13 +115,12 @@ impl Manager {
         let boot = boot_id();
         let silence = Duration::try_from_secs_f64(silence_s)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let silence_ns = u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX);
         let config = Config {
             key,
             boot,
             transfers_in,
             transfers_out,
-            silence_ns,
+            silence_ns: u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX),
             trace,
             ..Config::default()
         };
