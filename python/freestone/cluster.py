@@ -115,6 +115,7 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
             inline_nbytes=self.config.inline_nbytes,
             transfers_in=self.config.transfers_in,
             transfers_out=self.config.transfers_out,
+            silence_s=self.config.silence_s,
             trace=trace.check(self.config.trace),
             listen=self._site.listening,
         )
@@ -550,6 +551,7 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
         self._abandon()
 
     def _abandon(self) -> None:
+        self._site.start_closing()
         self._manager.close()
         self._callbacks.close()
         if self._host is not None:

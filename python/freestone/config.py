@@ -10,6 +10,7 @@ both are passed over.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -80,6 +81,16 @@ def _positive(given: _Given) -> float:
     return value
 
 
+def _seconds(least: float) -> Callable[[_Given], float]:
+    def parse(given: _Given) -> float:
+        with contextlib.suppress(ValueError):
+            if (value := _positive(given)) >= least:
+                return value
+        raise ValueError(f"a number of at least {least:g}")
+
+    return parse
+
+
 def _flag(given: _Given) -> bool:
     text = str(given.value).strip().lower()
     if text not in _TRUE + _FALSE:
@@ -134,6 +145,8 @@ class Config:
     transfers_in: int = _setting(4, _count(1), "", "transfers to a worker at once")
     transfers_out: int = _setting(4, _count(1), "", "transfers from a worker at once")
     links: bool = _setting(False, _flag, "", "hand blocks over as links between local workers")
+    silence_s: float = _setting(60.0, _seconds(1), "s", "how long a worker may be silent")
+    stopped_s: float = _setting(10.0, _positive, "s", "how long an executor may be stopped")
     spin_us: float = _setting(50.0, _positive, "µs", "how long idle threads look before they sleep")
     inline_nbytes: int = _setting(8192, _small, "bytes", "results up to here travel in messages")
     preload: str = _setting("", _modules, "", "modules that executors import as they start")

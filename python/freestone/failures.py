@@ -29,8 +29,10 @@ from freestone.errors import (
     TaskTimeoutError,
     UnschedulableError,
     WorkerAbsentError,
+    WorkerLostError,
     attach_remote,
 )
+from freestone.units import format_seconds
 
 __all__ = ["bad_format", "error_of", "foreign_future", "too_large"]
 
@@ -74,6 +76,11 @@ def error_of(failure: dict[str, Any]) -> BaseException:
         case "unschedulable":
             needs, largest = failure["needs"], failure["largest"]
             return UnschedulableError(label=label, needs=needs, largest=largest)
+        case "worker_absent" if not label:
+            # Nobody gave worker=: a block is read through the program's own worker.
+            gone = "" if failure["gone_s"] is None else f" {format_seconds(failure['gone_s'])} ago"
+            reason = f"it went away{gone}, and no other on this machine took its place"
+            return WorkerLostError(worker=failure["absent"], reason=reason)
         case "worker_absent":
             return WorkerAbsentError(
                 label=label,

@@ -31,6 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--transfers-in", type=int, default=4)
     parser.add_argument("--transfers-out", type=int, default=4)
     parser.add_argument("--links", type=int, default=0)
+    parser.add_argument("--stopped-s", type=float, default=10.0)
     parser.add_argument("--spin-us", type=int, default=50)
     parser.add_argument("--inline-nbytes", type=int, default=8192)
     parser.add_argument("--preload", default="")
@@ -74,6 +75,7 @@ def _run(options: argparse.Namespace, access: Access) -> None:
         disk=options.disk,
         gpus=options.gpus,
         spin_us=options.spin_us,
+        stopped_s=options.stopped_s,
         transfers_in=options.transfers_in,
         transfers_out=options.transfers_out,
         links=bool(options.links),

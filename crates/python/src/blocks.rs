@@ -2,6 +2,7 @@
 
 use crate::arrays;
 use crate::codec::{buffer_bytes, load_with_buffers};
+use crate::io::values;
 use crate::view::fill_read_only;
 use freestone_base::{Name, NameHasher, WorkerId};
 use freestone_core::store::{Folder, Mapping, StoreError, format};
@@ -344,6 +345,13 @@ pub fn name_file(py: Python<'_>, path: PathBuf) -> PyResult<(String, u64)> {
     let (name, checksum) =
         py.detach(|| freestone_core::store::name_file(&path)).map_err(store_error)?;
     Ok((name.to_string(), checksum))
+}
+
+/// The checksum of a contiguous buffer of bytes.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
+pub fn checksum(buffer: PyBuffer<u8>) -> PyResult<u64> {
+    Ok(freestone_core::store::checksum(values::<u8>(&buffer)?))
 }
 
 /// The exception for what went wrong with a file of the cache.

@@ -33,7 +33,7 @@ mod _native {
     #[pymodule_export]
     use crate::access::make_identity;
     #[pymodule_export]
-    use crate::blocks::{Hold, MappedBuffer, Stored, name_file};
+    use crate::blocks::{Hold, MappedBuffer, Stored, checksum, name_file};
     #[pymodule_export]
     use crate::codec::{encoding_owner, encoding_place, load_input};
     #[pymodule_export]

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Runs a worker until its manager ends.
 #[pyfunction]
 #[pyo3(signature = (*, manager, key, identity, listen, reconnect_s, folder, memory_dir, disk_dir, cache, executors, ram, memory,
-    disk, gpus, spin_us, transfers_in, transfers_out, links, executor_command))]
+    disk, gpus, spin_us, stopped_s, transfers_in, transfers_out, links, executor_command))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // as PyO3 extracts them
 pub fn run_worker(
     py: Python<'_>,
@@ -31,6 +31,7 @@ pub fn run_worker(
     disk: u64,
     gpus: u32,
     spin_us: u64,
+    stopped_s: f64,
     transfers_in: u32,
     transfers_out: u32,
     links: bool,
@@ -56,6 +57,8 @@ pub fn run_worker(
         executor_command,
         environment: Vec::new(),
         spin_us,
+        stopped: Duration::try_from_secs_f64(stopped_s)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?,
         transfers_in,
         transfers_out,
         links,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ from freestone.observe.control import ControlServer
 
 __all__ = ["Site"]
 
+# How often to look whether the manager has given a worker up.
+_LOOK_S = 1.0
 # A worker that was told to leave gets this long before it is killed.
 _FAREWELL_S = 1.0
 
@@ -177,7 +180,7 @@ class Site:
         joined: float | None = time.monotonic()
         pauses = Pauses()
         while True:
-            self.processes[node.name].wait()
+            self._wait_for_end(node)
             lived_s = 0.0 if joined is None else time.monotonic() - joined
             if self.closing.wait(pauses.after(lived_s)):
                 return
@@ -191,6 +194,29 @@ class Site:
                 self._wait_for(node)
                 joined = time.monotonic()
                 self.replaced(node)
+
+    def _wait_for_end(self, node: Node) -> None:
+        """Wait until a worker has ended; one that the manager has given up is ended.
+
+        One that hangs does not end by itself when its connection does.
+        """
+        process = self.processes[node.name]
+        missed = 0
+        with contextlib.suppress(ProcessLookupError), ended(process) as has_ended:
+            while not has_ended(_LOOK_S):
+                missed = 0 if self._is_there(node) else missed + 1
+                if missed > 1:
+                    process.kill()
+        process.wait()
+
+    def _is_there(self, node: Node) -> bool:
+        """Whether the manager knows a worker, or has let it go: it then takes its time."""
+        if self.closing.is_set() or node.memory_dir in self.retired:
+            return True
+        # The manager may be closed meanwhile.
+        with contextlib.suppress(RuntimeError):
+            return node.memory_dir in self.joined()
+        return True
 
     @property
     def access_file(self) -> Path:
@@ -246,10 +272,14 @@ class Site:
         address = self.access.address
         return address.startswith("tcp:") and str(name[1]) == address.rpartition(":")[2]
 
-    def close(self) -> None:
-        """Wait for the workers, kill those that stay, remove what they left."""
+    def start_closing(self) -> None:
+        """Have no worker started again from now on."""
         with self.starting:
             self.closing.set()
+
+    def close(self) -> None:
+        """Wait for the workers, kill those that stay, remove what they left."""
+        self.start_closing()
         if self.control is not None:
             self.control.close()
         deadline = time.monotonic() + _FAREWELL_S
@@ -260,3 +290,15 @@ class Site:
                 process.kill()
                 process.wait()
         self.folders.remove()
+
+
+@contextlib.contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
+    """Give what tells whether a process has ended, after waiting for so many seconds at most."""
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        yield lambda timeout_s: bool(poll.poll(1000 * timeout_s))
+    finally:
+        os.close(descriptor)

@@ -125,6 +125,7 @@ def worker_words(
         "transfers-in": config.transfers_in,
         "transfers-out": config.transfers_out,
         "links": int(config.links),
+        "stopped-s": config.stopped_s,
         "spin-us": int(config.spin_us),
         "inline-nbytes": config.inline_nbytes,
         "preload": config.preload or None,

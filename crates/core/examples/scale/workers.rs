@@ -166,7 +166,7 @@ impl Site {
         let received = connection.receive(|message| messages.push(message));
         let flushed = received.and_then(|_| connection.flush(self.poller.registry()));
         for message in messages {
-            if let ToWorker::Welcome { worker } = &message {
+            if let ToWorker::Welcome { worker, .. } = &message {
                 self.members[index].worker.id = *worker;
                 self.by_id.insert(*worker, index);
             }

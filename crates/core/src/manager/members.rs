@@ -84,7 +84,8 @@ impl Manager {
         } else if self.closed {
             "the cluster is closed".to_owned()
         } else {
-            self.out.push(Action::Send(id, ToWorker::Welcome { worker: id }));
+            let silence_ns = self.config.silence_ns;
+            self.out.push(Action::Send(id, ToWorker::Welcome { worker: id, silence_ns }));
             if self.config.trace {
                 let record = Record::Joined { worker: id, at_ns: self.now, slots: *slots };
                 self.out.push(Action::Trace(record));

@@ -222,7 +222,8 @@ impl Manager {
         for id in self.workers.ids() {
             let silent_ns = self.now.saturating_sub(self.workers[id].seen_ns);
             if silent_ns > silence_ns {
-                self.out.push(Action::Disconnect(id, format!("silent for {silent_ns} ns")));
+                let reason = format!("it gave no sign of life for {} s", silent_ns / 1_000_000_000);
+                self.out.push(Action::Disconnect(id, reason));
                 self.on_left(id);
             }
         }

@@ -132,6 +132,15 @@ impl Process {
         self.page.claims()
     }
 
+    /// Whether a signal has stopped it; one that is traced by a debugger does not count.
+    pub fn is_stopped(&self) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        // The state comes after the program's name, which stands in parentheses.
+        status.is_ok_and(|status| {
+            status.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
+        })
+    }
+
     /// Kills it and all that it has started.
     pub fn kill(&self) {
         if let Some(child) = &self.child.0 {

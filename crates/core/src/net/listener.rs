@@ -7,6 +7,7 @@ use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry, Token};
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// Listens on a unix socket, which is removed when this is dropped, and maybe on TCP.
@@ -15,6 +16,39 @@ pub struct Listener {
     path: PathBuf,
     unix: UnixListener,
     tcp: Option<(TcpListener, Access)>,
+    descriptors: usize,
+}
+
+/// What came of looking for a connection.
+#[derive(Debug)]
+pub enum Accepted {
+    /// One that has to show who it is.
+    Stream(Stream),
+    /// None waits.
+    Nothing,
+    /// One may wait that can't be taken now, and why: no event will tell of it again.
+    Later(String),
+}
+
+/// The part of a process's descriptors that connections leave to the rest of the program, and the
+/// most that they leave.
+const RESERVED_SHARE: usize = 8;
+const MAX_RESERVED: usize = 64;
+
+/// Whether an error of `accept` says nothing of the next time.
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
+    matches!(error.kind(), WouldBlock | Interrupted | ConnectionAborted)
+}
+
+/// How many descriptors this process may have.
+fn descriptors() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: room for the answer.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return MAX_RESERVED;
+    }
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }
 
 impl Listener {
@@ -24,7 +58,7 @@ impl Listener {
     /// Those of the operating system.
     pub fn bind(path: &Path) -> io::Result<Self> {
         let unix = UnixListener::bind(path)?;
-        Ok(Self { path: path.to_owned(), unix, tcp: None })
+        Ok(Self { path: path.to_owned(), unix, tcp: None, descriptors: descriptors() })
     }
 
     /// Listens on TCP besides, at `place`, a host and port (0: any).
@@ -52,19 +86,51 @@ impl Listener {
         }
     }
 
-    /// The next connection, until none waits.
-    pub fn accept(&self) -> Option<Stream> {
-        if let Ok((stream, _)) = self.unix.accept() {
-            return Some(Stream::Unix(stream));
+    /// The next connection, if one waits; over TCP only `with_tcp`.
+    pub fn accept(&self, with_tcp: bool) -> Accepted {
+        match self.unix.accept() {
+            Ok((stream, _)) if self.is_near_limit(&stream) => return self.near_limit(),
+            Ok((stream, _)) => return Accepted::Stream(Stream::Unix(stream)),
+            Err(error) if !is_passing(&error) => return Accepted::Later(error.to_string()),
+            Err(_) => {}
         }
-        let (listener, access) = self.tcp.as_ref()?;
+        let Some((listener, access)) = self.tcp.as_ref().filter(|_| with_tcp) else {
+            return Accepted::Nothing;
+        };
         loop {
-            let (stream, _) = listener.accept().ok()?;
+            let stream = match listener.accept() {
+                Ok((stream, _)) if self.is_near_limit(&stream) => return self.near_limit(),
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Accepted::Nothing;
+                }
+                Err(error) if is_passing(&error) => continue,
+                Err(error) => return Accepted::Later(error.to_string()),
+            };
             // One that can't be served is dropped, and the next one has its turn.
             if let Ok(stream) = Stream::accept(stream, access) {
-                return Some(stream);
+                return Accepted::Stream(stream);
             }
         }
+    }
+
+    /// Whether a new descriptor is among the last that this process may have: the system gives out
+    /// the lowest that is free. They are left to the rest of the program.
+    fn is_near_limit(&self, stream: &impl AsRawFd) -> bool {
+        let reserve = (self.descriptors / RESERVED_SHARE).min(MAX_RESERVED);
+        stream.as_raw_fd() as usize + reserve >= self.descriptors
+    }
+
+    fn near_limit(&self) -> Accepted {
+        Accepted::Later(format!(
+            "this process has nearly all of the {} descriptors that it may have (ulimit -n)",
+            self.descriptors
+        ))
+    }
+
+    /// How many descriptors this process may have.
+    pub fn descriptors(&self) -> usize {
+        self.descriptors
     }
 
     /// The port and the interface of TCP.

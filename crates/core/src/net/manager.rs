@@ -94,10 +94,10 @@ impl ManagerThread {
         let shell = Shell {
             manager: Manager::new(options.config),
             poller,
+            newcomers: Newcomers::new(&listener),
             listener,
             requests,
             client: client.clone(),
-            newcomers: Newcomers::default(),
             workers: HashMap::new(),
             connections: BTreeMap::new(),
             joined: 0,
@@ -176,7 +176,7 @@ impl Shell {
             if ticked.elapsed() >= TICK {
                 ticked = Instant::now();
                 self.client.flush_released();
-                self.newcomers.drop_silent(self.poller.registry());
+                self.newcomers.advance(&self.listener, self.poller.registry());
                 self.handle(Event::Tick);
             }
             self.carry_out();

@@ -7,6 +7,7 @@
 //!   [`pool`], [`signals`], [`scratch`]: what it is made of.
 //! - [`manager`]: the manager's thread; [`client`], [`cell`]: how a program talks to it.
 
+mod admission;
 pub mod cell;
 pub mod client;
 pub mod clock;
@@ -18,6 +19,7 @@ pub mod manager;
 mod newcomers;
 pub mod poller;
 pub mod pool;
+mod rate;
 pub mod scratch;
 pub mod signals;
 pub mod stream;

@@ -1,17 +1,14 @@
 //! Connections to a manager whose other side has not said hello.
 
+use super::admission::Admission;
 use super::connection::{Connection, ConnectionError};
-use super::listener::Listener;
+use super::listener::{Accepted, Listener};
+use super::rate::Rate;
 use crate::wire::{FromWorker, PROTOCOL, ToWorker, hello_protocol, other_protocol};
 use mio::event::Event;
 use mio::{Registry, Token};
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
-
-/// How long one may take to shake hands and say hello.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// So many refusals are told to people; a machine that knocks for ever does not fill a log.
-const MOST_TOLD: u32 = 100;
+use std::time::Instant;
 
 /// One that said something, and what.
 pub(super) struct Arrival {
@@ -20,22 +17,61 @@ pub(super) struct Arrival {
 }
 
 /// The newcomers, by token. Tokens count upwards and are never given twice.
-#[derive(Default)]
 pub(super) struct Newcomers {
-    waiting: HashMap<Token, (Connection, Instant)>,
+    waiting: HashMap<Token, Connection>,
+    admission: Admission,
     accepted: usize,
-    told: u32,
+    refusals: Rate,
 }
 
 impl Newcomers {
-    /// Takes in all that have connected.
+    /// For those that come to `listener`.
+    pub fn new(listener: &Listener) -> Self {
+        Self {
+            waiting: HashMap::new(),
+            admission: Admission::new(listener.descriptors()),
+            accepted: 0,
+            refusals: Rate::default(),
+        }
+    }
+
+    /// Takes in those that have connected, as many as may be.
     pub fn accept(&mut self, listener: &Listener, registry: &Registry) {
-        while let Some(stream) = listener.accept() {
+        self.admission.has_waiting = false;
+        loop {
+            let is_full = self.admission.is_full();
+            let stream = match listener.accept(!is_full) {
+                Accepted::Stream(stream) => stream,
+                Accepted::Nothing => {
+                    self.admission.has_waiting = is_full;
+                    return;
+                }
+                Accepted::Later(reason) => {
+                    self.admission.has_waiting = true;
+                    self.write(format!("nobody can join for now: {reason}"));
+                    return;
+                }
+            };
             let token = Token(self.accepted);
             self.accepted += 1;
+            let is_trusted = stream.is_unix();
             if let Ok(connection) = Connection::new(stream, registry, token) {
-                self.waiting.insert(token, (connection, Instant::now()));
+                self.waiting.insert(token, connection);
+                self.admission.enter(token, !is_trusted, Instant::now());
             }
+        }
+    }
+
+    /// Ends connections whose time is over, and takes in those that waited for their places.
+    pub fn advance(&mut self, listener: &Listener, registry: &Registry) {
+        let now = Instant::now();
+        for token in self.admission.take_overdue(now) {
+            let Some(mut connection) = self.waiting.remove(&token) else { continue };
+            self.tell(&connection, "it did not say who it is in time");
+            connection.deregister(registry);
+        }
+        if self.admission.has_waiting {
+            self.accept(listener, registry);
         }
     }
 
@@ -46,34 +82,25 @@ impl Newcomers {
         event: &Event,
         registry: &Registry,
     ) -> Option<Arrival> {
-        let (mut connection, since) = self.waiting.remove(&token)?;
+        let mut connection = self.waiting.remove(&token)?;
         connection.note(event);
         let mut messages = Vec::new();
         let received = connection.receive(|message| messages.push(message));
         if !messages.is_empty() {
+            self.admission.leave(token);
             return Some(Arrival { connection, messages });
         }
         match received.and_then(|_| connection.flush(registry)) {
             Ok(()) => {
-                self.waiting.insert(token, (connection, since));
+                self.waiting.insert(token, connection);
+                return None;
             }
             // Whoever only looks whether someone is there need not be told of.
             Err(ConnectionError::Closed) => connection.deregister(registry),
             Err(error) => self.turn_away(connection, &error, registry),
         }
+        self.admission.leave(token);
         None
-    }
-
-    /// Ends connections on which nothing was said in time.
-    pub fn drop_silent(&mut self, registry: &Registry) {
-        let waiting = self.waiting.iter();
-        let silent = waiting.filter(|(_, (_, since))| since.elapsed() > PATIENCE);
-        let silent: Vec<Token> = silent.map(|(token, _)| *token).collect();
-        for token in silent {
-            let Some((mut connection, _)) = self.waiting.remove(&token) else { continue };
-            self.tell(&connection, &format!("it said nothing for {} s", PATIENCE.as_secs()));
-            connection.deregister(registry);
-        }
     }
 
     /// Tells a worker that it may not join, and people that it wanted to.
@@ -103,9 +130,12 @@ impl Newcomers {
     }
 
     fn tell(&mut self, connection: &Connection, reason: &str) {
-        self.told += 1;
-        if self.told <= MOST_TOLD {
-            eprintln!("freestone: a worker at {} was refused: {reason}", connection.peer());
+        self.write(format!("a worker at {} was refused: {reason}", connection.peer()));
+    }
+
+    fn write(&mut self, line: String) {
+        if let Some(line) = self.refusals.pass(line, Instant::now()) {
+            eprintln!("freestone: {line}");
         }
     }
 }

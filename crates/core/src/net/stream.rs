@@ -80,6 +80,12 @@ impl Stream {
         }
     }
 
+    /// Whether the other side has shown who it is by reaching this: only the user can reach a unix
+    /// socket.
+    pub(super) fn is_unix(&self) -> bool {
+        matches!(self, Self::Unix(_))
+    }
+
     /// Where the other side is, for people.
     pub(super) fn peer(&self) -> String {
         match self {

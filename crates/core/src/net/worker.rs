@@ -2,11 +2,13 @@
 
 pub use super::worker_options::{WorkerError, WorkerOptions};
 
+use super::admission::Admission;
 use super::connection::{Connection, ConnectionError};
 use super::executors::{ExecutorOptions, Process};
 use super::listener::Listener;
 use super::poller::{Poller, WAKER, Waker};
 use super::pool::Pool;
+use super::rate::Rate;
 use super::scratch;
 use super::signals::Signals;
 use super::stream::Stream;
@@ -65,6 +67,9 @@ pub(super) struct Shell {
     pub(super) touched: Vec<u32>,
     /// Those that ask for blocks, and since when.
     pub(super) peers: HashMap<Token, (Connection, Instant)>,
+    /// Those of them that are not trusted yet.
+    pub(super) admission: Admission,
+    pub(super) refusals: Rate,
     /// Those of them that have asked for one, and wait.
     pub(super) asked: HashSet<Token>,
     /// Where peers that asked want links.
@@ -103,6 +108,7 @@ impl Shell {
             .map_err(|source| WorkerError::Manager { address: options.manager.clone(), source })?;
         let manager = Connection::new(manager, poller.registry(), Token(0))?;
         let listener = worker_site::listen(options, manager.local_ip())?;
+        let admission = Admission::new(listener.descriptors());
         // Where all interfaces are listened at, others take the one that leads to the manager.
         let peers =
             listener.address(&manager.local_ip().map_or_else(hostname, |ip| ip.to_string()));
@@ -122,6 +128,8 @@ impl Shell {
             executor_options: executor_options(options),
             touched: Vec::new(),
             peers: HashMap::new(),
+            admission,
+            refusals: Rate::default(),
             asked: HashSet::new(),
             links: HashMap::new(),
             reports: Vec::new(),
@@ -192,12 +200,13 @@ impl Shell {
             }
             self.receiving.expire();
             self.look_after_manager();
+            self.look_after_peers();
         }
     }
 
     fn wait(&mut self) -> io::Result<Vec<mio::event::Event>> {
         let timeout = Duration::from_nanos(self.worker.wakeup().saturating_sub(now()));
-        let timeout = timeout.min(self.link.patience());
+        let timeout = timeout.min(self.link.patience()).min(self.peers_patience());
         let (finished, stash) = (&self.finished, &mut self.stash);
         let ready = || {
             if stash.is_none() {

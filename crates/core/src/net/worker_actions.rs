@@ -46,6 +46,7 @@ impl Shell {
             Action::Discard { path } => drop(std::fs::remove_file(path)),
             Action::Transfer { block, address, tier } => self.transfer(block, address, tier),
             Action::Measure => self.measure(),
+            Action::Look(executor) => self.look(executor),
             Action::MoveToDisk { name, form } => self.move_to_disk(name, form),
             Action::Verify { block, path } => self.in_background(move || Event::Verified {
                 name: block.name,
@@ -116,6 +117,12 @@ impl Shell {
                 self.handle(Event::Died { executor, claimed: 0, signal: None, status: None });
             }
         }
+    }
+
+    fn look(&mut self, executor: u32) {
+        let process = self.executors.get(executor as usize).and_then(Option::as_ref);
+        let is_stopped = process.is_some_and(Process::is_stopped);
+        self.handle(Event::Looked { executor, is_stopped });
     }
 
     fn revoke(&mut self, executor: u32, from: u32) {

@@ -143,7 +143,7 @@ impl Shell {
         let received = connection.receive(|message: ToWorker| messages.push(message));
         for message in messages {
             match &message {
-                ToWorker::Welcome { worker } => self.link.worker = Some(*worker),
+                ToWorker::Welcome { worker, .. } => self.link.worker = Some(*worker),
                 ToWorker::Shutdown => self.link.dismissed = true,
                 ToWorker::Refused(reason) => {
                     let (address, reason) = (self.link.address.clone(), reason.clone());

@@ -44,6 +44,8 @@ pub struct WorkerOptions {
     pub environment: Vec<(String, String)>,
     /// How long to look for work before sleeping, in microseconds; 0 is not at all.
     pub spin_us: u64,
+    /// For how long an executor may be stopped by a signal before it is replaced.
+    pub stopped: Duration,
     /// The most blocks received at once.
     pub transfers_in: u32,
     /// The most blocks sent at once.

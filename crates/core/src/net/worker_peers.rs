@@ -1,6 +1,7 @@
 //! Peers that ask a worker for blocks.
 
 use super::connection::{Connection, ConnectionError};
+use super::listener::Accepted;
 use super::stream::Stream;
 use super::worker::{Role, Shell};
 use crate::wire::{BlockAnswer, BlockRequest, OTHER_KEY, PROTOCOL, is_same_key, other_protocol};
@@ -8,27 +9,73 @@ use crate::worker::Event;
 use mio::Token;
 use std::time::{Duration, Instant};
 
-/// How long a peer may take to say what it wants.
+/// How long one that has asked before may take to ask again.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How soon those are looked for again that could not be accepted.
+const RETRY: Duration = Duration::from_millis(100);
 
 impl Shell {
+    /// Takes in those that have connected, as many as may be.
     pub(super) fn accept(&mut self) {
         self.drop_silent_peers();
-        while let Some(stream) = self.listener.accept() {
-            self.listen_to(stream);
+        self.admission.has_waiting = false;
+        loop {
+            let is_full = self.admission.is_full();
+            let stream = match self.listener.accept(!is_full) {
+                Accepted::Stream(stream) => stream,
+                Accepted::Nothing => {
+                    self.admission.has_waiting = is_full;
+                    return;
+                }
+                Accepted::Later(reason) => {
+                    self.admission.has_waiting = true;
+                    self.write_refusal(format!("peers can't be answered for now: {reason}"));
+                    return;
+                }
+            };
+            let is_trusted = stream.is_unix();
+            if let Some(token) = self.listen_to(stream) {
+                self.admission.enter(token, !is_trusted, Instant::now());
+            }
         }
     }
 
     /// Waits for what a peer wants: one that is new here, or that may want more.
-    pub(super) fn listen_to(&mut self, stream: Stream) {
+    pub(super) fn listen_to(&mut self, stream: Stream) -> Option<Token> {
         let token = self.token(Role::Peer);
-        match Connection::new(stream, self.poller.registry(), token) {
-            Ok(connection) => {
-                self.peers.insert(token, (connection, Instant::now()));
+        let Ok(connection) = Connection::new(stream, self.poller.registry(), token) else {
+            self.roles.remove(&token);
+            return None;
+        };
+        self.peers.insert(token, (connection, Instant::now()));
+        Some(token)
+    }
+
+    /// Until when the worker may sleep, as far as peers are concerned.
+    pub(super) fn peers_patience(&self) -> Duration {
+        let retry = if self.admission.has_waiting { RETRY } else { Duration::MAX };
+        let deadline = self.admission.deadline();
+        let left =
+            deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
+        left.min(retry)
+    }
+
+    /// Ends connections whose time is over, and takes in those that waited for their places.
+    pub(super) fn look_after_peers(&mut self) {
+        if self.admission.is_idle() {
+            return;
+        }
+        for token in self.admission.take_overdue(Instant::now()) {
+            if let Some((peer, _)) = self.peers.get(&token) {
+                let who = peer.peer();
+                self.write_refusal(format!(
+                    "a peer at {who} was refused: it did not say who it is in time"
+                ));
             }
-            Err(_) => {
-                self.roles.remove(&token);
-            }
+            self.forget_peer(token);
+        }
+        if self.admission.has_waiting {
+            self.accept();
         }
     }
 
@@ -41,6 +88,12 @@ impl Shell {
         let silent: Vec<Token> = peers.map(|(token, _)| *token).collect();
         for token in silent {
             self.forget_peer(token);
+        }
+    }
+
+    fn write_refusal(&mut self, line: String) {
+        if let Some(line) = self.refusals.pass(line, Instant::now()) {
+            eprintln!("freestone: {line}");
         }
     }
 
@@ -59,6 +112,7 @@ impl Shell {
                 self.answer(token, &BlockAnswer::Refused(OTHER_KEY.to_owned()));
             }
             Some(request) => {
+                self.admission.leave(token);
                 self.asked.insert(token);
                 self.links.extend(request.link_into.map(|folder| (token, folder.into())));
                 self.handle(Event::Asked { question: token.0 as u64, name: request.name });
@@ -84,13 +138,15 @@ impl Shell {
         if let (Some((peer, _)), false) =
             (self.peers.get(&token), matches!(error, ConnectionError::Closed))
         {
-            eprintln!("freestone: a peer at {} was refused: {error}", peer.peer());
+            let who = peer.peer();
+            self.write_refusal(format!("a peer at {who} was refused: {error}"));
         }
         self.forget_peer(token);
     }
 
     fn forget_peer(&mut self, token: Token) {
         self.roles.remove(&token);
+        self.admission.leave(token);
         self.asked.remove(&token);
         self.links.remove(&token);
         if let Some((mut peer, _)) = self.peers.remove(&token) {

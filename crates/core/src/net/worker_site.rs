@@ -59,6 +59,7 @@ impl Site {
             disk_folder: options.disk_dir.clone(),
             forever_folder: options.forever_dir.clone(),
             transfers_in: options.transfers_in,
+            stopped_ns: u64::try_from(options.stopped.as_nanos()).unwrap_or(u64::MAX),
         }
     }
 }

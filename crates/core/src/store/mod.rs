@@ -27,7 +27,7 @@ pub use error::{FormatError, StoreError};
 pub use folder::Folder;
 pub use format::Parsed;
 pub use mapping::Mapping;
-pub use naming::name_file;
+pub use naming::{checksum, name_file};
 pub use owned::OwnedFolder;
 pub use segment::Segment;
 pub use tier::Tier;

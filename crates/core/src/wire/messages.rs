@@ -137,6 +137,8 @@ pub enum ToWorker {
     Welcome {
         /// The worker's id in this run.
         worker: WorkerId,
+        /// After so many nanoseconds without a sign of life it counts as lost.
+        silence_ns: u64,
     },
     /// The worker may not join or stay, and why; the connection ends. In every version of the
     /// protocol it has this place and form, as [`FromWorker::Hello`] begins with the version.

@@ -27,6 +27,8 @@ pub struct WorkerConfig {
     pub forever_folder: Option<PathBuf>,
     /// The most blocks that are received at once.
     pub transfers_in: u32,
+    /// For how long an executor may be stopped by a signal before it is killed.
+    pub stopped_ns: u64,
 }
 
 /// What a file looked like when it was named: if it changes, it is no longer that block.
@@ -159,6 +161,13 @@ pub enum Event {
         /// Bytes of all files of calls.
         nbytes: u64,
     },
+    /// The answer to [`Action::Look`].
+    Looked {
+        /// Which.
+        executor: u32,
+        /// Whether a signal has stopped it.
+        is_stopped: bool,
+    },
     /// A peer asks for a block.
     Asked {
         /// Stands for the question.
@@ -242,6 +251,8 @@ pub enum Action {
     },
     /// Look how much the temporary files of calls take; answered with [`Event::Measured`].
     Measure,
+    /// Look whether an executor is stopped; answered with [`Event::Looked`].
+    Look(u32),
     /// Move a block from memory to disk; answered with [`Event::Moved`].
     MoveToDisk {
         /// The block.

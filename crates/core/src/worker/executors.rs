@@ -69,6 +69,9 @@ pub(super) struct Executor {
     pub deadline: Option<Now>,
     /// When it last began or ended something.
     pub moved_at: Now,
+    /// When it was last looked at, and since when it has been found stopped.
+    pub looked_at: Now,
+    pub stopped_since: Option<Now>,
     /// How often it died in a row without having been ready.
     pub stillborn: u32,
     /// What is to be sent at the end of this turn.
@@ -92,6 +95,8 @@ impl Executor {
             killed_for: None,
             deadline: None,
             moved_at: 0,
+            looked_at: 0,
+            stopped_since: None,
             stillborn: 0,
             outbox: Vec::new(),
         }

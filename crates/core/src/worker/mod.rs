@@ -14,6 +14,7 @@ mod held;
 mod on_executor;
 mod on_manager;
 mod on_storage;
+mod stopped;
 mod take_back;
 #[cfg(test)]
 mod tests;
@@ -34,8 +35,10 @@ use std::collections::{HashMap, HashSet};
 const STATUS_NS: Now = 2_000_000_000;
 /// In the beginning sooner, and each time twice as late: short runs have figures, too.
 const FIRST_STATUS_NS: Now = 5_000_000;
-/// A sign of life is given this often.
+/// A sign of life is given this often,
 const ALIVE_NS: Now = 10_000_000_000;
+/// and so many times in the time for which the manager lets a worker be silent.
+const SIGNS_OF_LIFE: Now = 5;
 
 /// Who waits until a block can be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +96,8 @@ pub struct Worker {
     told_at: Now,
     /// How long after that changed figures are told.
     status_ns: Now,
+    /// How often a sign of life is given, at least.
+    alive_ns: Now,
     /// When files of calls were last measured, and whether they are being.
     measured_at: Now,
     measuring: bool,
@@ -127,6 +132,7 @@ impl Worker {
             status: WorkerStatus::default(),
             told: WorkerStatus::default(),
             status_ns: FIRST_STATUS_NS,
+            alive_ns: ALIVE_NS,
             told_at: 0,
             measured_at: 0,
             measuring: false,
@@ -167,6 +173,9 @@ impl Worker {
                 self.measuring = false;
                 self.cache.note_scratch(nbytes);
             }
+            Event::Looked { executor, is_stopped } => {
+                self.on_looked(executor, is_stopped, now, out);
+            }
             Event::Asked { question, name } => self.on_asked(question, name, out),
             Event::Served { name, nbytes, changed } => {
                 self.on_served(name, nbytes, changed, now, out);
@@ -189,6 +198,7 @@ impl Worker {
         }
         self.revive_executors(now, out);
         self.kill_late(now, out);
+        self.look_for_stopped(now, out);
         self.ask_again(now, out);
         // What is made next goes to memory, and what was not used for long to disk.
         let coming = self.mean_nbytes.saturating_mul(self.config.slots.into());
@@ -212,10 +222,16 @@ impl Worker {
 
     /// When [`advance`](Self::advance) is to be called even if nothing happens.
     pub fn wakeup(&self) -> Now {
-        let interval = if self.figures() == self.told { ALIVE_NS } else { self.status_ns };
+        if self.ending {
+            // Only what comes to an end is waited for.
+            return Now::MAX;
+        }
+        let interval = if self.figures() == self.told { self.alive_ns } else { self.status_ns };
         let status = self.told_at + interval;
-        let executors = self.executors.iter().filter_map(|executor| self.executor_wakeup(executor));
-        executors.min().map_or(status, |executor| executor.min(status))
+        let executors = self.executors.iter();
+        let due = executors
+            .filter_map(|one| self.executor_wakeup(one).into_iter().chain(one.look_at()).min());
+        due.min().map_or(status, |due| due.min(status))
     }
 
     /// What is here, for a manager that does not know.
@@ -240,12 +256,12 @@ impl Worker {
 
     fn tell_status(&mut self, now: Now, out: &mut Vec<Action>) {
         let since = now.saturating_sub(self.told_at);
-        if since < self.status_ns {
+        if since < self.status_ns.min(self.alive_ns) {
             return;
         }
         self.cache.unblock_disk();
         let figures = self.figures();
-        if figures != self.told || since >= ALIVE_NS {
+        if figures != self.told || since >= self.alive_ns {
             self.told = figures;
             self.told_at = now;
             self.status_ns = (2 * self.status_ns).min(STATUS_NS);

@@ -3,14 +3,16 @@
 use super::api::{Action, Adopted, Now};
 use super::cache::{Place, Presence};
 use super::fetches::Fetch;
-use super::{Function, Waiter, Worker};
+use super::{ALIVE_NS, Function, SIGNS_OF_LIFE, Waiter, Worker};
 use crate::wire::{Assignment, BlockDesc, FromWorker, Keep, TaskFailure, ToWorker};
 use freestone_base::{Name, TaskId};
 
 impl Worker {
     pub(super) fn on_manager(&mut self, message: ToWorker, now: Now, out: &mut Vec<Action>) {
         match message {
-            ToWorker::Welcome { .. } => {}
+            ToWorker::Welcome { silence_ns, .. } => {
+                self.alive_ns = ALIVE_NS.min(silence_ns / SIGNS_OF_LIFE);
+            }
             ToWorker::Define { function, label, definition } => {
                 let function_here =
                     Function { label, definition, mean_ns: None, mean_nbytes: None };

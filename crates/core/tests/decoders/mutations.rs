@@ -21,6 +21,9 @@ impl Dice {
     }
 }
 
+/// The largest length there is, as a varint.
+pub const HUGE: [u8; 10] = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+
 /// Some frames one after the other, some of them changed.
 pub fn mutate(frames: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
     let mut stream = Vec::new();
@@ -58,10 +61,8 @@ fn change(frame: &mut Vec<u8>, others: &[Vec<u8>], dice: &mut Dice) {
         3 => drop(frame.remove(at)),
         4 => frame.insert(at, dice.next() as u8),
         5 => {
-            // The largest length there is, as a varint.
-            let huge = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
-            let length = 1 + dice.below(huge.len());
-            frame.splice(at..at, huge[huge.len() - length..].iter().copied());
+            let length = 1 + dice.below(HUGE.len());
+            frame.splice(at..at, HUGE[HUGE.len() - length..].iter().copied());
         }
         _ => {
             let other = &others[dice.below(others.len())];

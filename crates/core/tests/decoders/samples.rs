@@ -48,7 +48,7 @@ fn assignment() -> Assignment {
 pub fn to_worker() -> Vec<ToWorker> {
     let (source, keep) = (WorkerId(4), Keep::Session);
     vec![
-        ToWorker::Welcome { worker: WorkerId(1) },
+        ToWorker::Welcome { worker: WorkerId(1), silence_ns: 60_000_000_000 },
         ToWorker::Refused("its key is not that of this cluster".to_owned()),
         ToWorker::Define {
             function: FunctionId(1),

@@ -60,6 +60,7 @@ pub fn options(root: &Path, slots: u32) -> WorkerOptions {
         environment,
         spin_us: 50,
         transfers_in: 2,
+        stopped: Duration::from_secs(1),
         transfers_out: 2,
         links: true,
     }

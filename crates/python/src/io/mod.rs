@@ -8,7 +8,7 @@ mod mtx;
 mod source;
 mod tables;
 
-pub use buffers::OwnedBuffer;
+pub use buffers::{OwnedBuffer, values};
 pub use csv::{CsvIndex, csv_format_dense, csv_read_dense, csv_write_dense};
 pub use meter::{io_count, io_moved};
 pub use mtx::mtx_read;

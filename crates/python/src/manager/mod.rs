@@ -97,7 +97,7 @@ fn ready(output: Output) -> Arc<Cell> {
 impl Manager {
     #[new]
     #[pyo3(signature = (*, socket, key, owner, future, spin_us, inline_nbytes, transfers_in,
-        transfers_out, trace, listen=None))]
+        transfers_out, silence_s, trace, listen=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         socket: std::path::PathBuf,
@@ -108,11 +108,22 @@ impl Manager {
         inline_nbytes: usize,
         transfers_in: u32,
         transfers_out: u32,
+        silence_s: f64,
         trace: bool,
         listen: Option<Listening>,
     ) -> PyResult<Self> {
         let boot = boot_id();
-        let config = Config { key, boot, transfers_in, transfers_out, trace, ..Config::default() };
+        let silence = Duration::try_from_secs_f64(silence_s)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let config = Config {
+            key,
+            boot,
+            transfers_in,
+            transfers_out,
+            silence_ns: u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX),
+            trace,
+            ..Config::default()
+        };
         let listen = listen
             .map(|(place, host, identity)| {
                 PyResult::Ok(Listen { place, host, access: access::read(identity)? })

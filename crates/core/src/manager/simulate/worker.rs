@@ -170,7 +170,7 @@ impl SimulatedWorker {
     /// What the manager says.
     pub fn handle(&mut self, message: ToWorker, now: u64, effects: &mut Vec<Effect>) {
         match message {
-            ToWorker::Welcome { worker } => {
+            ToWorker::Welcome { worker, .. } => {
                 self.check(worker == self.id, || format!("welcomed as {worker}"));
             }
             ToWorker::Define { function, .. } => {

@@ -15,7 +15,7 @@ pub(super) const MS: Now = 1_000_000;
 
 pub(super) struct Bench {
     pub worker: Worker,
-    now: Now,
+    pub now: Now,
     /// How long its calls take.
     pub duration_ns: u64,
     pub done: Vec<Action>,

@@ -95,6 +95,7 @@ pub fn config(slots: u32) -> WorkerConfig {
         disk_folder: PathBuf::from("/disk"),
         forever_folder: Some(PathBuf::from("/forever")),
         transfers_in: 2,
+        stopped_ns: 10_000_000_000,
     }
 }
 
@@ -197,6 +198,9 @@ impl World {
             Action::Measure => {
                 let nbytes = if self.is_calm { 0 } else { self.dice.below(500) };
                 self.pending.push(Event::Measured { nbytes });
+            }
+            Action::Look(executor) => {
+                self.pending.push(Event::Looked { executor, is_stopped: false });
             }
             Action::Discard { .. } | Action::Refuse { .. } => {}
             Action::Remove { name, tier, .. } => {
