@@ -218,6 +218,7 @@ def run_worker(
     spin_us: int,
     transfers_in: int,
     transfers_out: int,
+    scrub_nbytes_s: int,
     links: bool,
     executor_command: list[str],
 ) -> None: ...

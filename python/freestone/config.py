@@ -122,6 +122,9 @@ class Config:
     trace: str | None = _setting(None, _folder, "", "file for the run's trace")
     transfers_in: int = _setting(4, _count(1), "", "transfers to a worker at once")
     transfers_out: int = _setting(4, _count(1), "", "transfers from a worker at once")
+    scrub_nbytes_s: int = _setting(
+        32 << 20, _amount, "bytes/s", "how much of what is in memory is checked again; 0: nothing"
+    )
     links: bool = _setting(False, _flag, "", "hand blocks over as links between local workers")
     spin_us: float = _setting(50.0, _positive, "µs", "how long idle threads look before they sleep")
     inline_nbytes: int = _setting(8192, _amount, "bytes", "results up to here travel in messages")

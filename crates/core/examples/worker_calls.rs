@@ -42,6 +42,7 @@ fn worker() -> Worker {
         disk_folder: "/disk".into(),
         forever_folder: None,
         transfers_in: 2,
+        scrub_nbytes_s: 0,
     };
     let mut worker = Worker::new(config, Vec::new());
     let mut out = Vec::new();

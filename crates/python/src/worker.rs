@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Runs a worker until its manager ends.
 #[pyfunction]
 #[pyo3(signature = (*, manager, key, identity, listen, reconnect_s, folder, memory_dir, disk_dir, cache, executors, ram, memory,
-    disk, gpus, spin_us, transfers_in, transfers_out, links, executor_command))]
+    disk, gpus, spin_us, transfers_in, transfers_out, scrub_nbytes_s, links, executor_command))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // as PyO3 extracts them
 pub fn run_worker(
     py: Python<'_>,
@@ -33,6 +33,7 @@ pub fn run_worker(
     spin_us: u64,
     transfers_in: u32,
     transfers_out: u32,
+    scrub_nbytes_s: u64,
     links: bool,
     executor_command: Vec<String>,
 ) -> PyResult<()> {
@@ -58,6 +59,7 @@ pub fn run_worker(
         spin_us,
         transfers_in,
         transfers_out,
+        scrub_nbytes_s,
         links,
     };
     py.detach(|| worker::run_worker(&options))

@@ -88,6 +88,7 @@ pub(super) struct Shell {
     pub(super) incoming: Pool,
     pub(super) outgoing: Pool,
     pub(super) mover: Pool,
+    pub(super) scrubber: Pool,
     _site: Site,
     signals: Signals,
 }
@@ -137,6 +138,7 @@ impl Shell {
             incoming: Pool::new("freestone-in", options.transfers_in)?,
             outgoing: Pool::new("freestone-out", options.transfers_out)?,
             mover: Pool::new("freestone-disk", 1)?,
+            scrubber: Pool::new("freestone-scrub", 1)?,
             poller,
             _site: site,
         };

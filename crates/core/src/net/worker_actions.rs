@@ -48,6 +48,7 @@ impl Shell {
                 name: block.name,
                 intact: transfer::is_intact(&path, &block),
             }),
+            Action::Scrub { block, path } => self.scrub(block, path),
             Action::Preserve { block, path } => self.preserve(block, path),
             Action::Serve { question, block, path, stamp } => {
                 self.serve(question, &block, path, stamp);
@@ -164,6 +165,20 @@ impl Shell {
         self.in_background(move || {
             let result = folder.to_disk(name, &form).map_err(|error| error.to_string());
             Event::Moved { name, result }
+        });
+    }
+
+    /// On a thread of its own, so that what is moved or verified does not wait for it.
+    fn scrub(&mut self, block: BlockDesc, path: PathBuf) {
+        let (done, waker, stop) = (self.done.clone(), self.waker.clone(), Arc::clone(&self.stop));
+        self.scrubber.run(move || {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let intact = transfer::is_intact(&path, &block);
+            // If the worker has ended, nobody waits for this.
+            let _ = done.send(Event::Scrubbed { block, intact });
+            let _ = waker.wake();
         });
     }
 

@@ -52,6 +52,7 @@ impl Site {
             disk_folder: options.disk_dir.clone(),
             forever_folder: options.forever_dir.clone(),
             transfers_in: options.transfers_in,
+            scrub_nbytes_s: options.scrub_nbytes_s,
         }
     }
 }

@@ -27,6 +27,8 @@ pub struct WorkerConfig {
     pub forever_folder: Option<PathBuf>,
     /// The most blocks that are received at once.
     pub transfers_in: u32,
+    /// Bytes of blocks in memory that are read again and checked in each second; 0 is none.
+    pub scrub_nbytes_s: u64,
 }
 
 /// What a file looked like when it was named: if it changes, it is no longer that block.
@@ -147,6 +149,13 @@ pub enum Event {
         /// Whether.
         intact: bool,
     },
+    /// The answer to [`Action::Scrub`]: whether its bytes are what they should be.
+    Scrubbed {
+        /// The block, as it was asked for.
+        block: BlockDesc,
+        /// Whether.
+        intact: bool,
+    },
     /// The answer to [`Action::Preserve`].
     Preserved {
         /// The block.
@@ -251,6 +260,14 @@ pub enum Action {
     },
     /// Read a block and compare its checksum; answered with [`Event::Verified`].
     Verify {
+        /// The block.
+        block: BlockDesc,
+        /// Its file.
+        path: PathBuf,
+    },
+    /// Read a block that may be in use and compare its checksum; answered with
+    /// [`Event::Scrubbed`].
+    Scrub {
         /// The block.
         block: BlockDesc,
         /// Its file.

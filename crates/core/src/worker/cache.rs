@@ -66,6 +66,26 @@ pub(super) struct Block {
     used_at: u64,
 }
 
+impl Block {
+    /// Whether it is being read and compared with its checksum.
+    pub fn is_verifying(&self) -> bool {
+        self.state == State::Verifying
+    }
+
+    /// Whether it is on its way to disk.
+    pub fn is_leaving(&self) -> bool {
+        self.state == State::Leaving
+    }
+}
+
+/// What is on disk is checked before its first use: it may have been there for long.
+fn first_state(place: &Place) -> State {
+    match place {
+        Place::Forever | Place::Tier(Tier::Disk) => State::Unverified,
+        Place::Tier(Tier::Memory) | Place::External(_) => State::Settled,
+    }
+}
+
 /// Where a block that is to come can go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Room {
@@ -84,6 +104,9 @@ pub(super) struct Cache {
     blocks: HashMap<Name, Block>,
     /// Blocks whose files others may put in their places at any moment, and how many do.
     coming: HashMap<Name, u32>,
+    /// Uses of blocks that were damaged and taken out, by those who still map them: their names may
+    /// be here again, in other files.
+    ghosts: HashMap<Name, u32>,
     /// Blocks in memory that may go to disk, by last use.
     idle: BTreeMap<u64, Name>,
     clock: u64,
@@ -110,6 +133,7 @@ impl Cache {
             config,
             blocks: HashMap::new(),
             coming: HashMap::new(),
+            ghosts: HashMap::new(),
             idle: BTreeMap::new(),
             clock: 0,
             memory: 0,
@@ -186,7 +210,7 @@ impl Cache {
             self.insert_again(desc, &place, keep, out);
         } else {
             let is_kept = place == Place::Forever;
-            let state = if is_kept { State::Unverified } else { State::Settled };
+            let state = first_state(&place);
             *self.bytes_in(&place) += desc.nbytes;
             let block = Block {
                 desc,
@@ -246,7 +270,7 @@ impl Cache {
         let Some(block) = self.blocks.get_mut(&desc.name) else { return };
         let (new, old) = (desc.nbytes, block.desc.nbytes);
         block.desc = desc;
-        block.state = State::Settled;
+        block.state = first_state(place);
         let old_place = std::mem::replace(&mut block.place, place.clone());
         *self.bytes_in(&old_place) -= old;
         *self.bytes_in(place) += new;
@@ -269,16 +293,43 @@ impl Cache {
 
     /// One use less.
     pub fn release(&mut self, name: Name, out: &mut Vec<Action>) {
-        if let Some(block) = self.blocks.get_mut(&name) {
+        if let Some(count) = self.ghosts.get_mut(&name) {
+            *count -= 1;
+            if *count == 0 {
+                self.ghosts.remove(&name);
+            }
+        } else if let Some(block) = self.blocks.get_mut(&name) {
             block.uses = block.uses.saturating_sub(1);
             self.settle(name, out);
         }
+    }
+
+    /// One use less, by someone whose use is no reason to keep the block in memory for longer.
+    pub fn release_unnoticed(&mut self, name: Name, out: &mut Vec<Action>) {
+        let before = self.blocks.get(&name).map(|block| block.used_at).filter(|at| *at > 0);
+        self.release(name, out);
+        let (Some(before), Some(block)) = (before, self.blocks.get_mut(&name)) else { return };
+        if self.idle.remove(&block.used_at).is_some() {
+            block.used_at = before;
+            self.idle.insert(before, name);
+        }
+    }
+
+    /// Blocks in memory, whatever uses them.
+    pub fn in_memory(&self) -> impl Iterator<Item = Name> {
+        let is_there = |block: &&Block| block.place == Place::Tier(Tier::Memory);
+        self.blocks.values().filter(is_there).map(|block| block.desc.name)
     }
 
     /// Someone else is about to put a block's file in its place: an executor, a transfer. Until
     /// [`come`](Self::come) no file is removed from there, since it could be that one.
     pub fn expect(&mut self, name: Name) {
         *self.coming.entry(name).or_insert(0) += 1;
+    }
+
+    /// Whether someone else may put a block's file in its place at any moment.
+    pub fn is_expected(&self, name: Name) -> bool {
+        self.coming.contains_key(&name)
     }
 
     /// What was expected was taken in, or will not come.
@@ -345,6 +396,9 @@ impl Cache {
         *self.bytes_in(&block.place) -= block.desc.nbytes;
         if block.place == Place::Tier(Tier::Disk) {
             self.disk_blocked = false;
+        }
+        if block.uses > 0 {
+            *self.ghosts.entry(name).or_insert(0) += block.uses;
         }
         Some(block)
     }
@@ -455,6 +509,7 @@ impl Cache {
         self.leaving -= nbytes;
         self.disk_promised -= nbytes;
         if is_there {
+            block.state = State::Unverified;
             block.place = Place::Tier(Tier::Disk);
             self.memory -= nbytes;
             self.disk += nbytes;

@@ -3,6 +3,7 @@
 use super::api::{Action, Now};
 use super::cache::{Place, Presence};
 use super::{Stage, Waiter, Worker};
+use crate::store::Tier;
 use crate::wire::TaskFailure;
 use freestone_base::{Name, TaskId};
 
@@ -28,12 +29,27 @@ impl Worker {
             return self.on_usable(name, out);
         }
         let Some(block) = self.cache.get(name) else { return };
+        if block.is_verifying() && block.place == Place::Tier(Tier::Disk) {
+            return self.lose_damaged(name, now, out);
+        }
         out.push(Action::Forget(block.desc.clone()));
         if block.place != Place::Forever {
             // It came in another way meanwhile, and is whole.
             return;
         }
         let reason = "its file is damaged".to_owned();
+        self.lose(name, reason, &TaskFailure::InputLost { name }, now, out);
+    }
+
+    /// A block's file in the cache has other bytes than it should have. Who maps it keeps them, so
+    /// the file is removed and its pages are not used again.
+    pub(super) fn lose_damaged(&mut self, name: Name, now: Now, out: &mut Vec<Action>) {
+        let path = self.cache.path(name).unwrap_or_default().display().to_string();
+        let reason = format!("its file was damaged: {path}");
+        // One that is just being made again may be there already.
+        if !self.cache.is_expected(name) {
+            out.push(Action::Discard { path });
+        }
         self.lose(name, reason, &TaskFailure::InputLost { name }, now, out);
     }
 

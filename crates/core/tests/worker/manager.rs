@@ -61,6 +61,7 @@ pub fn options(root: &Path, slots: u32) -> WorkerOptions {
         spin_us: 50,
         transfers_in: 2,
         transfers_out: 2,
+        scrub_nbytes_s: 32 << 20,
         links: true,
     }
 }

@@ -5,4 +5,5 @@ mod disk;
 mod executors;
 mod held;
 mod histories;
+mod scrub;
 mod world;

@@ -95,6 +95,7 @@ pub fn config(slots: u32) -> WorkerConfig {
         disk_folder: PathBuf::from("/disk"),
         forever_folder: Some(PathBuf::from("/forever")),
         transfers_in: 2,
+        scrub_nbytes_s: 100,
     }
 }
 
@@ -188,6 +189,7 @@ impl World {
             Action::Transfer { .. }
             | Action::MoveToDisk { .. }
             | Action::Verify { .. }
+            | Action::Scrub { .. }
             | Action::Preserve { .. } => self.on_background(action),
             Action::Serve { block, .. } => {
                 self.serving.push(block.name);
@@ -253,6 +255,10 @@ impl World {
             }
             Action::Verify { block, .. } => {
                 self.pending.push(Event::Verified { name: block.name, intact: true });
+            }
+            Action::Scrub { block, .. } => {
+                self.copying.push(block.name);
+                self.pending.push(Event::Scrubbed { block, intact: true });
             }
             Action::Preserve { block, .. } => {
                 self.copying.push(block.name);
@@ -423,6 +429,7 @@ impl World {
                 self.files.insert((*name, Tier::Disk), nbytes);
             }
             Event::Served { name, .. } => forget(&mut self.serving, *name),
+            Event::Scrubbed { block, .. } => forget(&mut self.copying, block.name),
             Event::Preserved { name, .. } => {
                 forget(&mut self.copying, *name);
                 self.kept.insert(*name);
