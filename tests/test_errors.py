@@ -19,6 +19,9 @@ EXAMPLES: list[FreestoneError] = [
     errors.NotSerializableError(
         what="argument", where="args[0]['lock']", kind="_thread.lock", label="mass"
     ),
+    errors.MessageTooLargeError(part="function", label="mass", nbytes=2**30, limit=2**26),
+    errors.MessageTooLargeError(part="arguments", label="mass", nbytes=2**30, limit=2**26),
+    errors.MessageTooLargeError(part="result", label="mass", nbytes=2**30, limit=2**26),
     errors.BlockingError("points", "labels", ours="8 blocks", theirs="9 blocks"),
     errors.BlockShapeError("points", 7, wanted="of 10 rows", found="of 9 rows"),
     errors.BlockTypeError("points", 7, wanted="an array of numbers", found="of type str"),
@@ -27,6 +30,8 @@ EXAMPLES: list[FreestoneError] = [
     errors.WaitTimeoutError(timeout_s=1.5),
     errors.WorkersMissingError(wanted=5, there=3, timeout_s=60.0),
     errors.TaskRaisedError(label="mass", kind="uproot.DeserializationError", text="bad basket"),
+    errors.TaskExitedError(label="mass", status=2, worker="worker-1"),
+    errors.TaskExitedError(label="mass", status=None),
     errors.TaskKilledError(label="mass", attempts=3, signal=9, worker="worker-1"),
     errors.TaskTimeoutError(label="mass", timeout_s=0.25, attempts=2, worker="worker-0"),
     errors.MemoryExceededError(label="mass", limit=2**30, worker="worker-0"),
@@ -112,11 +117,12 @@ def test_slugs_are_unique_and_never_change() -> None:
         "empty-collection engine-missing error event-timeout events file file-changed "
         "file-missing file-unreadable foreign-future format function-load in-task input-lost "
         "input-unknown irreproducible join joining lock-not-held malleable memory-exceeded "
-        "missing-key no-spawn no-threads not-associative not-serializable packages-missing "
-        "rank-failed rank-lost registration resize-timeout run-over run-stuck samples-missing "
-        "script script-compile script-run script-stopped script-syntax spawn-failed storage-full "
-        "task task-cancelled task-killed task-raised task-timeout transport unschedulable usage "
-        "wait-timeout worker-absent worker-lost workers-missing"
+        "message-too-large missing-key no-spawn no-threads not-associative not-serializable "
+        "packages-missing rank-failed rank-lost registration resize-timeout run-over run-stuck "
+        "samples-missing script script-compile script-run script-stopped script-syntax "
+        "spawn-failed storage-full task task-cancelled task-exited task-killed task-raised "
+        "task-timeout transport unschedulable usage wait-timeout worker-absent worker-lost "
+        "workers-missing"
     )
     assert " ".join(slugs) == known
 

@@ -14,6 +14,7 @@ from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
 from freestone.compat import offer_joblib
 from freestone.config import Config
+from freestone.definitions import Definitions
 from freestone.engines import OnEngines
 from freestone.environments import Prepared, adapt
 from freestone.errors import ClosedError, ConfigurationError
@@ -57,7 +58,7 @@ def current() -> Cluster | None:
     return _open[-1] if _open else None
 
 
-class Cluster(OnEngines, OnRanks, Members, Questions):
+class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
     """Workers that run calls and hold blocks, and the manager that leads them.
 
     Parameters
@@ -94,7 +95,9 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
         self.config = Config.load(settings)
         self._host = host
         self._resizing = threading.Lock()
-        self._functions: dict[tuple[bytes, str], int] = {}
+        self._functions: dict[tuple[bytes, str, bool], int] = {}
+        self._large: dict[int, tuple[int | None, Future]] = {}
+        self._home: int | None = None
         self._categories: dict[str, int] = {}
         self._files: dict[str, Future] = {}
         self._tags: dict[str, weakref.WeakSet[Future]] = {}
@@ -254,6 +257,7 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
         function, first, plain, tag = adapt(function, options)
         number, native = self._prepare(function, plain)
         calls: Iterable[tuple[Any, ...]] = zip(*iterables, strict=False)
+        first = (*self._carried(number), *first)
         if first:
             calls = ((*first, *args) for args in calls)
         futures: list[Future] = self._manager.map(number, calls, native)
@@ -271,19 +275,25 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
     ) -> Any:
         function, first, options, tag = adapt(function, options)
         number, native = self._prepare(function, options, outputs)
-        future = self._manager.submit(number, (*first, *args), kwargs, native)
+        given = (*self._carried(number), *first, *args)
+        future = self._manager.submit(number, given, kwargs, native)
         if tag is not None:
             futures = future if isinstance(future, tuple) else (future,)
             self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
         return future
 
     def _prepare(
-        self, function: Callable[..., Any], options: Mapping[str, Any], outputs: int = 1
+        self,
+        function: Callable[..., Any],
+        options: Mapping[str, Any],
+        outputs: int = 1,
+        *,
+        as_block: bool = True,
     ) -> tuple[int, _native.Options]:
         options = dict(options)
         name, hoist = options.pop("name", None), options.pop("hoist", True)
         native = self._native_options(options, outputs)
-        return self._define(function, name, hoist), native
+        return self._define(function, name, hoist, as_block=as_block), native
 
     def _native_options(self, options: dict[str, Any], outputs: int) -> _native.Options:
         self._require_open("submit a call")
@@ -308,19 +318,8 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
         self, number: int, args: tuple[Any, ...], options: dict[str, Any], outputs: int
     ) -> Any:
         """Submit a call of a function that was defined; several outputs are a tuple."""
-        return self._manager.submit(number, args, None, self._native_options(options, outputs))
-
-    def _define(self, function: Callable[..., Any], name: str | None, hoist: bool) -> int:
-        encoded = functions.encode(function, hoist=hoist)
-        return self._define_encoded(encoded, name or encoded.label)
-
-    def _define_encoded(self, encoded: functions.EncodedFunction, label: str) -> int:
-        key = (encoded.name, label)
-        number = self._functions.get(key)
-        if number is None:
-            number = self._manager.define(label, encoded.name, encoded.definition)
-            self._functions[key] = number
-        return number
+        given = (*self._carried(number), *args)
+        return self._manager.submit(number, given, None, self._native_options(options, outputs))
 
     def _reduce(
         self,
@@ -330,7 +329,7 @@ class Cluster(OnEngines, OnRanks, Members, Questions):
         commutes: bool,
         options: Mapping[str, Any],
     ) -> Future:
-        number, native = self._prepare(function, options)
+        number, native = self._prepare(function, options, as_block=False)
         futures = [block if isinstance(block, Future) else self.put(block) for block in blocks]
         result: Future = self._manager.reduce(number, futures, arity, commutes, native)
         return result

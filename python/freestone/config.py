@@ -21,6 +21,7 @@ from freestone.units import format_nbytes, format_seconds, parse_nbytes
 __all__ = ["Config", "Setting", "format_nbytes", "format_seconds", "parse_nbytes"]
 
 PREFIX = "FREESTONE_"
+_MAX_INLINE_NBYTES = 16 << 20
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -57,6 +58,14 @@ def _amount(given: _Given) -> int:
         return parse_nbytes(given.value)
     except ValueError:
         raise ValueError("an amount of bytes, such as '2GiB'") from None
+
+
+def _small(given: _Given) -> int:
+    nbytes = _amount(given)
+    if nbytes > _MAX_INLINE_NBYTES:
+        limit = format_nbytes(_MAX_INLINE_NBYTES)
+        raise ValueError(f"at most {limit}: what travels in messages is copied by the manager")
+    return nbytes
 
 
 def _positive(given: _Given) -> float:
@@ -127,7 +136,7 @@ class Config:
     )
     links: bool = _setting(False, _flag, "", "hand blocks over as links between local workers")
     spin_us: float = _setting(50.0, _positive, "µs", "how long idle threads look before they sleep")
-    inline_nbytes: int = _setting(8192, _amount, "bytes", "results up to here travel in messages")
+    inline_nbytes: int = _setting(8192, _small, "bytes", "results up to here travel in messages")
     preload: str = _setting("", _modules, "", "modules that executors import as they start")
     retries: int = _setting(0, _count(0), "", "how often a task that raises is tried again")
     start_timeout_s: float = _setting(60.0, _positive, "s", "how long workers may take to start")

@@ -146,6 +146,9 @@ def _untar(folder: str, archive: str) -> None:
 class WithVariables:
     """A function that is called with environment variables set."""
 
+    is_constant = True
+    """Its attributes are never bound anew, so it need not be named at each submission."""
+
     def __init__(self, function: Callable[..., Any], variables: Mapping[str, str]) -> None:
         self.function = function
         self.variables = dict(variables)
@@ -166,6 +169,9 @@ class WithVariables:
 
 class InEnvironment:
     """A function that is called by the Python of an unpacked environment."""
+
+    is_constant = True
+    """As with `WithVariables`."""
 
     def __init__(self, function: Callable[..., Any], variables: Mapping[str, str]) -> None:
         self.function = function

@@ -21,6 +21,11 @@ from freestone import _native, functions
 
 __all__ = ["Hooks", "main"]
 
+_PICKLED_NBYTES = 8 << 20
+"""An exception that is larger travels as its type's name, its message and its traceback."""
+_TEXT_LENGTH = 100_000
+"""What is left of a message or a traceback, in characters."""
+
 
 class Hooks:
     """What the native loop asks of Python."""
@@ -43,14 +48,33 @@ class Hooks:
         if kind.__module__ not in ("builtins", "__main__"):
             name = f"{kind.__module__}.{name}"
         text = "".join(traceback.format_exception(error))
-        return _pickled(error), name, str(error), text
+        return _pickled(error), name, _shortened(str(error)), _shortened(text)
 
-    def before_fork(self) -> None:
-        """Write out what was printed, so that the child does not write it again."""
+    def before_fork(self, value: Any) -> None:
+        """Do once what each child would do again.
+
+        That is to write out what was printed, and to load the function if `value`, the call's first
+        input, is a large one.
+        """
+        self.after_fork()
+        if isinstance(value, functions.LargeFunction):
+            value.loaded()
+
+    def after_fork(self) -> None:
+        """Write out what was printed."""
         sys.stdout.flush()
         sys.stderr.flush()
 
-    after_fork = before_fork
+    def end_of_child(self, error: BaseException | None) -> int:
+        """Return the status with which a child ends that a call has forked, as Python would."""
+        status = 0
+        if isinstance(error, SystemExit):
+            status = error.code if isinstance(error.code, int) else int(error.code is not None)
+        elif error is not None:
+            traceback.print_exception(error)
+            status = 1
+        self.after_fork()
+        return status & 0xFF
 
     def run_apart(self, messages: bytes) -> tuple[bytes, int | None, int | None]:
         """Run an executor in a new interpreter on `messages`; what it says and how it ended."""
@@ -115,7 +139,15 @@ def _pickled(error: BaseException) -> bytes:
         pickle.loads(pickled)
     except Exception:
         return b""
-    return pickled
+    return pickled if len(pickled) <= _PICKLED_NBYTES else b""
+
+
+def _shortened(text: str) -> str:
+    """Cut out the middle of a text that is too long for a message to people."""
+    if len(text) <= _TEXT_LENGTH:
+        return text
+    half = _TEXT_LENGTH // 2
+    return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
 
 
 def _preload(modules: str) -> None:
@@ -123,7 +155,7 @@ def _preload(modules: str) -> None:
     for module in filter(None, modules.split(",")):
         try:
             importlib.import_module(module)
-        except Exception as error:
+        except BaseException as error:
             print(f"freestone: preload={module!r} can't be imported: {error}", file=sys.stderr)
 
 

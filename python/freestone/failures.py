@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from typing import Any
 
@@ -18,9 +19,11 @@ from freestone.errors import (
     InputLostError,
     InputUnknownError,
     MemoryExceededError,
+    MessageTooLargeError,
     NotSerializableError,
     StorageFullError,
     TaskCancelledError,
+    TaskExitedError,
     TaskKilledError,
     TaskRaisedError,
     TaskTimeoutError,
@@ -29,7 +32,10 @@ from freestone.errors import (
     attach_remote,
 )
 
-__all__ = ["bad_format", "error_of", "foreign_future"]
+__all__ = ["bad_format", "error_of", "foreign_future", "too_large"]
+
+_CONTROL = (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
+"""What a task may raise, and what must not be raised where its result is asked for."""
 
 
 def error_of(failure: dict[str, Any]) -> BaseException:
@@ -87,6 +93,9 @@ def error_of(failure: dict[str, Any]) -> BaseException:
             )
         case "file_changed":
             return _file_error(failure["path"], failure["reason"])
+        case "too_large":
+            part = "result" if failure["is_result"] else "arguments"
+            return too_large(part, label, failure["nbytes"], failure["limit"])
         case "closed":
             return ClosedError(f"finish {label!r}" if label else "finish what was submitted")
     return FreestoneError(f"task {label!r} failed: {failure}")
@@ -114,7 +123,20 @@ def _raised(failure: dict[str, Any]) -> BaseException:
     if not isinstance(error, BaseException):
         kind, text = failure["type"], failure["message"]
         error = TaskRaisedError(label=label, kind=kind, text=text, worker=worker)
+    if isinstance(error, SystemExit):
+        error = _exited(error, label, worker)
+    elif isinstance(error, _CONTROL):
+        # Raised here, it would end this program, or cancel what waits here.
+        kind, text = failure["type"], failure["message"]
+        error = TaskRaisedError(label=label, kind=kind, text=text, worker=worker)
     return attach_remote(error, failure["traceback"], label, worker, failure["attempts"])
+
+
+def _exited(error: SystemExit, label: str, worker: str | None) -> TaskExitedError:
+    status = error.code
+    if not isinstance(status, int | str | None):
+        status = str(status)
+    return TaskExitedError(label=label, status=status, worker=worker)
 
 
 def foreign_future(label: str, name: str, in_call: bool) -> FreestoneError:
@@ -127,6 +149,11 @@ def foreign_future(label: str, name: str, in_call: bool) -> FreestoneError:
         kind="freestone.Future",
         reason="a future is pickled only inside the arguments of its cluster's calls",
     )
+
+
+def too_large(part: str, label: str, nbytes: int, limit: int) -> MessageTooLargeError:
+    """Make the error for what no message can carry."""
+    return MessageTooLargeError(part=part, label=label, nbytes=nbytes, limit=limit)
 
 
 def storage_full(needed: int, free: int, folder: str) -> StorageFullError:

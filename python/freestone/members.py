@@ -26,6 +26,7 @@ class Members:
         _site: hosts.local.Site
         _host: hosts.Host | None
         _resizing: threading.Lock
+        _home: int | None
         closed: bool
 
     def retire(self, worker: int) -> None:
@@ -163,3 +164,4 @@ class Members:
         if number is not None:
             memory, disk = (node.memory_dir, node.memory), (node.disk_dir, node.disk)
             self._manager.set_home(number, memory, disk)
+            self._home = number

@@ -19,6 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "cluster",
             "commands",
             "compat",
+            "definitions",
             "engines",
             "environments",
             "executor",

@@ -181,8 +181,8 @@ def _difference(found: Any, expected: Any, tolerance: float) -> str | None:
         both = (_difference(one, other, tolerance) for one, other in pairs)
         return next((one for one in both if one), None)
     ours, theirs = np.asarray(found), np.asarray(expected)
-    # Blocks are in the machine's own byte order.
-    theirs = theirs.astype(theirs.dtype.newbyteorder("="))
+    # What goes through a cluster may come back in the machine's own byte order.
+    theirs, ours = (one.astype(one.dtype.newbyteorder("=")) for one in (theirs, ours))
     if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
         return f"is of {ours.dtype} and shape {ours.shape}, not {theirs.dtype} and {theirs.shape}"
     if theirs.dtype.kind not in "fc":

@@ -102,6 +102,48 @@ def test_where_jobs_are_not_counted_those_that_left_are_replaced(tmp_path: Path)
     assert log.read_text().count("worker --quiet --access") == 3
 
 
+def submitting(folder: Path, patience_s: float = 10) -> Factory:
+    batch = SubmitBatch(folder / "access.json", [], "true {command}")
+    return Factory(batch, lambda _: None, 2, 4, patience_s=patience_s)
+
+
+def test_jobs_that_end_before_they_join_are_replaced_ever_more_slowly(tmp_path: Path) -> None:
+    keeper = submitting(tmp_path)
+    seen = []
+    for now in range(80):
+        plan = keeper.look(figures(0, []), now)
+        if plan.submitted:
+            seen.append((now, plan.submitted, plan.lost))
+    assert seen == [(0, 2, 0), (10, 2, 2), (30, 2, 2), (70, 2, 2)]
+    # One that joins shows that jobs do come: patience is what it was.
+    assert keeper.look(figures(0, [worker(0)]), 80).submitted == 0
+    assert keeper.look(figures(0, [worker(0)]), 89).jobs == 2
+    assert keeper.look(figures(0, [worker(0)]), 90).lost == 1
+
+
+def test_a_job_that_joins_late_counts_again(tmp_path: Path) -> None:
+    keeper = submitting(tmp_path)
+    keeper.look(figures(0, []), 0)
+    assert keeper.look(figures(0, []), 10).lost == 2
+    there = [worker(number) for number in range(4)]
+    assert keeper.look(figures(0, there), 11).jobs == 4
+    assert keeper.look(figures(0, there), 21).retired == (0, 1)
+
+
+def test_one_that_leaves_while_another_joins_is_replaced(tmp_path: Path) -> None:
+    keeper = submitting(tmp_path)
+    keeper.look(figures(0, []), 0)
+    assert keeper.look(figures(0, [worker(0)]), 1).jobs == 2
+    assert keeper.look(figures(0, [worker(1)]), 2).submitted == 1
+
+
+def test_workers_that_are_no_jobs_are_not_counted(tmp_path: Path) -> None:
+    keeper = submitting(tmp_path)
+    assert keeper.look(figures(0, [worker(0)]), 0).submitted == 2
+    assert keeper.look(figures(0, [worker(0), worker(1)]), 1).jobs == 2
+    assert keeper.look(figures(0, [worker(0)]), 2).submitted == 1
+
+
 def test_a_submit_line_without_the_command_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ClusterStartError, match=r"\{command\}"):
         SubmitBatch(tmp_path, [], "qsub job.sh")

@@ -31,6 +31,8 @@ from tests.lang.scripts import both, said
         ("-5 % 3", "-2"),
         ("true", "1"),
         ("1_000'000", "1000000"),
+        ("1_000.2'5", "1000.25"),
+        ("1'0e2f", "1000"),
         ("-9223372036854775808", "-9223372036854775808"),
         ("18446744073709551615u", "18446744073709551615"),
         ("2.5f", "2.5"),
@@ -263,6 +265,8 @@ def test_arguments_are_literals() -> None:
         ('stop("enough");', ScriptStoppedError, "system stopped: enough"),
         ('print(readMatrix("nowhere.csv"));', ScriptCompileError, "there is no file"),
         ("x = [1](2, 2);", ScriptCompileError, "do not fill"),
+        ("print(01.0);", ScriptSyntaxError, "expected ')'"),
+        ("print(1_.0);", ScriptSyntaxError, "expected ')'"),
         ("x = " + "(" * 500 + "1" + ")" * 500 + ";", ScriptSyntaxError, "nested more than"),
     ],
 )

@@ -28,7 +28,11 @@ def check_real(seed: int) -> str:
     outcome = run("history.py", json.dumps(history.as_dict()))
     if outcome.status:
         return outcome.err[-4000:] or f"status {outcome.status}"
-    return problem_of(history, outcome.data["trace"], outcome.data["sizes"][1])
+    try:
+        found = outcome.data
+    except ValueError:
+        return f"it printed {outcome.out[-2000:]!r}; {outcome.err[-2000:]}"
+    return problem_of(history, found["trace"], found["sizes"][1])
 
 
 def problem_of(history: History, trace: list[list[int]], errors: list[str]) -> str:

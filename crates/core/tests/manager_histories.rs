@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 const HISTORIES: u64 = 10_000;
-const LOG: usize = 2_000;
+const LOG: usize = 20_000;
 /// So long takes no history.
 const STUCK: Duration = Duration::from_secs(20);
 

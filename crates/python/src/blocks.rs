@@ -202,19 +202,21 @@ impl Opened {
     }
 }
 
-/// Writes a value into a cache under the name of its content; the block, and where it lies.
+/// Writes a value into a cache under the name of its content, or another; the block, and where it
+/// lies.
 pub fn put_value(
     py: Python<'_>,
     folder: &Folder,
     pickle: &Py<PyBytes>,
     buffers: &[PyBuffer<u8>],
+    name: Option<Name>,
 ) -> PyResult<(BlockDesc, String)> {
     let pickle = pickle.as_bytes(py);
     let buffers: Vec<&[u8]> = buffers.iter().map(buffer_bytes).collect();
     py.detach(|| {
         // Both read the value once and take about as long: side by side, on two processors.
         let (name, written) = std::thread::scope(|scope| {
-            let name = scope.spawn(|| name_of_value(pickle, &buffers));
+            let name = scope.spawn(|| name.unwrap_or_else(|| name_of_value(pickle, &buffers)));
             let written = folder.put(passing_name(), pickle, &buffers);
             (name.join(), written)
         });

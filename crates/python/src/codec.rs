@@ -339,16 +339,11 @@ pub fn encode_value(value: &Bound<'_, PyAny>, inline_nbytes: usize) -> PyResult<
     if let Some(inline) = direct::write(value, DIRECT, limit) {
         return Ok(Encoded::Inline(inline));
     }
-    let list = PyList::empty(py);
-    let pickled = pickle(value, Some(&list))?;
-    let body = as_bytes(&pickled)?;
-    let buffers = list
-        .iter()
-        .map(|buffer| PyBuffer::get(&buffer.call_method0("raw")?))
-        .collect::<PyResult<Vec<PyBuffer<u8>>>>()?;
+    let (pickled, buffers) = encode_block(value)?;
+    let body = pickled.bind(py).as_bytes();
     let nbytes = body.len() + buffers.iter().map(|buffer| buffer.len_bytes()).sum::<usize>();
     if nbytes > inline_nbytes {
-        return Ok(Encoded::Large { pickle: pickled.cast_into::<PyBytes>()?.unbind(), buffers });
+        return Ok(Encoded::Large { pickle: pickled, buffers });
     }
     let mut inline = Vec::with_capacity(nbytes + 16 + 8 * buffers.len());
     if buffers.is_empty() {
@@ -365,6 +360,17 @@ pub fn encode_value(value: &Bound<'_, PyAny>, inline_nbytes: usize) -> PyResult<
     }
     inline.extend_from_slice(body);
     Ok(Encoded::Inline(inline))
+}
+
+/// Encodes a value as a block, however small it is: the pickle stream and its out-of-band buffers.
+pub fn encode_block(value: &Bound<'_, PyAny>) -> PyResult<(Py<PyBytes>, Vec<PyBuffer<u8>>)> {
+    let list = PyList::empty(value.py());
+    let pickled = pickle(value, Some(&list))?;
+    let buffers = list
+        .iter()
+        .map(|buffer| PyBuffer::get(&buffer.call_method0("raw")?))
+        .collect::<PyResult<Vec<PyBuffer<u8>>>>()?;
+    Ok((pickled.cast_into::<PyBytes>()?.unbind(), buffers))
 }
 
 /// The bytes of a contiguous buffer.

@@ -5,7 +5,7 @@ use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{
     Attempt, Explanation, Failure, Record, Statistics, Why, WorkerFigures,
 };
-use freestone_core::wire::{TaskFailure, WorkerStatus};
+use freestone_core::wire::{MAX_FRAME, TaskFailure, WorkerStatus};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::fmt::Display;
@@ -92,6 +92,9 @@ fn attempt_failure(dict: &Bound<'_, PyDict>, failure: &TaskFailure) -> PyResult<
         TaskFailure::FileChanged { path, reason } => {
             dict!(py, { "kind": "file_changed", "path": path, "reason": reason })
         }
+        TaskFailure::TooLarge { nbytes, is_result } => dict!(py, {
+            "kind": "too_large", "nbytes": nbytes, "limit": MAX_FRAME, "is_result": is_result,
+        }),
     };
     dict.update(fields.as_mapping())
 }

@@ -42,7 +42,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", help="for the access file and logs; nodes must see it")
     parser.add_argument("--every", type=float, default=5.0, metavar="S", help="seconds per look")
     parser.add_argument(
-        "--patience", type=float, default=60.0, metavar="S", help="before shrinking"
+        "--patience",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="before shrinking, and until a job of --submit that did not join counts as ended",
     )
     parser.add_argument("options", nargs="*", help="for sbatch, after --")
 
@@ -122,6 +126,9 @@ def _keep(arguments: argparse.Namespace, batch: Batch, folder: str, output: Outp
                 # The cluster was closed; so are its workers.
                 return
             plan = factory.look(statistics, time.monotonic())
+            if plan.lost:
+                said = f"freestone: {plan.lost} jobs did not join in time and count as ended"
+                print(f"{said}; see why in the batch system's logs", file=sys.stderr, flush=True)
             if plan.submitted or plan.retired:
                 said = f"{plan.jobs} jobs, {plan.wanted} wanted: "
                 said += f"{plan.submitted} submitted, {len(plan.retired)} let go"
@@ -138,4 +145,5 @@ def _data(plan: Any) -> dict[str, Any]:
         "jobs": plan.jobs,
         "submitted": plan.submitted,
         "retired": list(plan.retired),
+        "lost": plan.lost,
     }

@@ -64,8 +64,6 @@ def _array(spec: Spec, block: Any, index: int) -> Any:
     if block.dtype.hasobject:
         wanted = "an array of numbers or fixed-size text"
         raise BlockTypeError(spec.collection, index, wanted=wanted, found=describe_type(block))
-    if not block.dtype.isnative:
-        block = block.astype(block.dtype.newbyteorder("="))
     if not block.ndim:
         raise BlockShapeError(
             spec.collection, index, wanted="of one dimension or more", found=describe_type(block)

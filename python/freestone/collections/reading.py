@@ -78,6 +78,7 @@ def read(
     of a CSV file in HDFS or an object store is kept while it is parsed, if it has at most 256 MiB;
     a larger one is fetched twice, a part at a time.
     """
+    _check_one(url)
     if block_rows is not None and block_rows < 1:
         raise UsageError(f"block_rows={block_rows}: a block has at least one row")
     cluster = current()
@@ -96,6 +97,25 @@ def read(
     if not dataset.place.is_shared:
         return _here(dataset, offsets, progress)
     return _there(dataset, offsets, progress)
+
+
+def _check_one(url: Any) -> None:
+    """Refuse several files, whose order, types and columns somebody has to decide."""
+    several = "Frame.from_files(paths, pandas.read_csv) makes a block of each file"
+    if not isinstance(url, str | os.PathLike):
+        raise UsageError(
+            f"read() takes one path or URL, not what is of type {type(url).__name__}; for several "
+            f"files, {several}, and np.concatenate joins arrays: "
+            "np.concatenate([fs.read(path) for path in paths])"
+        )
+    name = str(os.fspath(url))
+    is_pattern = any(sign in name for sign in "*?[") and "://" not in name
+    if is_pattern and not os.path.exists(name):
+        raise UsageError(
+            f"read() takes one file, and none is called {name!r}; for all that match a pattern, "
+            f"take paths = sorted(glob.glob({name!r})): {several}, and "
+            "np.concatenate([fs.read(path) for path in paths]) joins arrays"
+        )
 
 
 def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array | Frame:

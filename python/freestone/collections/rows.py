@@ -175,8 +175,10 @@ def _check_alike(blocks: Sequence[Any], collection: str) -> None:
 
 
 def same_dtype(one: Any, other: Any) -> bool:
-    """Tell whether blocks of two dtypes go together: texts may differ in their longest."""
-    return bool(one == other) or (one is not None and one.kind == other.kind and one.kind in "US")
+    """Tell whether blocks of two dtypes go together: in any byte order, texts of any length."""
+    if one is None or other is None or one.kind != other.kind:
+        return one is other
+    return one.kind in "US" or bool(one.newbyteorder("=") == other.newbyteorder("="))
 
 
 def nbytes_of(block: Any) -> int:

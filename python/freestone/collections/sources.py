@@ -159,6 +159,7 @@ def _mapped(
         return mapped
     plain = dict(plain)
     number = cluster._define(called, plain.pop("name", None), plain.pop("hoist", True))
+    first = (*cluster._carried(number), *first)
     found: dict[int | None, list[Any]] = {}
     for worker, columns in dealt_calls.items():
         calls = [(*first, *args) for args in zip(*columns, strict=True)]

@@ -9,6 +9,7 @@
     │   ├── ForeignFutureError (ValueError)     a future of another cluster
     │   ├── ClosedError (RuntimeError)          the cluster was closed
     │   ├── NotSerializableError (TypeError)    a value or function can't be sent
+    │   ├── MessageTooLargeError (ValueError)   more than a message can carry
     │   └── CollectionError                     something is wrong with a collection
     │       ├── BlockingError (ValueError)          two that are cut into blocks differently
     │       ├── BlockShapeError (ValueError)        a block is not of the shape that was said
@@ -19,6 +20,7 @@
     ├── WorkersMissingError (TimeoutError)  fewer had joined than were waited for
     ├── TaskError                           a task failed for good
     │   ├── TaskRaisedError (RuntimeError)      it raised what can't be raised again here
+    │   ├── TaskExitedError (RuntimeError)      it ended by sys.exit()
     │   ├── TaskKilledError                     it killed its executors
     │   ├── TaskTimeoutError (TimeoutError)     it ran for longer than it may
     │   ├── MemoryExceededError (MemoryError)   it took more memory than it may
@@ -143,6 +145,7 @@ from freestone.errors.usage import (
     ConfigurationError,
     CycleError,
     ForeignFutureError,
+    MessageTooLargeError,
     MissingKeyError,
     NotAssociativeError,
     NotSerializableError,
@@ -160,6 +163,7 @@ if TYPE_CHECKING:
         MemoryExceededError,
         TaskCancelledError,
         TaskError,
+        TaskExitedError,
         TaskKilledError,
         TaskRaisedError,
         TaskTimeoutError,
@@ -204,6 +208,7 @@ __all__ = [
     "LockNotHeldError",
     "MalleableError",
     "MemoryExceededError",
+    "MessageTooLargeError",
     "MissingKeyError",
     "NoSpawnError",
     "NoThreadsError",
@@ -226,6 +231,7 @@ __all__ = [
     "StorageFullError",
     "TaskCancelledError",
     "TaskError",
+    "TaskExitedError",
     "TaskKilledError",
     "TaskRaisedError",
     "TaskTimeoutError",

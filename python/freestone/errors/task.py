@@ -52,6 +52,29 @@ class TaskRaisedError(TaskError, RuntimeError):
         )
 
 
+class TaskExitedError(TaskError, RuntimeError):
+    """A task ended by ``sys.exit()``, which ends only its call.
+
+    Attributes
+    ----------
+    status : int or str or None
+        What it gave to ``sys.exit()``.
+    """
+
+    slug = "task-exited"
+    status: int | str | None
+
+    def __init__(self, *, label: str, status: int | str | None, worker: str | None = None) -> None:
+        super().__init__(
+            f"task {label!r} called sys.exit({'' if status is None else repr(status)})"
+            f"{on_worker(worker)}, which gives no result and ends nothing but the call; return a "
+            "value instead, or raise an error",
+            label=label,
+            status=status,
+            worker=worker,
+        )
+
+
 class TaskKilledError(TaskError):
     """A task killed each executor that it was given.
 

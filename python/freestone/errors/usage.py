@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from freestone.errors.base import FreestoneError
-from freestone.units import format_seconds
+from freestone.units import format_nbytes, format_seconds
 
 
 class UsageError(FreestoneError):
@@ -183,6 +183,53 @@ class NotSerializableError(UsageError, TypeError):
             where=where,
             kind=kind,
             label=label,
+        )
+
+
+class MessageTooLargeError(UsageError, ValueError):
+    """A function, the arguments of a call or its result are more than a message can carry.
+
+    Attributes
+    ----------
+    part : str
+        ``function``, ``arguments`` or ``result``.
+    label : str
+        The function.
+    nbytes, limit : int
+        How large it is, and what a message can carry, in bytes.
+    """
+
+    slug = "message-too-large"
+    part: str
+    label: str
+    nbytes: int
+    limit: int
+
+    def __init__(self, *, part: str, label: str, nbytes: int, limit: int) -> None:
+        what, advice = {
+            "function": (
+                f"the function {label!r} and what it captures take",
+                "give it large values as arguments, or cluster.put() them and give it the futures",
+            ),
+            "arguments": (
+                f"the arguments of a call of {label!r}, with the small results among them, take",
+                "cluster.put() large values that stand beside futures and give it their futures; "
+                "combine many small results by fs.reduce, or open the cluster with a smaller "
+                "inline_nbytes, so that they are blocks",
+            ),
+            "result": (
+                f"the small results of a call of {label!r} together take",
+                "return fewer of them, or open the cluster with a smaller inline_nbytes, so that "
+                "they are blocks",
+            ),
+        }[part]
+        super().__init__(
+            f"{what} {format_nbytes(nbytes)}, and a message carries at most "
+            f"{format_nbytes(limit)}; {advice}",
+            part=part,
+            label=label,
+            nbytes=nbytes,
+            limit=limit,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,8 +18,10 @@ from freestone.errors import NotSerializableError
 from freestone.functions import modules
 from freestone.functions.fingerprint import Walk
 from freestone.functions.identity import IdentityCache
+from freestone.functions.large import WARN_NBYTES
 from freestone.functions.pickling import dumps
 from freestone.functions.watch import Watch
+from freestone.units import format_nbytes
 
 __all__ = ["EncodedFunction", "encode", "label_of"]
 
@@ -92,7 +95,7 @@ def encode(function: Callable[..., Any], *, hoist: bool = True) -> EncodedFuncti
     encoded = _by_name.get(key)
     if encoded is None:
         encoded = _by_name[key] = _encode(function, walk, users, stale, hoist)
-    if isinstance(function, FunctionType):
+    if isinstance(function, FunctionType) or getattr(function, "is_constant", False) is True:
         cache.put(function, _Entry(encoded, Watch(walk)))
     return encoded
 
@@ -155,6 +158,13 @@ def _encode(
     label = label_of(function)
     hoists = [entry for entry in walk.hoists if entry[0] not in stale] if hoist else []
     definition = pickle.dumps((label, hoists, [tuple(user) for user in users], payload), protocol=5)
+    if len(definition) >= WARN_NBYTES:
+        warnings.warn(
+            f"{label!r} brings {format_nbytes(len(definition))} along that it captures, in its "
+            "closure or as globals: give it large values as arguments, or cluster.put() them and "
+            "give it the futures",
+            stacklevel=2,
+        )
     return EncodedFunction(label, walk.digest(), definition)
 
 

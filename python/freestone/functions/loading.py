@@ -27,7 +27,7 @@ _resident: dict[str, _Resident] = {}
 _STARTED_NS = time.time_ns()
 
 
-def load(definition: bytes) -> Callable[..., Any]:
+def load(definition: bytes | memoryview) -> Callable[..., Any]:
     """Make a function from its definition.
 
     Parameters

@@ -294,7 +294,7 @@ class _Run:
         blocks = [self.futures[part] for part in self.parts.left_of(node)]
         label = self._label(node)
         encoded = encode(recipe.combine, self.stack.hoist)
-        number = self.cluster._define_encoded(encoded, label)
+        number = self.cluster._define_encoded(encoded, label, as_block=False)
         options = self.stack.call_options() | {"priority": priority}
         if self.stack.debug:
             sample = (recipe.combine, label, recipe.commutes, *blocks[:3])

@@ -25,8 +25,8 @@ class Batch(Protocol):
     def submit(self, count: int) -> None:
         """Hand in some more jobs."""
 
-    def jobs(self) -> int:
-        """Return how many jobs wait or run."""
+    def jobs(self) -> int | None:
+        """Return how many jobs wait or run, or nothing where that can't be asked."""
 
     def close(self) -> None:
         """Take all jobs back; workers that run hand over what only they hold."""
@@ -127,21 +127,14 @@ class SubmitBatch:
             problem = f"the submit line {template!r} does not say where the worker's command goes"
             raise ClusterStartError(f"{problem}; write {{command}} there")
         self._line = template.replace("{command}", command)
-        self._submitted = 0
 
     def submit(self, count: int) -> None:
         """Hand in one job after another."""
         for _ in range(count):
             _call(self._line, ["sh", "-c", self._line])
-            self._submitted += 1
 
-    def jobs(self) -> int:
-        """Return how many were handed in, since it is not known which have ended."""
-        return self._submitted
-
-    def forget(self, count: int) -> None:
-        """Take note that some have ended."""
-        self._submitted -= count
+    def jobs(self) -> None:
+        """Return nothing: it is not known which have ended."""
 
     def close(self) -> None:
         """Do nothing: workers end with their cluster."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from freestone.hosts.batch import Batch, SubmitBatch
+from freestone.hosts.batch import Batch
 
 __all__ = ["Factory", "Plan"]
 
@@ -26,12 +26,15 @@ class Plan:
         How many were handed in now.
     retired : tuple of int
         Numbers of the workers that were let go now.
+    lost : int
+        How many jobs are taken to have ended now, since their workers did not join in time.
     """
 
     wanted: int
     jobs: int
     submitted: int
     retired: tuple[int, ...]
+    lost: int = 0
 
 
 @dataclass(slots=True)
@@ -49,7 +52,9 @@ class Factory:
     executors
         Calls that a worker runs at once.
     patience_s
-        How long there must be too many workers before some are let go.
+        How long there must be too many workers before some are let go. Where jobs can't be counted,
+        a job whose worker has not joined for as long is taken to have ended; twice as long after
+        each such time, until one joins, so that jobs do not pile up in a long queue.
     """
 
     batch: Batch
@@ -60,7 +65,10 @@ class Factory:
     patience_s: float = 60.0
     _spare_since: float | None = field(default=None, init=False)
     _leaving: set[int] = field(default_factory=set, init=False)
-    _joined: int = field(default=0, init=False)
+    _uncounted: Uncounted = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._uncounted = Uncounted(self.patience_s)
 
     def look(self, statistics: dict[str, Any], now: float) -> Plan:
         """Compare what there is with what the work is worth, and act.
@@ -73,23 +81,27 @@ class Factory:
             Seconds of a clock that only goes forward.
         """
         workers = [worker for worker in statistics["workers"] if worker["slots"] > 0]
-        self._count_ended(len(workers))
         tasks = statistics["waiting"] + statistics["ready"] + statistics["assigned"]
         wanted = min(self.most, max(self.least, math.ceil(tasks / self.executors)))
-        jobs = self.batch.jobs() - len(self._leaving & {_number(worker) for worker in workers})
+        present = {_number(worker) for worker in workers}
+        lost = self._uncounted.look(present, now)
+        counted = self.batch.jobs()
+        jobs = self._uncounted.jobs(present) if counted is None else counted
+        jobs -= len(self._leaving & present)
         if jobs < wanted:
             self._spare_since = None
             self.batch.submit(wanted - jobs)
-            return Plan(wanted, jobs, wanted - jobs, ())
+            self._uncounted.submitted(wanted - jobs, now)
+            return Plan(wanted, jobs, wanted - jobs, (), lost)
         if jobs == wanted:
             self._spare_since = None
-            return Plan(wanted, jobs, 0, ())
+            return Plan(wanted, jobs, 0, (), lost)
         if self._spare_since is None:
             self._spare_since = now
         if now - self._spare_since < self.patience_s:
-            return Plan(wanted, jobs, 0, ())
+            return Plan(wanted, jobs, 0, (), lost)
         self._spare_since = now
-        return Plan(wanted, jobs, 0, self._let_go(workers, jobs - wanted))
+        return Plan(wanted, jobs, 0, self._let_go(workers, jobs - wanted), lost)
 
     def _let_go(self, workers: list[dict[str, Any]], count: int) -> tuple[int, ...]:
         """Let idle ones go, those with the fewest bytes to hand over first."""
@@ -102,11 +114,57 @@ class Factory:
             self.retire(number)
         return chosen
 
-    def _count_ended(self, joined: int) -> None:
-        """Where jobs can't be counted, workers that left are jobs that ended."""
-        if isinstance(self.batch, SubmitBatch) and joined < self._joined:
-            self.batch.forget(self._joined - joined)
-        self._joined = joined
+
+class Uncounted:
+    """Jobs of a batch system that can't be asked how many there are, told by who joins and leaves.
+
+    Parameters
+    ----------
+    patience_s
+        How long a job may take until its worker joins, at first.
+    """
+
+    def __init__(self, patience_s: float) -> None:
+        self._patience_s = self._timeout_s = patience_s
+        # Workers that were there before the first job are nobody's jobs.
+        self._others: set[int] | None = None
+        self._joined: set[int] = set()
+        # When jobs were handed in whose workers have not joined, in order.
+        self._pending: list[float] = []
+        self._given_up = 0
+
+    def submitted(self, count: int, now: float) -> None:
+        """Take note of jobs that were handed in."""
+        self._pending += [now] * count
+
+    def look(self, present: set[int], now: float) -> int:
+        """Take note of the workers that are there; return how many jobs are given up now."""
+        if self._others is None:
+            self._others = set(present)
+        new = len(present - self._joined - self._others)
+        from_pending = min(new, len(self._pending))
+        del self._pending[:from_pending]
+        if new:
+            # The queue moves, so the others are waited for anew.
+            self._timeout_s = self._patience_s
+            self._pending = [now] * len(self._pending)
+        # More than are waited for: some that were given up come late, or somebody else's join.
+        late = min(new - from_pending, self._given_up)
+        self._given_up -= late
+        unknown = present - self._joined - self._others
+        self._joined |= set(sorted(unknown)[: from_pending + late])
+        self._others |= present - self._joined
+        kept = [since for since in self._pending if now - since < self._timeout_s]
+        lost = len(self._pending) - len(kept)
+        if lost:
+            self._timeout_s *= 2
+            self._given_up += lost
+            self._pending = kept
+        return lost
+
+    def jobs(self, present: set[int]) -> int:
+        """Return how many wait or run."""
+        return len(self._joined & present) + len(self._pending)
 
 
 def _number(worker: dict[str, Any]) -> int:

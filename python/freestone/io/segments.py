@@ -220,7 +220,7 @@ def _look_at(place: Place, options: dict[str, Any], *, whole: bool = False) -> D
 
 def _described(place: Place, module: ModuleType, options: dict[str, Any]) -> Dataset | None:
     """Return what a `.meta` says of a segment of text; None where only the text tells."""
-    if not module.__name__.endswith(".csv") or options.keys() - {"delimiter", "index"}:
+    if not module.__name__.endswith(".csv") or options.keys() - {"separator", "delimiter", "index"}:
         return None
     meta = read_meta(place)
     if meta is None or meta.nonzeros is not None or meta.value_type in ("str", "bool"):

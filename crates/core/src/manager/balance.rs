@@ -306,16 +306,15 @@ impl Manager {
         true
     }
 
-    fn is_in_use_at(&self, block: &Block, id: WorkerId) -> bool {
+    pub(super) fn is_in_use_at(&self, block: &Block, id: WorkerId) -> bool {
         let tied = block.extra.as_ref().is_some_and(|extra| {
             extra.pins.contains(&id)
                 || extra.gathers.iter().any(|gather| gather.worker == id)
                 || extra.adopting.iter().any(|adoption| adoption.worker == Some(id))
         });
         let mut consumers = block.consumers.iter().filter_map(|task| self.tasks.find(*task));
-        tied || consumers.any(|task| match self.tasks[task].stage {
-            Stage::Queued(worker) | Stage::Assigned { worker, .. } => worker == id,
-            _ => false,
+        tied || consumers.any(|task| {
+            self.tasks[task].stage == Stage::Queued(id) || self.is_attempted_at(task, id)
         })
     }
 }

@@ -127,6 +127,25 @@ fn what_is_in_use_stays_until_it_is_not() {
 }
 
 #[test]
+fn what_the_first_of_two_attempts_uses_stays() {
+    let mut play = with_blocks(2);
+    play.request(Request::Submit(vec![call(9, &[2])]));
+    let first = play.runs(0).remove(0);
+    play.join(1, 1);
+    play.now += 1_000_000_000;
+    // It runs a second time at the worker that joined, which fetches its input for that.
+    play.handle(Event::Tick);
+    let second = play.runs(1).remove(0);
+    assert_eq!((first.attempt, second.attempt, fetches(&play, 1)), (1, 2, vec![2]));
+    play.request(Request::Balance);
+    fetched(&mut play, 1, 2, 0);
+    assert!(!dropped(&play, 0), "{:?}", play.out);
+    play.done(1, &second, stored(9, 1));
+    play.handle(Event::Tick);
+    assert_eq!(play.sent(0), [&ToWorker::Drop(vec![name(2)])]);
+}
+
+#[test]
 fn what_leavers_hold_goes_where_balance_wants_and_not_to_each_other() {
     let mut play = with_blocks(6);
     for worker in 1..=3 {

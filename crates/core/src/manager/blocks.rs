@@ -1,6 +1,6 @@
 //! Blocks: what tasks make and need, and where it is.
 
-use super::api::Failure;
+use super::api::{Failure, Now};
 use super::hash::ByName;
 use super::table::{BlockSlot, ReductionSlot, Table, TaskSlot};
 use crate::wire::{BlockDesc, Form, Input, Keep, Output, Payload};
@@ -140,6 +140,8 @@ pub(super) struct Block {
     pub lineage: u32,
     pub depth: u32,
     pub keep: Keep,
+    /// When it came to be somewhere, or was last used.
+    pub used_ns: Now,
     /// Unfinished tasks, once per position; those that ended since are skipped.
     pub consumers: SmallVec<[TaskId; 2]>,
     /// To be settled.
@@ -158,6 +160,7 @@ impl Block {
             lineage: 0,
             depth: 0,
             keep: Keep::Task,
+            used_ns: 0,
             consumers: SmallVec::new(),
             tickets: SmallVec::new(),
             extra: None,
@@ -308,6 +311,10 @@ impl Blocks {
 
     pub fn slots(&self) -> Vec<BlockSlot> {
         self.table.slots()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (BlockSlot, &Block)> {
+        self.table.iter()
     }
 
     pub fn find(&self, name: &Name) -> Option<BlockSlot> {

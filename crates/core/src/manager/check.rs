@@ -11,14 +11,14 @@ impl Manager {
     /// If one does not hold.
     pub fn check(&self) {
         let (mut waiting, mut ready, mut assigned) = (0, 0, 0);
-        for slot in self.tasks.slots() {
-            let task = &self.tasks[slot];
+        for (slot, task) in self.tasks.iter() {
             let inputs = task.inputs.iter().map(|input| &self.blocks[*input]);
             let absent = inputs.filter(|block| !block.is_available()).count() as u32;
             match task.stage {
                 Stage::Waiting { missing } => {
                     waiting += 1;
-                    assert!(missing > 0 && missing == absent, "{missing} missing, {absent} absent");
+                    let waits = missing > 0 || self.cramped.holds(self.tasks.id(slot));
+                    assert!(waits && missing == absent, "{missing} missing, {absent} absent");
                 }
                 Stage::Ready | Stage::Queued(_) => {
                     ready += 1;
@@ -45,8 +45,7 @@ impl Manager {
     /// Gives the bytes of small values.
     fn check_blocks(&self) -> u64 {
         let mut inline_nbytes = 0;
-        for slot in self.blocks.slots() {
-            let block = &self.blocks[slot];
+        for (_, block) in self.blocks.iter() {
             if let Data::Inline(bytes) = &block.data {
                 inline_nbytes += bytes.len() as u64;
             }
@@ -63,8 +62,7 @@ impl Manager {
     /// What blocks know of workers is what workers know of blocks.
     fn check_places(&self) {
         let (mut replicas, mut wants) = (0, 0);
-        for slot in self.blocks.slots() {
-            let block = &self.blocks[slot];
+        for (slot, block) in self.blocks.iter() {
             replicas += block.replicas().len();
             wants += block.wants().len();
             for id in block.replicas() {

@@ -192,6 +192,7 @@ impl Manager {
         for index in 0..self.tasks[task].inputs.len() {
             let slot = self.tasks[task].inputs[index];
             if self.blocks[slot].stored().is_some() {
+                self.blocks[slot].used_ns = self.now;
                 self.want(slot, id);
             }
         }

@@ -80,8 +80,8 @@ impl Manager {
             }
             TaskFailure::InputLost { name } => return self.on_input_lost(task, id, *name),
             TaskFailure::MemoryExceeded { limit } => self.may_have_more(task, *limit),
-            TaskFailure::DiskExceeded { .. } => false,
-            TaskFailure::StorageFull { .. } => self.has_room_elsewhere(task, id),
+            TaskFailure::DiskExceeded { .. } | TaskFailure::TooLarge { .. } => false,
+            TaskFailure::StorageFull { .. } => return self.on_storage_full(task, id, why),
             TaskFailure::FileChanged { .. } => return self.on_file_changed(task, why),
             TaskFailure::Cancelled => return self.fail_with(task, Why::Cancelled),
         };
@@ -112,9 +112,16 @@ impl Manager {
         may
     }
 
+    /// Counts an input that was lost under a task; whether that were too many.
+    pub(super) fn has_lost_too_often(&mut self, task: TaskSlot) -> bool {
+        let most = self.config.most_recoveries;
+        let history = self.tasks[task].history();
+        history.recoveries += 1;
+        history.recoveries > most
+    }
+
     fn on_input_lost(&mut self, task: TaskSlot, id: WorkerId, name: Name) {
-        self.tasks[task].history().recoveries += 1;
-        if self.tasks[task].history().recoveries > self.config.most_recoveries {
+        if self.has_lost_too_often(task) {
             return self.fail_with(task, Why::InputLost(name));
         }
         self.counts.retried += 1;
@@ -130,10 +137,11 @@ impl Manager {
     }
 
     /// Notes that a worker has no room for a task; whether another could.
-    fn has_room_elsewhere(&mut self, task: TaskSlot, id: WorkerId) -> bool {
+    pub(super) fn has_room_elsewhere(&mut self, task: TaskSlot, id: WorkerId) -> bool {
         let history = self.tasks[task].history();
         if !history.avoid.contains(&id) {
             history.avoid.push(id);
+            history.full.push(id);
         }
         let avoid = history.avoid.clone();
         let record = &self.tasks[task];
@@ -337,7 +345,14 @@ impl Manager {
                 continue;
             };
             let producer = block.producer.filter(|task| !self.tasks[*task].stage.is_done());
-            if let (Some(task), true) = (producer, block.tickets.is_empty()) {
+            // What a call makes besides may be needed by others.
+            let is_needless = |slot: &BlockSlot| {
+                let block = &self.blocks[*slot];
+                !block.is_needed() && block.tickets.is_empty()
+            };
+            if let Some(task) = producer
+                && self.tasks[task].outputs.iter().all(is_needless)
+            {
                 self.fail_task(task, &failure);
             }
         }

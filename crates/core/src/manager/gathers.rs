@@ -60,6 +60,7 @@ impl Manager {
         };
         block.extra().gathers[index].stage = stage;
         if stage == GatherStage::Pinning {
+            block.used_ns = self.now;
             self.send(at, ToWorker::Pin(name));
         } else if stage == GatherStage::Fetching && gather.stage == GatherStage::Waiting {
             if self.workers.is_present(at) {
@@ -72,7 +73,7 @@ impl Manager {
         }
     }
 
-    fn remove_gather(&mut self, slot: BlockSlot, index: usize) -> Ticket {
+    pub(super) fn remove_gather(&mut self, slot: BlockSlot, index: usize) -> Ticket {
         let gathers = &mut self.blocks[slot].extra().gathers;
         let gather = gathers.remove(index);
         if !gathers.iter().any(|other| other.worker == gather.worker) {
@@ -141,6 +142,7 @@ impl Manager {
         let Some(extra) = &mut self.blocks[slot].extra else { return };
         let Some(index) = extra.pins.iter().position(|worker| *worker == id) else { return };
         extra.pins.swap_remove(index);
+        self.cramped.relieve();
         self.unbind(slot, id);
         self.blocks[slot].tidy();
         self.loose.push(slot);
@@ -213,7 +215,7 @@ impl Manager {
         self.unbind(slot, id);
     }
 
-    fn gather_at(&self, slot: BlockSlot, id: WorkerId) -> Option<usize> {
+    pub(super) fn gather_at(&self, slot: BlockSlot, id: WorkerId) -> Option<usize> {
         let gathers = &self.blocks.get(slot)?.extra.as_ref()?.gathers;
         gathers.iter().position(|gather| gather.worker == id)
     }

@@ -29,6 +29,7 @@ impl Manager {
             return;
         }
         let was_available = self.blocks[slot].is_available();
+        self.blocks[slot].used_ns = self.now;
         self.note_replica(slot, desc, id);
         self.workers[id].nbytes += self.blocks[slot].nbytes();
         self.arrived_otherwise(slot, id);
@@ -287,6 +288,7 @@ impl Manager {
         if let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.is_closing()) {
             worker.post.drop.push(name);
             self.touch(id);
+            self.cramped.relieve();
         }
     }
 

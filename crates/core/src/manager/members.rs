@@ -51,14 +51,18 @@ impl Manager {
         match message {
             FromWorker::Done(reports) => self.on_done(id, reports),
             FromWorker::Have { block, fetched } => self.on_have(id, block, fetched),
-            FromWorker::FetchFailed { name, source, missing_there, .. } => {
-                self.on_fetch_failed(id, &name, source, missing_there);
+            FromWorker::FetchFailed { name, source, missing_there, free, .. } => {
+                self.on_fetch_failed(id, &name, source, missing_there, free);
             }
             FromWorker::Returned { returned, .. } => self.on_returned(id, &returned),
             FromWorker::Pinned { name, path } => self.on_pinned(id, name, path),
             FromWorker::Lost { names, .. } => self.on_lost(id, &names),
             FromWorker::Status(status) => {
                 worker.status = status;
+                if status.memory_quota > 0 && worker.slots > 0 {
+                    let least = self.workers.smallest_memory.unwrap_or(u64::MAX);
+                    self.workers.smallest_memory = Some(least.min(status.memory_quota));
+                }
                 if self.config.trace {
                     let record = Record::Cache { worker: id, at_ns: self.now, status };
                     self.out.push(Action::Trace(record));
@@ -132,6 +136,7 @@ impl Manager {
         if early.retire {
             self.on_retire(id);
         }
+        self.cramped.relieve();
         self.refuse_unschedulable();
     }
 }

@@ -33,6 +33,7 @@ mod reduction;
 mod replication;
 mod reports;
 mod retirement;
+mod room;
 mod speculation;
 mod statistics;
 mod stealing;
@@ -102,6 +103,8 @@ pub struct Manager {
     replicated_last: Option<BlockSlot>,
     /// Blocks of collections that move when workers come and go.
     balance: balance::Balance,
+    /// Tasks that wait for room.
+    cramped: room::Cramped,
     /// Workers that were lost, since when.
     lost_workers: u32,
     began_ns: Now,
@@ -168,6 +171,7 @@ impl Manager {
             hot: BTreeMap::new(),
             replicated_last: None,
             balance: balance::Balance::default(),
+            cramped: room::Cramped::default(),
             lost_workers: 0,
             began_ns: 0,
             closed: false,
@@ -198,6 +202,7 @@ impl Manager {
     /// Lets go of what is no longer needed, gives work to workers, and sends what is to be sent.
     fn finish_event(&mut self) {
         self.let_go();
+        self.retry_cramped();
         self.advance_balance();
         if self.workers.retiring > 0 {
             self.advance_retirements();

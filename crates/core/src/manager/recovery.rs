@@ -13,6 +13,8 @@ use freestone_base::{Name, TaskId, WorkerId};
 const MANY_DEATHS: u32 = 8;
 /// and before it is, however many workers die under others.
 const MOST_DEATHS: u32 = 20;
+/// A task that was sent to so many workers that died is refused, also if it never began.
+const MAX_SENT: u32 = 100;
 
 impl Manager {
     pub(super) fn on_left(&mut self, id: WorkerId) {
@@ -64,7 +66,12 @@ impl Manager {
             self.counts.waiting += 1;
             self.counts.retried += 1;
             self.tasks[task].stage = Stage::Waiting { missing: 0 };
-            if !running || self.survives_death(task, worker.id) {
+            let survives = if running {
+                self.survives_death(task, worker.id)
+            } else {
+                self.survives_sending(task)
+            };
+            if survives {
                 tasks.push(id);
             }
         }
@@ -85,6 +92,19 @@ impl Manager {
             tasks.push(entry.0);
         }
         tasks
+    }
+
+    /// Counts a worker that died before it began a task; whether the task may try another.
+    fn survives_sending(&mut self, task: TaskSlot) -> bool {
+        let history = self.tasks[task].history();
+        history.unbegun += 1;
+        let kills = history.unbegun + history.deaths;
+        if kills >= MAX_SENT {
+            let last = TaskFailure::Killed { signal: None, status: None };
+            self.fail_with(task, Why::Killed { kills, last });
+            return false;
+        }
+        true
     }
 
     /// Counts a worker that died under a task; whether the task may try another.
@@ -114,7 +134,9 @@ impl Manager {
     pub(super) fn on_lost(&mut self, id: WorkerId, names: &[Name]) {
         for name in names {
             let Some(slot) = self.blocks.find(name) else { continue };
-            if self.blocks[slot].replicas().iter().all(|replica| *replica == id) {
+            let block = &self.blocks[slot];
+            let looked = block.is_at(id) || block.is_to_be_adopted_by(id);
+            if looked && block.replicas().iter().all(|replica| *replica == id) {
                 // The worker looked at the file: it is not what it was, and never will be.
                 self.origins.remove(name);
             }
@@ -182,7 +204,7 @@ impl Manager {
         }
         for index in 0..self.blocks[slot].consumers.len() {
             let found = self.tasks.find(self.blocks[slot].consumers[index]);
-            if found.is_some_and(|task| self.tasks[task].stage.assigned_to() == Some(id)) {
+            if found.is_some_and(|task| self.is_attempted_at(task, id)) {
                 self.want(slot, id);
             }
         }
@@ -207,6 +229,7 @@ impl Manager {
         self.give_up_vanished(None);
         self.give_up_stranded();
         self.restart_delayed();
+        self.refuse_cramped();
         self.steal_again();
         self.replicate_again();
         self.balance_again();

@@ -59,6 +59,13 @@ impl Row {
         self.items.values().map(|item| item.slot).collect()
     }
 
+    /// Calls take fewer items where as many as `arity` of this size, and what is made of them, would
+    /// not fit into the memory of a worker.
+    fn fit_into(&mut self, memory: u64, nbytes: u64) {
+        let most = memory.checked_div(nbytes).unwrap_or(u64::MAX).saturating_sub(1).max(2);
+        self.arity = self.arity.min(usize::try_from(most).unwrap_or(usize::MAX));
+    }
+
     /// An item is there (`Some`) or no longer.
     fn set_place(&mut self, position: u32, place: Option<Place>) {
         let Some(item) = self.items.get_mut(&position) else { return };
@@ -285,6 +292,9 @@ impl Manager {
             Data::Stored(stored) => stored.replicas.first().copied(),
             _ => None,
         };
+        if let Some(memory) = self.workers.smallest_memory {
+            row.fit_into(memory, block.nbytes());
+        }
         row.set_place(position, Some(place));
         let mut arrived = Some(position);
         while let Some(row) = self.reductions.get(slot) {

@@ -73,6 +73,8 @@ impl Manager {
         outputs: SmallVec<[Output; 1]>,
     ) {
         self.counts.done += 1;
+        // Its inputs are used no more.
+        self.cramped.relieve();
         if let Some(worker) = self.workers.get_mut(id) {
             worker.done += 1;
         }
@@ -145,5 +147,6 @@ pub(super) fn ended(failure: &TaskFailure) -> &'static str {
         TaskFailure::InputLost { .. } => "input lost",
         TaskFailure::StorageFull { .. } => "storage full",
         TaskFailure::FileChanged { .. } => "file changed",
+        TaskFailure::TooLarge { .. } => "too large",
     }
 }

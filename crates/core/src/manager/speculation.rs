@@ -67,6 +67,12 @@ impl Manager {
             && mean_ns.is_some_and(|mean_ns| self.now - record.sent_ns > late_ns(mean_ns))
     }
 
+    /// Whether an attempt of a task is at a worker, be it the first of two: it needs its inputs.
+    pub(super) fn is_attempted_at(&self, task: TaskSlot, id: WorkerId) -> bool {
+        self.tasks[task].stage.assigned_to() == Some(id)
+            || self.firsts.get(&task).is_some_and(|first| first.worker == id)
+    }
+
     fn run_again(&mut self, task: TaskSlot, id: WorkerId) {
         let record = &mut self.tasks[task];
         let Stage::Assigned { worker, running: true } = record.stage else { return };

@@ -306,6 +306,7 @@ impl Manager {
             let block = &mut self.blocks[slot];
             block.references = block.references.saturating_sub(1);
             if block.references == 0 {
+                self.cramped.relieve();
                 self.loose.push(slot);
             }
         }

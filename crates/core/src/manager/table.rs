@@ -116,11 +116,15 @@ impl<S: Slot, T> Table<S, T> {
         Some(value)
     }
 
+    /// What is there now, with its slots.
+    pub fn iter(&self) -> impl Iterator<Item = (S, &T)> {
+        let entries = self.pages.iter().flatten().enumerate();
+        entries.filter_map(|(index, entry)| Some((S::of(index as u32), entry.value.as_ref()?)))
+    }
+
     /// The slots that are occupied now.
     pub fn slots(&self) -> Vec<S> {
-        let entries = self.pages.iter().flatten().enumerate();
-        let occupied = entries.filter(|(_, entry)| entry.value.is_some());
-        occupied.map(|(index, _)| S::of(index as u32)).collect()
+        self.iter().map(|(slot, _)| slot).collect()
     }
 
     pub fn get(&self, slot: S) -> Option<&T> {

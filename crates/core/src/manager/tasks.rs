@@ -79,6 +79,8 @@ pub(super) struct History {
     pub kills: u32,
     pub recoveries: u32,
     pub deaths: u32,
+    /// How many workers died that had it and had not begun it.
+    pub unbegun: u32,
     /// How many workers had been lost before the first died under it.
     pub lost_before: u32,
     /// An attempt took more memory than it was given: the next gets all of a worker.
@@ -87,6 +89,8 @@ pub(super) struct History {
     pub returned: u32,
     /// Workers to be avoided: an attempt was killed there, or there was no room for it.
     pub avoid: SmallVec<[WorkerId; 2]>,
+    /// Those of them that only had no room.
+    pub full: SmallVec<[WorkerId; 2]>,
     /// The last attempts that ended badly.
     pub attempts: Vec<Attempt>,
 }

@@ -1,7 +1,7 @@
 //! Blocks that go from worker to worker: a bounded number in and out of each, largest first.
 
 use super::Manager;
-use super::api::{Action, Record};
+use super::api::{Action, Record, Why};
 use super::blocks::{Data, Want, WantStage};
 use super::hash::SetOf;
 use super::table::{BlockSlot, TaskSlot};
@@ -57,9 +57,12 @@ impl Manager {
     fn is_used_at(&self, slot: BlockSlot, target: WorkerId, except: Option<TaskSlot>) -> bool {
         let block = &self.blocks[slot];
         let gathers = block.extra.iter().flat_map(|extra| &extra.gathers);
-        block.consumers.iter().filter_map(|id| self.tasks.find(*id)).any(|task| {
-            Some(task) != except && self.tasks[task].stage.assigned_to() == Some(target)
-        }) || gathers.into_iter().any(|gather| gather.worker == target)
+        block
+            .consumers
+            .iter()
+            .filter_map(|id| self.tasks.find(*id))
+            .any(|task| Some(task) != except && self.is_attempted_at(task, target))
+            || gathers.into_iter().any(|gather| gather.worker == target)
     }
 
     fn remove_want(&mut self, slot: BlockSlot, target: WorkerId) {
@@ -283,6 +286,7 @@ impl Manager {
         name: &Name,
         source: WorkerId,
         missing_there: bool,
+        free: Option<u64>,
     ) {
         let Some(slot) = self.blocks.find(name) else { return };
         let Some(want) = self.blocks[slot].want_mut(target) else { return };
@@ -292,13 +296,26 @@ impl Manager {
         let stale = std::mem::take(&mut want.stale);
         let (users, failures) = (want.users, want.failures);
         self.end(slot, sender, target);
-        if (missing_there && !stale) || failures >= MOST_FAILURES {
+        let mut unused = users == 0;
+        if let Some(free) = free {
+            let nbytes = self.blocks[slot].nbytes();
+            let made = self.make_room(target, nbytes);
+            // A copy that nothing needs there is not asked for again and again.
+            let spare = !made && self.hot.remove(&slot).is_some();
+            if !made && failures >= MOST_FAILURES {
+                self.refuse_gathers_at(slot, target, free);
+            }
+            if spare || (!made && failures >= MOST_FAILURES) {
+                unused = !self.is_used_at(slot, target, None);
+            }
+        } else if (missing_there && !stale) || failures >= MOST_FAILURES {
+            self.note_unfetched(slot, target);
             self.remove_replica(slot, source);
         }
         let block = self.blocks.get(slot);
         let is_there = block.is_some_and(|block| block.is_at(target));
         let closing = self.workers.get(target).is_some_and(Worker::is_closing);
-        if block.is_some() && (users == 0 || is_there || closing) {
+        if block.is_some() && (unused || is_there || closing) {
             self.remove_want(slot, target);
         } else if failures < HASTY_FAILURES {
             self.restart(slot, target);
@@ -308,6 +325,19 @@ impl Manager {
         self.loose.extend(self.blocks.get(slot).map(|_| slot));
         self.fill_source(sender);
         self.fill_target(target);
+    }
+
+    /// A block can't be brought to a worker: that counts as an attempt of what needs it there, so
+    /// that it is not made and sent again for ever.
+    fn note_unfetched(&mut self, slot: BlockSlot, target: WorkerId) {
+        let name = self.blocks[slot].name;
+        for id in self.blocks[slot].consumers.clone() {
+            let Some(task) = self.tasks.find(id) else { continue };
+            if self.tasks[task].stage.assigned_to() == Some(target) && self.has_lost_too_often(task)
+            {
+                self.fail_with(task, Why::InputLost(name));
+            }
+        }
     }
 
     /// A want that stands as lacking is queued if the block is there.

@@ -244,6 +244,8 @@ pub(super) struct Workers {
     slots: u64,
     /// How many retire.
     pub retiring: u32,
+    /// The least memory that a worker said it has for blocks.
+    pub smallest_memory: Option<u64>,
 }
 
 impl Workers {

@@ -1,7 +1,7 @@
 //! A connection that carries frames both ways and never blocks.
 
 use super::stream::Stream;
-use crate::wire::{FrameError, Frames, frame};
+use crate::wire::{Divide, FrameError, Frames, encode_parts, frame};
 use mio::event::Event;
 use mio::{Interest, Registry, Token};
 use serde::{Serialize, de::DeserializeOwned};
@@ -69,6 +69,12 @@ impl Connection {
     /// [`ConnectionError::Frame`] if it is too large; the connection stays usable.
     pub fn send<T: Serialize>(&mut self, message: &T) -> Result<(), ConnectionError> {
         Ok(frame::encode(message, &mut self.outgoing)?)
+    }
+
+    /// Appends a message to the output, in parts if no frame can carry it whole. Returns the parts
+    /// that are too large by themselves, each with its bytes.
+    pub fn send_parts<T: Divide>(&mut self, message: T) -> Vec<(T, usize)> {
+        encode_parts(message, &mut self.outgoing)
     }
 
     /// Whether there is output that has not been written.

@@ -117,7 +117,7 @@ impl Process {
         let page = Page::new()?;
         let (ours, theirs) = UnixStream::pair()?;
         let scratch = scratch::fresh(&options.scratch_dir, number)?;
-        let child = spawn(options, &scratch, &theirs, &page)?;
+        let child = spawn(options, number, &scratch, &theirs, &page)?;
         drop(theirs);
         // Killed and reaped from here on, whatever fails.
         let child = Reaped(Some(child));
@@ -183,6 +183,7 @@ fn kill_group(child: &Child) {
 
 fn spawn(
     options: &ExecutorOptions,
+    number: u32,
     scratch: &Path,
     socket: &UnixStream,
     page: &Page,
@@ -198,6 +199,7 @@ fn spawn(
         .envs(options.environment.iter().map(|(name, value)| (name, value)))
         .env("FREESTONE__EXECUTOR_SOCKET", inherited[0].to_string())
         .env("FREESTONE__EXECUTOR_PAGE", inherited[1].to_string())
+        .env("FREESTONE__EXECUTOR", number.to_string())
         .env("FREESTONE__MEMORY_DIR", &options.memory_dir)
         .env("FREESTONE__DISK_DIR", &options.disk_dir)
         .env("TMPDIR", scratch)

@@ -7,7 +7,7 @@ use super::listener::Listener;
 use super::newcomers::{Arrival, Newcomers};
 use super::poller::{Poller, WAKER};
 use crate::manager::{Action, Config, Event, Manager, Now, Outcome, Record, Request};
-use crate::wire::{Address, FromWorker, ToWorker};
+use crate::wire::{Address, Assignment, FromWorker, Report, Spent, TaskFailure, ToWorker};
 use freestone_base::{Ticket, WorkerId};
 use freestone_tls::Access;
 use mio::Token;
@@ -284,7 +284,7 @@ impl Shell {
         while !self.actions.is_empty() {
             for action in std::mem::take(&mut self.actions) {
                 match action {
-                    Action::Send(worker, message) => self.send(worker, &message, &mut touched),
+                    Action::Send(worker, message) => self.send(worker, message, &mut touched),
                     Action::Settle(ticket, outcome) => self.outcomes.push((ticket, outcome)),
                     Action::Disconnect(worker, reason) => self.refuse(worker, reason),
                     Action::Trace(record) => {
@@ -309,13 +309,30 @@ impl Shell {
         self.on_left(worker);
     }
 
-    fn send(&mut self, worker: WorkerId, message: &ToWorker, touched: &mut Vec<WorkerId>) {
+    fn send(&mut self, worker: WorkerId, message: ToWorker, touched: &mut Vec<WorkerId>) {
         let Some(connection) = self.connections.get_mut(&worker) else { return };
         if !connection.wants_write() {
             touched.push(worker);
         }
-        if connection.send(message).is_err() {
-            self.on_left(worker);
+        for (part, nbytes) in connection.send_parts(message) {
+            self.on_too_large(worker, part, nbytes);
         }
+    }
+
+    /// No frame can carry a call: it fails, as if the worker had said so.
+    fn on_too_large(&mut self, worker: WorkerId, part: ToWorker, nbytes: usize) {
+        let ToWorker::Run(calls) = part else {
+            // What is left names one thing, and functions are checked where they are defined.
+            eprintln!("freestone: a message of {nbytes} bytes to {worker} is too large to be sent");
+            return;
+        };
+        let failed = |call: Assignment| Report {
+            task: call.task,
+            attempt: call.attempt,
+            spent: Spent { start_ns: monotonic_ns(), ..Spent::default() },
+            result: Err(TaskFailure::of_arguments(nbytes)),
+        };
+        let reports = calls.into_iter().map(failed).collect();
+        self.handle(Event::Worker(worker, FromWorker::Done(reports)));
     }
 }

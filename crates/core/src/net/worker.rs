@@ -14,9 +14,10 @@ use super::transfer::Receiving;
 use super::worker_manager::{Link, hostname};
 use super::worker_site::{self, Site};
 use crate::store::forever::Forever;
+use crate::store::ledger::{self, Ledger};
 use crate::store::{Folder, Tier};
 use crate::wire::{CallResult, FromExecutor, Output, Report};
-use crate::worker::{Action, Event, Now, Worker};
+use crate::worker::{Action, Adopted, Event, Now, Worker};
 use freestone_base::Name;
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
@@ -83,6 +84,7 @@ pub(super) struct Shell {
     pub(super) stop: Arc<AtomicBool>,
     pub(super) receiving: Receiving,
     pub(super) folder: Folder,
+    ledger: Arc<Ledger>,
     pub(super) forever: Option<Forever>,
     // Dropped in this order: threads before the folders that they use.
     pub(super) incoming: Pool,
@@ -134,6 +136,7 @@ impl Shell {
             receiving: receiving(&site.folder, options, &stop),
             stop,
             folder: site.folder.clone(),
+            ledger: Arc::clone(&site.ledger),
             forever: site.forever.clone(),
             incoming: Pool::new("freestone-in", options.transfers_in)?,
             outgoing: Pool::new("freestone-out", options.transfers_out)?,
@@ -210,17 +213,38 @@ impl Shell {
 
     /// Hands an event to the state machine and carries out what it decides.
     pub(super) fn handle(&mut self, event: Event) {
+        let taken = taken_for(&event);
         let mut out = Vec::new();
         self.worker.handle(event, now(), &mut out);
         self.actions.extend(out);
         self.carry_out();
+        if !taken.is_empty() {
+            self.hold();
+            for (writer, tier, nbytes) in taken {
+                self.ledger.give_back(writer, tier, nbytes);
+            }
+        }
+    }
+
+    /// Tells all who write here how much the cache holds.
+    fn hold(&self) {
+        let [memory, disk] = self.worker.held_nbytes();
+        self.ledger.hold(Tier::Memory, memory);
+        self.ledger.hold(Tier::Disk, disk);
     }
 
     fn advance(&mut self) {
         // Answers that come at once may make more possible.
         loop {
             let mut out = Vec::new();
+            self.hold();
+            let held = self.worker.held_nbytes();
+            let taken = [Tier::Memory, Tier::Disk].map(|tier| self.ledger.taken(tier));
+            self.worker
+                .note_taken([taken[0] - held[0].min(taken[0]), taken[1] - held[1].min(taken[1])]);
             self.worker.advance(now(), &mut out);
+            // What was promised just now is not for others any more.
+            self.hold();
             if out.is_empty() {
                 return;
             }
@@ -314,8 +338,31 @@ impl Shell {
                 .retain(|_, role| *role != Role::Said(executor) && *role != Role::Ended(executor));
             let ended = process.end(self.poller.registry());
             let (claimed, signal, status) = (ended.claimed, ended.signal, ended.status);
+            self.ledger.forget(ledger::executor(executor));
             self.handle(Event::Died { executor, claimed, signal, status });
         }
+    }
+}
+
+/// What writers took of the quotas for blocks that the worker hears of now.
+fn taken_for(event: &Event) -> Vec<(ledger::Writer, Tier, u64)> {
+    match event {
+        Event::Results { executor, results, on_disk, .. } => {
+            let outputs = results.iter().flat_map(|result| result.result.iter().flatten());
+            let taken = outputs.filter_map(|output| match output {
+                Output::Inline(_) => None,
+                Output::Stored(block) => {
+                    let is_on_disk = on_disk.contains(&block.name);
+                    let tier = if is_on_disk { Tier::Disk } else { Tier::Memory };
+                    Some((ledger::executor(*executor), tier, block.nbytes))
+                }
+            });
+            taken.collect()
+        }
+        Event::Adopted { block, result: Ok(Adopted::Owned(Tier::Memory)) } => {
+            vec![(ledger::WORKER, Tier::Memory, block.nbytes)]
+        }
+        _ => Vec::new(),
     }
 }
 

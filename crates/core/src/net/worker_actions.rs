@@ -6,7 +6,10 @@ use super::transfer;
 use super::worker::{Role, Shell, now};
 use super::worker_options::WorkerError;
 use crate::store::{Tier, folder};
-use crate::wire::{Address, BlockAnswer, BlockDesc, Form, ToExecutor};
+use crate::wire::{
+    Address, BlockAnswer, BlockDesc, Call, CallResult, Form, PlacedInput, Spent, TaskFailure,
+    ToExecutor,
+};
 use crate::worker::{Action, Adopted, Event, ExternalFile, FileStamp};
 use freestone_base::{Name, TaskId};
 use mio::Token;
@@ -26,10 +29,10 @@ impl Shell {
         match action {
             Action::Tell(message) => {
                 self.send_reports();
-                self.tell(&message);
+                self.tell(message);
             }
             Action::Report(report) => self.reports.push(report),
-            Action::Send(executor, message) => self.send(executor, &message),
+            Action::Send(executor, message) => self.send(executor, message),
             Action::Spawn(executor) => self.spawn(executor),
             Action::Kill(executor) => {
                 if let Some(Some(process)) = self.executors.get(executor as usize) {
@@ -68,14 +71,36 @@ impl Shell {
         }
     }
 
-    fn send(&mut self, executor: u32, message: &ToExecutor) {
+    fn send(&mut self, executor: u32, message: ToExecutor) {
         let Some(Some(process)) = self.executors.get_mut(executor as usize) else { return };
-        if process.connection.send(message).is_err() {
-            // A call that no frame can carry: its executor can't be told about it.
-            process.kill();
-        }
+        let refused = process.connection.send_parts(message);
         if !self.touched.contains(&executor) {
             self.touched.push(executor);
+        }
+        for (part, nbytes) in refused {
+            self.on_too_large(executor, part, nbytes);
+        }
+    }
+
+    /// No frame can carry what an executor is to get: a call fails, as if the executor had said so.
+    fn on_too_large(&mut self, executor: u32, part: ToExecutor, nbytes: usize) {
+        match part {
+            ToExecutor::Calls(calls) => {
+                let unmapped = calls.iter().flat_map(|call| &call.inputs).filter_map(mapped);
+                let unmapped = unmapped.collect();
+                let failed = |call: Call| CallResult {
+                    sequence: call.sequence,
+                    spent: Spent::default(),
+                    result: Err(TaskFailure::of_arguments(nbytes)),
+                };
+                let results = calls.into_iter().map(failed).collect();
+                self.handle(Event::Results { executor, results, unmapped, on_disk: Vec::new() });
+            }
+            ToExecutor::Opened { group, .. } => {
+                self.send(executor, ToExecutor::Opened { group, paths: None });
+            }
+            // Functions are checked where they are defined, and nothing else has a size.
+            _ => eprintln!("freestone: {nbytes} bytes are too many for a message to an executor"),
         }
     }
 
@@ -187,6 +212,10 @@ impl Shell {
         self.in_background_to_the_end(move || {
             let kept = forever.map(|forever| forever.keep(&block, &path));
             let result = kept.unwrap_or(Ok(())).map_err(|error| error.to_string());
+            if let Err(reason) = &result {
+                // The result is there for this run, so no call fails for it.
+                eprintln!("freestone: {} is not kept for later runs: {reason}", block.name);
+            }
             Event::Preserved { name: block.name, result }
         });
     }
@@ -250,6 +279,13 @@ impl Shell {
             Tier::Memory => self.folder.recycle(name, form),
             Tier::Disk => self.folder.remove_from(tier, name, form),
         };
+    }
+}
+
+fn mapped(input: &PlacedInput) -> Option<Name> {
+    match input {
+        PlacedInput::Mapped { name, .. } => Some(*name),
+        PlacedInput::Inline(_) => None,
     }
 }
 

@@ -132,7 +132,7 @@ impl Shell {
             folder: link.folder.clone(),
             blocks: self.worker.blocks(),
         };
-        self.tell(&hello);
+        self.tell(hello);
     }
 
     /// Takes what the manager says.
@@ -160,11 +160,17 @@ impl Shell {
     }
 
     /// Appends a message to the manager's connection; while it is lost there is nobody to tell.
-    pub(super) fn tell(&mut self, message: &FromWorker) {
+    pub(super) fn tell(&mut self, message: FromWorker) {
         let Some(connection) = &mut self.link.connection else { return };
-        if let Err(error) = connection.send(message) {
-            // Only a frame can be too large, and nothing that is told has a size of its own.
-            self.end = Some(Err(WorkerError::Ended { reason: error.to_string() }));
+        for (part, nbytes) in connection.send_parts(message) {
+            let FromWorker::Done(reports) = part else {
+                // What is left is its greeting, which says what lies in its cache.
+                let reason = format!("{nbytes} bytes are too many for a message to the manager");
+                self.end = Some(Err(WorkerError::Ended { reason }));
+                return;
+            };
+            let failed = reports.into_iter().map(|report| report.too_large(nbytes));
+            connection.send_parts(FromWorker::Done(failed.collect()));
         }
     }
 
@@ -176,12 +182,12 @@ impl Shell {
             nbytes += report_nbytes(&report);
             together.push(report);
             if nbytes > MESSAGE_NBYTES {
-                self.tell(&FromWorker::Done(std::mem::take(&mut together)));
+                self.tell(FromWorker::Done(std::mem::take(&mut together)));
                 nbytes = 0;
             }
         }
         if !together.is_empty() {
-            self.tell(&FromWorker::Done(together));
+            self.tell(FromWorker::Done(together));
         }
     }
 
@@ -201,7 +207,7 @@ impl Shell {
             return;
         }
         self.link.leaving = Some(Instant::now());
-        self.tell(&FromWorker::Leaving);
+        self.tell(FromWorker::Leaving);
     }
 
     /// Looks whether the manager was reached again, and whether its time is over.
@@ -255,7 +261,9 @@ fn report_nbytes(report: &Report) -> usize {
                 Output::Stored(_) => 64,
             })
             .sum(),
-        Err(TaskFailure::Raised(raised)) => raised.pickled.len() + raised.traceback.len(),
+        Err(TaskFailure::Raised(raised)) => {
+            raised.pickled.len() + raised.message.len() + raised.traceback.len()
+        }
         Err(_) => 64,
     }
 }

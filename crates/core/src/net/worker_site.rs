@@ -3,10 +3,12 @@
 use super::listener::Listener;
 use super::worker_options::{WorkerError, WorkerOptions};
 use crate::store::forever::Forever;
+use crate::store::ledger::Ledger;
 use crate::store::{Folder, OwnedFolder};
 use crate::wire::BlockDesc;
 use crate::worker::WorkerConfig;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Part of the memory quota that is left to freed segments, and the most of it.
 const FREE_SHARE: u64 = 4;
@@ -15,6 +17,8 @@ const MOST_FREE: u64 = 4 << 30;
 /// The folders; removed when dropped, but for what is kept.
 pub(super) struct Site {
     pub folder: Folder,
+    /// The quotas, and what of them is taken.
+    pub ledger: Arc<Ledger>,
     pub forever: Option<Forever>,
     /// Blocks from former runs.
     pub kept: Vec<BlockDesc>,
@@ -30,9 +34,12 @@ impl Site {
         let owned =
             [OwnedFolder::take(&options.memory_dir)?, OwnedFolder::take(&options.disk_dir)?];
         let folder = Folder::open(&options.memory_dir, &options.disk_dir)?;
-        let folder = folder.with_free_limit(free_limit);
+        let folder = folder.with_free_limit(free_limit).unlimited();
         let (forever, kept) = (None, Vec::new());
-        let mut site = Self { folder, forever, kept, free_limit, owned };
+        let memory_quota = options.memory_quota - free_limit;
+        let ledger =
+            Ledger::create(&options.memory_dir, memory_quota, options.disk_quota, options.slots)?;
+        let mut site = Self { folder, ledger, forever, kept, free_limit, owned };
         if let Some(folder) = &options.forever_dir {
             let forever = Forever::open(folder)?;
             site.kept = forever.blocks()?;

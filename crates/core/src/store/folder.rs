@@ -6,6 +6,7 @@
 
 use super::error::{At, StoreError};
 use super::files::{copy_into, create_unique, free_nbytes, is_full, make_folder, place, unique};
+use super::ledger::{Ledger, Taken, WORKER, Writer};
 use super::mapping::Mapping;
 use super::segment::Segment;
 use super::tier::Tier;
@@ -15,6 +16,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const TEMPORARY: &str = "tmp";
 const FREE: &str = "free";
@@ -30,6 +32,8 @@ pub struct Folder {
     disk: PathBuf,
     free_limit: u64,
     largest: [u64; 2],
+    /// Where bytes are taken before they are written, and in whose name.
+    ledger: Option<(Arc<Ledger>, Writer)>,
 }
 
 impl Folder {
@@ -43,8 +47,9 @@ impl Folder {
             make_folder(&folder.join(TEMPORARY))?;
         }
         make_folder(&memory.join(FREE))?;
+        let ledger = Ledger::open(memory)?.map(|ledger| (ledger, WORKER));
         let [memory, disk] = [memory, disk].map(Path::to_path_buf);
-        Ok(Self { memory, disk, free_limit: FREE_LIMIT, largest: [u64::MAX; 2] })
+        Ok(Self { memory, disk, free_limit: FREE_LIMIT, largest: [u64::MAX; 2], ledger })
     }
 
     /// The same, but with as many bytes of freed segments kept for later ones.
@@ -57,6 +62,19 @@ impl Folder {
     #[must_use]
     pub fn with_quotas(self, memory: u64, disk: u64) -> Self {
         Self { largest: [memory, disk], ..self }
+    }
+
+    /// The same, for whoever takes what it writes from a cache's quotas in this name.
+    #[must_use]
+    pub fn written_by(self, writer: Writer) -> Self {
+        let ledger = self.ledger.map(|(ledger, _)| (ledger, writer));
+        Self { ledger, ..self }
+    }
+
+    /// The same, for a worker whose own books have what it writes.
+    #[must_use]
+    pub fn unlimited(self) -> Self {
+        Self { ledger: None, ..self }
     }
 
     /// The folder of a tier.
@@ -87,6 +105,9 @@ impl Folder {
             };
             return if nbytes > disk { Err(full()) } else { self.segment_in(Tier::Disk, nbytes) };
         }
+        let Ok(taken) = self.take(Tier::Memory, nbytes) else {
+            return self.segment_in(Tier::Disk, nbytes);
+        };
         let recycled = if nbytes >= RECYCLE_LEAST { self.take_free(nbytes)? } else { None };
         let disk = self.disk.join(TEMPORARY);
         let (file, path) = match recycled {
@@ -98,7 +119,7 @@ impl Folder {
                 other => other?,
             },
         };
-        Ok(Segment::new(file, path, Tier::Memory, nbytes).with_fallback(disk))
+        Ok(Segment::new(file, path, Tier::Memory, nbytes).with_fallback(disk).with_taken(taken))
     }
 
     /// A file to be filled, in the given tier and nowhere else.
@@ -106,8 +127,26 @@ impl Folder {
     /// # Errors
     /// [`StoreError::Full`], [`StoreError::Io`].
     pub fn segment_in(&self, tier: Tier, nbytes: u64) -> Result<Segment, StoreError> {
+        let taken = self.take(tier, nbytes)?;
         let (file, path) = create_unique(&self.folder(tier).join(TEMPORARY))?;
-        Ok(Segment::new(file, path, tier, nbytes))
+        Ok(Segment::new(file, path, tier, nbytes).with_taken(taken))
+    }
+
+    /// Takes bytes of a tier's quota, where there are quotas. Clients have no limit on disk: what
+    /// they put is nowhere else, and the worker makes room for it afterwards.
+    fn take(&self, tier: Tier, nbytes: u64) -> Result<Option<Taken>, StoreError> {
+        let Some((ledger, writer)) = &self.ledger else { return Ok(None) };
+        if *writer == WORKER && tier == Tier::Disk {
+            return Ok(None);
+        }
+        match Taken::take(ledger, *writer, tier, nbytes) {
+            Some(taken) => Ok(Some(taken)),
+            None => Err(StoreError::Full {
+                needed: nbytes,
+                free: ledger.quota(tier).saturating_sub(ledger.taken(tier)),
+                folder: self.folder(tier).to_path_buf(),
+            }),
+        }
     }
 
     /// Gives a filled segment its name.

@@ -8,6 +8,7 @@
 //! - [`naming`]: the name of a file of the user's.
 //! - [`format`]: what is inside the file of a value.
 //! - [`forever`]: blocks kept for later runs.
+//! - [`ledger`]: how much of the quotas is taken, by all processes.
 //! - [`owned`]: whose folder it is, and sweeping those of the dead.
 
 pub mod error;
@@ -15,6 +16,7 @@ pub(crate) mod files;
 pub mod folder;
 pub mod forever;
 pub mod format;
+pub mod ledger;
 pub mod mapping;
 pub mod naming;
 pub mod owned;

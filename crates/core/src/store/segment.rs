@@ -8,6 +8,7 @@
 
 use super::error::{At, StoreError};
 use super::files::{create_unique, free_nbytes, is_full};
+use super::ledger::Taken;
 use super::tier::Tier;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -44,6 +45,8 @@ pub struct Segment {
     hash: Box<Xxh3>,
     mapped: Option<NonNull<u8>>,
     committed: bool,
+    /// What was taken of a quota for it; given back unless it is committed.
+    taken: Option<Taken>,
 }
 
 // SAFETY: the mapping, if any, belongs to the segment alone and is reached only through `&mut`.
@@ -62,11 +65,17 @@ impl Segment {
             hash: Box::default(),
             mapped: None,
             committed: false,
+            taken: None,
         }
     }
 
     pub(super) fn with_fallback(mut self, disk: PathBuf) -> Self {
         self.disk = Some(disk);
+        self
+    }
+
+    pub(super) fn with_taken(mut self, taken: Option<Taken>) -> Self {
+        self.taken = taken;
         self
     }
 
@@ -205,6 +214,9 @@ impl Segment {
     /// The file has its name now and is no longer this segment's to remove.
     pub(super) fn set_committed(&mut self) {
         self.committed = true;
+        if let Some(taken) = self.taken.take() {
+            taken.keep();
+        }
     }
 
     fn write_staged(&mut self) -> Result<(), StoreError> {
@@ -265,6 +277,11 @@ impl Segment {
         let Some(disk) = self.disk.take() else {
             return Err(self.full_or(io::Error::from_raw_os_error(libc::ENOSPC)));
         };
+        if let Some(taken) = &self.taken {
+            let full = || self.full_or(io::Error::from_raw_os_error(libc::ENOSPC));
+            let moved = taken.on_disk().ok_or_else(full)?;
+            self.taken = Some(moved);
+        }
         let (file, path) = create_unique(&disk)?;
         let mut source =
             OpenOptions::new().read(true).open(&self.path).at(&self.path)?.take(self.written);

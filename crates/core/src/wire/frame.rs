@@ -28,6 +28,15 @@ pub enum FrameError {
     },
 }
 
+impl FrameError {
+    /// Bytes of the frame that is none.
+    pub fn nbytes(&self) -> usize {
+        match self {
+            Self::TooLarge { nbytes } | Self::Malformed { nbytes, .. } => *nbytes,
+        }
+    }
+}
+
 /// Appends `message` as a frame to `out`, or leaves `out` as it was.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// Opaque bytes that are cheap to clone.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -249,6 +249,8 @@ pub enum FromWorker {
         reason: String,
         /// Whether the source does not have it (any more), so the replica there is gone.
         missing_there: bool,
+        /// If it was not asked for since there is no room here: the bytes that are free.
+        free: Option<u64>,
     },
     /// The answer to `Pin`.
     Pinned {
@@ -375,6 +377,13 @@ pub enum TaskFailure {
         path: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// No frame can carry what it is given, or what it gave.
+    TooLarge {
+        /// Bytes of the message.
+        nbytes: u64,
+        /// Whether it is its result; its arguments and small inputs otherwise.
+        is_result: bool,
     },
 }
 

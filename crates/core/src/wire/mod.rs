@@ -5,9 +5,11 @@ pub mod frame;
 pub mod handshake;
 pub mod messages;
 pub mod options;
+pub mod parts;
 
 pub use address::{Address, AddressError};
 pub use frame::{FrameError, Frames, MAX_FRAME};
 pub use handshake::{OTHER_KEY, hello_protocol, is_same_key, other_protocol};
 pub use messages::*;
 pub use options::*;
+pub use parts::{Divide, encode_parts};

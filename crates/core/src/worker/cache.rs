@@ -117,6 +117,8 @@ pub(super) struct Cache {
     leaving: u64,
     disk: u64,
     disk_promised: u64,
+    /// Bytes in memory and on disk of files that others write and have not reported.
+    taken: [u64; 2],
     /// Bytes that no quota counts.
     elsewhere: u64,
     /// Bytes of the disk that calls which run may take for their files, and
@@ -141,6 +143,7 @@ impl Cache {
             leaving: 0,
             disk: 0,
             disk_promised: 0,
+            taken: [0; 2],
             elsewhere: 0,
             disk_reserved: 0,
             scratch: 0,
@@ -162,6 +165,16 @@ impl Cache {
 
     pub fn memory_nbytes(&self) -> u64 {
         self.memory
+    }
+
+    /// Bytes in memory and on disk that blocks have, and that are promised to some.
+    pub fn held_nbytes(&self) -> [u64; 2] {
+        [self.memory + self.memory_promised, self.disk + self.disk_promised]
+    }
+
+    /// Others write files of so many bytes in memory and on disk.
+    pub fn note_taken(&mut self, nbytes: [u64; 2]) {
+        self.taken = nbytes;
     }
 
     pub fn memory_quota(&self) -> u64 {
@@ -347,10 +360,11 @@ impl Cache {
         self.blocks.get(&name).is_some_and(|block| !block.doomed)
     }
 
-    /// Nothing needs the block any more, unless it is kept.
+    /// The manager needs the block no more. What is kept forever stays all the same: its copy among
+    /// those that are kept is what memory is freed for.
     pub fn doom(&mut self, name: Name, out: &mut Vec<Action>) {
         if let Some(block) = self.blocks.get_mut(&name) {
-            block.doomed = block.keep == Keep::Task;
+            block.doomed = block.keep != Keep::Forever;
             self.settle(name, out);
         }
     }
@@ -405,8 +419,7 @@ impl Cache {
 
     /// Where `nbytes` more can go.
     pub fn room(&self, nbytes: u64) -> Room {
-        let free_memory =
-            self.config.memory_quota.saturating_sub(self.memory + self.memory_promised);
+        let free_memory = self.free_memory();
         if nbytes <= free_memory {
             return Room::In(Tier::Memory);
         }
@@ -420,6 +433,11 @@ impl Cache {
             Room::Nowhere { .. } => Room::Nowhere { free: free_memory.max(free_disk) },
             room => room,
         }
+    }
+
+    /// The most bytes that one more block can have.
+    pub fn free(&self) -> u64 {
+        self.free_memory().max(self.free_disk())
     }
 
     /// Whether `nbytes` more can go to disk.
@@ -447,11 +465,31 @@ impl Cache {
         self.scratch = nbytes;
     }
 
-    /// Whether blocks can still be moved out of memory.
-    pub fn can_make_room(&self) -> bool {
-        let oldest = self.idle.first_key_value().and_then(|(_, name)| self.blocks.get(name));
-        let can_leave = |block: &Block| block.preserved || block.desc.nbytes <= self.free_disk();
-        self.leaving > 0 || oldest.is_some_and(can_leave)
+    /// Whether two more blocks fit, whatever is moved to disk for them: a move takes as much room
+    /// there as it leaves in memory.
+    pub fn fits(&self, first: u64, second: u64) -> bool {
+        let memory = self.free_memory() + self.leaving;
+        let mut free = [memory, self.free_disk() + self.disk_reserved];
+        [first, second].into_iter().all(|nbytes| {
+            let room = free.iter_mut().find(|room| **room >= nbytes);
+            room.map(|room| *room -= nbytes).is_some()
+        })
+    }
+
+    /// Removes from memory what has a copy among the blocks that are kept, the longest unused
+    /// first, until there is room for as many bytes.
+    pub fn shed(&mut self, nbytes: u64, out: &mut Vec<Action>) {
+        if self.config.forever_folder.is_none() {
+            return;
+        }
+        let is_kept = |name: &&Name| self.blocks.get(*name).is_some_and(|block| block.preserved);
+        let kept: Vec<Name> = self.idle.values().filter(is_kept).copied().collect();
+        for name in kept {
+            if nbytes <= self.free_memory() {
+                return;
+            }
+            self.send_away(name, out);
+        }
     }
 
     /// Whether memory is over its quota for want of blocks that can be moved and room to move
@@ -484,7 +522,8 @@ impl Cache {
     /// `needed` bytes to spare.
     pub fn enforce(&mut self, needed: u64, out: &mut Vec<Action>) {
         let quota = self.config.memory_quota;
-        while self.memory + self.memory_promised + needed > quota + self.leaving {
+        let taken = self.taken[0];
+        while self.memory + self.memory_promised + taken + needed > quota + self.leaving {
             let Some((_, &name)) = self.idle.first_key_value() else { return };
             if !self.send_away(name, out) {
                 return;
@@ -524,13 +563,19 @@ impl Cache {
         self.disk_blocked = false;
     }
 
+    fn free_memory(&self) -> u64 {
+        let taken = self.memory + self.memory_promised + self.taken[0];
+        self.config.memory_quota.saturating_sub(taken)
+    }
+
     fn free_disk(&self) -> u64 {
         if self.disk_blocked {
             return 0;
         }
         // Calls that did not say how much they need take room as well.
         let calls = self.disk_reserved.max(self.scratch);
-        self.config.disk_quota.saturating_sub(self.disk + self.disk_promised + calls)
+        let taken = self.disk + self.disk_promised + self.taken[1];
+        self.config.disk_quota.saturating_sub(taken + calls)
     }
 
     fn send_away(&mut self, name: Name, out: &mut Vec<Action>) -> bool {
@@ -551,7 +596,8 @@ impl Cache {
         } else {
             return false;
         }
-        self.idle.pop_first();
+        let used_at = block.used_at;
+        self.idle.remove(&used_at);
         true
     }
 

@@ -34,6 +34,8 @@ pub(super) struct Call {
     pub cancelled: bool,
     /// Files of the user's were looked at just now.
     pub checked: bool,
+    /// How many executors died that had it and had not begun it.
+    pub deaths: u32,
     /// Since when it stands first but does not fit.
     pub blocked_since: Option<u64>,
 }
@@ -108,6 +110,7 @@ impl Calls {
             arrival: self.arrivals,
             cancelled: false,
             checked: false,
+            deaths: 0,
             blocked_since: None,
             assignment,
         };

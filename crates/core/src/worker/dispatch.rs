@@ -65,7 +65,11 @@ impl Worker {
         if room == Room::Later {
             return Placed::Blocked;
         }
-        if let Some(why) = self.wants_room(call).or_else(|| self.full(disk, room)) {
+        let wanted = self.expected_nbytes(call);
+        if !self.cache.fits(wanted.0, wanted.1) {
+            self.cache.shed(wanted.0 + wanted.1, out);
+        }
+        if let Some(why) = self.wants_room(wanted).or_else(|| self.full(disk, room)) {
             if self.forget_all(out) {
                 return Placed::Blocked;
             }
@@ -116,11 +120,26 @@ impl Worker {
         seen.or(call.assignment.expected_ns).unwrap_or(UNKNOWN_NS)
     }
 
-    /// Why the outputs of a call would find no room, judged by those of its function before.
-    fn wants_room(&self, call: &Call) -> Option<TaskFailure> {
-        let function = self.functions.get(&call.assignment.function)?;
-        let needed = function.mean_nbytes.filter(|nbytes| *nbytes > 0)?;
-        if self.cache.can_make_room() { None } else { self.full(needed, self.cache.room(needed)) }
+    /// Bytes that a call leaves, judged by those of its function before, and bytes that are to
+    /// be free besides. A call without blocks as inputs frees none when it ends: it leaves
+    /// room for one that does, or calls that combine what it and its like make could not run.
+    fn expected_nbytes(&self, call: &Call) -> (u64, u64) {
+        let known = self.functions.get(&call.assignment.function);
+        let needed = known.and_then(|known| known.mean_nbytes).unwrap_or(0);
+        let is_alone = self.calls.len() == 1;
+        if needed == 0 || is_alone || !call.inputs.is_empty() {
+            return (needed, 0);
+        }
+        (needed, self.mean_nbytes)
+    }
+
+    /// Why what a call leaves would find no room.
+    fn wants_room(&self, (needed, besides): (u64, u64)) -> Option<TaskFailure> {
+        if needed == 0 || self.cache.fits(needed, besides) {
+            return None;
+        }
+        let free = self.cache.free();
+        self.full(needed + besides, Room::Nowhere { free })
     }
 
     fn full(&self, needed: u64, room: Room) -> Option<TaskFailure> {
@@ -221,11 +240,15 @@ impl Worker {
 
     /// What was seen of a function counts for its next calls.
     pub(super) fn learn(&mut self, function: FunctionId, occupied_ns: u64, stored: u64) {
-        let Some(known) = self.functions.get_mut(&function) else { return };
         let mix = |mean: Option<u64>, new: u64| {
             // One part in eight, so that a change shows after some calls and an outlier fades.
             Some(mean.map_or(new, |mean| mean - mean / 8 + new / 8))
         };
+        if stored > 0 {
+            let mean = Some(self.mean_nbytes).filter(|mean| *mean > 0);
+            self.mean_nbytes = mix(mean, stored).unwrap_or(stored);
+        }
+        let Some(known) = self.functions.get_mut(&function) else { return };
         known.mean_ns = mix(known.mean_ns, occupied_ns);
         known.mean_nbytes = mix(known.mean_nbytes, stored);
     }

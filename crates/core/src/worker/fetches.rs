@@ -44,7 +44,8 @@ impl Worker {
                 let reason = format!("it is being fetched from {} already", other.source);
                 let source = fetch.source;
                 let missing_there = false;
-                let failed = FromWorker::FetchFailed { name, source, reason, missing_there };
+                let free = None;
+                let failed = FromWorker::FetchFailed { name, source, reason, missing_there, free };
                 out.push(Action::Tell(failed));
             }
         } else {
@@ -96,7 +97,8 @@ impl Worker {
         self.disappoint(name, &why, now, out);
         let reason = format!("{needed} bytes do not fit into the {free} that are free");
         let source = fetch.source;
-        let failed = FromWorker::FetchFailed { name, source, reason, missing_there: false };
+        let (missing_there, free) = (false, Some(free));
+        let failed = FromWorker::FetchFailed { name, source, reason, missing_there, free };
         out.push(Action::Tell(failed));
     }
 
@@ -131,8 +133,8 @@ impl Worker {
             }
             Err(TransferError { reason, missing_there }) => {
                 self.cache.come(name, out);
-                let source = fetch.source;
-                let failed = FromWorker::FetchFailed { name, source, reason, missing_there };
+                let (source, free) = (fetch.source, None);
+                let failed = FromWorker::FetchFailed { name, source, reason, missing_there, free };
                 out.push(Action::Tell(failed));
                 self.disappoint_others(name, out);
             }

@@ -77,6 +77,8 @@ pub struct Worker {
     /// What no executor has leased.
     free: Resources,
     functions: HashMap<FunctionId, Function>,
+    /// Bytes that calls which leave blocks left on average, whatever their functions.
+    mean_nbytes: u64,
     waiters: HashMap<Name, Vec<Waiter>>,
     fetches: Fetches,
     /// What executors hold mapped, groups and blocks, and which ones do.
@@ -117,6 +119,7 @@ impl Worker {
             executors: (0..config.slots).map(|_| dead()).collect(),
             free: config.resources,
             functions: HashMap::new(),
+            mean_nbytes: 0,
             waiters: HashMap::new(),
             fetches: Fetches::default(),
             holders: Holders::default(),
@@ -192,7 +195,9 @@ impl Worker {
         self.revive_executors(now, out);
         self.kill_late(now, out);
         self.ask_again(now, out);
-        self.cache.enforce(0, out);
+        // What is made next goes to memory, and what was not used for long to disk.
+        let coming = self.mean_nbytes.saturating_mul(self.config.slots.into());
+        self.cache.enforce(coming.min(self.config.memory_quota / 8), out);
         if self.cache.is_pressed() {
             self.forget_all(out);
         }
@@ -222,6 +227,16 @@ impl Worker {
     /// What is here, for a manager that does not know.
     pub fn blocks(&self) -> Vec<BlockDesc> {
         self.cache.descriptions()
+    }
+
+    /// Bytes in memory and on disk that blocks have here, and that are promised to some.
+    pub fn held_nbytes(&self) -> [u64; 2] {
+        self.cache.held_nbytes()
+    }
+
+    /// Others have taken so many bytes in memory and on disk, for blocks not heard of so far.
+    pub fn note_taken(&mut self, nbytes: [u64; 2]) {
+        self.cache.note_taken(nbytes);
     }
 
     /// Whether it has ended.

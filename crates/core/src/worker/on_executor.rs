@@ -15,6 +15,8 @@ use freestone_base::{Name, Resources, TaskId};
 const REVIVE_NS: Now = 10_000_000;
 /// and after so many of them in a row the worker gives up.
 const MOST_STILLBORN: u32 = 8;
+/// A call that so many executors had when they died counts as what killed them, begun or not.
+const MAX_DEATHS: u32 = 8;
 
 impl Worker {
     pub(super) fn on_ready(&mut self, executor: u32, now: Now) {
@@ -133,10 +135,9 @@ impl Worker {
                 Some(task) => task == sent.task,
                 None => sent.sequence == claimed,
             };
-            let blame = is_blamed.then_some(why);
             let killed_for = dead.killed_for;
             if self.take_over(&mut dead, &sent) {
-                self.on_lost_call(sent.task, blame, killed_for, now, out);
+                self.on_lost_call(sent.task, (why, is_blamed), killed_for, now, out);
             }
         }
         self.forget_holder(executor);
@@ -164,13 +165,17 @@ impl Worker {
     fn on_lost_call(
         &mut self,
         task: TaskId,
-        blame: Option<&TaskFailure>,
+        (why, is_blamed): (&TaskFailure, bool),
         killed_for: Option<TaskId>,
         now: Now,
         out: &mut Vec<Action>,
     ) {
-        let Some(call) = self.calls.get(task) else { return };
+        let Some(call) = self.calls.get_mut(task) else { return };
+        let blame = is_blamed.then_some(why);
         let late = call.assignment.options.timeout_ns.filter(|_| killed_for == Some(task));
+        call.deaths += u32::from(killed_for.is_none());
+        // Nobody began it, yet one executor after another dies that has it.
+        let blame = blame.or_else(|| (call.deaths >= MAX_DEATHS).then_some(why));
         match (call.cancelled, blame, late) {
             (true, ..) => self.fail(task, TaskFailure::Cancelled, now, out),
             (_, Some(_), Some(timeout_ns)) => {

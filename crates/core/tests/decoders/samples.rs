@@ -95,6 +95,7 @@ pub fn failures() -> Vec<TaskFailure> {
         TaskFailure::InputLost { name: name(7) },
         TaskFailure::StorageFull { needed: 2, free: 1, folder: "/full".to_owned() },
         TaskFailure::FileChanged { path: "/file".to_owned(), reason: "gone".to_owned() },
+        TaskFailure::TooLarge { nbytes: 1 << 33, is_result: true },
     ]
 }
 
@@ -134,6 +135,7 @@ pub fn from_worker() -> Vec<FromWorker> {
             source: WorkerId(2),
             reason: "no".to_owned(),
             missing_there: true,
+            free: Some(3),
         },
         FromWorker::Pinned { name: name(1), path: Some("/path".to_owned()) },
         FromWorker::Lost { names: vec![name(1), name(2)], reason: "gone".to_owned() },

@@ -100,6 +100,7 @@ fn act_and_suffer(client: &mut Client) {
 fn come_to_rest(client: &mut Client) {
     let Faults { replace, come_back, .. } = client.cluster.options.faults;
     client.cluster.options.faults = Faults { replace, come_back, ..Faults::default() };
+    client.cluster.options.quota = None;
     client.join(true);
     settle_down(client);
     let open = |promise: &Promise| !promise.settled && !promise.lenient;

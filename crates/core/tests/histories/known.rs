@@ -163,7 +163,7 @@ impl Blocks {
             TaskFailure::Raised(_) | TaskFailure::TimedOut { .. } => {
                 blows.raised + blows.timed_out > retries
             }
-            TaskFailure::StorageFull { .. } => blows.full > 0,
+            TaskFailure::StorageFull { .. } => blows.full > 0 || injected.cramped,
             TaskFailure::Killed { .. } => blows.killed >= 3,
             _ => false,
         }
@@ -180,8 +180,9 @@ impl Blocks {
             Origin::Inline => false,
             _ if known.pinned.is_some_and(|worker| injected.gone.contains(&worker)) => true,
             _ => {
+                // The last worker that is let go takes along what nothing makes again.
                 let is_retained = known.released && (known.is_kept() || known.gathered);
-                lost > 20 || (lost > 0 && is_retained)
+                lost > 20 || (is_retained && (lost > 0 || !injected.gone.is_empty()))
             }
         }
     }

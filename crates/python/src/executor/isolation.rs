@@ -28,18 +28,17 @@ impl Executor {
             Err(failure) => return Ok(Err(failure)),
         };
         let (mut reader, mut writer) = std::io::pipe().map_err(PyOSError::new_err)?;
-        self.hooks.call_method0(py, "before_fork")?;
+        self.hooks.call_method1(py, "before_fork", (inputs.first(),))?;
         let child: i32 = py.import("os")?.getattr("fork")?.call0()?.extract()?;
         if child == 0 {
             drop(reader);
+            self.pid = std::process::id();
             self.meter = Meter::default();
             let result = self.run_with(py, call, inputs, spent);
             let result =
                 result.unwrap_or_else(|error| Err(describe(py, &self.hooks, &error, true)));
             let report = CallResult { sequence: call.sequence, spent: *spent, result };
-            let mut bytes = Vec::new();
-            let told =
-                frame::encode(&report, &mut bytes).is_ok() && writer.write_all(&bytes).is_ok();
+            let told = writer.write_all(&encoded(report)).is_ok();
             let _ = self.hooks.call_method0(py, "after_fork");
             // SAFETY: ends the process at once; nothing of the parent's is torn down twice.
             unsafe { libc::_exit(i32::from(!told)) }
@@ -111,6 +110,16 @@ impl Executor {
             PlacedInput::Inline(_) => None,
         }));
     }
+}
+
+/// A child's result as a frame, or that it is too large for one.
+fn encoded(report: CallResult) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Err(error) = frame::encode(&report, &mut bytes) {
+        // A failure without texts always fits.
+        let _ = frame::encode(&report.too_large(error.nbytes()), &mut bytes);
+    }
+    bytes
 }
 
 /// The files of a child that made too many are in this executor's folder, which is removed with it.

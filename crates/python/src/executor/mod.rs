@@ -16,10 +16,10 @@ use crate::memory;
 use crate::meter::Meter;
 use freestone_base::{FunctionId, Name};
 use freestone_core::net::monotonic_ns;
-use freestone_core::store::Folder;
+use freestone_core::store::{Folder, ledger};
 use freestone_core::wire::{
     Call, CallResult, Frames, FromExecutor, Isolation, Output, RaisedException, Spent, TaskFailure,
-    ToExecutor, frame,
+    ToExecutor, encode_parts, frame,
 };
 use freestone_core::worker::claim::{Claims, INITIAL};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -28,7 +28,7 @@ use pyo3::types::PyBytes;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::io::{ErrorKind, Write};
-use std::os::fd::{FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,6 +36,9 @@ use std::time::{Duration, Instant};
 
 /// Results are told at the latest when this has passed since they were last told.
 const TELL_EVERY: Duration = Duration::from_micros(200);
+
+/// A call that took less time has neither forked nor closed descriptors of its executor's.
+const LOOK_AFTER_NS: u64 = 1000;
 
 type Outputs = SmallVec<[Output; 1]>;
 
@@ -56,6 +59,10 @@ struct Executor {
     inline_nbytes: usize,
     spin: Duration,
     hooks: Py<PyAny>,
+    /// This process: a call may leave a child that returns from it as well.
+    pid: u32,
+    /// Which file the socket is.
+    identity: Option<(u64, u64)>,
     functions: HashMap<FunctionId, Function>,
     groups: Groups,
     /// Blocks that stay mapped from one call to the next.
@@ -64,6 +71,18 @@ struct Executor {
     unmapped: Unmapped,
     told: Instant,
     meter: Meter,
+}
+
+/// Which file a descriptor is.
+fn identity(descriptor: RawFd) -> Option<(u64, u64)> {
+    let mut found = std::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: room for the answer, which is written if the call succeeds.
+    unsafe {
+        (libc::fstat(descriptor, found.as_mut_ptr()) == 0).then(|| {
+            let found = found.assume_init();
+            (found.st_dev, found.st_ino)
+        })
+    }
 }
 
 /// What the shared page holds before an executor's first call.
@@ -106,8 +125,12 @@ pub fn run_executor(
     let claims = map_claims(page).map_err(PyOSError::new_err)?;
     memory::keep_freed();
     let folder = blocks::open_folder([memory, disk])?;
+    let number = std::env::var("FREESTONE__EXECUTOR").ok().and_then(|text| text.parse().ok());
+    let folder = folder.written_by(ledger::executor(number.unwrap_or(0)));
     filled::set_cache(&folder);
     let mut executor = Executor {
+        pid: std::process::id(),
+        identity: identity(socket.as_raw_fd()),
         socket,
         frames: Frames::default(),
         claims,
@@ -186,15 +209,26 @@ impl Executor {
             return Ok(());
         }
         let results = std::mem::take(&mut self.results);
-        self.send(py, &FromExecutor::Results { results, unmapped })
+        let mut bytes = Vec::with_capacity(256);
+        let refused = encode_parts(FromExecutor::Results { results, unmapped }, &mut bytes);
+        for (part, nbytes) in refused {
+            let FromExecutor::Results { results, unmapped } = part else { continue };
+            let results = results.into_iter().map(|result| result.too_large(nbytes)).collect();
+            encode_parts(FromExecutor::Results { results, unmapped }, &mut bytes);
+        }
+        self.write(py, &bytes)
     }
 
     fn send(&mut self, py: Python<'_>, message: &FromExecutor) -> PyResult<()> {
         let mut bytes = Vec::with_capacity(256);
         frame::encode(message, &mut bytes)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        self.write(py, &bytes)
+    }
+
+    fn write(&mut self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
         let socket = &mut self.socket;
-        py.detach(|| socket.write_all(&bytes)).map_err(PyOSError::new_err)
+        py.detach(|| socket.write_all(bytes)).map_err(PyOSError::new_err)
     }
 
     /// Reads what there is, after waiting for it; false at the end of the connection.
@@ -249,6 +283,9 @@ impl Executor {
         let value = function.bind(py).call(arguments, keywords.as_ref());
         let ended = monotonic_ns();
         spent.duration_ns = ended - spent.start_ns;
+        if spent.duration_ns >= LOOK_AFTER_NS {
+            self.look_after_itself(py, value.as_ref().err());
+        }
         spent.memory = self.meter.end();
         let result = match value {
             Ok(value) => self.outputs(&value, call).map_err(|error| {
@@ -259,6 +296,24 @@ impl Executor {
         };
         spent.storing_ns = monotonic_ns() - ended;
         result
+    }
+
+    /// Ends this process if it is a child that the call has forked, or if the call closed the
+    /// connection to the worker, whose descriptor may be another file's by now.
+    fn look_after_itself(&self, py: Python<'_>, error: Option<&PyErr>) {
+        let status = if std::process::id() != self.pid {
+            let error = error.map(|error| error.value(py));
+            let status = self.hooks.call_method1(py, "end_of_child", (error,));
+            status.and_then(|status| status.extract(py)).unwrap_or(1)
+        } else if identity(self.socket.as_raw_fd()) != self.identity {
+            let label = "a call closed its executor's connection to the worker: it may close only";
+            eprintln!("freestone: {label} the descriptors that it has opened");
+            1
+        } else {
+            return;
+        };
+        // SAFETY: ends the process at once; what is the parent's, or the worker's, is left alone.
+        unsafe { libc::_exit(status) }
     }
 
     fn load(&mut self, py: Python<'_>, id: FunctionId) -> PyResult<Py<PyAny>> {

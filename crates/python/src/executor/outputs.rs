@@ -6,7 +6,7 @@ use crate::codec::{self, Encoded};
 use crate::filled::Filled;
 use crate::groups::{Group, Held, Parts};
 use freestone_base::Name;
-use freestone_core::wire::{BlockDesc, Call, Form, Output, TaskFailure};
+use freestone_core::wire::{BlockDesc, Call, Form, Keep, Output, TaskFailure};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -58,7 +58,14 @@ impl Executor {
             Ok(stored) => (stored.get().value.bind(py), 0),
             Err(_) => (value, self.inline_nbytes),
         };
-        match codec::encode_value(value, inline_nbytes)? {
+        let encoded = if call.keep == Keep::Forever {
+            // Only blocks are in the folder in which the next run looks.
+            let (pickle, buffers) = codec::encode_block(value)?;
+            Encoded::Large { pickle, buffers }
+        } else {
+            codec::encode_value(value, inline_nbytes)?
+        };
+        match encoded {
             Encoded::Inline(bytes) => Ok(Ok(Output::Inline(bytes.into()))),
             Encoded::Large { pickle, buffers } => {
                 Ok(blocks::keep_value(py, &self.folder, &pickle, &buffers, name)

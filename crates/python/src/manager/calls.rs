@@ -7,6 +7,7 @@ use crate::options::Options;
 use freestone_base::{FunctionId, Name};
 use freestone_core::manager::Submission;
 use freestone_core::net::Cell;
+use freestone_core::wire::MAX_FRAME;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
@@ -74,6 +75,7 @@ impl Manager {
     pub(super) fn encode<'py>(
         &self,
         py: Python<'py>,
+        label: &str,
         arguments: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<(Arguments, Vec<Bound<'py, PyAny>>)> {
@@ -95,7 +97,9 @@ impl Manager {
         for (key, value) in keywords.into_iter().flat_map(PyDictMethods::iter) {
             hoisted.set_item(key, self.hoist(py, value, &mut held)?)?;
         }
-        Ok((codec::encode_arguments(owner, &arguments, Some(&hoisted))?, held))
+        let encoded = codec::encode_arguments(owner, &arguments, Some(&hoisted))?;
+        require_sendable(py, "arguments", label, encoded.payload.len())?;
+        Ok((encoded, held))
     }
 
     /// The argument, or the future of the block that it became because it is large.
@@ -114,10 +118,27 @@ impl Manager {
         if plain.payload.len() <= HOIST_NBYTES || !plain.inputs.is_empty() {
             return Ok(argument);
         }
-        let block = self.put(py, &argument, "task")?;
+        let block = self.put(py, &argument, "task", None)?;
         held.push(block.clone());
         Ok(block)
     }
+}
+
+/// What else a message holds besides a function or arguments, at most: their label, names, options.
+const REST_NBYTES: usize = 1 << 20;
+
+/// Refuses here what no message could carry to a worker.
+pub(super) fn require_sendable(
+    py: Python<'_>,
+    part: &str,
+    label: &str,
+    nbytes: usize,
+) -> PyResult<()> {
+    if nbytes <= MAX_FRAME - REST_NBYTES {
+        return Ok(());
+    }
+    let maker = py.import("freestone.failures")?.getattr("too_large")?;
+    Err(PyErr::from_value(maker.call1((part, label, nbytes, MAX_FRAME))?))
 }
 
 /// What a future remembers of the call that makes it.

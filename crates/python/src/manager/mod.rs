@@ -10,7 +10,7 @@ use crate::figures;
 use crate::future::{Call, FutureBase, Reference, names_of, wait};
 use crate::link::Link;
 use crate::options::{Options, keep_of};
-use calls::call_of;
+use calls::{call_of, require_sendable};
 use freestone_base::{FunctionId, Name, WorkerId};
 use freestone_core::manager::{Config, Outcome, Record, Reduction, Request};
 use freestone_core::net::manager::{Listen, ManagerOptions, ManagerThread};
@@ -142,7 +142,14 @@ impl Manager {
     }
 
     /// Tells the manager of a function and gives its number.
-    fn define(&self, label: &str, name: [u8; 16], definition: &[u8]) -> u32 {
+    fn define(
+        &self,
+        py: Python<'_>,
+        label: &str,
+        name: [u8; 16],
+        definition: &[u8],
+    ) -> PyResult<u32> {
+        require_sendable(py, "function", label, label.len() + definition.len())?;
         let mut functions = lock(&self.functions);
         let function = functions.len() as u32;
         let definition = Payload::from(definition);
@@ -156,7 +163,7 @@ impl Manager {
             label: label.to_owned(),
             definition,
         });
-        function
+        Ok(function)
     }
 
     /// Submits a call; the futures of its outputs.
@@ -169,7 +176,7 @@ impl Manager {
         options: &Options,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (name, label) = self.function(function)?;
-        let (encoded, _held) = self.encode(py, arguments, keywords).map_err(|error| {
+        let (encoded, _held) = self.encode(py, &label, arguments, keywords).map_err(|error| {
             codec::refusal(py, "argument", (arguments, keywords), &label, &error)
         })?;
         let (submission, cells) = self.submission((function, name), encoded, options);
@@ -202,7 +209,7 @@ impl Manager {
         for item in arguments.try_iter()? {
             let encoded = item.and_then(|item| {
                 let arguments = item.cast_into::<PyTuple>()?;
-                self.encode(py, &arguments, None).map_err(|error| {
+                self.encode(py, &label, &arguments, None).map_err(|error| {
                     codec::refusal(py, "argument", (&arguments, py.None()), &label, &error)
                 })
             });
@@ -231,25 +238,27 @@ impl Manager {
         first_error.map_or(Ok(futures), Err)
     }
 
-    /// Makes a value a block.
-    #[pyo3(signature = (value, keep="task"))]
+    /// Makes a value a block, named by its content if it is not given a name.
+    #[pyo3(signature = (value, keep="task", name=None))]
     fn put<'py>(
         &self,
         py: Python<'py>,
         value: &Bound<'py, PyAny>,
         keep: &str,
+        name: Option<[u8; 16]>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let label: Arc<str> = "put".into();
         match codec::encode_value(value, self.link.inline_nbytes)? {
             Encoded::Inline(bytes) => {
-                let name = blocks::name_of_inline(&bytes);
+                let name = name.map_or_else(|| blocks::name_of_inline(&bytes), Name);
                 let bytes = Payload::from(bytes);
                 self.link.client.request(Request::PutInline { name, bytes: bytes.clone() });
                 self.future(py, name, label, ready(Output::Inline(bytes)), None)
             }
             Encoded::Large { pickle, buffers } => {
                 let home = self.link.home()?;
-                let (block, path) = blocks::put_value(py, &home.folder, &pickle, &buffers)?;
+                let (block, path) =
+                    blocks::put_value(py, &home.folder, &pickle, &buffers, name.map(Name))?;
                 self.adopted(py, block, path, true, keep, label)
             }
         }

@@ -1,12 +1,14 @@
 """Comma-separated values: matrices, sparse matrices as triples, and frames.
 
-Options of a read: `delimiter` (a character); `header` (whether the first line names the columns;
-by default what `.meta` says, or what the cells look like); `dtype` (of an array); `kind`
+Options of a read: `separator` (a character, or ``"tab"``; also called `delimiter`; a comma by
+default, and a file that surely has another one is refused); `header` (whether the first line names
+the columns; by default what `.meta` says, or what the cells show, and a file whose cells do not
+show it is refused); `dtype` (of an array); `kind`
 (``"array"`` or ``"frame"``); `sparse` (lines are row, column and value, or row and column: True or
 ``"csr"``, or ``"coo"`` for a matrix of those entries) with `shape`; `index` (whether to keep where
 rows begin in a file beside this one, ``NAME.index``).
 
-Options of a write: `delimiter`; `header`; `decimals` (floats with so many, as C's ``%.6f``, instead
+Options of a write: `separator`; `header`; `decimals` (floats with so many, as C's ``%.6f``, instead
 of the shortest text that reads back as the same bits); `width` (characters of every cell);
 `meta` (whether to write DAPHNE's ``NAME.meta``).
 """
@@ -21,6 +23,20 @@ from typing import Any
 from freestone import _native
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
+from freestone.io.formats.csv_guess import (
+    BIG,
+    BOOL,
+    EMPTY,
+    NEGATIVE,
+    REAL,
+    SMALL,
+    TEXT,
+    heading,
+    is_date,
+    is_index,
+    is_numbered,
+    other_separator,
+)
 from freestone.io.formats.csv_rows import Columns, Numbers, Triples
 from freestone.io.formats.csv_writing import CsvWriter
 from freestone.io.formats.entries import form_of
@@ -37,14 +53,15 @@ WIDEST, MOST_DECIMALS = 4096, 300
 OTHER, FLOAT = 1, 2
 # Marks of texts with two bytes for a character.
 WIDE = (b"\xff\xfe", b"\xfe\xff")
-EMPTY, BOOL, NEGATIVE, SMALL, BIG, REAL, TEXT = (1 << bit for bit in range(7))
+SAMPLE_LINES, SAMPLE_NBYTES = 20, 1 << 16
 
 
 def open_dataset(
     place: Place,
     whole: bool = False,
     *,
-    delimiter: str = ",",
+    separator: str | None = None,
+    delimiter: str | None = None,
     header: bool | None = None,
     dtype: Any = None,
     kind: str | None = None,
@@ -53,8 +70,10 @@ def open_dataset(
     index: bool = True,
 ) -> Dataset:
     """Find out what a CSV file holds, in one pass over it or from its `.meta` and index."""
-    look = _Look(place, delimiter, index, whole)
     meta = read_meta(place)
+    separator = _separator(separator, delimiter)
+    # What a .meta describes needs no guess.
+    look = _Look(place, "," if separator is None and meta else separator, index, whole)
     if sparse is None:
         sparse = _has_triples(meta, look)
     if sparse is not False:
@@ -68,7 +87,8 @@ def open_writer(
     place: Place,
     shape: Shape,
     *,
-    delimiter: str = ",",
+    separator: str | None = None,
+    delimiter: str | None = None,
     header: bool = False,
     decimals: int | None = None,
     width: int | None = None,
@@ -88,7 +108,7 @@ def open_writer(
     return CsvWriter(
         place=place,
         shape=shape,
-        delimiter=_byte(delimiter),
+        delimiter=_byte(_separator(separator, delimiter) or ","),
         header=header,
         decimals=decimals,
         width=width,
@@ -96,7 +116,15 @@ def open_writer(
     )
 
 
+def _separator(separator: str | None, delimiter: str | None) -> str | None:
+    """Return what separates cells, by either of its names; None if nobody says it."""
+    if separator is not None and delimiter is not None:
+        raise UsageError("separator= and delimiter= are the same; give one of them")
+    return separator if delimiter is None else delimiter
+
+
 def _byte(delimiter: str) -> int:
+    delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, str(delimiter))
     if (
         len(delimiter) != 1
         or not delimiter.isascii()
@@ -104,7 +132,7 @@ def _byte(delimiter: str) -> int:
         or delimiter.isalnum()
     ):
         raise UsageError(
-            f"delimiter={delimiter!r}: it is one ASCII character that no number, quote or line end "
+            f"separator={delimiter!r}: it is one ASCII character that no number, quote or line end "
             "has"
         )
     return ord(delimiter)
@@ -123,8 +151,8 @@ def _has_triples(meta: Meta | None, look: _Look) -> bool:
 class _Look:
     """What one pass over a file tells."""
 
-    def __init__(self, place: Place, delimiter: str, keep: bool, whole: bool) -> None:
-        self.delimiter = _byte(delimiter)
+    def __init__(self, place: Place, separator: str | None, keep: bool, whole: bool) -> None:
+        self.delimiter = _byte("," if separator is None else separator)
         self.stamp = place.stamp()
         self.threads = len(os.sched_getaffinity(0))
         self.place = fetched(place, self.stamp) if whole else place
@@ -137,6 +165,8 @@ class _Look:
         self.lines = self.index.lines
         if self.index.kinds & OTHER and self._bytes(0, 2) in WIDE:
             raise FormatError(place.url, "it is UTF-16; convert it to UTF-8")
+        if separator is None and self.index.kinds & OTHER:
+            self._refuse_other_separators()
         self.first = self._line(0) if self.lines else []
         self.width = len(self.first)
 
@@ -165,6 +195,18 @@ class _Look:
                 self.place.beside(".index").write_bytes(self._mark() + index.encode())
         return index
 
+    def _refuse_other_separators(self) -> None:
+        text = self._sample()
+        if self.lines == 1 and b"\r" in text.rstrip(b"\r\n"):
+            raise FormatError(self.place.url, "its lines end in CR alone; convert them to LF")
+        found = other_separator(text)
+        if found is not None:
+            reason = (
+                f"its cells look separated by {found!r}, not by commas; pass separator={found!r}, "
+                'or separator="," if they are not'
+            )
+            raise FormatError(self.place.url, reason)
+
     # -- lines --------------------------------------------------------------------------------
 
     def _line(self, number: int) -> list[tuple[bytes, bool]]:
@@ -173,6 +215,21 @@ class _Look:
         row = self._bytes(start, stop)
         cells = _native.csv_cells(row if row.endswith(b"\n") else row + b"\n", self.delimiter)
         return cells[0]
+
+    def _sample(self) -> bytes:
+        """Return the first lines, the first one alone if they are long."""
+        stop = self.index.offset_of(self.source, min(self.lines, SAMPLE_LINES))
+        if stop > SAMPLE_NBYTES:
+            stop = self.index.offset_of(self.source, 1)
+        return self._bytes(self.index.offset_of(self.source, 0), stop)
+
+    def _sampled(self) -> list[list[tuple[bytes, bool]]]:
+        text = self._sample()
+        try:
+            return _native.csv_cells(text if text.endswith(b"\n") else text + b"\n", self.delimiter)
+        except ValueError:
+            # Whoever reads those lines says what is wrong with them.
+            return [self.first]
 
     def _bytes(self, start: int, stop: int) -> bytes:
         if isinstance(self.source, str):
@@ -254,13 +311,20 @@ class _Look:
                     "it is empty; say what it holds by kind= and dtype=, or by a .meta",
                 )
             return self._array(0, _code(dtype)) if kind != "frame" else self._frame(0, (), ())
-        if not self.index.kinds & OTHER and not header and kind != "frame":
+        if not self.index.kinds & OTHER and not header and kind != "frame" and self._has_numbers():
+            if header is None and self.index.kinds & FLOAT and is_numbered(self.first):
+                raise self._undecided()
             plain = "f8" if self.index.kinds & FLOAT else "i8"
             return self._array(0, _code(dtype) if dtype is not None else plain)
         below = self._infer(1, self.lines)
         top = self._infer(0, 1)
         if header is None:
-            header = _is_heading(top, below)
+            header = heading(top, below, self._sampled())
+        if header is None and kind == "array":
+            # An array has no names: text in its first row is refused with its place.
+            header = False
+        if header is None:
+            raise self._undecided()
         skip = int(header)
         kinds = below if skip else [one | other for one, other in zip(top, below, strict=True)]
         codes = tuple(_type_of(found) for found in kinds)
@@ -272,6 +336,19 @@ class _Look:
             code = _code(dtype) if dtype is not None else _common_code(codes)
             return self._array(skip, code)
         return self._frame(skip, self._names(skip), codes)
+
+    def _has_numbers(self) -> bool:
+        """Tell whether the first line is of numbers: dates have the same characters."""
+        is_numbered = not self.first[0][0] and is_index(SMALL, self._sampled())
+        return not is_numbered and not any(is_date(text) for text, _ in self.first)
+
+    def _undecided(self) -> FormatError:
+        shown = ", ".join(repr(text.decode(errors="replace")) for text, _ in self.first[:5])
+        reason = (
+            f"nothing shows whether its first line, {shown}, names the columns; pass header=True "
+            "if it does, header=False if it is a row, or describe the file by a .meta"
+        )
+        return FormatError(self.place.url, reason)
 
     def as_said(self, meta: Meta, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
         """Say what the file holds from its `.meta`, which it has to agree with."""
@@ -338,12 +415,6 @@ def _code(dtype: Any) -> str:
     if code not in CODES.values():
         raise UsageError(f"dtype={dtype!r}: cells are numbers of {', '.join(CODES)}")
     return code
-
-
-def _is_heading(top: list[int], below: list[int]) -> bool:
-    """Tell whether a first line of names stands above columns that are not all text."""
-    only_text = all(kind == TEXT for kind in top)
-    return only_text and any(kind and not kind & TEXT for kind in below)
 
 
 def _type_of(kinds: int) -> str:

@@ -48,7 +48,7 @@ _DIGITS = r"(?:0|[1-9](?:[_']?[0-9])*)"
 _TOKEN = re.compile(
     rf"""
     (?P<blank>[ \t\r\n]+|\#[^\n]*|//[^\n]*|/\*.*?\*/)
-  | (?P<float>(?:[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)f?)
+  | (?P<float>{_DIGITS}(?:\.[0-9](?:[_']?[0-9])*(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)f?)
   | (?P<int>{_DIGITS}(?:ull|u|l|z)?)
   | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<string>"(?:[^"\\]|\\.)*")
@@ -127,7 +127,7 @@ def _token(group: str, text: str, place: Place) -> Token:
 
 
 def _float(text: str, value_type: str) -> float:
-    value = float(text)
+    value = float(text.replace("'", "").replace("_", ""))
     if value_type == "f64":
         return value
     from freestone.lang.types.scalars import wrapped

@@ -184,6 +184,14 @@ impl Calls {
         self.runs.values().any(|task| self.held[task].needs(name).next().is_some())
     }
 
+    /// The calls that have not begun and lack this block or another one.
+    pub fn waiting_for(&self, name: &Name) -> Vec<TaskId> {
+        let waits = |call: &HeldCall| {
+            matches!(call.stage, Stage::Waiting(_)) && call.needs(name).next().is_some()
+        };
+        self.held.iter().filter(|(_, call)| waits(call)).map(|(task, _)| *task).collect()
+    }
+
     /// A block is here now.
     pub fn arrived(&mut self, name: &Name) {
         for (task, call) in &mut self.held {

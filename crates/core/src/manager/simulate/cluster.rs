@@ -24,6 +24,8 @@ pub struct Options {
     pub bandwidth: f64,
     /// Outputs up to this size travel inline.
     pub inline_nbytes: u64,
+    /// Bytes of blocks that workers have room for, if that is limited; may be changed at any time.
+    pub quota: Option<u64>,
     /// How often workers show a sign of life; `None`: never, and the manager sees no ticks.
     pub pulse_ns: Option<u64>,
     /// Whether to check every step.
@@ -44,6 +46,7 @@ impl Default for Options {
             latency_ns: (100_000, 100_000),
             bandwidth: 1e9,
             inline_nbytes: 16 << 10,
+            quota: None,
             pulse_ns: None,
             checked: false,
             log: 0,
@@ -143,7 +146,10 @@ impl Cluster {
         blocks: Vec<HeldBlock>,
     ) -> WorkerId {
         let id = WorkerId(self.links.len() as u32);
-        let worker = SimulatedWorker::new(id, resources, slots, self.options.inline_nbytes, blocks);
+        let mut worker =
+            SimulatedWorker::new(id, resources, slots, self.options.inline_nbytes, blocks);
+        worker.quota = self.options.quota;
+        self.injected.cramped |= worker.quota.is_some();
         let hello = worker.hello(&self.options.config.key, former);
         self.links.push(Link {
             worker,
@@ -192,8 +198,10 @@ impl Cluster {
         if let Some(record) = &mut self.record {
             record.keep(self.now, &event);
         }
+        // A sign of life to which the manager does nothing changes nothing that is checked.
+        let is_alive = matches!(event, Event::Worker(_, FromWorker::Status(_)));
         self.manager.handle(event, self.now, &mut actions);
-        if self.options.checked {
+        if self.options.checked && !(is_alive && actions.is_empty()) {
             self.manager.check();
         }
         for action in actions.drain(..) {

@@ -61,6 +61,8 @@ pub struct Blows {
 pub struct Injected {
     /// To whom: by the first output.
     pub blows: BTreeMap<Name, Blows>,
+    /// Some worker had not room for everything.
+    pub cramped: bool,
     /// The workers that are gone, for whatever reason.
     pub gone: BTreeSet<WorkerId>,
 }

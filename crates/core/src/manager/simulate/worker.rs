@@ -65,6 +65,8 @@ pub struct SimulatedWorker {
     pub slots: u32,
     /// What was asked of it against the contract.
     pub violations: Vec<String>,
+    /// The most bytes of blocks, if that is limited; blocks that clients put are taken all the same.
+    pub quota: Option<u64>,
     pub(super) blocks: BTreeMap<Name, HeldBlock>,
     pub(super) calls: Calls,
     functions: BTreeSet<FunctionId>,
@@ -87,6 +89,7 @@ impl SimulatedWorker {
             resources,
             slots,
             violations: Vec::new(),
+            quota: None,
             blocks: blocks.into_iter().map(|held| (held.desc.name, held)).collect(),
             calls: Calls::new(resources, slots),
             functions: BTreeSet::new(),
@@ -255,6 +258,7 @@ impl SimulatedWorker {
                     source: incoming.source,
                     reason: "no longer wanted".to_owned(),
                     missing_there: false,
+                    free: None,
                 }));
             }
         }
@@ -301,6 +305,29 @@ impl SimulatedWorker {
         self.check(same, || format!("{name} has two values"));
     }
 
+    /// Bytes of blocks that there is room for.
+    fn free_nbytes(&self) -> u64 {
+        let held: u64 = self.blocks.values().map(|held| held.desc.nbytes).sum();
+        self.quota.map_or(u64::MAX, |quota| quota.saturating_sub(held))
+    }
+
+    /// What a call makes, unless there is no room for it.
+    fn outputs_with_room(
+        &mut self,
+        call: &Assignment,
+    ) -> Result<smallvec::SmallVec<[Output; 1]>, TaskFailure> {
+        let outputs = self.outputs(call);
+        let new = outputs.iter().map(|output| match output {
+            Output::Stored(block) if !self.blocks.contains_key(&block.name) => block.nbytes,
+            _ => 0,
+        });
+        let (needed, free): (u64, u64) = (new.sum(), self.free_nbytes());
+        if needed > free {
+            return Err(TaskFailure::StorageFull { needed, free, folder: format!("/{}", self.id) });
+        }
+        Ok(outputs)
+    }
+
     /// A call ends that began as `run`; without effect if it was cancelled meanwhile.
     pub fn end(
         &mut self,
@@ -312,7 +339,7 @@ impl SimulatedWorker {
         let Some(call) = self.calls.finish(run) else { return };
         let result = match failure {
             Some(failure) => Err(failure),
-            None => Ok(self.outputs(&call.assignment)),
+            None => self.outputs_with_room(&call.assignment),
         };
         for output in result.iter().flatten() {
             if let Output::Stored(block) = output {
@@ -357,7 +384,11 @@ impl SimulatedWorker {
         }
         let Some(incoming) = self.incoming.remove(&name) else { return };
         let source = incoming.source;
+        let free = self.free_nbytes();
         match result {
+            Ok(_) if incoming.block.nbytes > free && !self.blocks.contains_key(&name) => {
+                self.refuse_fetch(&incoming, free, now, effects);
+            }
             Ok(value) => {
                 let same = value == incoming.block.checksum;
                 self.check(same, || format!("{name} fetched with another value than described"));
@@ -365,11 +396,39 @@ impl SimulatedWorker {
                 self.have(incoming.block, fetched, incoming.keep, effects);
             }
             Err((reason, missing_there)) => {
-                let failed = FromWorker::FetchFailed { name, source, reason, missing_there };
+                let free = None;
+                let failed = FromWorker::FetchFailed { name, source, reason, missing_there, free };
                 effects.push(Effect::Tell(failed));
             }
         }
         self.begin(now, effects);
+    }
+
+    /// There is no room for a block: calls that wait for it are given up.
+    fn refuse_fetch(
+        &mut self,
+        incoming: &Incoming,
+        free: u64,
+        now: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        let (name, needed) = (incoming.block.name, incoming.block.nbytes);
+        let folder = format!("/{}", self.id);
+        let full = TaskFailure::StorageFull { needed, free, folder };
+        let waiting = self.calls.waiting_for(&name);
+        let given_up = waiting.into_iter().filter_map(|task| self.calls.remove(task));
+        let reports: Vec<Report> =
+            given_up.map(|call: HeldCall| call.report(now, Err(full.clone()))).collect();
+        if !reports.is_empty() {
+            effects.push(Effect::Tell(FromWorker::Done(reports)));
+        }
+        effects.push(Effect::Tell(FromWorker::FetchFailed {
+            name,
+            source: incoming.source,
+            reason: "no room".to_owned(),
+            missing_there: false,
+            free: Some(free),
+        }));
     }
 
     /// Evicts a block unless it is pinned or mapped by a running call. Calls that wait for it are

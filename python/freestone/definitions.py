@@ -1,0 +1,61 @@
+"""The functions of a cluster: each is defined once, and a large one is a block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from freestone import functions
+
+if TYPE_CHECKING:
+    from freestone import _native
+    from freestone.future import Future
+
+__all__ = ["Definitions"]
+
+
+class Definitions:
+    """What a cluster knows of the functions that it was given."""
+
+    if TYPE_CHECKING:
+        _manager: _native.Manager
+        _functions: dict[tuple[bytes, str, bool], int]
+        _large: dict[int, tuple[int | None, Future]]
+        _home: int | None
+
+    def _define(
+        self,
+        function: Callable[..., Any],
+        name: str | None,
+        hoist: bool,
+        *,
+        as_block: bool = True,
+    ) -> int:
+        encoded = functions.encode(function, hoist=hoist)
+        return self._define_encoded(encoded, name or encoded.label, as_block=as_block)
+
+    def _define_encoded(
+        self, encoded: functions.EncodedFunction, label: str, *, as_block: bool = True
+    ) -> int:
+        """Return the function's number; a large one becomes a block, if its call can have one."""
+        as_block = as_block and len(encoded.definition) > functions.LARGE_NBYTES
+        key = (encoded.name, label, as_block)
+        number = self._functions.get(key)
+        if number is None:
+            sent = functions.encode(functions.call_large) if as_block else encoded
+            number = self._manager.define(label, encoded.name, sent.definition)
+            self._functions[key] = number
+        if as_block:
+            self._carry(number, encoded)
+        return number
+
+    def _carry(self, number: int, encoded: functions.EncodedFunction) -> None:
+        """Make a large function a block, once, and again where the worker that had it is gone."""
+        home = self._home
+        if number not in self._large or self._large[number][0] != home:
+            large = functions.LargeFunction(encoded.name, encoded.definition)
+            self._large[number] = home, self._manager.put(large, "task", large.block_name)
+
+    def _carried(self, number: int) -> tuple[Future, ...]:
+        """Return what calls of a function are given first: its block, if it is one."""
+        return (self._large[number][1],) if number in self._large else ()
