@@ -144,8 +144,10 @@ pub enum Event {
     },
     /// The answer to [`Action::Verify`]: whether its bytes are what they should be.
     Verified {
-        /// The block.
-        name: Name,
+        /// The block and
+        block: BlockDesc,
+        /// its file, as they were asked for.
+        path: PathBuf,
         /// Whether.
         intact: bool,
     },
@@ -265,8 +267,8 @@ pub enum Action {
         /// Its file.
         path: PathBuf,
     },
-    /// Read a block that may be in use and compare its checksum; answered with
-    /// [`Event::Scrubbed`].
+    /// Read a block that may be used, moved and removed meanwhile, and compare its checksum;
+    /// answered with [`Event::Scrubbed`].
     Scrub {
         /// The block.
         block: BlockDesc,

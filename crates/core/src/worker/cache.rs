@@ -72,9 +72,9 @@ impl Block {
         self.state == State::Verifying
     }
 
-    /// Whether it is on its way to disk.
-    pub fn is_leaving(&self) -> bool {
-        self.state == State::Leaving
+    /// Whether it lies in memory, and is to stay there for now.
+    pub fn is_in_memory(&self) -> bool {
+        self.place == Place::Tier(Tier::Memory) && self.state != State::Leaving && !self.doomed
     }
 }
 
@@ -104,8 +104,8 @@ pub(super) struct Cache {
     blocks: HashMap<Name, Block>,
     /// Blocks whose files others may put in their places at any moment, and how many do.
     coming: HashMap<Name, u32>,
-    /// Uses of blocks that were damaged and taken out, by those who still map them: their names may
-    /// be here again, in other files.
+    /// Uses of blocks that were taken out while they were used. Calls that were sent may not have
+    /// opened a file yet: if the block comes again, they may use the new one, so it has them all.
     ghosts: HashMap<Name, u32>,
     /// Blocks in memory that may go to disk, by last use.
     idle: BTreeMap<u64, Name>,
@@ -224,12 +224,13 @@ impl Cache {
         } else {
             let is_kept = place == Place::Forever;
             let state = first_state(&place);
+            let uses = self.ghosts.remove(&name).unwrap_or(0);
             *self.bytes_in(&place) += desc.nbytes;
             let block = Block {
                 desc,
                 place,
                 keep,
-                uses: 0,
+                uses,
                 calls: 0,
                 doomed: false,
                 state,
@@ -306,32 +307,20 @@ impl Cache {
 
     /// One use less.
     pub fn release(&mut self, name: Name, out: &mut Vec<Action>) {
-        if let Some(count) = self.ghosts.get_mut(&name) {
+        if let Some(block) = self.blocks.get_mut(&name) {
+            block.uses = block.uses.saturating_sub(1);
+            self.settle(name, out);
+        } else if let Some(count) = self.ghosts.get_mut(&name) {
             *count -= 1;
             if *count == 0 {
                 self.ghosts.remove(&name);
             }
-        } else if let Some(block) = self.blocks.get_mut(&name) {
-            block.uses = block.uses.saturating_sub(1);
-            self.settle(name, out);
-        }
-    }
-
-    /// One use less, by someone whose use is no reason to keep the block in memory for longer.
-    pub fn release_unnoticed(&mut self, name: Name, out: &mut Vec<Action>) {
-        let before = self.blocks.get(&name).map(|block| block.used_at).filter(|at| *at > 0);
-        self.release(name, out);
-        let (Some(before), Some(block)) = (before, self.blocks.get_mut(&name)) else { return };
-        if self.idle.remove(&block.used_at).is_some() {
-            block.used_at = before;
-            self.idle.insert(before, name);
         }
     }
 
     /// Blocks in memory, whatever uses them.
     pub fn in_memory(&self) -> impl Iterator<Item = Name> {
-        let is_there = |block: &&Block| block.place == Place::Tier(Tier::Memory);
-        self.blocks.values().filter(is_there).map(|block| block.desc.name)
+        self.blocks.values().filter(|block| block.is_in_memory()).map(|block| block.desc.name)
     }
 
     /// Someone else is about to put a block's file in its place: an executor, a transfer. Until
@@ -396,6 +385,13 @@ impl Cache {
     pub fn set_preserved(&mut self, name: Name) {
         if let Some(block) = self.blocks.get_mut(&name) {
             block.preserved = true;
+        }
+    }
+
+    /// Its copy among those that are kept was damaged, and is gone.
+    pub fn set_not_preserved(&mut self, name: Name) {
+        if let Some(block) = self.blocks.get_mut(&name) {
+            block.preserved = false;
         }
     }
 
@@ -586,6 +582,7 @@ impl Cache {
         if block.preserved {
             // The kept copy stands in for it.
             block.place = Place::Forever;
+            block.state = State::Unverified;
             self.memory -= nbytes;
             out.push(Action::Remove { name, form, tier: Tier::Memory });
         } else if nbytes <= free_disk {

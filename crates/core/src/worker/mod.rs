@@ -165,7 +165,9 @@ impl Worker {
                 self.on_arrived(name, result, duration_ns, now, out);
             }
             Event::Moved { name, result } => self.on_moved(name, result.is_ok(), now, out),
-            Event::Verified { name, intact } => self.on_verified(name, intact, now, out),
+            Event::Verified { block, path, intact } => {
+                self.on_verified(&block, &path, intact, now, out);
+            }
             Event::Scrubbed { block, intact } => self.on_scrubbed(&block, intact, now, out),
             Event::Preserved { name, result } => self.on_preserved(name, result.is_ok(), out),
             Event::Measured { nbytes } => {
