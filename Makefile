@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 NEWEST_DASK := .venv-dask
+TENSORS := .venv-tensors
 NATIVE := python/freestone/_native.abi3.so
 NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -o -name Cargo.toml)
@@ -47,24 +48,25 @@ test-rust: export FREESTONE_EVENTS_MPI ?= $(wildcard $(CURDIR)/$(VENV)/lib/libmp
 test-rust:
 	cargo test --locked --workspace --exclude freestone-python
 
-# Continuous integration runs on shared machines: there, what failed is tried once more, alone.
-ONCE_MORE = --last-failed --last-failed-no-failures none
-define tested
-$(1) $(PYTEST) || { test -n "$(CI)" && echo "== what failed, once more" && \
-	$(1) $(ONCE_MORE) $(PYTEST); }
-endef
-
-test-python: $(NATIVE) $(STAMPS)/test
-	$(call tested,$(BIN)/python -m pytest)
+# The C library is built beforehand: a test that builds it has two minutes.
+test-python: $(NATIVE) $(STAMPS)/test c
+	$(BIN)/python -m pytest $(PYTEST)
 
 ## make test-dask  the tests of graphs once more, with a newer Dask than other packages allow
 .PHONY: test-dask
 test-dask: $(NATIVE) $(NEWEST_DASK)/installed
-	$(call tested,PYTHONPATH=python $(NEWEST_DASK)/bin/python -m pytest tests/graph)
+	PYTHONPATH=python $(NEWEST_DASK)/bin/python -m pytest tests/graph $(PYTEST)
+
+## make test-tensors  the tests of scripts with PyTorch and TensorFlow, in an environment of their own
+.PHONY: test-tensors
+test-tensors: $(NATIVE) $(TENSORS)/installed
+	PYTHONPATH=python $(TENSORS)/bin/python -m pytest tests/lang/test_tensors.py $(PYTEST)
 
 $(NEWEST_DASK)/installed: requirements/dask-newest.txt
-	$(PYTHON) -m venv $(NEWEST_DASK)
-	$(NEWEST_DASK)/bin/python -m pip install --quiet --require-hashes -r $<
+$(TENSORS)/installed: requirements/tensors.txt
+$(NEWEST_DASK)/installed $(TENSORS)/installed:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --require-hashes -r $<
 	touch $@
 
 ## make test-outside  test suites of others on freestone: today's part of Dask's own; FULL=1 for all
@@ -76,7 +78,7 @@ test-outside: $(NATIVE) $(STAMPS)/test $(NEWEST_DASK)/installed
 ## make test-hdfs  the tests against a real HDFS on loopback; needs Java and Maven
 .PHONY: test-hdfs
 test-hdfs: $(NATIVE) $(STAMPS)/test target/hdfs/lib
-	$(call tested,TEST_HDFS=1 $(BIN)/python -m pytest tests/hdfs)
+	TEST_HDFS=1 $(BIN)/python -m pytest tests/hdfs $(PYTEST)
 
 target/hdfs/lib: tests/hdfs/server/pom.xml
 	mvn --quiet --batch-mode --file $< package
@@ -136,6 +138,7 @@ lock: $(STAMPS)/lock
 	$(CONSTRAINED) --extra demo -o requirements/demo.txt
 	$(CONSTRAINED) --extra dask -o requirements/dask.txt
 	$(COMPILE) --group newest-dask -o requirements/dask-newest.txt
+	$(COMPILE) --group tensors -o requirements/tensors.txt
 	$(CONSTRAINED) --extra hep -o requirements/hep.txt
 	$(CONSTRAINED) --extra test -o requirements/test.txt
 	$(CONSTRAINED) --group check -o requirements/check.txt
@@ -146,7 +149,7 @@ lock: $(STAMPS)/lock
 ## make clean   remove what the other targets made
 .PHONY: clean
 clean:
-	rm -rf $(VENV) $(NEWEST_DASK) $(NATIVE) target site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST_DASK) $(TENSORS) $(NATIVE) target site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(NATIVE): $(NATIVE_SOURCES) $(STAMPS)/build

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,3 +31,38 @@ def two_workers() -> Iterator[fs.Cluster]:
     """Two workers that share nothing but sockets."""
     with fs.Cluster(workers=2, executors=1, memory="256MiB", disk="1GiB") as cluster:
         yield cluster
+
+
+class Skips:
+    """Fails a run in continuous integration that skips a test without an entry in `skips.toml`."""
+
+    def __init__(self, allowed: Iterable[str]) -> None:
+        self.allowed = tuple(allowed)
+        self.found: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._see(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._see(report)
+
+    def _see(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.skipped and not report.nodeid.startswith(self.allowed):
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+            self.found[report.nodeid] = str(reason)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.found and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.found:
+            terminalreporter.section("skipped without an entry in tests/skips.toml", red=True)
+        for test, reason in self.found.items():
+            terminalreporter.write_line(f"{test}: {reason}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("CI"):
+        allowed = tomllib.loads(Path(__file__).with_name("skips.toml").read_text("utf-8"))
+        config.pluginmanager.register(Skips(allowed), "skips")

@@ -18,13 +18,14 @@ from freestone.definitions import Definitions
 from freestone.engines import OnEngines
 from freestone.environments import Prepared, adapt
 from freestone.errors import ClosedError, ConfigurationError
-from freestone.files import File, fetch
+from freestone.files import File, fetch_block
 from freestone.future import Future
 from freestone.members import Members
 from freestone.observe import trace
-from freestone.options import native_options
+from freestone.options import DEFAULTS, changed, native_options
 from freestone.questions import Questions
 from freestone.ranks import OnRanks
+from freestone.usage import refuse_ambiguous, rows
 from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
 
 if TYPE_CHECKING:
@@ -237,6 +238,8 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
             options |= {"environment": environment, "env": env, "tag": tag}
         if category is not None:
             options["category"] = category
+        if options != DEFAULTS:
+            refuse_ambiguous(function, changed(options), len(args))
         future: Future = self._submit(function, args, kwargs, options)
         return future
 
@@ -254,9 +257,10 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
         **options
             Those of `submit`.
         """
+        calls = rows(iterables)
+        refuse_ambiguous(function, options, len(iterables))
         function, first, plain, tag = adapt(function, options)
         number, native = self._prepare(function, plain)
-        calls: Iterable[tuple[Any, ...]] = zip(*iterables, strict=False)
         first = (*self._carried(number), *first)
         if first:
             calls = ((*first, *args) for args in calls)
@@ -590,8 +594,3 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
         from freestone.observe.reprs import cluster_html
 
         return cluster_html(self)
-
-
-def fetch_block(url: str, name: str) -> File:
-    """Fetch a remote file to the worker where this runs."""
-    return fetch(File(url, name, 0))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from freestone import functions
+from freestone.usage import check_function
 
 if TYPE_CHECKING:
     from freestone import _native
@@ -32,7 +33,10 @@ class Definitions:
         as_block: bool = True,
     ) -> int:
         encoded = functions.encode(function, hoist=hoist)
-        return self._define_encoded(encoded, name or encoded.label, as_block=as_block)
+        label = name or encoded.label
+        if (encoded.name, label, False) not in self._functions:
+            check_function(function)
+        return self._define_encoded(encoded, label, as_block=as_block)
 
     def _define_encoded(
         self, encoded: functions.EncodedFunction, label: str, *, as_block: bool = True

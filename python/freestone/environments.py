@@ -26,6 +26,7 @@ import cloudpickle
 from freestone import functions
 from freestone.errors import StorageFullError
 from freestone.files import File, remove_of_this_process
+from freestone.usage import check_function
 
 __all__ = ["InEnvironment", "Prepared", "WithVariables", "adapt", "prepare", "untar"]
 
@@ -215,6 +216,7 @@ def adapt(
     options = dict(options)
     environment, env = options.pop("environment", None), options.pop("env", None)
     tag = options.pop("tag", None)
+    check_function(function)
     called, first = _within(function, environment, env)
     if called is not function and options.get("name") is None:
         options["name"] = getattr(function, "__name__", type(function).__name__)

@@ -162,6 +162,7 @@ def _preload(modules: str) -> None:
 def main() -> None:
     """Run calls until the worker ends."""
     env = os.environ
+    functions.enter_executor()
     functions.apply_python_path(json.loads(env["FREESTONE__PYTHON_PATH"]))
     with uncollected():
         _preload(env.get("FREESTONE__PRELOAD", ""))

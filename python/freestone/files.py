@@ -217,3 +217,8 @@ def fetch(remote: File) -> File:
     with fsspec.open(remote.path, "rb") as source, open(target, "wb") as sink:
         shutil.copyfileobj(source, sink, 1 << 20)
     return File(target, remote.name, os.path.getsize(target), hold=folder)
+
+
+def fetch_block(url: str, name: str) -> File:
+    """Fetch a remote file to the worker where this runs."""
+    return fetch(File(url, name, 0))

@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 from freestone import _native
 from freestone.errors import WaitTimeoutError
 from freestone.failures import error_of
+from freestone.usage import NotAValue, check_keywords
 
 if TYPE_CHECKING:
     from freestone.cluster import Cluster
 
 __all__ = ["Future"]
 
+_TIMEOUT = {"timeout": "write timeout_s={value}, in seconds"}
 
-class Future(_native.FutureBase):
+
+class Future(_native.FutureBase, NotAValue):
     """A block that is there or will be: the output of a call, or a value that was put.
 
     Made by `Cluster.submit` and its like, never by hand. A block is kept for as long as a future
@@ -35,7 +38,7 @@ class Future(_native.FutureBase):
             raise ReferenceError(f"the cluster of {self!r} is gone")
         return cluster
 
-    def result(self, timeout_s: float | None = None) -> Any:
+    def result(self, timeout_s: float | None = None, **unknown: Never) -> Any:
         """Wait for the block and return its value.
 
         Parameters
@@ -60,6 +63,7 @@ class Future(_native.FutureBase):
         A large block is mapped, not copied, if it lies on this machine; otherwise it is fetched
         from a worker once.
         """
+        check_keywords("result()", unknown, _TIMEOUT)
         start = time.monotonic()
         self._wait_or_raise(timeout_s)
         error = self._error()
@@ -68,8 +72,9 @@ class Future(_native.FutureBase):
         left = None if timeout_s is None else timeout_s - (time.monotonic() - start)
         return self._value(left)
 
-    def exception(self, timeout_s: float | None = None) -> BaseException | None:
+    def exception(self, timeout_s: float | None = None, **unknown: Never) -> BaseException | None:
         """Wait for the block and return what `result` would raise, or None."""
+        check_keywords("exception()", unknown, _TIMEOUT)
         self._wait_or_raise(timeout_s)
         return self._error()
 

@@ -2,26 +2,90 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from freestone import _native
 from freestone.config import parse_nbytes
+from freestone.usage import check_names
 
-__all__ = ["native_options"]
+__all__ = ["DEFAULTS", "changed", "check_options", "native_options"]
+
+# What a call has where `Cluster.submit` is given nothing else.
+DEFAULTS: dict[str, Any] = {
+    "name": None,
+    "priority": 0,
+    "resources": None,
+    "retries": None,
+    "timeout_s": None,
+    "isolation": "shared",
+    "keep": "task",
+    "pure": True,
+    "hoist": True,
+    "worker": None,
+    "replicas": 1,
+}
+_Amounts = tuple[tuple[str, int | str], ...]
+_Options = tuple[tuple[str, Any], ...]
+# What other parts of the runtime read, so that it does not travel with a call.
+_ELSEWHERE = {"name", "hoist", "environment", "env", "tag", "category", "resources"}
+_INTERNAL = {"near", "category"}
+
+
+def native_options(amounts: _Amounts, outputs: int, options: _Options) -> _native.Options:
+    """Make the options of calls; the same object for the same ones.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option or a resource is unknown, or has a wrong value.
+    """
+    try:
+        return _checked(amounts, outputs, options)
+    except TypeError:
+        for key, value in (*amounts, *options):
+            if not isinstance(value, Hashable):
+                kind = type(value).__name__
+                raise TypeError(f"{key}={value!r} ({kind}): a {kind} is no value for it") from None
+        raise
 
 
 @lru_cache(maxsize=1024)
-def native_options(
-    amounts: tuple[tuple[str, int | str], ...], outputs: int, options: tuple[tuple[str, Any], ...]
-) -> _native.Options:
-    """Make the options of calls; the same object for the same ones."""
+def _checked(amounts: _Amounts, outputs: int, options: _Options) -> _native.Options:
     known = {"cores", "gpus", "memory", "disk"}
     unknown = [key for key, _ in amounts if key not in known]
     if unknown:
         raise ValueError(f"unknown resources {unknown}: there are {sorted(known)}")
+    check_names(key for key, _ in options if key not in _INTERNAL)
     parsed: dict[str, Any] = {
         key: parse_nbytes(amount) if key in ("memory", "disk") else int(amount)
         for key, amount in amounts
     }
+    for key, value in options:
+        try:
+            _native.Options(**{key: value})
+        except (TypeError, OverflowError) as error:
+            raise type(error)(f"{key}={value!r} ({type(value).__name__}): {error}") from None
     return _native.Options(**parsed, outputs=outputs, **dict(options))
+
+
+def changed(options: Mapping[str, Any]) -> list[str]:
+    """Return the options that are not what they are by default."""
+    return [key for key, value in options.items() if value != DEFAULTS.get(key)]
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Check options before there is a call.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `native_options` does.
+    """
+    check_names(options)
+    given = {key: value for key, value in options.items() if key not in _ELSEWHERE}
+    if given.get("retries", 0) is None:
+        del given["retries"]
+    resources = options.get("resources") or {}
+    native_options(tuple(resources.items()), 1, tuple(given.items()))

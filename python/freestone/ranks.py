@@ -42,8 +42,8 @@ class OnRanks:
         each : sequence of sequences, optional
             More arguments for each rank, by rank: for instance partitions.
         **settings
-            ``progress``, ``spin_us``, ``arena`` and ``stuck_s`` of `freestone.events.run`, and
-            ``workers``: how many tasks of a rank run at the same time.
+            ``progress``, ``spin_us``, ``arena``, ``stuck_s`` and ``send_timeout_s`` of
+            `freestone.events.run`, and ``workers``: how many tasks of a rank run at the same time.
 
         Returns
         -------

@@ -143,7 +143,7 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-DATA = Path(os.environ.get("FREESTONE_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("FREESTONE__TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 @pytest.mark.parametrize("example", ["dv3", "triphoton"])
@@ -157,7 +157,7 @@ def test_analyses(survives: Callable[..., Any], example: str, tmp_path: Path) ->
     make = importlib.import_module(f"examples.{example}.samples").make_samples
     name = {"dv3": "pfnano.root", "triphoton": "nano_tree.root"}[example]
     if not (DATA / name).is_file():
-        pytest.skip(f"{DATA / name} is not there: name its folder in FREESTONE_TEST_DATA")
+        pytest.skip(f"{DATA / name} is not there: name its folder in FREESTONE__TEST_DATA")
     samples = make(DATA / name, tmp_path, files=40, events=6)
     expected = main.by_dask(samples, "synchronous")
     found = survives(lambda: main.by_dask(samples, fs.current().get))

@@ -136,14 +136,54 @@ def test_a_program_shares_its_own_mpi(prefix: Path, tmp_path: Path, compiler: st
     assert ended.stdout.count("18") == 3
 
 
-def test_fortran_calls_the_same(prefix: Path, tmp_path: Path) -> None:
+def fortran(prefix: Path, folder: Path, text: str) -> list[str]:
+    """Return the command that compiles a program in Fortran to `folder / "program"`."""
     needs("gfortran")
-    program = tmp_path / "program"
-    sources = [str(prefix / "include" / "freestone_events.f90"), str(EXAMPLES / "add.f90")]
-    strict = ["-std=f2018", "-Wall", f"-J{tmp_path}"]
-    done(["gfortran", *strict, *sources, *flags(prefix), "-o", str(program)])
-    ended = run(str(program), 2)
+    source = folder / "main.f90"
+    source.write_text(text)
+    sources = [str(prefix / "include" / "freestone_events.f90"), str(source)]
+    options = ["-std=f2018", "-Wall", f"-J{folder}", "-o", str(folder / "program")]
+    return ["gfortran", *options, *sources, *flags(prefix)]
+
+
+def test_fortran_calls_the_same(prefix: Path, tmp_path: Path) -> None:
+    done(fortran(prefix, tmp_path, (EXAMPLES / "add.f90").read_text()))
+    ended = run(str(tmp_path / "program"), 2)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "weights 36.5\n", "")
+
+
+HALF = r"""
+#include <freestone_events.h>
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+  int level = 0, rank = 0, code = FSE_OK;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm half;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
+  if (rank % 2) {
+    code = fse_init_comm(NULL, half);
+    MPI_Comm_free(&half);
+    fse_fire(&rank, FSE_INT, 1, FSE_ALL, "rank");
+    const fse_event *events = fse_wait(1, FSE_ALL, "rank");
+    printf("%d of %d: %d %d\n", fse_rank(), fse_ranks(), *(const int *)events[0].data,
+           *(const int *)events[1].data);
+    fse_free(events);
+    code += fse_finalise();
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  return code != FSE_OK;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["mpicc", "mpicc_abi"])
+def test_some_ranks_begin_on_a_communicator(prefix: Path, tmp_path: Path, compiler: str) -> None:
+    ended = mpiexec(4, built_by(compiler, prefix, tmp_path, HALF))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert sorted(ended.stdout.splitlines()) == ["0 of 2: 3 1", "1 of 2: 3 1"]
 
 
 def test_pkg_config_knows_the_library(prefix: Path, tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """Ranks under `mpiexec`, with MPICH's wheel, and more of them than there are processors."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.events.apart import apart
+from tests.mpi import mpiexec
 
 
 def printed(ranks: int, tmp_path: Path, source: str) -> list[str]:
@@ -140,6 +142,67 @@ try:
 except OSError as error:
     print("MPI_THREAD_MULTIPLE" in str(error))
 """
+
+
+HALF = """
+from mpi4py import MPI
+from freestone import events as ev
+
+world = MPI.COMM_WORLD
+# The last two, in the other order.
+half = world.Split(0 if world.rank >= 2 else MPI.UNDEFINED, -world.rank)
+
+def main(rank):
+    rank.fire(1 - rank.id, "x", world.rank)
+    return rank.size, rank.id, rank.wait([(1 - rank.id, "x")])[0].data
+
+if half != MPI.COMM_NULL:
+    print(half.rank, ev.run(main, comm=half))
+world.Barrier()
+"""
+
+
+def test_some_ranks_run_on_a_communicator_of_their_own(tmp_path: Path) -> None:
+    both = [(2, 0, 2), (2, 1, 3)]
+    assert printed(4, tmp_path, HALF) == [f"0 {both}", f"1 {both}"]
+
+
+FORGETFUL = """
+import os
+from mpi4py import MPI
+from freestone import events as ev
+
+os.environ["FREESTONE_EVENTS_MEET_TIMEOUT_S"] = "0.2"
+if MPI.COMM_WORLD.rank == 0:
+    ev.run(lambda rank: None)
+MPI.COMM_WORLD.Barrier()
+MPI.COMM_WORLD.Barrier()
+"""
+
+
+def test_ranks_that_never_begin_are_not_waited_for_for_ever(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(FORGETFUL)
+    ended = mpiexec(2, sys.executable, str(program))
+    assert ended.returncode != 0
+    assert "EventTimeoutError: after 200ms not all ranks of the communicator" in ended.stderr
+    assert "comm=" in ended.stderr
+
+
+EXCHANGE = """
+from freestone import _native
+
+world = _native.EventWorld([], None, 60.0)
+own = bytes([world.rank]) * (10 * world.rank)
+for round in [1, 3, 7, 1 << 30]:
+    assert world.exchange(own, round) == [bytes([rank]) * (10 * rank) for rank in range(3)]
+print(world.rank)
+world.end()
+"""
+
+
+def test_what_ranks_return_goes_in_rounds_that_mpi_can_count(tmp_path: Path) -> None:
+    assert printed(3, tmp_path, EXCHANGE) == ["0", "1", "2"]
 
 
 def test_too_low_a_thread_level_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Runs of programs as ranks, as processes and as threads."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from freestone.errors import (
     RankLostError,
     RunStuckError,
 )
-from freestone.events import payload
+from freestone.events import memory_files, payload
 
 WAYS = pytest.mark.parametrize("threads", [True, False], ids=["threads", "processes"])
 
@@ -59,6 +60,8 @@ VALUES: list[Any] = [
     -(2**70),
     2.5,
     True,
+    False,
+    np.array([True, False]),
     "words ä",
     b"bytes",
     {"a": [1, 2]},
@@ -308,6 +311,56 @@ def test_a_setting_that_makes_no_sense_is_refused() -> None:
         ev.run(add, ranks=0)
     with pytest.raises(ConfigurationError, match="one of worker, thread"):
         ev.run(add, progress="magic")
+
+
+def busy(rank: ev.Rank, folder: Path) -> list[str]:
+    """Keep the only worker of rank 1 until rank 0 has fired more than a ring has room for."""
+    fired, count = folder / "fired", 4_000
+    if rank.id == 1:
+        found: list[str] = []
+        # Blocks until somebody has written there.
+        rank.submit(fired.read_bytes)
+        rank.submit(lambda *events: found.append(f"{len(events)} came"), on=[(0, "x")] * count)
+        rank.drain()
+        return found
+    for _ in range(count):
+        rank.fire(1, "x", bytes(1000))
+    fired.write_bytes(b"all")
+    rank.drain()
+    return []
+
+
+@WAYS
+def test_firing_does_not_wait_for_a_task_that_takes_long(threads: bool, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fired")
+    found = ev.run(busy, ranks=2, args=(tmp_path,), threads=threads, send_timeout_s=60)
+    assert found == [[], ["4000 came"]]
+
+
+def ring(rank: ev.Rank) -> int:
+    rank.fire((rank.id + 1) % rank.size, "x", rank.id)
+    return int(rank.wait([(ev.ANY, "x")])[0].data)
+
+
+def test_many_ranks_are_threads() -> None:
+    assert ev.run(ring, ranks=200, threads=True) == [(rank - 1) % 200 for rank in range(200)]
+
+
+def test_what_a_rank_returns_may_be_larger_than_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The system's write takes less than 2 GiB at once.
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, content: write(fd, content[:7]))
+    descriptor = os.memfd_create("result")
+    memory_files.write(descriptor, pickle.dumps(list(range(100))))
+    assert [memory_files.loaded(descriptor) for _ in range(2)] == [list(range(100))] * 2
+    os.close(descriptor)
+
+
+def test_a_communicator_of_threads_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="give one of both"):
+        ev.run(add, threads=True, comm="world")
+    with pytest.raises(ConfigurationError, match="an intracommunicator of mpi4py"):
+        ev.run(add, comm="world")
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,9 +21,8 @@ def test_every_variant_counts_as_numpy_does(variant, kernel, place):
     assert counts.dtype == np.int64
 
 
+@pytest.mark.parametrize("place", ["one worker", "two workers"], indirect=True)
 def test_a_call_per_partition_moves_nothing(place):
-    if place is None:
-        pytest.skip("nothing can move")
     points = uniform((4_000, 5), 100).persist()
     before = place.statistics().transferred_nbytes
     histogram(points, GRID)

@@ -180,3 +180,12 @@ def test_each_task_of_a_large_graph_runs_once(cluster: fs.Cluster, fuse: bool) -
     graph["all"] = (sum, [f"c{i}" for i in range(0, 700, 10)])
     expected = sum(i * ((i * 7) % 700) for i in range(700))
     assert cluster.get(graph, "all", fuse=fuse) == expected
+
+
+@fs.task
+def doubled(x: int) -> int:
+    return 2 * x
+
+
+def test_a_task_is_called_in_a_graph(cluster: fs.Cluster) -> None:
+    assert cluster.get({"x": 4, "y": (doubled, "x")}, "y") == 8

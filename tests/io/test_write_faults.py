@@ -28,14 +28,22 @@ from freestone.io.formats.parquet import ParquetWriter
 from freestone.io.formats.root import RootWriter
 from freestone.io.formats.tdms import TdmsWriter
 from tests.io.table import FORMATS, need
+from tests.waiting import until
 
 X = np.random.default_rng(3).normal(size=(600, 4))
 
 
 @pytest.fixture(scope="module")
-def three_workers() -> Iterator[fs.Cluster]:
+def module_cluster() -> Iterator[fs.Cluster]:
     with fs.Cluster(workers=3, executors=1, memory="128MiB") as cluster:
         yield cluster
+
+
+@pytest.fixture
+def three_workers(module_cluster: fs.Cluster) -> fs.Cluster:
+    """Return the cluster once the worker that the test before has killed is replaced."""
+    assert until(lambda: len(module_cluster.statistics().workers) == 3)
+    return module_cluster
 
 
 def kill(cluster: fs.Cluster, worker: str) -> None:

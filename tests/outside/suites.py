@@ -70,4 +70,43 @@ def _dask(name: str, python: Path) -> Suite:
     )
 
 
-SUITES = {suite.name: suite for suite in (_dask("dask", _VENV), _dask("dask-newest", _NEWEST_DASK))}
+_LOKY = {"OUTSIDE_JOBLIB": "loky"}
+
+SUITES = {
+    suite.name: suite
+    for suite in (
+        _dask("dask", _VENV),
+        _dask("dask-newest", _NEWEST_DASK),
+        Suite(
+            "executors",
+            _VENV,
+            tests=("tests.outside.cpython_executors",),
+            plugin="tests.outside.report",
+            expected="executors.toml",
+        ),
+        Suite(
+            "joblib",
+            _VENV,
+            tests=("joblib.test.test_parallel",),
+            plugin="tests.outside.on_joblib",
+            expected="joblib.toml",
+            without=_LOKY,
+            arguments=("-k", "freestone or Freestone"),
+        ),
+        Suite(
+            "scikit-learn",
+            _VENV,
+            tests=(
+                "sklearn.utils.tests.test_parallel",
+                "sklearn.ensemble.tests.test_bagging",
+                "sklearn.ensemble.tests.test_voting",
+                "sklearn.model_selection.tests.test_validation",
+                "sklearn.tests.test_multioutput",
+            ),
+            plugin="tests.outside.on_joblib",
+            expected="scikit-learn.toml",
+            parts=4,
+            without=_LOKY,
+        ),
+    )
+}

@@ -97,8 +97,8 @@ def blob(number: int) -> np.ndarray:
 
 
 def test_what_the_cache_has_of_a_disk_no_call_is_given(cluster: fs.Cluster) -> None:
-    # 120 MiB of blocks: those that memory has no room for are on disk.
-    kept = cluster.map(blob, range(6))
+    # 120 MiB of blocks that nothing may make again: those that memory has no room for are on disk.
+    kept = cluster.map(blob, range(6), pure=False)
     fs.wait(kept, timeout_s=60)
     assert all(block.exception(0) is None for block in kept)
     call = cluster.submit(write, 1, resources={"disk": "90MiB"})

@@ -10,7 +10,7 @@ module freestone_events
 
   integer, parameter, public :: FSE_SELF = -1, FSE_ALL = -2, FSE_ANY = -3
   integer, parameter, public :: FSE_NONE = 0, FSE_INT = 1, FSE_LONG = 2, FSE_FLOAT = 3, &
-      FSE_DOUBLE = 4, FSE_BYTE = 5, FSE_ADDRESS = 6
+      FSE_DOUBLE = 4, FSE_BYTE = 5, FSE_ADDRESS = 6, FSE_BOOL = 7
   integer, parameter, public :: FSE_OK = 0, FSE_TASK_FAILED = -1, FSE_RANK_LOST = -2, &
       FSE_STUCK = -3, FSE_OVER = -4, FSE_BAD_CALL = -5, FSE_IN_TASK = -6, FSE_TIMEOUT = -7, &
       FSE_NOT_HELD = -8, FSE_TRANSPORT = -9, FSE_NO_START = -10
@@ -38,7 +38,7 @@ module freestone_events
   type, bind(c), public :: fse_config
     integer(c_int) :: ranks = 0, workers = 0, progress_thread = 0, spin_us = 0
     integer(c_size_t) :: arena = 0
-    real(c_double) :: stuck_s = 0
+    real(c_double) :: stuck_s = 0, send_timeout_s = 0
   end type
 
   type, bind(c) :: on_c
@@ -56,20 +56,27 @@ module freestone_events
   end interface
   public :: task
 
-  ! Fires nothing, a number or an array of numbers: fse_fire(to, id, [values]).
+  ! Nothing that a program can give: what comes after it has to be named.
+  type :: by_name
+  end type
+
+  ! Fires nothing, a number, a logical, or an array of them: fse_fire(to, id, [values]). That the
+  ! event is persistent has to be named: fse_fire(to, id, persistent=.true.).
   interface fse_fire
     module procedure fire_nothing, fire_int, fire_long, fire_float, fire_double, fire_ints, &
-        fire_longs, fire_floats, fire_doubles
+        fire_longs, fire_floats, fire_doubles, fire_logical, fire_bool, fire_logicals, fire_bools
   end interface
 
-  ! Reads the number that an event carries: call fse_value(event, number).
+  ! Reads the number or the logical that an event carries: call fse_value(event, number). An event
+  ! with another type, or with more or fewer than one, ends the program.
   interface fse_value
-    module procedure value_int, value_long, value_float, value_double
+    module procedure value_int, value_long, value_float, value_double, value_logical, value_bool
   end interface
 
-  ! Points to the numbers that an event carries, for as long as the task runs.
+  ! Points to the numbers, or the logical(c_bool), that an event carries, for as long as the task
+  ! runs.
   interface fse_values
-    module procedure values_int, values_long, values_float, values_double
+    module procedure values_int, values_long, values_float, values_double, values_bool
   end interface
 
   ! Events of lost ranks, and of those that have joined.
@@ -367,10 +374,13 @@ contains
     fse_fail = c_fail(trim(message) // c_null_char)
   end function
 
-  integer function fire_nothing(to, id, persistent)
+  ! A logical without a name would be what the event carries: `named` keeps the two apart.
+  integer function fire_nothing(to, id, named, persistent)
     integer, intent(in) :: to
     character(len=*), intent(in) :: id
+    type(by_name), intent(in), optional :: named
     logical, intent(in), optional :: persistent
+    if (present(named)) continue
     fire_nothing = fire(c_null_ptr, FSE_NONE, 0_c_size_t, to, id, persistent)
   end function
 
@@ -395,13 +405,14 @@ contains
     integer(c_int32_t), intent(out) :: number
     integer(c_int32_t), pointer :: numbers(:)
     call values_int(event, numbers)
+    call expect_one(event)
     number = numbers(1)
   end subroutine
 
   subroutine values_int(event, numbers)
     type(fse_event), intent(in) :: event
     integer(c_int32_t), pointer, intent(out) :: numbers(:)
-    if (event%type /= FSE_INT) error stop "an event was read as a type that it does not carry"
+    call expect_type(event, FSE_INT)
     call c_f_pointer(event%data, numbers, [event%count])
   end subroutine
 
@@ -426,13 +437,14 @@ contains
     integer(c_int64_t), intent(out) :: number
     integer(c_int64_t), pointer :: numbers(:)
     call values_long(event, numbers)
+    call expect_one(event)
     number = numbers(1)
   end subroutine
 
   subroutine values_long(event, numbers)
     type(fse_event), intent(in) :: event
     integer(c_int64_t), pointer, intent(out) :: numbers(:)
-    if (event%type /= FSE_LONG) error stop "an event was read as a type that it does not carry"
+    call expect_type(event, FSE_LONG)
     call c_f_pointer(event%data, numbers, [event%count])
   end subroutine
 
@@ -457,13 +469,14 @@ contains
     real(c_float), intent(out) :: number
     real(c_float), pointer :: numbers(:)
     call values_float(event, numbers)
+    call expect_one(event)
     number = numbers(1)
   end subroutine
 
   subroutine values_float(event, numbers)
     type(fse_event), intent(in) :: event
     real(c_float), pointer, intent(out) :: numbers(:)
-    if (event%type /= FSE_FLOAT) error stop "an event was read as a type that it does not carry"
+    call expect_type(event, FSE_FLOAT)
     call c_f_pointer(event%data, numbers, [event%count])
   end subroutine
 
@@ -488,14 +501,82 @@ contains
     real(c_double), intent(out) :: number
     real(c_double), pointer :: numbers(:)
     call values_double(event, numbers)
+    call expect_one(event)
     number = numbers(1)
   end subroutine
 
   subroutine values_double(event, numbers)
     type(fse_event), intent(in) :: event
     real(c_double), pointer, intent(out) :: numbers(:)
-    if (event%type /= FSE_DOUBLE) error stop "an event was read as a type that it does not carry"
+    call expect_type(event, FSE_DOUBLE)
     call c_f_pointer(event%data, numbers, [event%count])
+  end subroutine
+
+  integer function fire_bool(to, id, flag, persistent)
+    integer, intent(in) :: to
+    character(len=*), intent(in) :: id
+    logical(c_bool), intent(in), target :: flag
+    logical, intent(in), optional :: persistent
+    fire_bool = fire(c_loc(flag), FSE_BOOL, 1_c_size_t, to, id, persistent)
+  end function
+
+  integer function fire_bools(to, id, flags, persistent)
+    integer, intent(in) :: to
+    character(len=*), intent(in) :: id
+    logical(c_bool), intent(in), target, contiguous :: flags(:)
+    logical, intent(in), optional :: persistent
+    fire_bools = fire(c_loc(flags), FSE_BOOL, size(flags, kind=c_size_t), to, id, persistent)
+  end function
+
+  integer function fire_logical(to, id, flag, persistent)
+    integer, intent(in) :: to
+    character(len=*), intent(in) :: id
+    logical, intent(in) :: flag
+    logical, intent(in), optional :: persistent
+    fire_logical = fire_bool(to, id, logical(flag, c_bool), persistent)
+  end function
+
+  integer function fire_logicals(to, id, flags, persistent)
+    integer, intent(in) :: to
+    character(len=*), intent(in) :: id
+    logical, intent(in) :: flags(:)
+    logical, intent(in), optional :: persistent
+    fire_logicals = fire_bools(to, id, logical(flags, c_bool), persistent)
+  end function
+
+  subroutine value_bool(event, flag)
+    type(fse_event), intent(in) :: event
+    logical(c_bool), intent(out) :: flag
+    logical(c_bool), pointer :: flags(:)
+    call values_bool(event, flags)
+    call expect_one(event)
+    flag = flags(1)
+  end subroutine
+
+  subroutine value_logical(event, flag)
+    type(fse_event), intent(in) :: event
+    logical, intent(out) :: flag
+    logical(c_bool) :: found
+    call value_bool(event, found)
+    flag = found
+  end subroutine
+
+  subroutine values_bool(event, flags)
+    type(fse_event), intent(in) :: event
+    logical(c_bool), pointer, intent(out) :: flags(:)
+    call expect_type(event, FSE_BOOL)
+    call c_f_pointer(event%data, flags, [event%count])
+  end subroutine
+
+  subroutine expect_type(event, kind)
+    type(fse_event), intent(in) :: event
+    integer, intent(in) :: kind
+    if (event%type /= kind) error stop "an event was read as a type that it does not carry"
+  end subroutine
+
+  subroutine expect_one(event)
+    type(fse_event), intent(in) :: event
+    if (event%count /= 1) error stop "fse_value: an event carries not one value; see fse_values"
   end subroutine
 
   integer function fire(data, kind, count, to, id, persistent)

@@ -18,10 +18,11 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
+#include <exception>
 extern "C" {
 #endif
 
-#define FSE_VERSION 1
+#define FSE_VERSION 2
 
 /* Sources and targets besides the numbers of ranks. */
 enum {
@@ -38,7 +39,12 @@ enum {
   FSE_FLOAT = 3,   /* float */
   FSE_DOUBLE = 4,  /* double */
   FSE_BYTE = 5,    /* unsigned char */
-  FSE_ADDRESS = 6  /* an address in this process, from fse_fire_address */
+  FSE_ADDRESS = 6, /* an address in this process, from fse_fire_address */
+  FSE_BOOL = 7,    /* _Bool, bool in C++, one byte */
+  /* Only fired by Python, whose arrays of the types above come as those: */
+  FSE_PY_ARRAY = 16, /* an array of another type, as bytes; unpacked by Python only */
+  FSE_PY_TEXT = 17,  /* UTF-8, without a zero at the end */
+  FSE_PY_OBJECT = 18 /* anything else, as bytes; unpacked by Python only */
 };
 
 /* What calls return. */
@@ -98,6 +104,8 @@ typedef struct fse_config {
   size_t arena;        /* FREESTONE_EVENTS_ARENA; bytes of large events on their way; 1 GiB */
   double stuck_s;      /* FREESTONE_EVENTS_STUCK_S; says on stderr what waits when nothing has
                           happened for so long; never */
+  double send_timeout_s; /* FREESTONE_EVENTS_SEND_TIMEOUT_S; fails with FSE_TIMEOUT when a target
+                            whose workers are all busy takes nothing more for so long; no limit */
 } fse_config;
 
 /* Begins the run. NULL is all defaults. Without mpiexec this process becomes the one that watches,
@@ -105,6 +113,12 @@ typedef struct fse_config {
  * Under mpiexec MPI is shared with the program: if it is initialised, it must be with
  * MPI_THREAD_MULTIPLE, and the program finalises it; else this call and fse_finalise do. */
 int fse_init(const fse_config *config);
+
+/* Begins the run on the ranks of a communicator of MPI's, where only some of those that mpiexec
+ * started take part, or as other numbers. All ranks of the communicator have to call it, and no
+ * other. It is duplicated: the program may free it. */
+int fse_init_on(const fse_config *config, uintptr_t comm);
+#define fse_init_comm(config, comm) fse_init_on((config), (uintptr_t)(comm))
 
 /* Waits for the end of the run: no task that is not persistent waits or runs, and every event is
  * consumed. An error of the run is also said on stderr. Not inside of tasks. */
@@ -119,9 +133,34 @@ int fse_has_joined(void);
 const char *fse_error(void);
 
 /* Submits a task, with any number of dependencies; those with FSE_ALL give an event for each rank.
- * name: by what fse_is_submitted and fse_remove find it; NULL if nothing. Never waits. */
+ * name: by what fse_is_submitted and fse_remove find it; NULL if nothing. Never waits. In C++ an
+ * exception that leaves a task ends the run on all ranks, as fse_fail does, with its text. */
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+typedef void (*fse_caller)(fse_task task, const fse_event *events, int count, void *context);
+int fse_submit_by(fse_caller caller, fse_task task, void *context, const fse_dependency *on,
+                  size_t count, unsigned flags, const char *name);
+void fse_thrown(const char *text);
+
+static inline void fse_call(fse_task task, const fse_event *events, int count, void *context) {
+  try {
+    task(events, count, context);
+  } catch (const std::exception &error) {
+    fse_thrown(error.what());
+  } catch (const char *text) {
+    fse_thrown(text);
+  } catch (...) {
+    fse_thrown("something that is no std::exception");
+  }
+}
+
+static inline int fse_submit_on(fse_task task, void *context, const fse_dependency *on,
+                                size_t count, unsigned flags, const char *name) {
+  return fse_submit_by(fse_call, task, context, on, count, flags, name);
+}
+#else
 int fse_submit_on(fse_task task, void *context, const fse_dependency *on, size_t count,
                   unsigned flags, const char *name);
+#endif
 
 /* Fires an event: copies its payload and goes on. When the target has no room, takes in meanwhile
  * what arrives here. flags: 0 or FSE_PERSISTENT. */

@@ -20,8 +20,8 @@ unsafe fn bytes_of<'a>(
     let known = u32::try_from(kind).ok().filter(|&kind| kind != ADDRESS);
     let Some((kind, size)) = known.and_then(|kind| Some((kind, size_of_type(kind)?))) else {
         return Err(Refused::bad_call(format!(
-            "{kind} is no type of what events carry; possible are FSE_NONE to FSE_BYTE, and \
-             fse_fire_address for addresses"
+            "{kind} is no type of what events carry; possible are FSE_NONE to FSE_BYTE and \
+             FSE_BOOL, and fse_fire_address for addresses"
         )));
     };
     let nbytes = count.checked_mul(size).filter(|&nbytes| isize::try_from(nbytes).is_ok());

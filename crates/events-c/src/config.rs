@@ -1,6 +1,7 @@
 //! How a program runs: what C gives, then the environment, then what suits the machine.
 
 use crate::error::Refused;
+use freestone_events::transport::mpi::MEET_TIMEOUT;
 use freestone_events::{Config, Progress};
 use std::ffi::c_int;
 use std::str::FromStr;
@@ -16,6 +17,7 @@ pub struct Given {
     spin_us: c_int,
     arena: usize,
     stuck_s: f64,
+    send_timeout_s: f64,
 }
 
 /// How many ranks, how much memory for large events, and how each rank works.
@@ -23,6 +25,7 @@ pub struct Given {
 pub struct Settings {
     pub ranks: u32,
     pub arena: usize,
+    pub meet_timeout: Duration,
     pub config: Config,
 }
 
@@ -48,11 +51,13 @@ pub fn resolve(given: Given) -> Result<Settings, Refused> {
     let config = Config {
         workers: workers as usize,
         progress: if has_thread { Progress::Thread } else { Progress::IdleWorker },
-        stuck: stuck(given.stuck_s)?,
+        stuck: seconds("STUCK_S", given.stuck_s)?,
+        send_timeout: seconds("SEND_TIMEOUT_S", given.send_timeout_s)?,
         ..Config::default()
     };
     let config = Config { spin: spin(given.spin_us, ranks)?.unwrap_or(config.spin), ..config };
-    Ok(Settings { ranks, arena, config })
+    let meet_timeout = seconds("MEET_TIMEOUT_S", 0.0)?.unwrap_or(MEET_TIMEOUT);
+    Ok(Settings { ranks, arena, meet_timeout, config })
 }
 
 /// How long to spin, if that was said or there are more ranks than processors.
@@ -68,16 +73,16 @@ fn spin(given: c_int, ranks: u32) -> Result<Option<Duration>, Refused> {
     Ok(if ranks as usize > cores { micros(0) } else { None })
 }
 
-fn stuck(given: f64) -> Result<Option<Duration>, Refused> {
-    let seconds = match variable("STUCK_S") {
-        Some(value) if given == 0.0 => number("STUCK_S", &value)?,
+fn seconds(name: &str, given: f64) -> Result<Option<Duration>, Refused> {
+    let seconds = match variable(name) {
+        Some(value) if given == 0.0 => number(name, &value)?,
         _ => given,
     };
     if seconds == 0.0 {
         return Ok(None);
     }
     let period = Duration::try_from_secs_f64(seconds);
-    period.map(Some).map_err(|_| bad("STUCK_S", seconds, "must be a number of seconds"))
+    period.map(Some).map_err(|_| bad(name, seconds, "must be a number of seconds"))
 }
 
 fn at_least_one(name: &str, given: c_int) -> Result<u32, Refused> {

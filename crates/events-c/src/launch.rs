@@ -3,7 +3,7 @@
 use crate::config::Settings;
 use crate::error::Refused;
 use freestone_events::say;
-use freestone_events::transport::mpi::{Mpi, World};
+use freestone_events::transport::mpi::{Handle, Mpi, World};
 use freestone_events::transport::tcp::Invitation;
 use freestone_events::transport::{Layout, Node, Region, Transport, TransportError};
 use std::ffi::c_int;
@@ -12,22 +12,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long ranks wait for those that a batch system starts later.
-const PATIENCE: Duration = Duration::from_secs(300);
-
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Makes this process one of the ranks.
 ///
 /// # Errors
 /// If there is no memory or no process for them.
-pub fn ranks(settings: &Settings) -> Result<Box<dyn Transport>, Refused> {
+pub fn ranks(settings: &Settings, comm: Option<Handle>) -> Result<Box<dyn Transport>, Refused> {
     let refused = |error: TransportError| Refused::no_start(error.to_string());
-    if let Some(invitation) = Invitation::from_environment().map_err(refused)? {
-        return Ok(Box::new(invitation.accept(PATIENCE).map_err(refused)?));
+    if comm.is_none()
+        && let Some(invitation) = Invitation::from_environment().map_err(refused)?
+    {
+        return Ok(Box::new(invitation.accept(settings.meet_timeout).map_err(refused)?));
     }
-    if World::is_here() {
-        return world();
+    if comm.is_some() || World::is_here() {
+        return world(comm, settings.meet_timeout);
     }
     let layout = Layout::new(settings.ranks, settings.arena);
     let region =
@@ -40,9 +39,9 @@ pub fn ranks(settings: &Settings) -> Result<Box<dyn Transport>, Refused> {
 /// The ranks of `mpiexec`, while a run of them goes on.
 static WORLD: Mutex<Option<Arc<World>>> = Mutex::new(None);
 
-fn world() -> Result<Box<dyn Transport>, Refused> {
+fn world(comm: Option<Handle>, timeout: Duration) -> Result<Box<dyn Transport>, Refused> {
     let begin = || {
-        let world = Arc::new(World::begin(&[])?);
+        let world = Arc::new(World::begin(&[], comm, timeout)?);
         let transport = Mpi::new(Arc::clone(&world))?;
         *WORLD.lock().unwrap_or_else(PoisonError::into_inner) = Some(world);
         Ok::<_, TransportError>(transport)
@@ -183,6 +182,15 @@ pub fn interrupt() {
     leave();
     // SAFETY: plain calls.
     unsafe { libc::raise(libc::SIGINT) };
+}
+
+/// Takes part in what ranks in Python tell each other at the end of a run under `mpiexec`: how
+/// each of them ended. There is nothing to say of a rank in C.
+pub fn part() {
+    if let Some(world) = &*WORLD.lock().unwrap_or_else(PoisonError::into_inner) {
+        // What is wrong with MPI at the end of a run, MPI says itself.
+        let _ = world.exchange(&[]);
+    }
 }
 
 /// Ctrl-C is the program's again, and MPI ends if it began here.

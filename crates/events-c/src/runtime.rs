@@ -33,15 +33,26 @@ pub fn rank() -> Result<&'static Rank, Refused> {
 pub unsafe extern "C" fn fse_init(given: *const Given) -> c_int {
     // SAFETY: as the header asks for.
     let given = unsafe { given.as_ref() }.copied().unwrap_or_default();
-    answer(init(given))
+    answer(init(given, None))
 }
 
-fn init(given: Given) -> Result<c_int, Refused> {
+/// Begins the run on the ranks of a communicator of MPI's.
+///
+/// # Safety
+/// As for [`fse_init`]; `comm` is a communicator, as bits.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_init_on(given: *const Given, comm: usize) -> c_int {
+    // SAFETY: as the header asks for.
+    let given = unsafe { given.as_ref() }.copied().unwrap_or_default();
+    answer(init(given, Some(comm)))
+}
+
+fn init(given: Given, comm: Option<usize>) -> Result<c_int, Refused> {
     if rank().is_ok() {
         return Err(Refused::bad_call("fse_init was called twice; a process is one rank"));
     }
     let settings = resolve(given)?;
-    let transport = launch::ranks(&settings)?;
+    let transport = launch::ranks(&settings, comm)?;
     let rank = Rank::start(transport, settings.config)?;
     RANK.store(Box::into_raw(Box::new(rank)), Ordering::Release);
     Ok(0)
@@ -71,6 +82,7 @@ fn finalise(rank: &Rank) -> Result<c_int, Refused> {
     }
     let finished = rank.finish();
     RANK.store(null_mut(), Ordering::Release);
+    launch::part();
     launch::leave();
     let summary = finished?;
     for left in summary.held {

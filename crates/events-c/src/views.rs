@@ -1,7 +1,7 @@
 //! Events as C sees them.
 
 use crate::error::counted;
-use crate::words::size_of_type;
+use crate::words::{BOOL, size_of_type};
 use freestone_events::payload::Data;
 use freestone_events::rank::Events;
 use smallvec::SmallVec;
@@ -57,9 +57,10 @@ impl Views {
         let mut start = 0;
         for event in events.iter() {
             let payload = &event.payload;
-            let (data, count) = content(&payload.data, payload.bytes(), payload.kind);
+            let (kind, bytes) = typed(payload.kind, payload.bytes());
+            let (data, count) = content(&payload.data, bytes, kind);
             let id = ids[start..].as_ptr().cast();
-            let (kind, source) = (payload.kind.cast_signed(), event.source.cast_signed());
+            let (kind, source) = (kind.cast_signed(), event.source.cast_signed());
             array.push(View { data, count, kind, source, id });
             start += event.id.as_bytes().len() + 1;
         }
@@ -77,6 +78,32 @@ fn content(data: &Data, bytes: &[u8], kind: u32) -> (*const c_void, usize) {
         // What a program in Python fires has types that C has no name for: bytes.
         nbytes => (bytes.as_ptr().cast(), nbytes / size_of_type(kind).unwrap_or(1).max(1)),
     }
+}
+
+/// An array of Python's, as `freestone.events.payload` encodes it: the lengths of a head and of what
+/// is between it and the elements, and the head: a type, an order, a shape.
+const ARRAY: u32 = 16;
+
+/// The type and the elements of an array of Python's whose type C has a name for; all else as it is.
+fn typed(kind: u32, bytes: &[u8]) -> (u32, &[u8]) {
+    if kind == ARRAY { elements(bytes).unwrap_or((kind, bytes)) } else { (kind, bytes) }
+}
+
+fn elements(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<4>()?;
+    let (padding, rest) = rest.split_first_chunk::<4>()?;
+    let (head, padding) = (u32::from_le_bytes(*head) as usize, u32::from_le_bytes(*padding));
+    let (head, rest) = rest.split_at_checked(head)?;
+    let kind = match std::str::from_utf8(head).ok()?.split(' ').next()? {
+        "<i4" => 1,
+        "<i8" => 2,
+        "<f4" => 3,
+        "<f8" => 4,
+        "|u1" => 5,
+        "|b1" => BOOL,
+        _ => return None,
+    };
+    Some((kind, rest.get(padding as usize..)?))
 }
 
 /// What was given to C and not yet freed, by address.

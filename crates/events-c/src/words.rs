@@ -10,6 +10,7 @@ const ANY: c_int = -3;
 
 /// Types of payloads, as in the header.
 pub const ADDRESS: u32 = 6;
+pub const BOOL: u32 = 7;
 
 /// `fse_dependency` of the header.
 #[repr(C)]
@@ -25,7 +26,7 @@ pub fn size_of_type(kind: u32) -> Option<usize> {
         0 => Some(0),
         1 | 3 => Some(4),
         2 | 4 | ADDRESS => Some(8),
-        5 => Some(1),
+        5 | BOOL => Some(1),
         _ => None,
     }
 }

@@ -116,10 +116,13 @@ pub enum EventsError {
     Interrupted,
     /// Nobody made room for an event.
     #[error(
-        "for {waited:?} rank {target} has had no room for another event; its tasks are not as \
-         fast as those who fire, or something else keeps them busy"
+        "for {waited:?} rank {target} has had no room for the event '{id}': its tasks are busy, or \
+         not as fast as those who fire; give it more workers, or more time (send_timeout_s, \
+         FREESTONE_EVENTS_SEND_TIMEOUT_S)"
     )]
     NoRoom {
+        /// Its identifier.
+        id: String,
         /// For whom the event was.
         target: Rank,
         /// For how long it waited.

@@ -46,14 +46,14 @@ class Place:
             descriptor = os.open(self.memory, os.O_RDWR | os.O_CLOEXEC)
             try:
                 return _native.EventRank.open(
-                    descriptor, rank, self.ranks, arena=self.arena, **self.settings
+                    descriptor, rank, self.ranks, arena=self.arena, settings=self.settings
                 )
             finally:
                 os.close(descriptor)
         assert self.meeting is not None
         assert self.identity is not None
         return _native.meet_ranks(
-            self.meeting, self.identity, rank, self.ranks, PATIENCE_S, **self.settings
+            self.meeting, self.identity, rank, self.ranks, PATIENCE_S, self.settings
         )
 
 

@@ -9,9 +9,7 @@ from freestone import _native
 from freestone.errors import ConfigurationError
 from freestone.events.outcome import Outcome, carry_out
 from freestone.events.rank import Rank
-
-PATIENCE_S = 300.0
-"""How long ranks wait for those that a batch system starts later, and newcomers for a run."""
+from freestone.events.settings import Settings
 
 
 def invitation() -> _native.EventInvitation | None:
@@ -27,10 +25,10 @@ def run(
     invited: _native.EventInvitation,
     main: Callable[..., Any],
     args: tuple[Any, ...],
-    settings: dict[str, Any],
+    settings: Settings,
 ) -> list[Outcome]:
     """Run `main` as the rank that this process is; how it ended, beside nothing of the others."""
-    native = invited.accept(PATIENCE_S, **settings)
+    native = invited.accept(settings.meet_timeout_s, settings.native())
     outcome = carry_out(Rank(native), main, args)
     # By now others may have joined.
     outcomes = [Outcome() for _ in range(native.ranks)]

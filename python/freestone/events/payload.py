@@ -1,7 +1,8 @@
 """What events carry, as bytes: arrays without a copy on the way in, all else by pickle.
 
-Called by the native half for what it does not do itself (numbers, text, bytes). The kinds up to 6
-are those of the C header.
+Called by the native half for what it does not do itself (numbers, booleans, text, bytes). The kinds
+up to 7 are those of the C header, which also knows how arrays begin: C gets those of its types as
+such.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ import numpy as np
 
 from freestone.errors import BadEventError
 
-INT, LONG, FLOAT, DOUBLE = 1, 2, 3, 4
+INT, LONG, FLOAT, DOUBLE, BOOL = 1, 2, 3, 4, 7
 ARRAY, PICKLE = 16, 18
 ALIGNMENT = 64
-_TYPES = {INT: np.int32, LONG: np.int64, FLOAT: np.float32, DOUBLE: np.float64}
+_TYPES = {INT: np.int32, LONG: np.int64, FLOAT: np.float32, DOUBLE: np.float64, BOOL: np.bool_}
 _HEAD = struct.Struct("<II")
 _LENGTH = struct.Struct("<Q")
 
@@ -48,7 +49,7 @@ def decode(kind: int, buffer: Any) -> Any:
     if kind == PICKLE:
         return _read_pickle(memoryview(buffer))
     if kind in _TYPES:
-        numbers = np.frombuffer(buffer, dtype=_TYPES[kind])
+        numbers: np.ndarray[Any, Any] = np.frombuffer(buffer, dtype=_TYPES[kind])
         return numbers.item() if numbers.size == 1 else numbers
     raise BadEventError(
         f"an event carries {memoryview(buffer).nbytes} bytes of type {kind}, which is none that "

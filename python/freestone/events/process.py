@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pickle
 import signal
 from typing import Any
 
 from freestone import _native
+from freestone.events.memory_files import loaded, write
 from freestone.events.outcome import Outcome, carry_out, pickled
 from freestone.events.rank import Rank
 
@@ -18,16 +18,17 @@ _PR_SET_PDEATHSIG = 1
 def work(job: dict[str, Any]) -> None:
     """Run the program as the rank that `job` describes, and write down how it ended."""
     _die_with(job["parent"])
-    size = os.fstat(job["program"]).st_size
-    native = _native.EventRank.open(job["memory"], job["rank"], job["ranks"], **job["settings"])
+    native = _native.EventRank.open(
+        job["memory"], job["rank"], job["ranks"], arena=job["arena"], settings=job["settings"]
+    )
     rank = Rank(native)
     try:
-        main, args = pickle.loads(os.pread(job["program"], size, 0))
+        main, args = loaded(job["program"])
     except BaseException as error:
         outcome = _refused(rank, error)
     else:
         outcome = carry_out(rank, main, args)
-    os.write(job["result"], pickled(outcome, rank.id))
+    write(job["result"], pickled(outcome, rank.id))
 
 
 def _die_with(parent: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import selectors
 import signal
 import subprocess
@@ -18,7 +17,9 @@ import cloudpickle
 from freestone import _native
 from freestone.errors import NotSerializableError
 from freestone.errors.events import RankLostError
+from freestone.events.memory_files import loaded, write
 from freestone.events.outcome import Outcome
+from freestone.events.settings import Settings
 
 GRACE_S = 10.0
 """How long the others may take to end after one has failed."""
@@ -32,10 +33,10 @@ _CODE = (
 class Processes:
     """The processes of a run."""
 
-    def __init__(self, ranks: int, settings: dict[str, Any]) -> None:
+    def __init__(self, ranks: int, settings: Settings) -> None:
         self._ranks = ranks
         self._settings = settings
-        self._memory = _native.EventMemory(ranks, arena=settings["arena"])
+        self._memory = _native.EventMemory(ranks, arena=settings.arena)
         self._started: dict[int, subprocess.Popen[bytes]] = {}
         self._results = [os.memfd_create(f"rank-{rank}") for rank in range(ranks)]
         self._outcomes = [Outcome() for _ in range(ranks)]
@@ -62,7 +63,8 @@ class Processes:
             "memory": self._memory.fd,
             "program": program,
             "result": self._results[rank],
-            "settings": self._settings,
+            "arena": self._settings.arena,
+            "settings": self._settings.native(),
             "path": sys.path,
             "parent": os.getpid(),
         }
@@ -100,9 +102,8 @@ class Processes:
     def _on_exit(self, rank: int) -> bool:
         """Note how a rank ended; whether the others are to end soon."""
         code = self._started[rank].wait()
-        size = os.fstat(self._results[rank]).st_size
-        if size and code == 0:
-            self._outcomes[rank] = pickle.loads(os.pread(self._results[rank], size, 0))
+        if code == 0 and os.fstat(self._results[rank]).st_size:
+            self._outcomes[rank] = loaded(self._results[rank])
             return self._outcomes[rank].error is not None
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
         error = RankLostError(
@@ -142,6 +143,5 @@ def _pickled(main: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
 
 def _memory_file(name: str, content: bytes) -> int:
     descriptor = os.memfd_create(name)
-    with os.fdopen(os.dup(descriptor), "wb") as file:
-        file.write(content)
+    write(descriptor, content)
     return descriptor

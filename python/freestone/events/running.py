@@ -14,7 +14,7 @@ from freestone.events import joined, world
 from freestone.events.outcome import Outcome, carry_out
 from freestone.events.processes import Processes
 from freestone.events.rank import Rank
-from freestone.events.settings import resolve
+from freestone.events.settings import Settings, resolve
 
 Main = Callable[..., Any]
 
@@ -30,6 +30,8 @@ def run(
     spin_us: int | None = None,
     arena: int | str | None = None,
     stuck_s: float | None = None,
+    send_timeout_s: float | None = None,
+    comm: Any | None = None,
 ) -> list[Any]:
     """Run a program as several ranks, and wait for its end.
 
@@ -63,6 +65,12 @@ def run(
     stuck_s : float, optional
         After how many seconds without any progress each rank says on stderr what waits, and for
         what; never by default.
+    send_timeout_s : float, optional
+        For how many seconds `Rank.fire` waits when its target takes nothing more, because all its
+        workers are busy with long tasks and 64 MiB wait there already; without limit by default.
+    comm : mpi4py.MPI.Intracomm, optional
+        The ranks under ``mpiexec``: those of this communicator, all of which call this, and no
+        others. All that ``mpiexec`` started by default.
 
     Returns
     -------
@@ -79,6 +87,9 @@ def run(
         If all ranks are idle and tasks wait for events that nobody will fire; with what waits.
     RankLostError
         If a rank died and no task had asked for `RANK_LOST`.
+    EventTimeoutError
+        If under ``mpiexec`` some ranks of `comm` did not call this, for
+        ``FREESTONE_EVENTS_MEET_TIMEOUT_S`` seconds (300).
 
     Notes
     -----
@@ -88,7 +99,7 @@ def run(
     while it is on.
 
     What is not given is taken from the environment: ``FREESTONE_EVENTS_WORKERS``, ``..._PROGRESS``,
-    ``..._SPIN_US``, ``..._ARENA`` and ``..._STUCK_S``.
+    ``..._SPIN_US``, ``..._ARENA``, ``..._STUCK_S`` and ``..._SEND_TIMEOUT_S``.
 
     Examples
     --------
@@ -103,31 +114,34 @@ def run(
         ranks = 2
     if ranks < 1:
         raise ConfigurationError(f"ranks={ranks}: must be at least 1", key="ranks", origin="ranks")
+    if comm is not None and threads:
+        text = "comm= and threads=True: the ranks of a communicator are processes; give one of both"
+        raise ConfigurationError(text, key="comm", origin="comm")
     given = {
         "workers": workers,
         "progress": progress,
         "spin_us": spin_us,
         "arena": arena,
         "stuck_s": stuck_s,
+        "send_timeout_s": send_timeout_s,
     }
+    if comm is not None or (not threads and joined.invitation() is None and world.is_here()):
+        return results(world.run(main, tuple(args), lambda size: resolve(given, size), comm))
     if not threads and (invitation := joined.invitation()) is not None:
-        native = resolve(given, invitation.ranks).native()
-        return results(joined.run(invitation, main, tuple(args), native))
-    if not threads and world.is_here():
-        outcomes = world.run(main, tuple(args), lambda size: resolve(given, size).native())
-        return results(outcomes)
+        resolved = resolve(given, invitation.ranks)
+        return results(joined.run(invitation, main, tuple(args), resolved))
     settings = resolve(given, ranks)
     if threads:
-        outcomes = _run_threads(main, tuple(args), ranks, settings.shared())
+        outcomes = _run_threads(main, tuple(args), ranks, settings)
     else:
-        outcomes = Processes(ranks, settings.shared()).run(main, tuple(args))
+        outcomes = Processes(ranks, settings).run(main, tuple(args))
     return results(outcomes)
 
 
 def _run_threads(
-    main: Main, args: tuple[Any, ...], ranks: int, settings: dict[str, Any]
+    main: Main, args: tuple[Any, ...], ranks: int, settings: Settings
 ) -> list[Outcome]:
-    natives = _native.EventRank.threads(ranks, **settings)
+    natives = _native.EventRank.threads(ranks, arena=settings.arena, settings=settings.native())
     outcomes = [Outcome() for _ in natives]
 
     def work(index: int) -> None:

@@ -23,10 +23,8 @@ class Settings:
     spin_us: int = 50
     arena: int = 1 << 30
     stuck_s: float | None = None
-
-    def shared(self) -> dict[str, Any]:
-        """Return them as the native half wants them, for ranks that share memory."""
-        return {"arena": self.arena, **self.native()}
+    send_timeout_s: float | None = None
+    meet_timeout_s: float = 300.0
 
     def native(self) -> dict[str, Any]:
         """Return them as the native half wants them."""
@@ -35,6 +33,7 @@ class Settings:
             "thread": self.progress == "thread",
             "spin_us": self.spin_us,
             "stuck_s": self.stuck_s,
+            "send_timeout_s": self.send_timeout_s,
         }
 
 
@@ -83,4 +82,6 @@ _PARSERS: dict[str, Any] = {
     "spin_us": _at_least(0, int),
     "arena": parse_nbytes,
     "stuck_s": _at_least(0.01, float),
+    "send_timeout_s": _at_least(0.01, float),
+    "meet_timeout_s": _at_least(0.01, float),
 }

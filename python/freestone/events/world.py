@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from freestone import _native
+from freestone.errors import ConfigurationError
+from freestone.errors.events import EventTimeoutError
 from freestone.events.outcome import Outcome, carry_out, pickled
 from freestone.events.rank import Rank
+from freestone.events.settings import Settings
 
 
 def is_here() -> bool:
@@ -21,29 +24,60 @@ def is_here() -> bool:
     return _native.EventWorld.is_here()
 
 
-def run(main: Callable[..., Any], args: tuple[Any, ...], settings: Any) -> list[Outcome]:
+def run(
+    main: Callable[..., Any],
+    args: tuple[Any, ...],
+    settings: Callable[[int], Settings],
+    comm: Any | None,
+) -> list[Outcome]:
     """Run `main` as this process's rank; how it ended on all of them.
 
     Parameters
     ----------
-    main, args
+    main, args, comm
         As `freestone.events.run` has them.
     settings : callable
-        Called with the number of ranks; returns what the native half wants.
+        Called with the number of ranks; how they run.
     """
-    world = _begin()
-    native = world.start(**settings(world.ranks))
+    world = _begin(comm, settings(1).meet_timeout_s)
+    native = world.start(settings(world.ranks).native())
     outcome = carry_out(Rank(native), main, args)
-    told = world.exchange(pickled(outcome, world.rank))
-    return [pickle.loads(one) for one in told]
+    ended = world.exchange(pickled(outcome, world.rank))
+    # A rank in C takes part, and has nothing to say.
+    return [pickle.loads(one) if one else Outcome() for one in ended]
 
 
-def _begin() -> _native.EventWorld:
+def _begin(comm: Any | None, timeout_s: float) -> _native.EventWorld:
+    handle = None if comm is None else _handle(comm)
     # Whoever imports mpi4py later would begin another MPI than the one that is loaded here: so the
     # program's MPI is that of mpi4py, if there is one.
     if importlib.util.find_spec("mpi4py") is not None:
         importlib.import_module("mpi4py.MPI")
-    world = _native.EventWorld([str(Path(sys.prefix, "lib"))])
+    try:
+        world = _native.EventWorld([str(Path(sys.prefix, "lib"))], handle, timeout_s)
+    except TimeoutError as error:
+        if "mpi4py.MPI" in sys.modules:
+            atexit.register(_abort)
+        raise EventTimeoutError(str(error)) from None
     if "mpi4py.MPI" not in sys.modules:
         atexit.register(world.end)
     return world
+
+
+def _handle(comm: Any) -> int:
+    """Return the communicator's handle, as MPI's C functions take it."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not isinstance(comm, mpi.Intracomm) or comm == mpi.COMM_NULL:
+        raise ConfigurationError(
+            f"comm={comm!r}: must be an intracommunicator of mpi4py that this process is in; a "
+            "process that is in none does not call run",
+            key="comm",
+            origin="comm",
+        )
+    return int(mpi._handleof(comm))
+
+
+def _abort() -> None:
+    # MPI_Finalize would wait for ever, for the ranks that never began the run.
+    sys.stdout.flush()
+    importlib.import_module("mpi4py.MPI").COMM_WORLD.Abort(1)

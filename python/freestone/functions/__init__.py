@@ -7,7 +7,13 @@ executor's ``load`` makes it from again.
 from freestone.functions.encoding import EncodedFunction, encode, label_of
 from freestone.functions.fingerprint import digest
 from freestone.functions.large import LARGE_NBYTES, LargeFunction, call_large
-from freestone.functions.loading import apply_python_path, load, python_path
+from freestone.functions.loading import (
+    apply_python_path,
+    enter_executor,
+    in_executor,
+    load,
+    python_path,
+)
 
 __all__ = [
     "LARGE_NBYTES",
@@ -17,6 +23,8 @@ __all__ = [
     "call_large",
     "digest",
     "encode",
+    "enter_executor",
+    "in_executor",
     "label_of",
     "load",
     "python_path",

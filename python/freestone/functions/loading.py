@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from freestone.errors import FunctionLoadError
 from freestone.functions import modules
 
-__all__ = ["apply_python_path", "load", "python_path"]
+__all__ = ["apply_python_path", "enter_executor", "in_executor", "load", "python_path"]
 
 
 class _Resident(NamedTuple):
@@ -25,6 +25,18 @@ class _Resident(NamedTuple):
 
 _resident: dict[str, _Resident] = {}
 _STARTED_NS = time.time_ns()
+_in_executor = False
+
+
+def enter_executor() -> None:
+    """Remember that this process runs the calls of a worker."""
+    global _in_executor
+    _in_executor = True
+
+
+def in_executor() -> bool:
+    """Tell whether this process runs the calls of a worker."""
+    return _in_executor
 
 
 def load(definition: bytes | memoryview) -> Callable[..., Any]:

@@ -137,9 +137,11 @@ impl Manager {
         }
         self.cramped.quiet_since = None;
         for _ in 0..TRIES {
-            let Some((task, _)) = self.cramped.tasks.pop_first() else { return };
+            let Some((task, _)) = self.cramped.tasks.pop_first() else { break };
             self.try_cramped(task);
         }
+        // One whose input has failed meanwhile fails now.
+        self.let_go();
     }
 
     fn try_cramped(&mut self, task: TaskId) {

@@ -1,5 +1,6 @@
 //! How runs end.
 
+use super::firing::Awaited;
 use super::state::{Blocked, State};
 use super::task::Work;
 use super::waiter::Waiter;
@@ -222,6 +223,14 @@ impl Inner {
         }
         for leftover in state.matcher.unconsumed().iter().take(20) {
             let _ = write!(text, "\n  nobody consumes {leftover}");
+        }
+        for awaited in lock(&self.awaited).values() {
+            let Awaited { target, id, since } = awaited;
+            let waited = since.elapsed();
+            let _ = write!(
+                text,
+                "\n  fire of '{id}' has waited {waited:.1?} for room at rank {target}: its tasks are busy"
+            );
         }
         for (condition, id) in &state.watches {
             let _ = write!(text, "\n  '{id}' comes when the machine is {condition:?}");

@@ -34,7 +34,8 @@ impl Rank {
     ///
     /// # Errors
     ///
-    /// If there is no such rank, the run is over, or there is no room for too long.
+    /// If there is no such rank, the run is over, or there is no room for longer than
+    /// [`Config::send_timeout`](super::Config::send_timeout).
     pub fn fire(
         &self,
         target: &Target,
@@ -193,7 +194,7 @@ impl Inner {
 
     /// Puts a payload where all ranks can read it, if it is large and there is such a place.
     fn place(&self, parts: &[&[u8]]) -> Result<Option<Arc<Block>>, EventsError> {
-        let placed = self.until_room(PLACING, || self.transport.place(parts));
+        let placed = self.until_room(Some(PLACING), || self.transport.place(parts));
         match placed {
             Ok(block) => Ok(block),
             // What fills the place may wait for this very event: it goes in pieces.
@@ -210,26 +211,46 @@ impl Inner {
         block: Option<&Arc<Block>>,
     ) -> Result<(), EventsError> {
         let Shot { id, lasting, kind, parts } = *shot;
+        let send = |message: &Outgoing<'_>| {
+            self.send_within(self.config.send_timeout, target, id, message)
+        };
         if let Some(block) = block {
-            return self.send_one(target, &Outgoing::Placed { id, lasting, kind, block });
+            return send(&Outgoing::Placed { id, lasting, kind, block });
         }
         let nbytes = total(parts);
         let longest = self.transport.longest();
         if nbytes <= longest {
-            return self.send_one(target, &Outgoing::Event { id, lasting, kind, parts });
+            return send(&Outgoing::Event { id, lasting, kind, parts });
         }
         let total = nbytes as u64;
         let _sending = lock(&self.sending[target as usize]);
+        let mut timeout = self.config.send_timeout;
         for bytes in parts.iter().flat_map(|part| part.chunks(longest)) {
-            self.send_one(target, &Outgoing::Piece { id, lasting, kind, total, bytes })?;
+            let piece = Outgoing::Piece { id, lasting, kind, total, bytes };
+            self.send_within(timeout, target, id, &piece)?;
+            // What has begun is sent to its end: else the next event would complete it.
+            timeout = None;
         }
         Ok(())
     }
 
-    fn send_one(&self, target: RankNumber, message: &Outgoing<'_>) -> Result<(), EventsError> {
-        let sent = self.until_room(self.config.patience, || self.transport.send(target, message));
+    fn send_within(
+        &self,
+        timeout: Option<Duration>,
+        target: RankNumber,
+        id: &EventId,
+        message: &Outgoing<'_>,
+    ) -> Result<(), EventsError> {
+        match self.transport.send(target, message) {
+            Err(TransportError::Full) => {}
+            sent => return Ok(sent?),
+        }
+        let awaited = Awaited { target, id: id.clone(), since: Instant::now() };
+        lock(&self.awaited).insert(Self::thread(), awaited);
+        let sent = self.until_room(timeout, || self.transport.send(target, message));
+        lock(&self.awaited).remove(&Self::thread());
         sent.map_err(|why| match why {
-            Waited::Full(waited) => EventsError::NoRoom { target, waited },
+            Waited::Full(waited) => EventsError::NoRoom { id: id.to_string(), target, waited },
             Waited::Failed(error) => error.into(),
             Waited::Over(error) => error,
         })
@@ -239,7 +260,7 @@ impl Inner {
     /// room here.
     fn until_room<R>(
         &self,
-        patience: Duration,
+        timeout: Option<Duration>,
         mut attempt: impl FnMut() -> Result<R, TransportError>,
     ) -> Result<R, Waited> {
         match attempt() {
@@ -248,7 +269,7 @@ impl Inner {
             Err(error) => return Err(Waited::Failed(error)),
         }
         self.pressed.fetch_add(1, Ordering::AcqRel);
-        let result = self.wait_for_room(patience, attempt);
+        let result = self.wait_for_room(timeout, attempt);
         self.pressed.fetch_sub(1, Ordering::AcqRel);
         // Workers may have gone to sleep because this thread looked for what arrives.
         self.idle.ring(1);
@@ -257,7 +278,7 @@ impl Inner {
 
     fn wait_for_room<R>(
         &self,
-        patience: Duration,
+        timeout: Option<Duration>,
         mut attempt: impl FnMut() -> Result<R, TransportError>,
     ) -> Result<R, Waited> {
         let since = Instant::now();
@@ -269,7 +290,7 @@ impl Inner {
             }
             self.check_over().map_err(Waited::Over)?;
             let waited = since.elapsed();
-            if waited > patience {
+            if timeout.is_some_and(|timeout| waited > timeout) {
                 return Err(Waited::Full(waited));
             }
             let step = Duration::from_millis(1);
@@ -282,6 +303,13 @@ impl Inner {
             }
         }
     }
+}
+
+/// An event that waits for room elsewhere.
+pub(super) struct Awaited {
+    pub target: RankNumber,
+    pub id: EventId,
+    pub since: Instant,
 }
 
 /// Why there was no room.

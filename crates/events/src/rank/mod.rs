@@ -4,6 +4,7 @@
 
 mod blocking;
 mod control;
+mod draining;
 mod ending;
 mod firing;
 mod progress;
@@ -26,13 +27,14 @@ use crate::sync::{Apart, lock};
 use crate::transport::{Bell, Transport};
 use crossbeam_queue::SegQueue;
 use ending::Ending;
+use firing::Awaited;
 use state::State;
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -76,8 +78,10 @@ pub struct Config {
     pub spin: Duration,
     /// How many ready tasks there may be before what arrives is left in the transport.
     pub backlog: usize,
-    /// How long an event may wait for room before that is an error.
-    pub patience: Duration,
+    /// How many bytes are taken in while all workers run tasks; what comes then waits at its sender.
+    pub inbox: usize,
+    /// How long an event may wait for room before that is an error; for ever, if nothing.
+    pub send_timeout: Option<Duration>,
     /// After how long without progress to say on stderr what waits.
     pub stuck: Option<Duration>,
     /// What the program's language wants; nothing, if none.
@@ -97,7 +101,8 @@ impl Default for Config {
             progress: Progress::default(),
             spin: Duration::from_micros(50),
             backlog: 10_000,
-            patience: Duration::from_secs(60),
+            inbox: 64 << 20,
+            send_timeout: None,
             stuck: None,
             host: None,
         }
@@ -128,8 +133,15 @@ struct Inner {
     called: Apart<AtomicU64>,
     /// Events sent, by target.
     sent: Vec<AtomicU64>,
-    /// How many threads wait for room elsewhere.
+    /// Threads that wait for room elsewhere, and for what.
     pressed: AtomicU64,
+    awaited: Mutex<BTreeMap<u64, Awaited>>,
+    /// Bytes that were taken in since a worker had nothing to do.
+    drained: Apart<AtomicUsize>,
+    /// Who drains sleeps here.
+    drainer: Bell,
+    /// Whether it sleeps until there is a task.
+    drainer_sleeps: AtomicBool,
     /// Locked by who sends an event in pieces, by target.
     sending: Vec<Mutex<()>>,
     /// Grows whenever who looks for what arrives has to look at the state again before sleeping.
@@ -182,6 +194,10 @@ impl Rank {
             sent: (0..room).map(|_| AtomicU64::new(0)).collect(),
             sending: (0..room).map(|_| Mutex::new(())).collect(),
             pressed: AtomicU64::new(0),
+            awaited: Mutex::new(BTreeMap::new()),
+            drained: Apart(AtomicUsize::new(0)),
+            drainer: Bell::default(),
+            drainer_sleeps: AtomicBool::new(false),
             rests: AtomicU64::new(0),
             polling: Mutex::new(()),
             idle: Bell::default(),
@@ -198,8 +214,9 @@ impl Rank {
         for _ in 0..inner.config.workers.max(1) {
             Inner::spawn(&inner, |inner| inner.work(None))?;
         }
-        if inner.config.progress == Progress::Thread {
-            Inner::spawn(&inner, |inner| inner.keep_polling())?;
+        match inner.config.progress {
+            Progress::Thread => Inner::spawn(&inner, |inner| inner.keep_polling())?,
+            Progress::IdleWorker => Inner::spawn(&inner, |inner| inner.keep_draining())?,
         }
         if let Some(period) = inner.config.stuck {
             Inner::spawn(&inner, move |inner| inner.watch(period))?;
@@ -322,16 +339,22 @@ impl Inner {
 
     /// Adds a job at the end of the queue; workers are told when the state is let go.
     fn push(&self, state: &mut State, job: Job) {
-        self.pending.fetch_add(1, Ordering::AcqRel);
-        self.ready.push(job);
+        self.add_job(job);
         state.pushed += 1;
     }
 
     /// Adds a job at the end of the queue.
     fn push_at_once(&self, job: Job) {
-        self.pending.fetch_add(1, Ordering::AcqRel);
-        self.ready.push(job);
+        self.add_job(job);
         self.notify(1);
+    }
+
+    fn add_job(&self, job: Job) {
+        let was_idle = self.pending.fetch_add(1, Ordering::SeqCst) == 0;
+        self.ready.push(job);
+        if was_idle {
+            self.note_busy();
+        }
     }
 
     /// Some of those without work look at the queue again.
@@ -351,6 +374,7 @@ impl Inner {
 
     fn notify_all(&self) {
         self.idle.ring(i32::MAX);
+        self.drainer.ring(1);
         self.transport.wake();
     }
 }

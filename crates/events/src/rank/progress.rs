@@ -2,6 +2,7 @@
 
 use super::Inner;
 use super::control::Control;
+use super::draining::EVENT_NBYTES;
 use super::ending::Ending;
 use super::state::State;
 use crate::event::Rank;
@@ -26,12 +27,17 @@ impl Inner {
         if self.ready.len() > self.config.backlog && !is_pressed {
             return count;
         }
-        let mut state = None;
+        let (mut state, mut nbytes) = (None, 0);
         let found = self.transport.poll(&mut |source, incoming| {
             let state = state.get_or_insert_with(|| self.state());
+            nbytes += EVENT_NBYTES + incoming.nbytes();
             self.receive(state, source, incoming);
         });
         drop(state);
+        if nbytes > 0 {
+            // Only who polls writes it, and `polling` is locked.
+            self.drained.store(self.drained.load(Ordering::Relaxed) + nbytes, Ordering::Relaxed);
+        }
         match found {
             Ok(found) => count += found,
             Err(error) => self.break_off(&mut self.state(), error.to_string()),

@@ -37,7 +37,7 @@ pub(super) struct State {
     /// Events received, by source.
     pub received: Vec<u64>,
     /// Events of which not all pieces are here, by source.
-    pub pieces: Vec<Option<Event<Vec<u8>>>>,
+    pub pieces: BTreeMap<Rank, Event<Vec<u8>>>,
     pub lost: Vec<bool>,
     /// Whether the program ever asked for the loss of ranks.
     pub expects_loss: bool,
@@ -70,7 +70,7 @@ impl State {
             stage: None,
             blocked: BTreeMap::new(),
             received: vec![0; room as usize],
-            pieces: (0..room).map(|_| None).collect(),
+            pieces: BTreeMap::new(),
             lost: (0..room).map(is_lost).collect(),
             expects_loss: false,
             activity: 0,
@@ -102,8 +102,7 @@ impl Inner {
     /// Puts a piece to those that came before; the last one completes the event.
     pub(super) fn deliver_piece(&self, state: &mut State, piece: Event<Payload>, total: u64) {
         let Event { source, id, lasting, payload } = piece;
-        let pieces = &mut state.pieces[source as usize];
-        let whole = pieces.get_or_insert_with(|| Event {
+        let whole = state.pieces.entry(source).or_insert_with(|| Event {
             source,
             id: id.clone(),
             lasting,
@@ -118,7 +117,7 @@ impl Inner {
         }
         whole.payload.extend_from_slice(payload.bytes());
         if whole.payload.len() as u64 >= total
-            && let Some(whole) = pieces.take()
+            && let Some(whole) = state.pieces.remove(&source)
         {
             let data = Data::Bytes(Arc::new(whole.payload));
             let payload = Payload { kind: payload.kind, data };

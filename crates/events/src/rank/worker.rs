@@ -89,6 +89,8 @@ impl Inner {
                 continue;
             };
             let first = *since.get_or_insert_with(Instant::now);
+            // All that came before was taken by tasks, or waits for other events.
+            self.drained.store(0, Ordering::Relaxed);
             if self.poll() > 0 {
                 since = Some(Instant::now());
                 continue;

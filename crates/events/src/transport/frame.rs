@@ -74,7 +74,7 @@ impl Encoded {
     }
 }
 
-/// Decodes a frame from `source`, whose arena is at `arena`.
+/// Decodes a frame from `source`; `arena` says where that one's arena is.
 ///
 /// # Errors
 ///
@@ -82,7 +82,7 @@ impl Encoded {
 pub fn decode(
     source: Rank,
     frame: &[u8],
-    arena: Option<&Place>,
+    arena: impl FnOnce() -> Option<Place>,
 ) -> Result<Incoming, TransportError> {
     let bad = |what| TransportError::BadFrame { len: frame.len(), what };
     let (head, rest) = frame.split_first_chunk::<HEAD>().ok_or(bad("it has no head"))?;
@@ -111,11 +111,11 @@ pub fn decode(
         }
         EVENT => Payload::copy(kind, rest),
         PLACED => {
-            let arena = arena.ok_or(bad("there is no arena"))?;
+            let arena = arena().ok_or(bad("there is no arena"))?;
             let (at, len) = rest.split_first_chunk::<8>().ok_or(bad("its block is cut off"))?;
             let len: [u8; 8] = len.try_into().map_err(|_| bad("its block is cut off"))?;
             let (at, len) = (u64::from_le_bytes(*at) as usize, u64::from_le_bytes(len) as usize);
-            let block = Block::received(arena.clone(), at, len)?;
+            let block = Block::received(arena, at, len)?;
             Payload { kind, data: Data::Block(Arc::new(block)) }
         }
         _ => return Err(bad("it is of an unknown sort")),
@@ -142,7 +142,7 @@ mod tests {
         for parts in some {
             let lasting = Lasting::Persistent;
             let message = Outgoing::Event { id: &id, lasting, kind: 7, parts };
-            let Ok(Incoming::Event(event)) = decode(3, &frame(&message), None) else {
+            let Ok(Incoming::Event(event)) = decode(3, &frame(&message), || None) else {
                 panic!("no event")
             };
             assert_eq!((event.source, &event.id, event.lasting), (3, &id, lasting));
@@ -161,7 +161,7 @@ mod tests {
                 for byte in [0, 1, 2, 3, 255] {
                     let mut frame = whole[..len].to_vec();
                     frame[position] = byte;
-                    match decode(0, &frame, None) {
+                    match decode(0, &frame, || None) {
                         Ok(_) => good += 1,
                         Err(_) => bad += 1,
                     }

@@ -89,6 +89,19 @@ pub enum Incoming {
     Newcomer(Newcomer),
 }
 
+impl Incoming {
+    /// The bytes of memory that its payload takes here: none, if it lies where its sender put it.
+    pub fn nbytes(&self) -> usize {
+        match self {
+            Self::Event(event) | Self::Piece(event, _) => match &event.payload.data {
+                Data::Bytes(bytes) => bytes.len(),
+                _ => 0,
+            },
+            _ => 0,
+        }
+    }
+}
+
 /// What somebody who is no rank yet is at. One comes after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Newcomer {
@@ -132,6 +145,16 @@ pub enum TransportError {
         fd: i32,
         /// Bytes that there should be.
         wanted: usize,
+    },
+    /// Not all ranks of a communicator have begun the run.
+    #[error(
+        "after {timeout:?} not all ranks of the communicator had begun the run: all of them have to; \
+         if only some take part, give them a communicator of their own (comm= in Python, \
+         fse_init_comm in C); if others come later, wait longer (FREESTONE_EVENTS_MEET_TIMEOUT_S)"
+    )]
+    NotAll {
+        /// How long this one waited.
+        timeout: Duration,
     },
     /// Something came that no rank sends.
     #[error("a frame of {len} bytes is none of ours: {what}")]

@@ -9,7 +9,7 @@ use super::{Incoming, Outgoing, Transport, TransportError, total};
 use crate::event::Rank;
 use crate::sync::lock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 const PAGE: usize = 4096;
@@ -17,6 +17,9 @@ const PAGE: usize = 4096;
 const CELL: usize = 256;
 const STATE: usize = 64;
 const FREED: usize = 128;
+/// Bytes before the bits of those who have opened a ring: how many they are.
+const OPENED: usize = 64;
+const WORD_BITS: u32 = u32::BITS;
 /// How many frames of one rank are read before the next rank's turn.
 const TURN: usize = 128;
 const SMALLEST_RING: usize = 16 << 10;
@@ -58,9 +61,16 @@ impl Layout {
         Self::cell(self.ranks)
     }
 
+    /// Where it says who has opened a ring to a rank: how many, and a bit for each.
+    fn opened(&self, to: Rank) -> usize {
+        let words = (self.ranks as usize).div_ceil(WORD_BITS as usize);
+        let len = (OPENED + words * size_of::<u32>()).next_multiple_of(CELL);
+        Self::cell(self.ranks + 1) + to as usize * len
+    }
+
     fn ring_of(&self, from: Rank, to: Rank) -> usize {
         let number = from as usize * self.ranks as usize + to as usize;
-        Self::cell(self.ranks + 1) + number * ring::footprint(self.ring)
+        self.opened(self.ranks) + number * ring::footprint(self.ring)
     }
 
     fn arena_of(&self, rank: Rank) -> usize {
@@ -75,15 +85,18 @@ pub struct Node {
     rank: Rank,
     layout: Layout,
     region: Arc<Region>,
-    writers: Vec<Mutex<Writer>>,
+    /// Opened when something is sent.
+    writers: Vec<OnceLock<Mutex<Writer>>>,
     reading: Mutex<Reading>,
     arena: Mutex<Arena>,
-    places: Vec<Place>,
 }
 
 #[derive(Debug)]
 struct Reading {
-    readers: Vec<Reader>,
+    /// Of the rings that were opened, in the order of the ranks.
+    readers: Vec<(Rank, Reader)>,
+    /// How many were seen to be opened.
+    opened: u32,
     /// Who was told to be lost.
     lost: Vec<bool>,
     losses: u32,
@@ -92,24 +105,10 @@ struct Reading {
 impl Node {
     /// The part of `rank` in `region`, which is as `layout` says. There must be no other.
     pub fn new(region: &Arc<Region>, layout: Layout, rank: Rank) -> Self {
-        let ring = |from, to| (Arc::clone(region), layout.ring_of(from, to), layout.ring);
-        let place = |rank| Place {
-            region: Arc::clone(region),
-            offset: layout.arena_of(rank),
-            len: layout.arena,
-            freed: Layout::cell(rank) + FREED,
-        };
-        let writer = |to| {
-            let (region, offset, capacity) = ring(rank, to);
-            Mutex::new(Writer::new(region, offset, capacity))
-        };
-        let reader = |from| {
-            let (region, offset, capacity) = ring(from, rank);
-            Reader::new(region, offset, capacity)
-        };
         let ranks = layout.ranks;
         let reading = Reading {
-            readers: (0..ranks).map(reader).collect(),
+            readers: Vec::new(),
+            opened: 0,
             lost: vec![false; ranks as usize],
             losses: 0,
         };
@@ -117,10 +116,9 @@ impl Node {
             rank,
             layout,
             region: Arc::clone(region),
-            writers: (0..ranks).map(writer).collect(),
+            writers: (0..ranks).map(|_| OnceLock::new()).collect(),
             reading: Mutex::new(reading),
-            arena: Mutex::new(Arena::new(place(rank))),
-            places: (0..ranks).map(place).collect(),
+            arena: Mutex::new(Arena::new(place(region, layout, rank))),
         }
     }
 
@@ -160,12 +158,47 @@ impl Node {
 
     fn has_frames(&self, reading: &Reading) -> bool {
         self.word(self.layout.losses()).load(Ordering::Relaxed) != reading.losses
-            || reading.readers.iter().any(Reader::has_frame)
+            || self.word(self.layout.opened(self.rank)).load(Ordering::Relaxed) != reading.opened
+            || reading.readers.iter().any(|(_, reader)| reader.has_frame())
+    }
+
+    /// The way to a rank. Memory of a ring is touched from its first use on, by both sides: most
+    /// pairs of many ranks never talk.
+    fn writer(&self, target: Rank) -> &Mutex<Writer> {
+        self.writers[target as usize].get_or_init(|| {
+            let offset = self.layout.ring_of(self.rank, target);
+            let writer = Writer::new(Arc::clone(&self.region), offset, self.layout.ring);
+            let opened = self.layout.opened(target);
+            let (index, bit) = (self.rank / WORD_BITS, self.rank % WORD_BITS);
+            let word = self.word(opened + OPENED + index as usize * size_of::<u32>());
+            word.fetch_or(1 << bit, Ordering::Relaxed);
+            // Its partner is the load in `poll`: who sees the count sees the bit.
+            self.word(opened).fetch_add(1, Ordering::Release);
+            Mutex::new(writer)
+        })
+    }
+
+    /// Reads from now on also those rings that were opened since.
+    fn find_opened(&self, reading: &mut Reading) {
+        let bits = self.layout.opened(self.rank) + OPENED;
+        for source in 0..self.layout.ranks {
+            let index = (source / WORD_BITS) as usize;
+            let word = self.word(bits + index * size_of::<u32>()).load(Ordering::Relaxed);
+            let Err(position) = reading.readers.binary_search_by_key(&source, |(rank, _)| *rank)
+            else {
+                continue;
+            };
+            if word & (1 << (source % WORD_BITS)) != 0 {
+                let offset = self.layout.ring_of(source, self.rank);
+                let reader = Reader::new(Arc::clone(&self.region), offset, self.layout.ring);
+                reading.readers.insert(position, (source, reader));
+            }
+        }
     }
 
     fn push(&self, target: Rank, message: &Outgoing<'_>) -> Result<(), TransportError> {
         let encoded = frame::encode(message);
-        let mut writer = lock(&self.writers[target as usize]);
+        let mut writer = lock(self.writer(target));
         encoded.with_parts(message, |parts| {
             let len = total(parts);
             if writer.push(parts) || (!writer.wait_for_room(len) && writer.push(parts)) {
@@ -219,12 +252,17 @@ impl Transport for Node {
         // Its partner is the store in `lose`. Read before the rings: what a rank sent before it
         // was lost is in them.
         let losses = self.word(self.layout.losses()).load(Ordering::Acquire);
+        let opened = self.word(self.layout.opened(self.rank)).load(Ordering::Acquire);
+        if opened != reading.opened {
+            self.find_opened(&mut reading);
+            reading.opened = opened;
+        }
         let mut count = 0;
-        for (source, reader) in (0..).zip(&mut reading.readers) {
-            let mut read = 0;
+        for (source, reader) in &mut reading.readers {
+            let (source, mut read) = (*source, 0);
+            let arena = || Some(place(&self.region, self.layout, source));
             while read < TURN
-                && let Some(incoming) = reader
-                    .pop(|frame| frame::decode(source, frame, self.places.get(source as usize)))
+                && let Some(incoming) = reader.pop(|frame| frame::decode(source, frame, arena))
             {
                 take(source, incoming?);
                 read += 1;
@@ -261,6 +299,16 @@ impl Transport for Node {
         let state = self.word(Layout::cell(self.rank) + STATE);
         // Who is told to be lost stays so: the others have been told.
         let _ = state.compare_exchange(ALIVE, LEFT, Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
+
+/// Where the arena of a rank lies.
+fn place(region: &Arc<Region>, layout: Layout, rank: Rank) -> Place {
+    Place {
+        region: Arc::clone(region),
+        offset: layout.arena_of(rank),
+        len: layout.arena,
+        freed: Layout::cell(rank) + FREED,
     }
 }
 

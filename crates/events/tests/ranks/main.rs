@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod many;
 mod newcomers;
 mod rules;
 mod runs;

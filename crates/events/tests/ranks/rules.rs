@@ -139,6 +139,73 @@ fn groups_of_ranks_are_sources_and_targets() {
     assert_eq!(met.load(Ordering::Relaxed), runs());
 }
 
+#[test]
+fn a_rank_takes_in_what_is_fired_at_it_while_its_only_worker_is_busy() {
+    // More than rings, sockets and MPI's windows have room for.
+    const COUNT: i64 = 2_000;
+    for way in ways() {
+        for progress in [Progress::IdleWorker, Progress::Thread] {
+            let config = Config { progress, ..Config::default() };
+            let (sent, seen) = (Arc::new(Gate::default()), Arc::new(AtomicI64::new(0)));
+            for outcome in outcomes(way, 2, &config, |rank| {
+                if rank.rank() == 1 {
+                    let (sent, seen) = (Arc::clone(&sent), Arc::clone(&seen));
+                    let is_sent = move |_: &Rank, _| {
+                        sent.wait_for(1);
+                        Ok(())
+                    };
+                    rank.submit(Submit::default(), is_sent).unwrap();
+                    let all = (0..COUNT).map(|_| from(0, "e")).collect();
+                    rank.submit(Submit::on(all), move |_, events| {
+                        let all = events.iter().all(|event| event.payload.bytes() == [7; 8 << 10]);
+                        assert!(all);
+                        seen.fetch_add(i64::try_from(events.len()).unwrap(), Ordering::Relaxed);
+                        Ok(())
+                    })
+                    .unwrap();
+                    // Nobody but the drain looks for what arrives, and clocks run on.
+                    let error = rank.wait(vec![any("never")], Some(Duration::from_millis(1)));
+                    assert!(matches!(error, Err(EventsError::Timeout { .. })), "{error:?}");
+                    return;
+                }
+                let bytes = vec![7; 8 << 10];
+                (0..COUNT).for_each(|_| rank.fire_bytes(1, "e", &bytes).unwrap());
+                sent.add(1);
+            }) {
+                outcome.unwrap();
+            }
+            assert_eq!(seen.load(Ordering::Relaxed), COUNT, "{way:?}");
+        }
+    }
+}
+
+#[test]
+fn a_report_names_the_rank_that_is_busy() {
+    let config = Config { inbox: 1 << 20, backlog: 10, ..Config::default() };
+    let released = Arc::new(Gate::default());
+    for outcome in outcomes(Way::Threads, 2, &config, |rank| {
+        if rank.rank() == 1 {
+            let released = Arc::clone(&released);
+            let submit = Submit::on(vec![from(0, "e")]).persistent();
+            rank.submit_many(submit, move |_, _| {
+                released.wait_for(1);
+                Ok(())
+            })
+            .unwrap();
+            return;
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..1_000).for_each(|_| rank.fire_bytes(1, "e", &[7; 4096]).unwrap()));
+            while !rank.report().contains("for room at rank 1: its tasks are busy") {
+                std::thread::yield_now();
+            }
+            released.add(1);
+        });
+    }) {
+        outcome.unwrap();
+    }
+}
+
 /// How many bytes may be on their way from one rank to another that takes nothing.
 const UNDERWAY: usize = 64 << 20;
 
@@ -149,7 +216,8 @@ fn a_producer_that_is_faster_fills_no_more_than_a_bounded_memory() {
             let config = Config {
                 progress,
                 backlog: 100,
-                patience: Duration::from_millis(100),
+                inbox: 1 << 20,
+                send_timeout: Some(Duration::from_millis(100)),
                 ..Config::default()
             };
             let (full, seen) = (Arc::new(Gate::default()), Arc::new(AtomicI64::new(0)));
@@ -178,7 +246,8 @@ fn a_producer_that_is_faster_fills_no_more_than_a_bounded_memory() {
                     assert!(underway < UNDERWAY, "{way:?}: {underway} bytes are on their way");
                 };
                 assert!(matches!(error, EventsError::NoRoom { target: 1, .. }), "{error}");
-                assert!(error.to_string().contains("rank 1 has had no room"), "{error}");
+                let said = "rank 1 has had no room for the event 'e': its tasks are busy";
+                assert!(error.to_string().contains(said), "{error}");
                 full.add(1);
             }) {
                 outcome.unwrap();

@@ -31,7 +31,7 @@ pub enum Way {
 pub fn ways() -> Vec<Way> {
     static WORLD: OnceLock<Option<World>> = OnceLock::new();
     // The first one keeps MPI up for all others.
-    let world = WORLD.get_or_init(|| match World::begin(&[]) {
+    let world = WORLD.get_or_init(|| match World::begin(&[], None, PATIENCE) {
         Ok(world) => Some(world),
         Err(error) => {
             println!("not over MPI: {error}");
@@ -81,7 +81,7 @@ fn connected(way: Way, ranks: u32, config: &Config) -> Vec<Rank> {
             })
         }
         Way::Mpi => {
-            let world = Arc::new(World::begin(&[]).unwrap());
+            let world = Arc::new(World::begin(&[], None, PATIENCE).unwrap());
             let seats = Mpi::threads(&world, ranks).unwrap();
             seats.into_iter().map(|seat| started(Box::new(seat))).collect()
         }

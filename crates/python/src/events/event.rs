@@ -35,6 +35,7 @@ impl Event {
             (words::NONE, _) => Ok(py.None()),
             (words::LONG, 8) => i64::from_le_bytes(word(bytes)).into_py_any(py),
             (words::DOUBLE, 8) => f64::from_le_bytes(word(bytes)).into_py_any(py),
+            (words::BOOL, 1) => (bytes[0] != 0).into_py_any(py),
             (words::BYTE, _) => PyBytes::new(py, bytes).into_py_any(py),
             (words::TEXT, _) => PyString::from_bytes(py, bytes)?.into_py_any(py),
             (kind, _) => {

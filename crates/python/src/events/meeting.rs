@@ -19,7 +19,8 @@ fn failed(error: TransportError) -> PyErr {
     PyOSError::new_err(error.to_string())
 }
 
-fn patience(seconds: f64) -> PyResult<Duration> {
+/// A time to wait.
+pub(super) fn duration(seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds)
         .map_err(|_| PyValueError::new_err(format!("{seconds} s is no time to wait")))
 }
@@ -40,15 +41,14 @@ impl EventMeeting {
 
     /// Waits for all ranks and tells each where the others are.
     fn hold(&self, py: Python<'_>, ranks: u32, patience_s: f64) -> PyResult<()> {
-        let patience = patience(patience_s)?;
+        let patience = duration(patience_s)?;
         py.detach(|| self.meeting.hold(ranks, ranks, patience)).map(drop).map_err(failed)
     }
 }
 
 /// Meets all other ranks, and is one of them.
 #[pyfunction]
-#[pyo3(signature = (address, identity, rank, ranks, patience_s, *, workers, thread, spin_us, stuck_s))]
-#[allow(clippy::too_many_arguments)] // as Python gives them
+#[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // as Python gives them
 pub fn meet_ranks(
     py: Python<'_>,
     address: &str,
@@ -56,14 +56,11 @@ pub fn meet_ranks(
     rank: u32,
     ranks: u32,
     patience_s: f64,
-    workers: usize,
-    thread: bool,
-    spin_us: u64,
-    stuck_s: Option<f64>,
+    settings: Settings,
 ) -> PyResult<EventRank> {
-    let (access, patience) = (access::read(identity)?, patience(patience_s)?);
+    let (access, patience) = (access::read(identity)?, duration(patience_s)?);
     let tcp = py.detach(|| Tcp::meet(address, rank, ranks, &access, patience)).map_err(failed)?;
-    EventRank::start(Box::new(tcp), &Settings { workers, thread, spin_us, stuck_s })
+    EventRank::start(Box::new(tcp), &settings)
 }
 
 /// What this process's environment says of a run that is to be joined.
@@ -89,18 +86,10 @@ impl EventInvitation {
     }
 
     /// Meets the other ranks, or joins them.
-    #[pyo3(signature = (patience_s, *, workers, thread, spin_us, stuck_s))]
-    fn accept(
-        &self,
-        py: Python<'_>,
-        patience_s: f64,
-        workers: usize,
-        thread: bool,
-        spin_us: u64,
-        stuck_s: Option<f64>,
-    ) -> PyResult<EventRank> {
-        let patience = patience(patience_s)?;
+    #[allow(clippy::needless_pass_by_value)] // as Python gives them
+    fn accept(&self, py: Python<'_>, patience_s: f64, settings: Settings) -> PyResult<EventRank> {
+        let patience = duration(patience_s)?;
         let tcp = py.detach(|| self.invitation.accept(patience)).map_err(failed)?;
-        EventRank::start(Box::new(tcp), &Settings { workers, thread, spin_us, stuck_s })
+        EventRank::start(Box::new(tcp), &settings)
     }
 }

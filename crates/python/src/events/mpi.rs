@@ -1,9 +1,10 @@
 //! The ranks that `mpiexec` started.
 
+use super::meeting::duration;
 use super::rank::{EventRank, Settings};
 use freestone_events::transport::TransportError;
-use freestone_events::transport::mpi::{Mpi, World};
-use pyo3::exceptions::PyOSError;
+use freestone_events::transport::mpi::{Handle, Mpi, World};
+use pyo3::exceptions::{PyOSError, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
@@ -17,16 +18,26 @@ pub struct EventWorld {
 
 #[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
 fn failed(error: TransportError) -> PyErr {
-    PyOSError::new_err(error.to_string())
+    match error {
+        TransportError::NotAll { .. } => PyTimeoutError::new_err(error.to_string()),
+        _ => PyOSError::new_err(error.to_string()),
+    }
 }
 
 #[pymethods]
 impl EventWorld {
     /// Begins MPI, or shares that of the program. All ranks have to call it.
     #[new]
+    #[pyo3(signature = (folders, comm, timeout_s))]
     #[allow(clippy::needless_pass_by_value)] // as Python gives them
-    fn new(py: Python<'_>, folders: Vec<PathBuf>) -> PyResult<Self> {
-        let world = py.detach(|| World::begin(&folders)).map_err(failed)?;
+    fn new(
+        py: Python<'_>,
+        folders: Vec<PathBuf>,
+        comm: Option<Handle>,
+        timeout_s: f64,
+    ) -> PyResult<Self> {
+        let timeout = duration(timeout_s)?;
+        let world = py.detach(|| World::begin(&folders, comm, timeout)).map_err(failed)?;
         Ok(Self { world: Arc::new(world) })
     }
 
@@ -47,22 +58,26 @@ impl EventWorld {
     }
 
     /// This process's rank, for one run.
-    #[pyo3(signature = (*, workers, thread, spin_us, stuck_s))]
-    fn start(
-        &self,
-        workers: usize,
-        thread: bool,
-        spin_us: u64,
-        stuck_s: Option<f64>,
-    ) -> PyResult<EventRank> {
-        let settings = Settings { workers, thread, spin_us, stuck_s };
+    #[allow(clippy::needless_pass_by_value)] // as Python gives them
+    fn start(&self, settings: Settings) -> PyResult<EventRank> {
         let transport = Mpi::new(Arc::clone(&self.world)).map_err(failed)?;
         EventRank::start(Box::new(transport), &settings)
     }
 
-    /// What every rank gives, for every rank. All have to call it.
-    fn exchange<'py>(&self, py: Python<'py>, own: &[u8]) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let all = py.detach(|| self.world.exchange(own)).map_err(failed)?;
+    /// What every rank gives, for every rank. All have to call it, with the same `round`: how many
+    /// bytes go at a time.
+    #[pyo3(signature = (own, round=None))]
+    fn exchange<'py>(
+        &self,
+        py: Python<'py>,
+        own: &[u8],
+        round: Option<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let exchange = || match round {
+            Some(round) => self.world.exchange_in_rounds(own, round),
+            None => self.world.exchange(own),
+        };
+        let all = py.detach(exchange).map_err(failed)?;
         Ok(all.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
     }
 

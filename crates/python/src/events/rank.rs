@@ -56,12 +56,15 @@ fn seconds(value: Option<f64>) -> PyResult<Option<Duration>> {
     value.map(convert).transpose()
 }
 
-/// How a rank works, as Python gives it.
-pub(super) struct Settings {
-    pub workers: usize,
-    pub thread: bool,
-    pub spin_us: u64,
-    pub stuck_s: Option<f64>,
+/// How a rank works: what `freestone.events.settings.Settings.native` returns.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Settings {
+    workers: usize,
+    thread: bool,
+    spin_us: u64,
+    stuck_s: Option<f64>,
+    send_timeout_s: Option<f64>,
 }
 
 impl Settings {
@@ -71,6 +74,7 @@ impl Settings {
             progress: if self.thread { Progress::Thread } else { Progress::IdleWorker },
             spin: Duration::from_micros(self.spin_us),
             stuck: seconds(self.stuck_s)?,
+            send_timeout: seconds(self.send_timeout_s)?,
             host: Some(Arc::clone(host) as _),
             ..Config::default()
         })
@@ -114,6 +118,7 @@ impl EventRank {
         match encoded {
             Encoded::None => fire(words::NONE, &[]),
             Encoded::Word(kind, word) => fire(*kind, &[word]),
+            Encoded::Bool(flag) => fire(words::BOOL, &[&[u8::from(*flag)]]),
             Encoded::Bytes(bytes) => fire(words::BYTE, &[bytes.as_bytes()]),
             Encoded::Text(text) => fire(words::TEXT, &[text.to_string_lossy().as_bytes()]),
             Encoded::Pieces(kind, pieces) => {
@@ -154,37 +159,20 @@ fn call(
 impl EventRank {
     /// A rank of those that share the memory behind a descriptor.
     #[staticmethod]
-    #[pyo3(signature = (fd, rank, ranks, *, arena, workers, thread, spin_us, stuck_s))]
-    #[allow(clippy::too_many_arguments)] // as Python gives them
-    fn open(
-        fd: i32,
-        rank: u32,
-        ranks: u32,
-        arena: usize,
-        workers: usize,
-        thread: bool,
-        spin_us: u64,
-        stuck_s: Option<f64>,
-    ) -> PyResult<Self> {
+    #[pyo3(signature = (fd, rank, ranks, *, arena, settings))]
+    #[allow(clippy::needless_pass_by_value)] // as Python gives them
+    fn open(fd: i32, rank: u32, ranks: u32, arena: usize, settings: Settings) -> PyResult<Self> {
         let layout = Layout::new(ranks, arena);
         let region = Region::open(fd, layout.nbytes())
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        let settings = Settings { workers, thread, spin_us, stuck_s };
         Self::start(Box::new(Node::new(&region, layout, rank)), &settings)
     }
 
     /// All ranks of a run, in this process.
     #[staticmethod]
-    #[pyo3(signature = (ranks, *, arena, workers, thread, spin_us, stuck_s))]
-    fn threads(
-        ranks: u32,
-        arena: usize,
-        workers: usize,
-        thread: bool,
-        spin_us: u64,
-        stuck_s: Option<f64>,
-    ) -> PyResult<Vec<Self>> {
-        let settings = Settings { workers, thread, spin_us, stuck_s };
+    #[pyo3(signature = (ranks, *, arena, settings))]
+    #[allow(clippy::needless_pass_by_value)] // as Python gives them
+    fn threads(ranks: u32, arena: usize, settings: Settings) -> PyResult<Vec<Self>> {
         let nodes =
             Node::threads(ranks, arena).map_err(|error| PyOSError::new_err(error.to_string()))?;
         nodes.into_iter().map(|node| Self::start(Box::new(node), &settings)).collect()

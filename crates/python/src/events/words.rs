@@ -6,7 +6,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 
 /// This rank.
 const OWN: i64 = -1;
@@ -15,12 +15,13 @@ const ALL: i64 = -2;
 /// Any rank.
 const ANY: i64 = -3;
 
-/// Types of payloads; the first six are those of the C header.
+/// Types of payloads; those up to 7 are of the C header.
 pub const NONE: u32 = 0;
 pub const LONG: u32 = 2;
 pub const DOUBLE: u32 = 4;
 pub const BYTE: u32 = 5;
 pub const ADDRESS: u32 = 6;
+pub const BOOL: u32 = 7;
 pub const TEXT: u32 = 17;
 
 /// A Python object that is passed by reference.
@@ -93,6 +94,7 @@ fn encoder(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 pub enum Encoded<'py> {
     None,
     Word(u32, [u8; 8]),
+    Bool(bool),
     Bytes(Bound<'py, PyBytes>),
     Text(Bound<'py, PyString>),
     Pieces(u32, Vec<PyBuffer<u8>>),
@@ -107,6 +109,9 @@ pub fn encode<'py>(value: &Bound<'py, PyAny>) -> PyResult<Encoded<'py>> {
         && let Ok(number) = value.extract::<i64>()
     {
         return Ok(Encoded::Word(LONG, number.to_le_bytes()));
+    }
+    if let Ok(flag) = value.cast_exact::<PyBool>() {
+        return Ok(Encoded::Bool(flag.is_true()));
     }
     if value.is_exact_instance_of::<PyFloat>() {
         return Ok(Encoded::Word(DOUBLE, value.extract::<f64>()?.to_le_bytes()));

@@ -15,7 +15,7 @@ use freestone_base::{FunctionId, Name, WorkerId};
 use freestone_core::manager::{Config, Outcome, Record, Reduction, Request};
 use freestone_core::net::manager::{Listen, ManagerOptions, ManagerThread};
 use freestone_core::net::{Cell, boot_id};
-use freestone_core::wire::{Address, BlockDesc, Form, Output, Payload};
+use freestone_core::wire::{Address, BlockDesc, Form, Keep, Output, Payload};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
@@ -247,6 +247,7 @@ impl Manager {
         keep: &str,
         name: Option<[u8; 16]>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let keep = keep_of(keep)?;
         let label: Arc<str> = "put".into();
         match codec::encode_value(value, self.link.inline_nbytes)? {
             Encoded::Inline(bytes) => {
@@ -276,7 +277,7 @@ impl Manager {
     ) -> PyResult<Bound<'py, PyAny>> {
         let form = Form::File(basename);
         let block = BlockDesc { name: Name(name), nbytes, checksum, form };
-        self.adopted(py, block, path, false, "session", "file".into())
+        self.adopted(py, block, path, false, Keep::Session, "file".into())
     }
 
     /// Combines blocks by `function` until one is left.
@@ -476,10 +477,10 @@ impl Manager {
         block: BlockDesc,
         path: String,
         owned: bool,
-        keep: &str,
+        keep: Keep,
         label: Arc<str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (worker, keep) = (self.link.home()?.worker, keep_of(keep)?);
+        let worker = self.link.home()?.worker;
         let name = block.name;
         let cell = self.link.client.ask(|ticket| Request::Put {
             block,

@@ -9,6 +9,7 @@ use crate::transport::TransportError;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// A communicator, a request, a type: a pointer, or an int in its low half.
 pub type Handle = usize;
@@ -17,6 +18,7 @@ type Fn0 = unsafe extern "C" fn() -> c_int;
 type Flag = unsafe extern "C" fn(*mut c_int) -> c_int;
 type Number = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 type InitThread = unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int;
+type Barrier = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
 type Duplicate = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
 type OnHandle = unsafe extern "C" fn(*mut Handle) -> c_int;
 type SetHandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
@@ -73,6 +75,9 @@ const MPICH: Dialect = Dialect {
     thread_multiple: 3,
 };
 
+/// How often who waits for the other ranks looks for them.
+const MEETING_POLL: Duration = Duration::from_micros(200);
+
 /// What Open MPI is called, whose interface is neither.
 const OPEN_MPI: &CStr = c"libmpi.so.40";
 
@@ -89,6 +94,7 @@ pub struct Library {
     comm_size: Number,
     comm_rank: Number,
     comm_dup: Duplicate,
+    ibarrier: Barrier,
     comm_free: OnHandle,
     comm_set_errhandler: SetHandler,
     isend: Send,
@@ -208,6 +214,7 @@ impl Library {
             comm_size: function!(c"MPI_Comm_size"),
             comm_rank: function!(c"MPI_Comm_rank"),
             comm_dup: function!(c"MPI_Comm_dup"),
+            ibarrier: function!(c"MPI_Ibarrier"),
             comm_free: function!(c"MPI_Comm_free"),
             comm_set_errhandler: function!(c"MPI_Comm_set_errhandler"),
             isend: function!(c"MPI_Isend"),
@@ -272,6 +279,27 @@ impl Library {
                 (self.finalize)();
             }
         }
+    }
+
+    /// Waits until all ranks of a communicator have called this; false if they have not by
+    /// `timeout`. MPI can't take that back: nothing else can be done with the communicator then.
+    ///
+    /// # Errors
+    ///
+    /// What MPI says.
+    pub fn meet(&self, comm: Handle, timeout: Duration) -> Result<bool, TransportError> {
+        let mut request = 0;
+        // SAFETY: a communicator, and a place for a request.
+        self.check("MPI_Ibarrier", unsafe { (self.ibarrier)(comm, &raw mut request) })?;
+        let begin = Instant::now();
+        while !self.test(&mut request)? {
+            if begin.elapsed() > timeout {
+                return Ok(false);
+            }
+            // MPI wakes nobody.
+            std::thread::sleep(MEETING_POLL);
+        }
+        Ok(true)
     }
 
     /// A communicator of our own over the same ranks.
@@ -389,34 +417,68 @@ impl Library {
         }
     }
 
-    /// What every rank gives, for every rank. All have to call it.
+    /// What every rank gives, for every rank, in rounds of at most `round` bytes, the same on all.
+    /// All have to call it.
     ///
     /// # Errors
     ///
     /// What MPI says.
-    pub fn exchange(&self, comm: Handle, own: &[u8]) -> Result<Vec<Vec<u8>>, TransportError> {
+    pub fn exchange(
+        &self,
+        comm: Handle,
+        own: &[u8],
+        round: usize,
+    ) -> Result<Vec<Vec<u8>>, TransportError> {
         let (_, ranks) = self.place(comm)?;
         let byte = self.dialect.byte;
-        let mine = count(own.len());
-        let mut lens = vec![0 as c_int; ranks as usize];
-        let word = count(size_of::<c_int>());
+        let mine = own.len() as u64;
+        let mut lens = vec![0_u64; ranks as usize];
+        let word = count(size_of::<u64>());
         // SAFETY: room for a number of each rank.
         let code = unsafe {
             let to = lens.as_mut_ptr().cast();
             (self.allgather)((&raw const mine).cast(), word, byte, to, word, byte, comm)
         };
         self.check("MPI_Allgather", code)?;
+        let mut all: Vec<Vec<u8>> =
+            lens.iter().map(|&len| Vec::with_capacity(len as usize)).collect();
+        let longest = lens.iter().max().map_or(0, |&len| len as usize);
+        let each = (round / lens.len()).max(1);
+        for start in (0..longest).step_by(each) {
+            let part = |len: usize| len.saturating_sub(start).min(each);
+            let parts: Vec<_> = lens.iter().map(|&len| part(len as usize)).collect();
+            let mine = &own[start.min(own.len())..][..part(own.len())];
+            let round = self.exchange_round(comm, mine, &parts)?;
+            let mut rest = &round[..];
+            for (whole, len) in all.iter_mut().zip(parts) {
+                let (own, others) = rest.split_at(len);
+                whole.extend_from_slice(own);
+                rest = others;
+            }
+        }
+        Ok(all)
+    }
+
+    /// What every rank gives, one after the other: as many bytes as `parts` says.
+    fn exchange_round(
+        &self,
+        comm: Handle,
+        mine: &[u8],
+        parts: &[usize],
+    ) -> Result<Vec<u8>, TransportError> {
+        let byte = self.dialect.byte;
+        let lens: Vec<c_int> = parts.iter().map(|&len| count(len)).collect();
         let starts: Vec<c_int> =
             lens.iter().scan(0, |next, len| Some(std::mem::replace(next, *next + len))).collect();
-        let mut all = vec![0; lens.iter().map(|len| *len as usize).sum()];
+        let mut all = vec![0; parts.iter().sum()];
         // SAFETY: room for what each rank gives, where it is said to be.
         let code = unsafe {
             let (lens, starts) = (lens.as_ptr(), starts.as_ptr());
-            (self.allgatherv)(own.as_ptr(), mine, byte, all.as_mut_ptr(), lens, starts, byte, comm)
+            let len = count(mine.len());
+            (self.allgatherv)(mine.as_ptr(), len, byte, all.as_mut_ptr(), lens, starts, byte, comm)
         };
         self.check("MPI_Allgatherv", code)?;
-        let parts = starts.iter().zip(&lens);
-        Ok(parts.map(|(start, len)| all[*start as usize..][..*len as usize].to_vec()).collect())
+        Ok(all)
     }
 
     fn check(&self, what: &'static str, code: c_int) -> Result<(), TransportError> {

@@ -7,7 +7,7 @@
 mod lane;
 mod library;
 
-pub use library::Library;
+pub use library::{Handle, Library};
 
 use super::late::{Flush, Late};
 use super::sleep::Bell;
@@ -15,7 +15,6 @@ use super::{Incoming, Outgoing, Transport, TransportError, batch, frame};
 use crate::event::Rank;
 use crate::sync::lock;
 use lane::Lane;
-use library::Handle;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -36,6 +35,11 @@ const MISSING: usize = POSTED / 2;
 const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
 /// How long the end waits for what has been sent.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// MPI counts bytes in ints, all ranks' together.
+const ROUND: usize = 1 << 30;
+/// How long ranks wait for each other at the beginning of a run, unless the program says.
+pub const MEET_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Communicators are made one at a time.
 static MAKING: Mutex<()> = Mutex::new(());
@@ -60,16 +64,25 @@ impl World {
     }
 
     /// Loads MPI, or takes the one that the program has, and begins it if the program has not. All
-    /// ranks have to call it.
+    /// ranks of `comm`, or of all that `mpiexec` started, have to call it.
     ///
     /// # Errors
     ///
-    /// If there is no library, or MPI does not let several threads call it.
-    pub fn begin(folders: &[PathBuf]) -> Result<Self, TransportError> {
+    /// If there is no library, MPI does not let several threads call it, or not all ranks have
+    /// called it by `timeout`.
+    pub fn begin(
+        folders: &[PathBuf],
+        comm: Option<Handle>,
+        timeout: Duration,
+    ) -> Result<Self, TransportError> {
         let _making = lock(&MAKING);
         let library = Library::find(folders)?;
         let begun = library.begin()?;
-        let comm = library.duplicate(library.dialect.world)?;
+        let comm = comm.unwrap_or(library.dialect.world);
+        if !library.meet(comm, timeout)? {
+            return Err(TransportError::NotAll { timeout });
+        }
+        let comm = library.duplicate(comm)?;
         let (rank, ranks) = library.place(comm)?;
         Ok(Self { library, comm, rank, ranks, begun })
     }
@@ -90,7 +103,20 @@ impl World {
     ///
     /// What MPI says.
     pub fn exchange(&self, own: &[u8]) -> Result<Vec<Vec<u8>>, TransportError> {
-        self.library.exchange(self.comm, own)
+        self.exchange_in_rounds(own, ROUND)
+    }
+
+    /// The same, in rounds of so many bytes, the same on all ranks.
+    ///
+    /// # Errors
+    ///
+    /// What MPI says.
+    pub fn exchange_in_rounds(
+        &self,
+        own: &[u8],
+        round: usize,
+    ) -> Result<Vec<Vec<u8>>, TransportError> {
+        self.library.exchange(self.comm, own, round)
     }
 
     /// Ends MPI, if it was begun here. All ranks have to call it, once their ranks are done.
@@ -303,7 +329,7 @@ impl Shared {
         self.heard[source as usize].fetch_add(1, Ordering::Relaxed);
         let mut count = 0;
         batch::split(frames, BUFFER, |frame| {
-            match frame::decode(source, frame, None)? {
+            match frame::decode(source, frame, || None)? {
                 // Its partner is the load in `send`.
                 Incoming::Credit(taken) => {
                     credited.fetch_add(taken, Ordering::AcqRel);

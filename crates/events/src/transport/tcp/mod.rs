@@ -347,7 +347,7 @@ impl Transport for Tcp {
                 if frame.is_empty() {
                     has_left = true;
                 } else {
-                    take(source, frame::decode(source, frame, None)?);
+                    take(source, frame::decode(source, frame, || None)?);
                     count += 1;
                 }
                 Ok(())

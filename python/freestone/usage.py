@@ -1,0 +1,240 @@
+"""Checks of how the client is used: each error says what was given and what to write instead."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import FunctionType
+from typing import Any, Never
+
+from freestone.errors import UsageError, did_you_mean
+
+__all__ = [
+    "NotAValue",
+    "check_function",
+    "check_keywords",
+    "check_names",
+    "refuse_ambiguous",
+    "refuse_method",
+    "refuse_nesting",
+    "rows",
+]
+
+OPTIONS = (
+    "name", "priority", "resources", "retries", "timeout_s", "isolation", "keep", "pure", "hoist",
+    "worker", "replicas", "environment", "env", "tag", "category",
+)  # fmt: skip
+
+
+def check_function(function: object) -> None:
+    """Refuse what can't be called, and what makes only a coroutine when it is.
+
+    Raises
+    ------
+    TypeError
+        In both cases.
+    """
+    if not callable(function):
+        raise TypeError(
+            "a call takes a function, then its arguments, as in submit(f, x); it got "
+            f"{_shown(function)}, which can't be called. Was the function called first, as in "
+            "submit(f(x))?"
+        )
+    inner = function.func if isinstance(function, functools.partial) else function
+    if inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner):
+        raise TypeError(
+            f"{_name_of(inner)} is an async function: its call makes a coroutine, which stays in "
+            "the process that made it. Wrap it in a function that runs it to its end: "
+            f"def f(*args): return asyncio.run({_name_of(inner)}(*args))"
+        )
+
+
+def check_keywords(call: str, unknown: Mapping[str, object], hints: Mapping[str, str]) -> None:
+    """Refuse keywords that a call does not have.
+
+    Parameters
+    ----------
+    call
+        How a user writes the call.
+    unknown
+        The keywords that it does not have, and what they were given.
+    hints
+        What to write instead of some of them.
+
+    Raises
+    ------
+    TypeError
+        If there is any.
+    """
+    for key, value in unknown.items():
+        hint = hints.get(key)
+        advice = f"; {hint.format(value=repr(value))}" if hint else ""
+        raise TypeError(f"{call} has no argument {key}={value!r}{advice}")
+
+
+def check_names(options: Iterable[str]) -> None:
+    """Refuse options that no call has.
+
+    Raises
+    ------
+    TypeError
+        With the name that is closest, or all.
+    """
+    for option in options:
+        if option not in OPTIONS:
+            advice = did_you_mean(option, OPTIONS) or (
+                f": there are {', '.join(OPTIONS)}. An argument that is the same for all calls "
+                f"goes to the function by functools.partial(f, {option}=...)"
+            )
+            raise TypeError(f"a call has no option {option!r}{advice}")
+
+
+def refuse_ambiguous(function: Callable[..., Any], options: Iterable[str], given: int) -> None:
+    """Refuse a keyword that is both an option of `submit` and a parameter of the function.
+
+    Parameters
+    ----------
+    function
+        What is to be called.
+    options
+        The keywords that were taken for options.
+    given
+        How many of the function's parameters have a value by position.
+
+    Raises
+    ------
+    TypeError
+        If one of them is also a parameter that has no value yet.
+    """
+    parameters = _parameters(function)[given:]
+    for option in options:
+        if option in parameters:
+            name = _name_of(function)
+            raise TypeError(
+                f"{option}= is an option of submit and a parameter of {name}: for the function, "
+                f"write submit(functools.partial({name}, {option}=...), ...); for the call, "
+                f"fs.task({option}=...)({name})(...)"
+            )
+
+
+def _parameters(function: Callable[..., Any]) -> Sequence[str]:
+    if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
+        code = function.__code__
+        return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    try:
+        found = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return ()
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [name for name, parameter in found.items() if parameter.kind not in variadic]
+
+
+def rows(iterables: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
+    """Zip the arguments of a `map`.
+
+    Raises
+    ------
+    TypeError
+        If there are none, or one can't be iterated over.
+    """
+    if not iterables:
+        raise TypeError(
+            "map takes a function and at least one iterable of arguments, as in map(f, xs)"
+        )
+    for position, iterable in enumerate(iterables, 1):
+        if isinstance(iterable, NotAValue):
+            raise TypeError(
+                f"map over a Future (argument {position}): how many values it will have is not "
+                "known here. Give map(f, future.result()), or submit one call that takes them all"
+            )
+        try:
+            iter(iterable)
+        except TypeError:
+            raise TypeError(
+                f"map takes iterables, one value for each call: argument {position} is "
+                f"{_shown(iterable)}. For one call write submit(f, x); for a value that is the "
+                "same in all calls, itertools.repeat(x) or functools.partial(f, x)"
+            ) from None
+    return zip(*iterables, strict=False)
+
+
+def refuse_method(function: Callable[..., Any], instance: object) -> Never:
+    """Refuse a task that is called as a method: it would not be given its object.
+
+    Raises
+    ------
+    TypeError
+        Always.
+    """
+    name, kind = _name_of(function), type(instance).__name__
+    raise TypeError(
+        f"{name} is a task in the class {kind}, and a task is no method: it would not get its "
+        "object. Make it a function beside the class that takes the object, or a @staticmethod "
+        "over @fs.task; to submit a method as it is, cluster.submit(object.method, x)"
+    )
+
+
+def refuse_nesting(function: Callable[..., Any]) -> Never:
+    """Refuse the call of a task inside a call that runs on a worker.
+
+    Raises
+    ------
+    UsageError
+        Always.
+    """
+    name = _name_of(function)
+    raise UsageError(
+        f"the task {name} was called inside a call that runs on a worker, and calls can't submit "
+        f"calls. To run it here and now, as a plain function, write {name}.function(...); to have "
+        "it run as a task, call it in the program and pass its future on"
+    )
+
+
+class NotAValue:
+    """Refuses to be used as the value that it will have, and says what to do instead."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        known = [each for each in dir(type(self)) if not each.startswith("_")]
+        hint = did_you_mean(name, known)
+        raise AttributeError(
+            f"a Future has no attribute {name!r}{hint or _INSTEAD}", name=name, obj=self
+        )
+
+    def __bool__(self) -> bool:
+        return True
+
+
+_INSTEAD = (
+    ": it stands for a value that may not be there yet. Wait for the value with .result(), or pass "
+    "the future to another call: cluster.submit(f, future)"
+)
+_OPERATORS = (
+    "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor "
+    "radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor "
+    "lt le gt ge neg pos abs invert getitem setitem delitem contains len call "
+    "int float complex round"
+)
+
+
+def _refusal(operator: str) -> Callable[..., Never]:
+    def refuse(self: NotAValue, *_: object) -> Never:
+        raise TypeError(f"a Future can't be used as a value (by __{operator}__){_INSTEAD}")
+
+    return refuse
+
+
+for _operator in _OPERATORS.split():
+    setattr(NotAValue, f"__{_operator}__", _refusal(_operator))
+
+
+def _name_of(function: object) -> str:
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return str(name).rpartition("<locals>.")[2]
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"

@@ -1,0 +1,181 @@
+"""What people write by mistake: each error says what was given and what to write instead."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import freestone as fs
+from freestone.errors import UsageError
+
+
+def label(x: int, name: str = "none") -> tuple[int, str]:
+    return x, name
+
+
+async def wait_for(x: int) -> int:
+    return x
+
+
+@fs.task
+def increment(x: int) -> int:
+    return x + 1
+
+
+@fs.task
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+@fs.task
+def twice_incremented(x: int) -> int:
+    return increment(increment(x))
+
+
+class Detector:
+    @fs.task
+    def calibrate(self, x: int) -> int:
+        return x
+
+    @staticmethod
+    @fs.task
+    def scale(x: int) -> int:
+        return 2 * x
+
+
+OPERATORS: list[Callable[[Any], Any]] = [
+    lambda f: f + 1,
+    lambda f: 1 + f,
+    lambda f: -f,
+    lambda f: f < 1,
+    lambda f: f[0],
+    lambda f: list(f),
+    lambda f: 1 in f,
+    lambda f: len(f),
+    lambda f: float(f),
+    lambda f: f(),
+    lambda f: f @ f,
+]
+
+
+@pytest.mark.parametrize("use", OPERATORS)
+def test_a_future_is_no_value(cluster: fs.Cluster, use: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match=r"can't be used as a value .*\.result\(\)"):
+        use(cluster.submit(label, 1))
+
+
+def test_a_future_has_no_attributes_of_its_value(cluster: fs.Cluster) -> None:
+    future = cluster.submit(label, 1)
+    with pytest.raises(AttributeError, match=r"no attribute 'shape'.*\.result\(\)"):
+        _ = future.shape
+    with pytest.raises(AttributeError, match="did you mean 'result'"):
+        _ = future.resul
+    assert future
+    assert future in {future}
+
+
+def test_a_timeout_has_its_unit_in_its_name(cluster: fs.Cluster) -> None:
+    future: Any = cluster.submit(label, 1)
+    with pytest.raises(TypeError, match="timeout=3; write timeout_s=3, in seconds"):
+        future.result(timeout=3)
+    with pytest.raises(TypeError, match="timeout=3; write timeout_s=3, in seconds"):
+        future.exception(timeout=3)
+
+
+def test_what_is_submitted_can_be_called(cluster: fs.Cluster) -> None:
+    with pytest.raises(TypeError, match=r"\(1, 'none'\) \(tuple\), which can't be called"):
+        cluster.submit(label(1))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"5 .int., which can't be called"):
+        cluster.submit(5, env={"A": "1"})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="wait_for is an async function"):
+        cluster.submit(wait_for, 1)
+    with pytest.raises(TypeError, match="wait_for is an async function"):
+        fs.task(wait_for)
+    done = cluster.submit(lambda x: asyncio.run(wait_for(x)), 1)
+    assert done.result() == 1
+
+
+def test_map_takes_iterables(cluster: fs.Cluster) -> None:
+    with pytest.raises(TypeError, match=r"argument 2 is 5 \(int\).*itertools.repeat"):
+        cluster.map(operator.add, [1], 5)
+    with pytest.raises(TypeError, match="at least one iterable"):
+        cluster.map(label)
+    with pytest.raises(TypeError, match=r"map over a Future \(argument 1\)"):
+        cluster.map(label, cluster.submit(label, 1))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"no option 'base'.*functools.partial\(f, base=...\)"):
+        cluster.map(int, ["7"], base=8)
+
+
+def test_options_of_a_task_are_checked_where_it_is_decorated() -> None:
+    with pytest.raises(TypeError, match="no option 'retires'; did you mean 'retries'"):
+        fs.task(retires=2)(label)
+    with pytest.raises(ValueError, match="keep is 'task', 'session', 'worker' or 'forever'"):
+        fs.task(keep="always")(label)
+    with pytest.raises(TypeError, match=r"retries='2' .str."):
+        fs.task(retries="2")(label)
+    with pytest.raises(TypeError, match="no option 'aritty'"):
+        add.options(aritty=3)
+
+
+def test_values_of_options_are_named_when_they_are_wrong(cluster: fs.Cluster) -> None:
+    with pytest.raises(TypeError, match=r"keep=True .bool."):
+        cluster.submit(label, 1, keep=True)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"worker=\[1\] .list."):
+        cluster.submit(label, 1, worker=[1])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r'keep is .*"sesion"'):
+        cluster.put(1, keep="sesion")
+
+
+def test_a_keyword_of_the_function_is_not_taken_for_an_option(cluster: fs.Cluster) -> None:
+    for call in (
+        lambda: cluster.submit(label, 1, name="muon"),
+        lambda: cluster.map(label, [1], name="muon"),
+    ):
+        with pytest.raises(
+            TypeError, match="name= is an option of submit and a parameter of label"
+        ):
+            call()
+    assert cluster.submit(functools.partial(label, name="muon"), 1).result() == (1, "muon")
+    assert cluster.submit(label, 1, "muon", name="shown").result() == (1, "muon")
+    assert fs.task(name="shown")(label)(1, name="muon").result() == (1, "muon")
+
+
+def test_a_task_is_no_method(cluster: fs.Cluster) -> None:
+    with pytest.raises(TypeError, match=r"Detector.calibrate is a task in the class Detector"):
+        Detector().calibrate(1)
+    assert Detector().scale(4).result() == 8
+
+
+def test_a_task_in_a_task_is_refused(cluster: fs.Cluster) -> None:
+    with pytest.raises(UsageError, match=r"increment was called inside .*increment\.function"):
+        twice_incremented(1).result()
+
+
+@pytest.mark.parametrize("isolation", ["shared", "fork", "process"])
+def test_a_task_that_is_submitted_runs(cluster: fs.Cluster, isolation: str) -> None:
+    assert cluster.submit(increment, 1, isolation=isolation).result() == 2
+
+
+def test_a_task_may_be_given_to_what_calls_it(cluster: fs.Cluster) -> None:
+    assert fs.reduce(add, [1, 2, 3, 4]).result() == 10
+    assert cluster.submit(functools.partial(add, 1), 2).result() == 3
+    with cluster.executor() as executor:
+        assert list(executor.map(increment, [1, 2])) == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("Client", r"fs\.Cluster\(\)"), ("submit", r"cluster\.submit\("), ("Arry", "'Array'")],
+)
+def test_names_that_people_look_for(name: str, advice: str) -> None:
+    with pytest.raises(AttributeError, match=advice):
+        getattr(fs, name)
+
+
+def test_errors_can_be_had_from_the_package() -> None:
+    assert fs.errors.UsageError is UsageError
