@@ -221,6 +221,7 @@ def run_worker(
     stopped_s: float,
     transfers_in: int,
     transfers_out: int,
+    scrub_nbytes_s: int,
     links: bool,
     executor_command: list[str],
 ) -> None: ...

@@ -144,6 +144,9 @@ class Config:
     trace: str | None = _setting(None, _folder, "", "file for the run's trace")
     transfers_in: int = _setting(4, _count(1), "", "transfers to a worker at once")
     transfers_out: int = _setting(4, _count(1), "", "transfers from a worker at once")
+    scrub_nbytes_s: int = _setting(
+        32 << 20, _amount, "bytes/s", "how much of what is in memory is checked again; 0: nothing"
+    )
     links: bool = _setting(False, _flag, "", "hand blocks over as links between local workers")
     silence_s: float = _setting(60.0, _seconds(1), "s", "how long a worker may be silent")
     stopped_s: float = _setting(10.0, _positive, "s", "how long an executor may be stopped")

@@ -30,6 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--gpus", type=int, default=0)
     parser.add_argument("--transfers-in", type=int, default=4)
     parser.add_argument("--transfers-out", type=int, default=4)
+    parser.add_argument("--scrub-nbytes-s", type=int, default=32 << 20)
     parser.add_argument("--links", type=int, default=0)
     parser.add_argument("--stopped-s", type=float, default=10.0)
     parser.add_argument("--spin-us", type=int, default=50)
@@ -78,6 +79,7 @@ def _run(options: argparse.Namespace, access: Access) -> None:
         stopped_s=options.stopped_s,
         transfers_in=options.transfers_in,
         transfers_out=options.transfers_out,
+        scrub_nbytes_s=options.scrub_nbytes_s,
         links=bool(options.links),
         executor_command=[sys.executable, "-m", "freestone.executor"],
     )

@@ -43,6 +43,7 @@ fn worker() -> Worker {
         forever_folder: None,
         transfers_in: 2,
         stopped_ns: u64::MAX,
+        scrub_nbytes_s: 0,
     };
     let mut worker = Worker::new(config, Vec::new());
     let mut out = Vec::new();

@@ -12,7 +12,8 @@ use std::time::Duration;
 /// Runs a worker until its manager ends.
 #[pyfunction]
 #[pyo3(signature = (*, manager, key, identity, listen, reconnect_s, folder, memory_dir, disk_dir, cache, executors, ram, memory,
-    disk, gpus, spin_us, stopped_s, transfers_in, transfers_out, links, executor_command))]
+    disk, gpus, spin_us, stopped_s, transfers_in, transfers_out, scrub_nbytes_s, links,
+    executor_command))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // as PyO3 extracts them
 pub fn run_worker(
     py: Python<'_>,
@@ -34,6 +35,7 @@ pub fn run_worker(
     stopped_s: f64,
     transfers_in: u32,
     transfers_out: u32,
+    scrub_nbytes_s: u64,
     links: bool,
     executor_command: Vec<String>,
 ) -> PyResult<()> {
@@ -61,6 +63,7 @@ pub fn run_worker(
             .map_err(|error| PyValueError::new_err(error.to_string()))?,
         transfers_in,
         transfers_out,
+        scrub_nbytes_s,
         links,
     };
     py.detach(|| worker::run_worker(&options))

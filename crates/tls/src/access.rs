@@ -72,7 +72,7 @@ impl Identity {
         params.not_before = now - CLOCK_SKEW;
         params.not_after = match days {
             0 => now - CLOCK_SKEW / 2,
-            days => now + Duration::days(i64::from(days)),
+            days => now.saturating_add(Duration::days(i64::from(days))),
         };
         let certificate = params.self_signed(&key)?;
         Ok(Self { certificate: certificate.pem(), private_key: key.serialize_pem() })

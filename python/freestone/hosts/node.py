@@ -124,6 +124,7 @@ def worker_words(
         "cache": config.cache,
         "transfers-in": config.transfers_in,
         "transfers-out": config.transfers_out,
+        "scrub-nbytes-s": config.scrub_nbytes_s,
         "links": int(config.links),
         "stopped-s": config.stopped_s,
         "spin-us": int(config.spin_us),

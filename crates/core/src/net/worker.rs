@@ -31,6 +31,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+/// So many blocks are read and checked at once.
+const CHECKS: u32 = 2;
+
 /// Who has a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
@@ -95,6 +98,7 @@ pub(super) struct Shell {
     pub(super) incoming: Pool,
     pub(super) outgoing: Pool,
     pub(super) mover: Pool,
+    pub(super) checker: Pool,
     _site: Site,
     signals: Signals,
 }
@@ -148,6 +152,7 @@ impl Shell {
             incoming: Pool::new("freestone-in", options.transfers_in)?,
             outgoing: Pool::new("freestone-out", options.transfers_out)?,
             mover: Pool::new("freestone-disk", 1)?,
+            checker: Pool::new("freestone-check", CHECKS)?,
             poller,
             _site: site,
         };

@@ -1,6 +1,7 @@
 //! What a worker does when its state machine says so.
 
 use super::executors::Process;
+use super::pool::Pool;
 use super::scratch;
 use super::transfer;
 use super::worker::{Role, Shell, now};
@@ -48,9 +49,13 @@ impl Shell {
             Action::Measure => self.measure(),
             Action::Look(executor) => self.look(executor),
             Action::MoveToDisk { name, form } => self.move_to_disk(name, form),
-            Action::Verify { block, path } => self.in_background(move || Event::Verified {
-                name: block.name,
-                intact: transfer::is_intact(&path, &block),
+            Action::Verify { block, path } => self.check_bytes(move || {
+                let intact = transfer::is_intact(&path, &block);
+                Event::Verified { block, path, intact }
+            }),
+            Action::Scrub { block, path } => self.check_bytes(move || {
+                let intact = transfer::is_intact(&path, &block);
+                Event::Scrubbed { block, intact }
             }),
             Action::Preserve { block, path } => self.preserve(block, path),
             Action::Serve { question, block, path, stamp } => {
@@ -199,6 +204,12 @@ impl Shell {
         });
     }
 
+    /// On threads of its own, so that what is moved does not wait for it.
+    fn check_bytes(&self, job: impl FnOnce() -> Event + Send + 'static) {
+        let stop = Arc::clone(&self.stop);
+        self.run_on(&self.checker, move || (!stop.load(Ordering::Relaxed)).then(job));
+    }
+
     fn preserve(&mut self, block: BlockDesc, path: PathBuf) {
         let forever = self.forever.clone();
         self.in_background_to_the_end(move || {
@@ -215,17 +226,16 @@ impl Shell {
     /// Does what is of no use once the worker has ended.
     fn in_background(&mut self, job: impl FnOnce() -> Event + Send + 'static) {
         let stop = Arc::clone(&self.stop);
-        let job = move || (!stop.load(Ordering::Relaxed)).then(job);
-        self.run_in_background(job);
+        self.run_on(&self.mover, move || (!stop.load(Ordering::Relaxed)).then(job));
     }
 
     fn in_background_to_the_end(&mut self, job: impl FnOnce() -> Event + Send + 'static) {
-        self.run_in_background(move || Some(job()));
+        self.run_on(&self.mover, move || Some(job()));
     }
 
-    fn run_in_background(&mut self, job: impl FnOnce() -> Option<Event> + Send + 'static) {
+    fn run_on(&self, pool: &Pool, job: impl FnOnce() -> Option<Event> + Send + 'static) {
         let (done, waker) = (self.done.clone(), self.waker.clone());
-        self.mover.run(move || {
+        pool.run(move || {
             if let Some(event) = job() {
                 // If the worker has ended, nobody waits for this.
                 let _ = done.send(event);

@@ -50,6 +50,8 @@ pub struct WorkerOptions {
     pub transfers_in: u32,
     /// The most blocks sent at once.
     pub transfers_out: u32,
+    /// Bytes of blocks in memory that are checked in each second; 0 is none.
+    pub scrub_nbytes_s: u64,
     /// Whether peers on this machine hand blocks over as hard links instead of bytes.
     pub links: bool,
 }

@@ -60,6 +60,7 @@ impl Site {
             forever_folder: options.forever_dir.clone(),
             transfers_in: options.transfers_in,
             stopped_ns: u64::try_from(options.stopped.as_nanos()).unwrap_or(u64::MAX),
+            scrub_nbytes_s: options.scrub_nbytes_s,
         }
     }
 }

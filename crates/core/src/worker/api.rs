@@ -29,6 +29,8 @@ pub struct WorkerConfig {
     pub transfers_in: u32,
     /// For how long an executor may be stopped by a signal before it is killed.
     pub stopped_ns: u64,
+    /// Bytes of blocks in memory that are read again and checked in each second; 0 is none.
+    pub scrub_nbytes_s: u64,
 }
 
 /// What a file looked like when it was named: if it changes, it is no longer that block.
@@ -144,8 +146,17 @@ pub enum Event {
     },
     /// The answer to [`Action::Verify`]: whether its bytes are what they should be.
     Verified {
-        /// The block.
-        name: Name,
+        /// The block and
+        block: BlockDesc,
+        /// its file, as they were asked for.
+        path: PathBuf,
+        /// Whether.
+        intact: bool,
+    },
+    /// The answer to [`Action::Scrub`]: whether its bytes are what they should be.
+    Scrubbed {
+        /// The block, as it was asked for.
+        block: BlockDesc,
         /// Whether.
         intact: bool,
     },
@@ -262,6 +273,14 @@ pub enum Action {
     },
     /// Read a block and compare its checksum; answered with [`Event::Verified`].
     Verify {
+        /// The block.
+        block: BlockDesc,
+        /// Its file.
+        path: PathBuf,
+    },
+    /// Read a block that may be used, moved and removed meanwhile, and compare its checksum;
+    /// answered with [`Event::Scrubbed`].
+    Scrub {
         /// The block.
         block: BlockDesc,
         /// Its file.

@@ -66,6 +66,26 @@ pub(super) struct Block {
     used_at: u64,
 }
 
+impl Block {
+    /// Whether it is being read and compared with its checksum.
+    pub fn is_verifying(&self) -> bool {
+        self.state == State::Verifying
+    }
+
+    /// Whether it lies in memory, and is to stay there for now.
+    pub fn is_in_memory(&self) -> bool {
+        self.place == Place::Tier(Tier::Memory) && self.state != State::Leaving && !self.doomed
+    }
+}
+
+/// What is on disk is checked before its first use: it may have been there for long.
+fn first_state(place: &Place) -> State {
+    match place {
+        Place::Forever | Place::Tier(Tier::Disk) => State::Unverified,
+        Place::Tier(Tier::Memory) | Place::External(_) => State::Settled,
+    }
+}
+
 /// Where a block that is to come can go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Room {
@@ -84,6 +104,9 @@ pub(super) struct Cache {
     blocks: HashMap<Name, Block>,
     /// Blocks whose files others may put in their places at any moment, and how many do.
     coming: HashMap<Name, u32>,
+    /// Uses of blocks that were taken out while they were used. Calls that were sent may not have
+    /// opened a file yet: if the block comes again, they may use the new one, so it has them all.
+    ghosts: HashMap<Name, u32>,
     /// Blocks in memory that may go to disk, by last use.
     idle: BTreeMap<u64, Name>,
     clock: u64,
@@ -112,6 +135,7 @@ impl Cache {
             config,
             blocks: HashMap::new(),
             coming: HashMap::new(),
+            ghosts: HashMap::new(),
             idle: BTreeMap::new(),
             clock: 0,
             memory: 0,
@@ -199,13 +223,14 @@ impl Cache {
             self.insert_again(desc, &place, keep, out);
         } else {
             let is_kept = place == Place::Forever;
-            let state = if is_kept { State::Unverified } else { State::Settled };
+            let state = first_state(&place);
+            let uses = self.ghosts.remove(&name).unwrap_or(0);
             *self.bytes_in(&place) += desc.nbytes;
             let block = Block {
                 desc,
                 place,
                 keep,
-                uses: 0,
+                uses,
                 calls: 0,
                 doomed: false,
                 state,
@@ -259,7 +284,7 @@ impl Cache {
         let Some(block) = self.blocks.get_mut(&desc.name) else { return };
         let (new, old) = (desc.nbytes, block.desc.nbytes);
         block.desc = desc;
-        block.state = State::Settled;
+        block.state = first_state(place);
         let old_place = std::mem::replace(&mut block.place, place.clone());
         *self.bytes_in(&old_place) -= old;
         *self.bytes_in(place) += new;
@@ -285,13 +310,28 @@ impl Cache {
         if let Some(block) = self.blocks.get_mut(&name) {
             block.uses = block.uses.saturating_sub(1);
             self.settle(name, out);
+        } else if let Some(count) = self.ghosts.get_mut(&name) {
+            *count -= 1;
+            if *count == 0 {
+                self.ghosts.remove(&name);
+            }
         }
+    }
+
+    /// Blocks in memory, whatever uses them.
+    pub fn in_memory(&self) -> impl Iterator<Item = Name> {
+        self.blocks.values().filter(|block| block.is_in_memory()).map(|block| block.desc.name)
     }
 
     /// Someone else is about to put a block's file in its place: an executor, a transfer. Until
     /// [`come`](Self::come) no file is removed from there, since it could be that one.
     pub fn expect(&mut self, name: Name) {
         *self.coming.entry(name).or_insert(0) += 1;
+    }
+
+    /// Whether someone else may put a block's file in its place at any moment.
+    pub fn is_expected(&self, name: Name) -> bool {
+        self.coming.contains_key(&name)
     }
 
     /// What was expected was taken in, or will not come.
@@ -348,6 +388,13 @@ impl Cache {
         }
     }
 
+    /// Its copy among those that are kept was damaged, and is gone.
+    pub fn set_not_preserved(&mut self, name: Name) {
+        if let Some(block) = self.blocks.get_mut(&name) {
+            block.preserved = false;
+        }
+    }
+
     /// Removes a block from the books, used or not.
     pub fn take_out(&mut self, name: Name) -> Option<Block> {
         let block = self.blocks.remove(&name)?;
@@ -359,6 +406,9 @@ impl Cache {
         *self.bytes_in(&block.place) -= block.desc.nbytes;
         if block.place == Place::Tier(Tier::Disk) {
             self.disk_blocked = false;
+        }
+        if block.uses > 0 {
+            *self.ghosts.entry(name).or_insert(0) += block.uses;
         }
         Some(block)
     }
@@ -494,6 +544,7 @@ impl Cache {
         self.leaving -= nbytes;
         self.disk_promised -= nbytes;
         if is_there {
+            block.state = State::Unverified;
             block.place = Place::Tier(Tier::Disk);
             self.memory -= nbytes;
             self.disk += nbytes;
@@ -531,6 +582,7 @@ impl Cache {
         if block.preserved {
             // The kept copy stands in for it.
             block.place = Place::Forever;
+            block.state = State::Unverified;
             self.memory -= nbytes;
             out.push(Action::Remove { name, form, tier: Tier::Memory });
         } else if nbytes <= free_disk {

@@ -155,8 +155,8 @@ impl Worker {
         let is_ours = matches!(place, Place::Tier(_));
         self.lost.remove(&name);
         self.cache.insert(block.clone(), place, keep, out);
-        let is_settled = self.cache.presence(name) == Presence::Usable;
-        let is_preserved = self.cache.get(name).is_some_and(|block| block.preserved) || !is_settled;
+        let is_busy = self.cache.presence(name) == Presence::Busy;
+        let is_preserved = self.cache.get(name).is_some_and(|block| block.preserved) || is_busy;
         if let (true, true, false, Some(path)) =
             (is_kept, is_ours, is_preserved, self.cache.path(name))
         {

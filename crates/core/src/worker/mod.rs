@@ -14,6 +14,7 @@ mod held;
 mod on_executor;
 mod on_manager;
 mod on_storage;
+mod scrub;
 mod stopped;
 mod take_back;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use executors::{Executor, Health};
 use fetches::Fetches;
 use freestone_base::{FunctionId, Name, Resources, TaskId};
 use held::Holders;
+use scrub::Scrub;
 use std::collections::{HashMap, HashSet};
 
 /// While figures change, the manager is told them this often.
@@ -101,6 +103,7 @@ pub struct Worker {
     /// When files of calls were last measured, and whether they are being.
     measured_at: Now,
     measuring: bool,
+    scrub: Scrub,
     ending: bool,
     ended: bool,
 }
@@ -136,6 +139,7 @@ impl Worker {
             told_at: 0,
             measured_at: 0,
             measuring: false,
+            scrub: Scrub::new(config.scrub_nbytes_s),
             ending: false,
             ended: false,
             config,
@@ -167,7 +171,10 @@ impl Worker {
                 self.on_arrived(name, result, duration_ns, now, out);
             }
             Event::Moved { name, result } => self.on_moved(name, result.is_ok(), now, out),
-            Event::Verified { name, intact } => self.on_verified(name, intact, now, out),
+            Event::Verified { block, path, intact } => {
+                self.on_verified(&block, &path, intact, now, out);
+            }
+            Event::Scrubbed { block, intact } => self.on_scrubbed(&block, intact, now, out),
             Event::Preserved { name, result } => self.on_preserved(name, result.is_ok(), out),
             Event::Measured { nbytes } => {
                 self.measuring = false;
@@ -211,6 +218,7 @@ impl Worker {
         self.share(now, out);
         self.tell_status(now, out);
         self.measure(now, out);
+        self.scrub(now, out);
     }
 
     fn measure(&mut self, now: Now, out: &mut Vec<Action>) {
@@ -227,7 +235,7 @@ impl Worker {
             return Now::MAX;
         }
         let interval = if self.figures() == self.told { self.alive_ns } else { self.status_ns };
-        let status = self.told_at + interval;
+        let status = (self.told_at + interval).min(self.scrub.wakeup(&self.cache));
         let executors = self.executors.iter();
         let due = executors
             .filter_map(|one| self.executor_wakeup(one).into_iter().chain(one.look_at()).min());
@@ -344,8 +352,12 @@ impl Worker {
     /// A block came, or something that was done to it ended: if it can be used now, whoever waits
     /// for it goes on.
     fn on_usable(&mut self, name: Name, out: &mut Vec<Action>) {
-        if self.cache.presence(name) != Presence::Usable {
-            return;
+        match self.cache.presence(name) {
+            Presence::Usable => {}
+            Presence::Unverified if self.waiters.contains_key(&name) => {
+                return self.verify(name, out);
+            }
+            _ => return,
         }
         for waiter in self.waiters.remove(&name).unwrap_or_default() {
             match waiter {
@@ -368,10 +380,14 @@ impl Worker {
     fn wait_for(&mut self, name: Name, waiter: Waiter, out: &mut Vec<Action>) {
         self.waiters.entry(name).or_default().push(waiter);
         if self.cache.presence(name) == Presence::Unverified {
-            self.cache.set_verifying(name);
-            if let (Some(block), Some(path)) = (self.cache.get(name), self.cache.path(name)) {
-                out.push(Action::Verify { block: block.desc.clone(), path });
-            }
+            self.verify(name, out);
+        }
+    }
+
+    fn verify(&mut self, name: Name, out: &mut Vec<Action>) {
+        self.cache.set_verifying(name);
+        if let (Some(block), Some(path)) = (self.cache.get(name), self.cache.path(name)) {
+            out.push(Action::Verify { block: block.desc.clone(), path });
         }
     }
 

@@ -3,8 +3,9 @@
 use super::api::{Action, Now};
 use super::cache::{Place, Presence};
 use super::{Stage, Waiter, Worker};
-use crate::wire::TaskFailure;
+use crate::wire::{BlockDesc, TaskFailure};
 use freestone_base::{Name, TaskId};
+use std::path::Path;
 
 impl Worker {
     pub(super) fn on_moved(&mut self, name: Name, is_there: bool, now: Now, out: &mut Vec<Action>) {
@@ -18,22 +19,54 @@ impl Worker {
 
     pub(super) fn on_verified(
         &mut self,
-        name: Name,
+        block: &BlockDesc,
+        path: &Path,
         intact: bool,
         now: Now,
         out: &mut Vec<Action>,
     ) {
-        if intact {
-            self.cache.set_verified(name, out);
-            return self.on_usable(name, out);
+        let name = block.name;
+        let Some(found) = self.cache.get(name) else {
+            return self.disappoint_others(name, out);
+        };
+        let is_awaited = found.is_verifying();
+        let is_it = found.desc == *block && self.cache.path(name).as_deref() == Some(path);
+        match (is_awaited, is_it, intact) {
+            (true, true, true) => {
+                self.cache.set_verified(name, out);
+                // If it was no longer needed, it is gone now.
+                if self.cache.presence(name) == Presence::Absent {
+                    self.disappoint_others(name, out);
+                }
+                self.on_usable(name, out);
+            }
+            (true, true, false) => self.lose_damaged(name, now, out),
+            _ => {
+                // It came in another way meanwhile.
+                let forever = self.config.forever_folder.as_deref();
+                if !intact && forever.is_some_and(|folder| path.starts_with(folder)) {
+                    out.push(Action::Forget(block.clone()));
+                    self.cache.set_not_preserved(name);
+                }
+                if is_awaited {
+                    self.verify(name, out);
+                }
+            }
         }
+    }
+
+    /// A block's file has other bytes than it should have. Who maps it keeps them, so the file is
+    /// removed and its pages are not used again.
+    pub(super) fn lose_damaged(&mut self, name: Name, now: Now, out: &mut Vec<Action>) {
         let Some(block) = self.cache.get(name) else { return };
-        out.push(Action::Forget(block.desc.clone()));
-        if block.place != Place::Forever {
-            // It came in another way meanwhile, and is whole.
-            return;
+        let path = self.cache.path(name).unwrap_or_default().display().to_string();
+        let reason = format!("its file was damaged: {path}");
+        if block.place == Place::Forever {
+            out.push(Action::Forget(block.desc.clone()));
+        } else if !self.cache.is_expected(name) {
+            // One that is just being made again may be there already.
+            out.push(Action::Discard { path });
         }
-        let reason = "its file is damaged".to_owned();
         self.lose(name, reason, &TaskFailure::InputLost { name }, now, out);
     }
 

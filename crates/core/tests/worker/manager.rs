@@ -62,6 +62,7 @@ pub fn options(root: &Path, slots: u32) -> WorkerOptions {
         transfers_in: 2,
         stopped: Duration::from_secs(1),
         transfers_out: 2,
+        scrub_nbytes_s: 32 << 20,
         links: true,
     }
 }

@@ -20,6 +20,10 @@ fn usage_of(call: &Call) -> Use {
     if call.inputs.len() <= FEW_INPUTS { Use::Brief } else { Use::Long }
 }
 
+fn is_gone(path: &str) -> bool {
+    !std::path::Path::new(path).exists()
+}
+
 impl Executor {
     /// Opens a call's inputs, and counts the time.
     pub(super) fn open_inputs(
@@ -53,8 +57,15 @@ impl Executor {
                     };
                     value
                 }
-                (PlacedInput::Mapped { name, form: Form::Value, stays, .. }, Some(mapped)) => {
-                    self.opened(*name, &mapped, usage, *stays)?.value(py)?
+                (PlacedInput::Mapped { name, path, form: Form::Value, stays }, Some(mapped)) => {
+                    match self.opened(*name, &mapped, usage, *stays) {
+                        Ok(opened) => opened.value(py)?,
+                        // The worker found it damaged after it had sent the call.
+                        Err(_) if is_gone(path) => {
+                            return Ok(Err(TaskFailure::InputLost { name: *name }));
+                        }
+                        Err(error) => return Err(error),
+                    }
                 }
                 (_, Some(mapped)) => blocks::file(py, &mapped)?,
                 (PlacedInput::Inline(bytes), _) => {
@@ -103,7 +114,11 @@ impl Executor {
         if let Some(held) = self.groups.held.get(&name) {
             return Ok(Some(held.value.clone_ref(py)));
         }
-        let parts = Parts::read(path)?;
+        let parts = match Parts::read(path) {
+            Ok(parts) => parts,
+            Err(_) if is_gone(path) => return Ok(None),
+            Err(error) => return Err(error),
+        };
         let Some(paths) = self.open(py, name, parts.names())? else { return Ok(None) };
         let members = parts.placed(paths);
         let Ok(values) = self.values(py, &members, Use::Long)? else { return Ok(None) };

@@ -47,6 +47,12 @@ impl Bench {
         self.worker.advance(self.now, &mut self.done);
     }
 
+    /// Time passes.
+    pub fn pass(&mut self, duration_ns: Now) {
+        self.now += duration_ns;
+        self.advance();
+    }
+
     pub fn run(&mut self, calls: Vec<Assignment>) {
         self.say(ToWorker::Run(calls));
         self.advance();

@@ -5,5 +5,6 @@ mod disk;
 mod executors;
 mod held;
 mod histories;
+mod scrub;
 mod stopped;
 mod world;

@@ -96,6 +96,7 @@ pub fn config(slots: u32) -> WorkerConfig {
         forever_folder: Some(PathBuf::from("/forever")),
         transfers_in: 2,
         stopped_ns: 10_000_000_000,
+        scrub_nbytes_s: 100,
     }
 }
 
@@ -189,6 +190,7 @@ impl World {
             Action::Transfer { .. }
             | Action::MoveToDisk { .. }
             | Action::Verify { .. }
+            | Action::Scrub { .. }
             | Action::Preserve { .. } => self.on_background(action),
             Action::Serve { block, .. } => {
                 self.serving.push(block.name);
@@ -255,8 +257,17 @@ impl World {
                 let result = if fails { Err("full".to_owned()) } else { Ok(()) };
                 self.pending.push(Event::Moved { name, result });
             }
-            Action::Verify { block, .. } => {
-                self.pending.push(Event::Verified { name: block.name, intact: true });
+            Action::Verify { block, path } => {
+                self.pending.push(Event::Verified { block, path, intact: true });
+            }
+            Action::Scrub { block, .. } => {
+                // What is not held may look damaged; what is held must stay as it is.
+                let is_held = self.worker.scrub.suspects(block.name);
+                if is_held {
+                    self.copying.push(block.name);
+                }
+                let intact = is_held || self.is_calm || !self.dice.one_in(3);
+                self.pending.push(Event::Scrubbed { block, intact });
             }
             Action::Preserve { block, .. } => {
                 self.copying.push(block.name);
@@ -427,6 +438,9 @@ impl World {
                 self.files.insert((*name, Tier::Disk), nbytes);
             }
             Event::Served { name, .. } => forget(&mut self.serving, *name),
+            Event::Scrubbed { block, .. } if self.worker.scrub.suspects(block.name) => {
+                forget(&mut self.copying, block.name);
+            }
             Event::Preserved { name, .. } => {
                 forget(&mut self.copying, *name);
                 self.kept.insert(*name);
