@@ -16,6 +16,7 @@ import freestone as fs
 from freestone.config import Config
 from freestone.errors import ClosedError, ConfigurationError, WorkersMissingError
 from freestone.hosts import node as nodes
+from freestone.hosts.folders import Folders
 from tests.waiting import until
 
 
@@ -133,10 +134,12 @@ def test_an_engine_has_its_own_size() -> None:
 
 def test_workers_that_come_later_get_a_part_of_what_is_left(tmp_path: Path) -> None:
     config = Config.load({"folder": str(tmp_path)})
+    folders = Folders.create(tmp_path)
     there: list[nodes.Node] = []
     for count in range(1, 30):
-        there.append(nodes.node(config, tmp_path, str(count), count, besides=there))
-    whole = nodes.node(config, tmp_path, "all", 1)
+        there.append(nodes.node(config, folders, str(count), count, besides=there))
+    whole = nodes.node(config, folders, "all", 1)
+    folders.remove()
     assert sum(node.memory for node in there) <= 2 * whole.memory
     assert sum(node.disk for node in there) <= 2.1 * whole.disk
     assert there[1].memory == pytest.approx(whole.memory // 2, rel=0.1)
