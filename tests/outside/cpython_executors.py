@@ -32,7 +32,7 @@ def _tests() -> ModuleType:
         return importlib.import_module(name)
     if not DEBIAN.is_file():
         raise unittest.SkipTest(f"neither {name} nor {DEBIAN} is there")
-    spec = importlib.util.spec_from_file_location("cpython_executors", DEBIAN)
+    spec = importlib.util.spec_from_file_location("cpython_test_concurrent_futures", DEBIAN)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

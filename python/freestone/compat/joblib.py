@@ -10,6 +10,7 @@ neither.
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import pickle
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from joblib._parallel_backends import (
 )
 
 from freestone.errors import ClosedError
+from freestone.functions import in_executor
 from freestone.functions.pickling import Pickler
 
 if TYPE_CHECKING:
@@ -74,10 +76,18 @@ class FreestoneBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[
         **options: Any,
     ) -> None:
         super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads)
-        self._cluster = cluster if cluster is not None else _current()
+        # A call may import a module that makes a backend: there it is an error only to use it.
+        self._given = cluster if cluster is not None or in_executor() else _current()
         self._options = {"name": "joblib", **options, "pure": False}
-        self._blocks = _Blocks(self._cluster)
         self._pending: dict[int, Future] = {}
+
+    @functools.cached_property
+    def _cluster(self) -> Cluster:
+        return self._given if self._given is not None else _current()
+
+    @functools.cached_property
+    def _blocks(self) -> _Blocks:
+        return _Blocks(self._cluster)
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
         """Tell how many calls run at once: all executors for -1, all but one for -2."""
