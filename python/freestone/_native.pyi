@@ -8,17 +8,18 @@ from typing_extensions import disjoint_base
 # fmt: off
 __all__ = [
     "CsvIndex", "Drawing", "Event", "EventBuffer", "EventInvitation", "EventMeeting",
-    "EventMemory", "EventRank", "EventWorld", "Filled", "FutureBase", "Group", "Hold",
-    "Manager", "MappedBuffer", "Options", "OwnedBuffer", "RowBlocks", "Stored", "VectorMemory",
-    "Watch", "coo_draw", "coo_merge", "coo_offsets", "coo_reduce", "coo_transpose", "copy_rows",
-    "copy_triangle", "csr_panel", "csr_product", "csr_product_sizes", "csr_transpose",
-    "csv_cells", "csv_format_columns", "csv_format_dense", "csv_infer", "csv_read_columns",
-    "csv_read_dense", "csv_read_triples", "csv_write_columns", "csv_write_dense",
-    "current_rank", "encoding_owner", "encoding_place", "fill_block", "fresh_claims",
-    "io_count", "io_moved", "layout_block_transfers", "layout_crossing", "layout_even_out",
-    "layout_moved", "layout_reassign", "layout_relabel", "layout_relabel_nodes",
-    "layout_transfers", "load_input", "make_identity", "meet_ranks", "memory_nodes", "mtx_read",
-    "name_file", "run_executor", "run_pipeline", "run_worker", "sample", "set_current_rank",
+    "EventMemory", "EventRank", "EventWorld", "Filled", "FutureBase", "Group", "Hold", "Manager",
+    "MappedBuffer", "Options", "OwnedBuffer", "OwnedFolder", "RowBlocks", "Stored",
+    "VectorMemory", "Watch", "checksum", "coo_draw", "coo_merge", "coo_offsets", "coo_reduce",
+    "coo_transpose", "copy_rows", "copy_triangle", "csr_panel", "csr_product",
+    "csr_product_sizes", "csr_transpose", "csv_cells", "csv_format_columns", "csv_format_dense",
+    "csv_infer", "csv_read_columns", "csv_read_dense", "csv_read_triples", "csv_write_columns",
+    "csv_write_dense", "current_rank", "encoding_owner", "encoding_place", "fill_block",
+    "fresh_claims", "io_count", "io_moved", "is_folder_in_use", "layout_block_transfers",
+    "layout_crossing", "layout_even_out", "layout_moved", "layout_reassign", "layout_relabel",
+    "layout_relabel_nodes", "layout_transfers", "load_input", "make_identity", "meet_ranks",
+    "memory_nodes", "mtx_read", "name_file", "run_executor", "run_pipeline", "run_worker",
+    "sample", "set_current_rank", "sweep_folders",
 ]
 # fmt: on
 
