@@ -431,9 +431,8 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
         """
         args = (command, dict(inputs or {}), tuple(outputs), dict(env or {}))
         options.setdefault("name", command if isinstance(command, str) else " ".join(command))
-        futures = self._submit(run_command, args, {}, options, outputs=1 + len(outputs))
-        if not outputs:
-            futures = (futures,)
+        made = self._submit(run_command, args, {}, options, outputs=1 + len(outputs))
+        futures = made if outputs else (made,)
         return Command(futures[0], dict(zip(outputs, futures[1:], strict=True)))
 
     # -- blocks -----------------------------------------------------------------------------
@@ -586,6 +585,9 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # `dask.config`, whose scheduler may be `get`, is copied by libraries.
 
     def __repr__(self) -> str:
         from freestone.observe.reprs import cluster_text

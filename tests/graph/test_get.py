@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 import random
 import threading
@@ -9,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import dask
 import numpy as np
 import pytest
 from dask._task_spec import Alias, DataNode, List, Task, TaskRef
@@ -189,3 +191,9 @@ def doubled(x: int) -> int:
 
 def test_a_task_is_called_in_a_graph(cluster: fs.Cluster) -> None:
     assert cluster.get({"x": 4, "y": (doubled, "x")}, "y") == 8
+
+
+def test_settings_with_the_scheduler_can_be_copied(cluster: fs.Cluster) -> None:
+    with dask.config.set(scheduler=cluster.get):
+        copied = copy.deepcopy(dask.config.config)
+    assert copied["scheduler"]({"x": 4, "y": (abs, "x")}, "y") == 4
