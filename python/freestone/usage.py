@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import FunctionType
+from types import CodeType, MethodType
 from typing import Any, Never
 
 from freestone.errors import UsageError, did_you_mean
@@ -119,15 +119,12 @@ def refuse_ambiguous(function: Callable[..., Any], options: Iterable[str], given
 
 
 def _parameters(function: Callable[..., Any]) -> Sequence[str]:
-    if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
-        code = function.__code__
-        return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    try:
-        found = inspect.signature(function).parameters
-    except (TypeError, ValueError):
+    """Name the parameters of a function or method; of what has no code of Python's, none."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
         return ()
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [name for name, parameter in found.items() if parameter.kind not in variadic]
+    first = int(isinstance(function, MethodType))
+    return code.co_varnames[first : code.co_argcount + code.co_kwonlyargcount]
 
 
 def rows(iterables: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
