@@ -31,7 +31,10 @@ from freestone.future import Future
 from tests.bindings.arguments import CSV, EVENT_SETTINGS, TOGETHER, Arguments
 
 PROCESSES = {"run_executor", "run_worker", "EventWorld", "meet_ranks"}
-"""They take the place of a process, or wait for others: called in a forked child, which may end."""
+"""They take the place of a process, or wait for others: called in a forked child, which may end,
+and before there are threads, whose locks a child would find as they were."""
+IN_CHILDREN = 8
+"""How many of them are called."""
 WAITING = {"wait", "take", "lock", "drain", "finish", "hold", "accept", "fail"}
 """Methods that wait for others as long as it takes: called by a thread that nobody waits for."""
 SIZED = ("layout_", "RowBlocks", "sample", "make_identity")
@@ -151,6 +154,7 @@ def call(name: str, method: str, function: Callable[..., Any], given: Any) -> An
     """Make a call: here, or where it may wait or end the process."""
     placed, named = given
     if name in PROCESSES:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         return in_child(function, placed, named)
     if method in WAITING:
         thread = threading.Thread(target=_quietly, args=(function, placed, named), daemon=True)
@@ -169,7 +173,6 @@ def in_child(function: Callable[..., Any], placed: list[Any], named: dict[str, A
     """Make a call in a forked child; raise if a signal ended it that comes from memory."""
     child = os.fork()
     if child == 0:
-        faulthandler.cancel_dump_traceback_later()
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         with contextlib.suppress(BaseException):
@@ -193,6 +196,11 @@ def bound(target: Target, arguments: Arguments) -> Any:
 def run(seed: int, calls: int, folder: str) -> None:
     """Make so many calls, the first of them of everything there is."""
     arguments, everything = Arguments(seed), targets()
+    children = [target for target in everything if target[0] in PROCESSES]
+    for target in children + arguments.choose.choices(children, k=IN_CHILDREN - len(children)):
+        one_call(target, bound(target, arguments), arguments)
+    everything = [target for target in everything if target not in children]
+    calls -= IN_CHILDREN
     for make in made_first(folder):
         _made.append(make())
         keep(arguments.objects, _made[-1])
@@ -216,7 +224,9 @@ def one_call(target: Target, function: Any, arguments: Arguments) -> None:
         placed, named = smaller(placed), {key: smaller(each) for key, each in named.items()}
     shown = f"{name}(*{placed!r:.3000}, **{named!r:.500})"
     os.write(1, shown.encode("utf-8", "backslashreplace").replace(b"\n", b" ") + b"\n")
-    faulthandler.dump_traceback_later(MAX_HANGING_S, exit=True)
+    if name not in PROCESSES:
+        # By a thread, which a forked child would wait for.
+        faulthandler.dump_traceback_later(MAX_HANGING_S, exit=True)
     signal.setitimer(signal.ITIMER_REAL, MAX_CALL_S)
     try:
         made = call(name, method, function, (placed, named))
@@ -259,7 +269,8 @@ def finding(seed: int, calls: int) -> str:
     words = [sys.executable, "-W", "ignore", "-m", "tests.bindings.fuzz"]
     words += ["--seed", str(seed), "--calls", str(calls)]
     root = Path(__file__).parents[2]
-    done = subprocess.run(words, capture_output=True, check=False, cwd=root)
+    alone = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(words, capture_output=True, check=False, cwd=root, env=alone)
     errors, lines = done.stderr.decode(errors="replace"), done.stdout.decode(errors="replace")
     made = lines.splitlines()
     if done.returncode == 0 and "panicked at" not in errors and len(made) >= calls:
