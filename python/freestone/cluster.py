@@ -22,7 +22,7 @@ from freestone.files import File, fetch_block
 from freestone.future import Future
 from freestone.members import Members
 from freestone.observe import trace
-from freestone.options import DEFAULTS, changed, native_options
+from freestone.options import DEFAULTS, Categories, changed, native_options
 from freestone.questions import Questions
 from freestone.ranks import OnRanks
 from freestone.usage import refuse_ambiguous, rows
@@ -99,7 +99,7 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
         self._functions: dict[tuple[bytes, str, bool], int] = {}
         self._large: dict[int, tuple[int | None, Future]] = {}
         self._home: int | None = None
-        self._categories: dict[str, int] = {}
+        self._categories = Categories()
         self._files: dict[str, Future] = {}
         self._tags: dict[str, weakref.WeakSet[Future]] = {}
         self._callbacks = Callbacks()
@@ -260,14 +260,21 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
         """
         calls = rows(iterables)
         refuse_ambiguous(function, options, len(iterables))
-        function, first, plain, tag = adapt(function, options)
-        number, native = self._prepare(function, plain)
+        return self._map(function, calls, options)
+
+    def _map(
+        self,
+        function: Callable[..., Any],
+        calls: Iterable[tuple[Any, ...]],
+        options: Mapping[str, Any],
+    ) -> list[Future]:
+        function, first, options, tag = adapt(function, options)
+        number, native = self._prepare(function, options)
         first = (*self._carried(number), *first)
         if first:
             calls = ((*first, *args) for args in calls)
         futures: list[Future] = self._manager.map(number, calls, native)
-        if tag is not None:
-            self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
+        self._tag(tag, futures)
         return futures
 
     def _submit(
@@ -280,12 +287,14 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
     ) -> Any:
         function, first, options, tag = adapt(function, options)
         number, native = self._prepare(function, options, outputs)
-        given = (*self._carried(number), *first, *args)
-        future = self._manager.submit(number, given, kwargs, native)
-        if tag is not None:
-            futures = future if isinstance(future, tuple) else (future,)
-            self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
+        first = (*self._carried(number), *first)
+        future = self._manager.submit(number, (*first, *args), kwargs, native)
+        self._tag(tag, future if isinstance(future, tuple) else (future,))
         return future
+
+    def _tag(self, tag: str | None, futures: Iterable[Future]) -> None:
+        if tag is not None:
+            self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
 
     def _prepare(
         self,
@@ -305,19 +314,10 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
         self._require_cache(options.get("keep"))
         resources = options.pop("resources", None)
         if options.get("category") is not None:
-            options["category"] = self._category(options["category"], resources or {})
+            options["category"] = self._categories.number(options["category"], resources or {})
         if options.get("retries") is None:
             options["retries"] = self.config.retries
-        amounts = tuple(resources.items()) if resources else ()
-        return native_options(amounts, outputs, tuple(options.items()))
-
-    def _category(self, category: str, resources: Mapping[str, int | str]) -> int:
-        if "memory" in resources:
-            raise ValueError(
-                f"category={category!r} finds out how much memory is needed: give it, or "
-                f"resources={{'memory': {resources['memory']!r}}}, not both"
-            )
-        return self._categories.setdefault(category, len(self._categories) + 1)
+        return native_options(tuple((resources or {}).items()), outputs, tuple(options.items()))
 
     def _call(
         self, number: int, args: tuple[Any, ...], options: dict[str, Any], outputs: int

@@ -11,7 +11,7 @@ from freestone import functions
 from freestone.cluster import Cluster, current
 from freestone.finished import value_here
 from freestone.options import check_options
-from freestone.usage import check_function, refuse_method, refuse_nesting
+from freestone.usage import check_function, refuse_method, refuse_nesting, rows
 
 __all__ = ["Task", "task"]
 
@@ -38,10 +38,10 @@ class Task:
 
     def map(self, *iterables: Any) -> list[Any]:
         """Call the function with each element, as the builtin `map` does; a list."""
-        cluster = self._cluster()
+        cluster, calls = self._cluster(), rows(iterables)
         if cluster is None:
-            return list(map(self.function, *iterables))
-        return list(cluster.map(self.function, *iterables, **self._options))
+            return [self.function(*args) for args in calls]
+        return list(cluster._map(self.function, calls, self._options))
 
     def options(self, **options: Any) -> Task:
         """Return the same task with other options; see `Cluster.submit`."""
