@@ -44,21 +44,24 @@ class Finding:
         What is wrong, in a line.
     detail : str
         All that is known of it.
+    command : str
+        What shows it again.
     """
 
     fuzzer: str
     seed: int
     text: str
     detail: str = ""
+    command: str = ""
 
-    @property
-    def command(self) -> str:
-        """What shows it again."""
-        return f"python -m tests.fuzz {self.fuzzer} --seed {self.seed} --cases 1"
+    def __post_init__(self) -> None:
+        if not self.command:
+            command = f"python -m tests.fuzz {self.fuzzer} --seed {self.seed} --cases 1"
+            object.__setattr__(self, "command", command)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
-        return {**asdict(self), "command": self.command}
+        return asdict(self)
 
 
 @dataclass
