@@ -10,6 +10,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from tests.fuzz.watching import SHARED_MEMORY
+
 kept: list[Any] = []
 
 
@@ -26,10 +28,12 @@ def leak(what: str, folder: Path) -> None:
         for _ in range(4):
             os.close(tempfile.mkstemp(dir=folder)[0])
     elif what == "shared memory" and not kept:
-        kept.append(Path("/dev/shm") / f"freestone-{os.getuid()}" / f"{os.getpid()}-leak")
-        kept[0].mkdir(parents=True)
+        kept.append(SHARED_MEMORY / f"{os.getpid()}-leak")
+        SHARED_MEMORY.mkdir(mode=0o700, exist_ok=True)
+        kept[0].mkdir()
     elif what == "zombie" and not kept:
         kept.append(subprocess.Popen(["true"]))
+        os.waitid(os.P_PID, kept[0].pid, os.WEXITED | os.WNOWAIT)
     elif what == "process" and not kept:
         kept.append(subprocess.Popen(["sleep", "3600"], start_new_session=True))
 
