@@ -31,6 +31,7 @@ def leak(what: str, folder: Path) -> None:
         kept.append(SHARED_MEMORY / f"{os.getpid()}-leak")
         SHARED_MEMORY.mkdir(mode=0o700, exist_ok=True)
         kept[0].mkdir()
+        (kept[0] / "block").touch()
     elif what == "zombie" and not kept:
         kept.append(subprocess.Popen(["true"]))
         os.waitid(os.P_PID, kept[0].pid, os.WEXITED | os.WNOWAIT)

@@ -111,7 +111,7 @@ class Watcher:
             for what, count in counts.items():
                 self._count(what, process, whose, count)
         for folder in self._folders:
-            self._count("entries", folder, str(folder), len(list(folder.rglob("*"))))
+            self._count("entries", folder, str(folder), len(_files(folder)))
         self._count("entries", SHARED_MEMORY, str(SHARED_MEMORY), len(self._shared()))
 
     def _count(self, what: str, key: object, whose: str, count: int) -> None:
@@ -130,17 +130,26 @@ class Watcher:
     def left(self) -> list[str]:
         """Name what is still there, once all is to have ended."""
         alive = [f"process {each.pid}: {_shown(each)}" for each in self.processes()]
-        entries = [str(path) for folder in self._folders for path in folder.rglob("*")]
-        return alive + entries + self._shared()
+        return (
+            alive + [path for folder in self._folders for path in _files(folder)] + self._shared()
+        )
 
     def _shared(self) -> list[str]:
-        """Return folders of shared memory, which begin with the process that made them."""
-        try:
-            names = os.listdir(SHARED_MEMORY)
-        except FileNotFoundError:
-            return []
-        ours = [name for name in names if name.partition("-")[0] in {*map(str, self._pids)}]
-        return [str(SHARED_MEMORY / name) for name in ours]
+        """Return files in shared memory, whose folders begin with the process that made them."""
+        ours = {*map(str, self._pids)}
+        folders = [
+            each for each in SHARED_MEMORY.glob("*-*") if each.name.partition("-")[0] in ours
+        ]
+        return [path for folder in folders for path in _files(folder)]
+
+
+def _files(folder: Path) -> list[str]:
+    """Return what is in a folder but for folders.
+
+    Who is killed before its folder has a marker leaves it empty: nobody may remove what has none.
+    """
+    found = (Path(root) / name for root, _, names in os.walk(folder) for name in names)
+    return [str(path) for path in found]
 
 
 def _parent(process: psutil.Process) -> int:
