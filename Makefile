@@ -78,13 +78,19 @@ test-outside: $(NATIVE) $(STAMPS)/test $(NEWEST_DASK)/installed
 	$(BIN)/python -m tests.outside $(if $(FULL),--full) $(SUITES)
 
 ## make fuzz    all fuzzers with new seeds for a minute; SEED=7 for others, ONLY="arrays scripts"
+## make soak    all fuzzers for an hour beside real load, with processes killed; SOAK_S=600
 SEED ?=
+SOAK_S ?= 3600
 ONLY ?=
 .PHONY: fuzz soak
 # Findings are shown, and fail nothing: who changes something else can't be held up by luck.
 fuzz: $(NATIVE) $(STAMPS)/test
 	$(BIN)/python -m tests.fuzz $(ONLY) $(if $(SEED),--seed $(SEED)) --seconds 60 \
 		--json target/fuzz/findings.json || test $$? -eq 1
+
+soak: $(NATIVE) $(STAMPS)/test
+	$(BIN)/python -m tests.fuzz.soak $(if $(SEED),--seed $(SEED)) --seconds $(SOAK_S) \
+		--json target/fuzz/soak.json
 
 ## make test-hdfs  the tests against a real HDFS on loopback; needs Java and Maven
 .PHONY: test-hdfs

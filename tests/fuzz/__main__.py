@@ -39,13 +39,12 @@ def main(words: list[str] | None = None) -> int:
         print("\n".join(f"{fuzzer.name:20} {fuzzer.compares}" for fuzzer in FUZZERS.values()))
         return 0
     if given.show:
-        return show([Finding(**_parts(each)) for each in json.loads(given.show.read_text())])
+        return show([Finding(**each) for each in json.loads(given.show.read_text())])
     fuzzers = [FUZZERS[name] for name in given.names or FUZZERS]
     outcomes = list(_run_all(fuzzers, given.seed, given.cases, given.seconds))
     findings = [finding for outcome in outcomes for finding in outcome.findings]
     if given.json:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps([each.as_dict() for each in findings], indent=1))
+        write(findings, given.json)
     status = show(findings)
     for outcome in outcomes:
         if outcome.failure:
@@ -70,8 +69,10 @@ def _run_all(
         yield outcome
 
 
-def _parts(said: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in said.items() if name != "command"}
+def write(findings: list[Finding], path: Path) -> None:
+    """Write findings as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([each.as_dict() for each in findings], indent=1))
 
 
 def show(findings: list[Finding]) -> int:

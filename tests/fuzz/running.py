@@ -6,6 +6,7 @@ A process that dies is a finding of the seed that it was at; another one goes on
 from __future__ import annotations
 
 import json
+import os
 import signal
 import struct
 import subprocess
@@ -26,6 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 MAX_FINDINGS = 10
 MAX_OUTPUT = 4000
 MAX_LINE = 300
+# The address space is bounded, and threads that do nothing here take some.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 # A process that is started by a large one counts as having been as large itself; a shell is small.
 SMALL = ["sh", "-c", '"$@"; exit $?', "sh"]
 
@@ -44,21 +47,24 @@ class Finding:
         What is wrong, in a line.
     detail : str
         All that is known of it.
+    command : str
+        What shows it again.
     """
 
     fuzzer: str
     seed: int
     text: str
     detail: str = ""
+    command: str = ""
 
-    @property
-    def command(self) -> str:
-        """What shows it again."""
-        return f"python -m tests.fuzz {self.fuzzer} --seed {self.seed} --cases 1"
+    def __post_init__(self) -> None:
+        if not self.command:
+            command = f"python -m tests.fuzz {self.fuzzer} --seed {self.seed} --cases 1"
+            object.__setattr__(self, "command", command)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
-        return {**asdict(self), "command": self.command}
+        return asdict(self)
 
 
 @dataclass
@@ -124,6 +130,7 @@ def _try(fuzzer: Fuzzer, seeds: list[str], seconds: float, outcome: Outcome) -> 
             done = subprocess.run(
                 [*words, *seeds],
                 cwd=ROOT,
+                env={**os.environ, **(ONE_THREAD if fuzzer.is_bounded else {})},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz import __main__ as door
-from tests.fuzz import worker
 from tests.fuzz.fuzzers import FUZZERS
 from tests.fuzz.planted import FAULTY, PLANTED
-from tests.fuzz.running import Finding, run, run_seeds
+from tests.fuzz.running import run, run_seeds
 
 pytestmark = pytest.mark.timeout(600)
 FOREVER_S = float("inf")
@@ -87,9 +86,3 @@ def test_all_share_the_time(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_name_that_there_is_not_is_refused() -> None:
     with pytest.raises(SystemExit):
         door.main(["nothing"])
-
-
-def test_a_finding_is_the_same_after_json() -> None:
-    finding = Finding("arrays", 7, "one line", "two\nlines")
-    assert Finding(**door._parts(finding.as_dict())) == finding
-    assert worker.NONE_YET < 0

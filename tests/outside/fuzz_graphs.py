@@ -13,7 +13,7 @@ from dask._task_spec import Alias, DataNode, Dict, List, Task, TaskRef
 import freestone as fs
 from tests.fuzz.fuzzers import Check
 
-__all__ = ["checking", "make", "plain"]
+__all__ = ["checking", "make", "plain", "problem_of"]
 
 _OPTIONS: list[dict[str, Any]] = [{}, {}, {"fuse": False}, {"tree": False}, {"keep": "session"}]
 
@@ -149,10 +149,11 @@ def make(seed: int) -> tuple[dict[Any, Any], list[Any], dict[str, Any]]:
 def checking() -> Iterator[Check]:
     """Open the check. Graphs that `dask.get` can't run are passed over."""
     with fs.Cluster(executors=2, memory="256MiB", disk="256MiB") as cluster:
-        yield lambda seed: _problem(cluster, seed)
+        yield lambda seed: problem_of(cluster, seed)
 
 
-def _problem(cluster: fs.Cluster, seed: int) -> str | None:
+def problem_of(cluster: fs.Cluster, seed: int) -> str | None:
+    """Return what is wrong with what a cluster makes of a graph."""
     graph, keys, options = make(seed)
     try:
         expected = plain(dask.get(dict(graph), keys))
