@@ -111,6 +111,8 @@ check-python: $(STAMPS)/check
 
 check-types: $(NATIVE) $(STAMPS)/check $(STAMPS)/test
 	$(BIN)/mypy
+	$(BIN)/basedpyright
+	$(BIN)/python -m tests.typing.completeness
 	$(BIN)/stubtest --mypy-config-file pyproject.toml freestone._native
 
 check-rust: $(STAMPS)/venv

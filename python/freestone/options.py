@@ -4,13 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from freestone import _native
 from freestone.config import parse_nbytes
 from freestone.errors import did_you_mean
 
-__all__ = ["DEFAULTS", "Categories", "changed", "check_options", "native_options"]
+if TYPE_CHECKING:
+    from freestone.environments import Prepared
+    from freestone.files import File
+
+__all__ = [
+    "DEFAULTS",
+    "CallOptions",
+    "Categories",
+    "Isolation",
+    "Keep",
+    "changed",
+    "check_options",
+    "native_options",
+]
+
+Keep = Literal["task", "session", "worker", "forever"]
+"""How long a block stays when no future and no task needs it any more."""
+Isolation = Literal["shared", "fork", "process"]
+"""Where a call runs: in a resident executor, in a child of one, in an interpreter of its own."""
+
+
+class CallOptions(TypedDict, total=False):
+    """The options of calls; `Cluster.submit` says what each means."""
+
+    name: str | None
+    priority: int
+    resources: Mapping[str, int | str] | None
+    retries: int | None
+    timeout_s: float | None
+    isolation: Isolation
+    keep: Keep
+    pure: bool
+    hoist: bool
+    worker: int | None
+    replicas: int
+    environment: File | Prepared | None
+    env: Mapping[str, str] | None
+    tag: str | None
+    category: str | None
+
 
 # What a call has where `Cluster.submit` is given nothing else.
 DEFAULTS: dict[str, Any] = {
@@ -31,7 +70,7 @@ _Options = tuple[tuple[str, Any], ...]
 # What other parts of the runtime read, so that it does not travel with a call.
 _ELSEWHERE = {"name", "hoist", "environment", "env", "tag", "category", "resources"}
 _INTERNAL = {"near", "category"}
-_NAMES = (*DEFAULTS, "environment", "env", "tag", "category")
+_NAMES = tuple(CallOptions.__annotations__)
 
 
 class Categories:

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, MethodType
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 from freestone.errors import UsageError, did_you_mean
 
@@ -166,7 +166,18 @@ def refuse_nesting(function: Callable[..., Any]) -> Never:
     )
 
 
-class NotAValue:
+if TYPE_CHECKING:
+    # A task may be given a future of each of its arguments: checkers take what inherits from Any
+    # for a value of any type.
+    class _Value(Any):  # type: ignore[misc]
+        ...
+else:
+
+    class _Value:
+        __slots__ = ()
+
+
+class NotAValue(_Value):
     """Refuses to be used as the value that it will have, and says what to do instead."""
 
     __slots__ = ()
