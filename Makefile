@@ -56,7 +56,8 @@ test-python: $(NATIVE) $(STAMPS)/test c
 .PHONY: test-dask
 test-dask: $(NATIVE) $(NEWEST_DASK)/installed
 	PYTHONPATH=python $(NEWEST_DASK)/bin/python -m pytest tests/graph \
-		--ignore=tests/graph/test_hep_collections.py $(PYTEST)
+		--ignore=tests/graph/test_hep_collections.py \
+		"tests/fuzz/test_fuzzers.py::test_no_fixed_seed_finds_anything[graphs]" $(PYTEST)
 
 ## make test-tensors  the tests of scripts with PyTorch and TensorFlow, in an environment of their own
 .PHONY: test-tensors
@@ -75,6 +76,21 @@ SUITES ?=
 .PHONY: test-outside
 test-outside: $(NATIVE) $(STAMPS)/test $(NEWEST_DASK)/installed
 	$(BIN)/python -m tests.outside $(if $(FULL),--full) $(SUITES)
+
+## make fuzz    all fuzzers with new seeds for a minute; SEED=7 for others, ONLY="arrays scripts"
+## make soak    all fuzzers for an hour beside real load, with processes killed; SOAK_S=600
+SEED ?=
+SOAK_S ?= 3600
+ONLY ?=
+.PHONY: fuzz soak
+# Findings are shown, and fail nothing: who changes something else can't be held up by luck.
+fuzz: $(NATIVE) $(STAMPS)/test
+	$(BIN)/python -m tests.fuzz $(ONLY) $(if $(SEED),--seed $(SEED)) --seconds 60 \
+		--json target/fuzz/findings.json || test $$? -eq 1
+
+soak: $(NATIVE) $(STAMPS)/test
+	$(BIN)/python -m tests.fuzz.soak $(if $(SEED),--seed $(SEED)) --seconds $(SOAK_S) \
+		--json target/fuzz/soak.json
 
 ## make test-hdfs  the tests against a real HDFS on loopback; needs Java and Maven
 .PHONY: test-hdfs
@@ -95,6 +111,8 @@ check-python: $(STAMPS)/check
 
 check-types: $(NATIVE) $(STAMPS)/check $(STAMPS)/test
 	$(BIN)/mypy
+	$(BIN)/basedpyright
+	$(BIN)/python -m tests.typing.completeness
 	$(BIN)/stubtest --mypy-config-file pyproject.toml freestone._native
 
 check-rust: $(STAMPS)/venv

@@ -33,7 +33,7 @@ def freestone(
     """Make `count` calls for each amount of work, or as many as fit in `budget_s` seconds."""
     import freestone as fs
 
-    options = {"isolation": isolation, "hoist": hoist, "pure": False}
+    options: Any = {"isolation": isolation, "hoist": hoist, "pure": False}
     cases = {}
     with fs.Cluster(workers=1, executors=EXECUTORS) as cluster:
         cluster.gather([cluster.submit(linger, 0.1, pure=False) for _ in range(2 * EXECUTORS)])

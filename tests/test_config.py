@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from freestone.config import Config
+from freestone.config import KEYS, Config, Settings
 from freestone.errors import ConfigurationError
 
 
@@ -124,3 +124,7 @@ def test_describe_tells_units() -> None:
     assert rows["spin_us"] == "20 µs"
     assert rows["workers"] == "automatic"
     assert rows["trace"] == "none"
+
+
+def test_checkers_of_types_know_every_setting() -> None:
+    assert set(Settings.__annotations__) == set(KEYS)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 
 DEADLINE_S = 60
+# Processes that are waited for need the processor: a loop without a pause would take it from them.
+POLL_INTERVAL_S = 0.002
 
 
 def until(condition: Callable[[], object]) -> bool:
@@ -15,5 +16,5 @@ def until(condition: Callable[[], object]) -> bool:
     while not condition():
         if time.monotonic() > deadline:
             return False
-        os.sched_yield()
+        time.sleep(POLL_INTERVAL_S)
     return True

@@ -8,12 +8,12 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from freestone import _native, functions, hosts
 from freestone.commands import Command, run_command
 from freestone.compat import offer_joblib
-from freestone.config import Config
+from freestone.config import Config, Settings
 from freestone.definitions import Definitions
 from freestone.engines import OnEngines
 from freestone.environments import Prepared, adapt
@@ -22,11 +22,19 @@ from freestone.files import File, fetch_block
 from freestone.future import Future
 from freestone.members import Members
 from freestone.observe import trace
-from freestone.options import DEFAULTS, changed, native_options
+from freestone.options import (
+    DEFAULTS,
+    CallOptions,
+    Categories,
+    Isolation,
+    Keep,
+    changed,
+    native_options,
+)
 from freestone.questions import Questions
 from freestone.ranks import OnRanks
 from freestone.usage import refuse_ambiguous, rows
-from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, wait
+from freestone.waiting import Callbacks, DoneAndNotDone, as_completed, gather, wait
 
 if TYPE_CHECKING:
     import concurrent.futures
@@ -34,6 +42,9 @@ if TYPE_CHECKING:
     from freestone.observe.progress import Progress
 
 __all__ = ["Cluster", "as_completed", "current", "wait"]
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 _open: list[Cluster] = []
 _scheduler: Callable[..., Any] | None = None
@@ -92,20 +103,20 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
     1024
     """
 
-    def __init__(self, *, host: hosts.Host | None = None, **settings: Any) -> None:
-        self.config = Config.load(settings)
+    def __init__(self, *, host: hosts.Host | None = None, **settings: Unpack[Settings]) -> None:
+        self.config: Config = Config.load(settings)
         self._host = host
         self._resizing = threading.Lock()
         self._functions: dict[tuple[bytes, str, bool], int] = {}
         self._large: dict[int, tuple[int | None, Future]] = {}
         self._home: int | None = None
-        self._categories: dict[str, int] = {}
+        self._categories = Categories()
         self._files: dict[str, Future] = {}
         self._tags: dict[str, weakref.WeakSet[Future]] = {}
         self._callbacks = Callbacks()
         home = self.config if host is None else hosts.engine.home_of(self.config, host)
         self._site = hosts.local.Site.create(home)
-        self.started = time.time()
+        self.started: float = time.time()
         self._manager = _native.Manager(
             socket=self._site.socket,
             key=self._site.access.key,
@@ -141,7 +152,7 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
 
     def submit(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., T],
         /,
         *args: Any,
         name: str | None = None,
@@ -149,8 +160,8 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
         resources: Mapping[str, int | str] | None = None,
         retries: int | None = None,
         timeout_s: float | None = None,
-        isolation: str = "shared",
-        keep: str = "task",
+        isolation: Isolation = "shared",
+        keep: Keep = "task",
         pure: bool = True,
         hoist: bool = True,
         worker: int | None = None,
@@ -160,7 +171,7 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
         tag: str | None = None,
         category: str | None = None,
         **kwargs: Any,
-    ) -> Future:
+    ) -> Future[T]:
         """Submit a call; its future comes back at once.
 
         Parameters
@@ -241,12 +252,16 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
             options["category"] = category
         if options != DEFAULTS:
             refuse_ambiguous(function, changed(options), len(args))
-        future: Future = self._submit(function, args, kwargs, options)
+        future: Future[T] = self._submit(function, args, kwargs, options)
         return future
 
     def map(
-        self, function: Callable[..., Any], /, *iterables: Iterable[Any], **options: Any
-    ) -> list[Future]:
+        self,
+        function: Callable[..., T],
+        /,
+        *iterables: Iterable[Any],
+        **options: Unpack[CallOptions],
+    ) -> list[Future[T]]:
         """Submit a call for each element, as the builtin `map` does.
 
         Parameters
@@ -260,14 +275,21 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
         """
         calls = rows(iterables)
         refuse_ambiguous(function, options, len(iterables))
-        function, first, plain, tag = adapt(function, options)
-        number, native = self._prepare(function, plain)
+        return self._map(function, calls, options)
+
+    def _map(
+        self,
+        function: Callable[..., T],
+        calls: Iterable[tuple[Any, ...]],
+        options: Mapping[str, Any],
+    ) -> list[Future[T]]:
+        function, first, options, tag = adapt(function, options)
+        number, native = self._prepare(function, options)
         first = (*self._carried(number), *first)
         if first:
             calls = ((*first, *args) for args in calls)
-        futures: list[Future] = self._manager.map(number, calls, native)
-        if tag is not None:
-            self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
+        futures: list[Future[T]] = self._manager.map(number, calls, native)
+        self._tag(tag, futures)
         return futures
 
     def _submit(
@@ -280,12 +302,14 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
     ) -> Any:
         function, first, options, tag = adapt(function, options)
         number, native = self._prepare(function, options, outputs)
-        given = (*self._carried(number), *first, *args)
-        future = self._manager.submit(number, given, kwargs, native)
-        if tag is not None:
-            futures = future if isinstance(future, tuple) else (future,)
-            self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
+        first = (*self._carried(number), *first)
+        future = self._manager.submit(number, (*first, *args), kwargs, native)
+        self._tag(tag, future if isinstance(future, tuple) else (future,))
         return future
+
+    def _tag(self, tag: str | None, futures: Iterable[Future]) -> None:
+        if tag is not None:
+            self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
 
     def _prepare(
         self,
@@ -305,19 +329,10 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
         self._require_cache(options.get("keep"))
         resources = options.pop("resources", None)
         if options.get("category") is not None:
-            options["category"] = self._category(options["category"], resources or {})
+            options["category"] = self._categories.number(options["category"], resources or {})
         if options.get("retries") is None:
             options["retries"] = self.config.retries
-        amounts = tuple(resources.items()) if resources else ()
-        return native_options(amounts, outputs, tuple(options.items()))
-
-    def _category(self, category: str, resources: Mapping[str, int | str]) -> int:
-        if "memory" in resources:
-            raise ValueError(
-                f"category={category!r} finds out how much memory is needed: give it, or "
-                f"resources={{'memory': {resources['memory']!r}}}, not both"
-            )
-        return self._categories.setdefault(category, len(self._categories) + 1)
+        return native_options(tuple((resources or {}).items()), outputs, tuple(options.items()))
 
     def _call(
         self, number: int, args: tuple[Any, ...], options: dict[str, Any], outputs: int
@@ -437,7 +452,7 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
 
     # -- blocks -----------------------------------------------------------------------------
 
-    def put(self, value: Any, *, keep: str = "task") -> Future:
+    def put(self, value: T, *, keep: Keep = "task") -> Future[T]:
         """Make a value a block, named by its content.
 
         Notes
@@ -448,39 +463,24 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
         self._require_cache(keep)
         if isinstance(value, File):
             return self._block_of(value)
-        future: Future = self._manager.put(value, keep)
+        future: Future[T] = self._manager.put(value, keep)
         return future
 
-    def scatter(self, values: Iterable[Any], *, keep: str = "task") -> list[Future]:
+    def scatter(self, values: Iterable[T], *, keep: Keep = "task") -> list[Future[T]]:
         """Make each of some values a block; see `put`."""
         return [self.put(value, keep=keep) for value in values]
 
+    @overload
+    def gather(self, futures: Future[T], *, errors: str = "raise") -> T: ...
+    @overload
+    def gather(self, futures: list[Future[T]], *, errors: str = "raise") -> list[T]: ...
+    @overload
+    def gather(self, futures: dict[K, Future[T]], *, errors: str = "raise") -> dict[K, T]: ...
+    @overload
+    def gather(self, futures: Any, *, errors: str = "raise") -> Any: ...
     def gather(self, futures: Any, *, errors: str = "raise") -> Any:
-        """Return the values of futures, in the shape in which they are given.
-
-        Parameters
-        ----------
-        futures
-            A future, or lists, tuples, sets and dicts of them.
-        errors
-            ``"raise"`` the first error, or ``"skip"`` failed futures in lists, tuples and sets.
-        """
-        if errors not in ("raise", "skip"):
-            raise ValueError(f"errors={errors!r}: give 'raise' or 'skip'")
-        if isinstance(futures, Future):
-            return futures.result()
-        if isinstance(futures, Mapping):
-            return {key: self.gather(value, errors=errors) for key, value in futures.items()}
-        if not isinstance(futures, list | tuple | set | frozenset):
-            return futures
-        values = []
-        for future in futures:
-            try:
-                values.append(self.gather(future, errors=errors))
-            except Exception:
-                if errors == "raise":
-                    raise
-        return type(futures)(values)
+        """Return the values of futures, in their shape; see `freestone.waiting.gather`."""
+        return gather(futures, errors=errors)
 
     def cancel(self, futures: Iterable[Future] | Future = (), *, tag: str | None = None) -> None:
         """Cancel tasks, also those that run, and all that depends on them.
@@ -499,16 +499,16 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
 
     def wait(
         self,
-        futures: Iterable[Future],
+        futures: Iterable[Future[T]],
         timeout_s: float | None = None,
         return_when: str = "ALL_COMPLETED",
-    ) -> DoneAndNotDone:
+    ) -> DoneAndNotDone[T]:
         """Wait for futures; see `freestone.wait`."""
         return wait(futures, timeout_s, return_when)
 
     def as_completed(
-        self, futures: Iterable[Future], timeout_s: float | None = None
-    ) -> Iterable[Future]:
+        self, futures: Iterable[Future[T]], timeout_s: float | None = None
+    ) -> Iterable[Future[T]]:
         """Yield futures as they are done; see `freestone.as_completed`."""
         return as_completed(futures, timeout_s)
 

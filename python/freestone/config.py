@@ -15,12 +15,12 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from freestone.errors import ConfigurationError, did_you_mean
 from freestone.units import format_nbytes, format_seconds, parse_nbytes
 
-__all__ = ["Config", "Setting", "format_nbytes", "format_seconds", "parse_nbytes"]
+__all__ = ["Config", "Setting", "Settings", "format_nbytes", "format_seconds", "parse_nbytes"]
 
 PREFIX = "FREESTONE_"
 _OTHERS = (f"{PREFIX}_", f"{PREFIX}EVENTS_")
@@ -36,6 +36,38 @@ class Setting(NamedTuple):
     text: str
     origin: str
     help: str
+
+
+_Amount = int | float | str | None
+_Path = str | os.PathLike[str] | None
+
+
+class Settings(TypedDict, total=False):
+    """The settings of a cluster as keywords: `Config` says what each means; None is its default."""
+
+    workers: int | None
+    executors: int | None
+    memory: _Amount
+    disk: _Amount
+    gpus: int | None
+    listen: str | None
+    access_days: int | None
+    reconnect_s: float | None
+    cache: _Path
+    folder: _Path
+    trace: _Path
+    transfers_in: int | None
+    transfers_out: int | None
+    scrub_nbytes_s: _Amount
+    links: bool | None
+    silence_s: float | None
+    stopped_s: float | None
+    spin_us: float | None
+    inline_nbytes: _Amount
+    preload: str | Sequence[str] | None
+    retries: int | None
+    start_timeout_s: float | None
+    progress: bool | None
 
 
 class _Given(NamedTuple):

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    from freestone.config import Settings
     from freestone.hosts import Host
 
 __all__ = ["OnEngines"]
@@ -17,10 +20,10 @@ class OnEngines:
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, host: Host | None = None, **settings: Any) -> None: ...
+        def __init__(self, *, host: Host | None = None, **settings: Unpack[Settings]) -> None: ...
 
     @classmethod
-    def on_dask(cls, client: Any, **settings: Any) -> Self:
+    def on_dask(cls, client: Any, **settings: Unpack[Settings]) -> Self:
         """Open a cluster with a worker beside each of a Dask cluster, now and later.
 
         Parameters
@@ -40,7 +43,7 @@ class OnEngines:
         return cls(host=DaskHost(client), **settings)
 
     @classmethod
-    def on_mpi(cls, comm: Any = None, **settings: Any) -> Self:
+    def on_mpi(cls, comm: Any = None, **settings: Unpack[Settings]) -> Self:
         """Open a cluster in a program started by `mpiexec`: rank 0 goes on, others are workers.
 
         The other ranks do not come back from this call: they end when the cluster does.
@@ -69,7 +72,7 @@ class OnEngines:
             raise
 
     @classmethod
-    def on_ray(cls, **settings: Any) -> Self:
+    def on_ray(cls, **settings: Unpack[Settings]) -> Self:
         """Open a cluster with a worker on each node of the Ray cluster, now and later.
 
         Parameters

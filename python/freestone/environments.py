@@ -62,7 +62,7 @@ class Prepared(os.PathLike[str]):
     __slots__ = ("_args", "_definition", "key")
 
     def __init__(self, key: str, definition: bytes, args: tuple[Any, ...]) -> None:
-        self.key = key
+        self.key: str = key
         self._definition = definition
         self._args = args
 
@@ -152,7 +152,7 @@ class WithVariables:
 
     def __init__(self, function: Callable[..., Any], variables: Mapping[str, str]) -> None:
         self.function = function
-        self.variables = dict(variables)
+        self.variables: dict[str, str] = dict(variables)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Set the variables, call, and set them back."""
@@ -176,7 +176,7 @@ class InEnvironment:
 
     def __init__(self, function: Callable[..., Any], variables: Mapping[str, str]) -> None:
         self.function = function
-        self.variables = dict(variables)
+        self.variables: dict[str, str] = dict(variables)
 
     def __call__(self, environment: os.PathLike[str], *args: Any, **kwargs: Any) -> Any:
         """Start that Python, call there, and hand the result on."""

@@ -50,12 +50,12 @@ class File(os.PathLike[str]):
         hold: object = None,
         stamp: Stamp | None = None,
     ) -> None:
-        self.path = path
-        self.name = name
-        self.nbytes = nbytes
-        self.checksum = checksum
+        self.path: str = path
+        self.name: str = name
+        self.nbytes: int = nbytes
+        self.checksum: int = checksum
         # What the file looked like when it was named.
-        self.stamp = stamp
+        self.stamp: Stamp | None = stamp
         # What keeps the content in place while this object lives.
         self._hold = hold
 
@@ -201,7 +201,7 @@ class Scratch:
     """A temporary folder that goes with this object."""
 
     def __init__(self) -> None:
-        self.path = tempfile.mkdtemp(prefix="freestone-")
+        self.path: str = tempfile.mkdtemp(prefix="freestone-")
         weakref.finalize(self, remove_of_this_process, self.path, os.getpid())
 
 

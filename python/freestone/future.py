@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from freestone import _native
 from freestone.errors import WaitTimeoutError
@@ -13,14 +13,20 @@ from freestone.failures import error_of
 from freestone.usage import NotAValue, check_keywords
 
 if TYPE_CHECKING:
+    import typing_extensions
+
     from freestone.cluster import Cluster
+
+    T = typing_extensions.TypeVar("T", default=Any)
+else:
+    T = TypeVar("T")
 
 __all__ = ["Future"]
 
 _TIMEOUT = {"timeout": "write timeout_s={value}, in seconds"}
 
 
-class Future(_native.FutureBase, NotAValue):
+class Future(_native.FutureBase, NotAValue, Generic[T]):
     """A block that is there or will be: the output of a call, or a value that was put.
 
     Made by `Cluster.submit` and its like, never by hand. A block is kept for as long as a future
@@ -38,7 +44,7 @@ class Future(_native.FutureBase, NotAValue):
             raise ReferenceError(f"the cluster of {self!r} is gone")
         return cluster
 
-    def result(self, timeout_s: float | None = None, **unknown: Never) -> Any:
+    def result(self, timeout_s: float | None = None, **unknown: Never) -> T:
         """Wait for the block and return its value.
 
         Parameters
@@ -70,7 +76,8 @@ class Future(_native.FutureBase, NotAValue):
         if error is not None:
             raise error
         left = None if timeout_s is None else timeout_s - (time.monotonic() - start)
-        return self._value(left)
+        value: T = self._value(left)
+        return value
 
     def exception(self, timeout_s: float | None = None, **unknown: Never) -> BaseException | None:
         """Wait for the block and return what `result` would raise, or None."""
@@ -105,11 +112,11 @@ class Future(_native.FutureBase, NotAValue):
         self.cluster.cancel([self])
         return True
 
-    def add_done_callback(self, callback: Callable[[Future], object]) -> None:
+    def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
         """Call `callback` with this future once it is done, on a thread of the cluster's."""
         self.cluster._callbacks.add(self, callback)
 
-    def replay(self) -> Any:
+    def replay(self) -> T:
         """Run the call again, here, in this process: for a debugger.
 
         Raises
@@ -117,9 +124,10 @@ class Future(_native.FutureBase, NotAValue):
         InputUnknownError
             When it was not made by a call, or an input is no longer in the cluster.
         """
-        return self.cluster._replay(self)
+        value: T = self.cluster._replay(self)
+        return value
 
-    def __await__(self) -> Generator[Any, None, Any]:
+    def __await__(self) -> Generator[Any, None, T]:
         loop = asyncio.get_running_loop()
         ready = loop.create_future()
 

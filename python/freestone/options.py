@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from freestone import _native
 from freestone.config import parse_nbytes
-from freestone.usage import check_names
+from freestone.errors import did_you_mean
 
-__all__ = ["DEFAULTS", "changed", "check_options", "native_options"]
+if TYPE_CHECKING:
+    from freestone.environments import Prepared
+    from freestone.files import File
+
+__all__ = [
+    "DEFAULTS",
+    "CallOptions",
+    "Categories",
+    "Isolation",
+    "Keep",
+    "changed",
+    "check_options",
+    "native_options",
+]
+
+Keep = Literal["task", "session", "worker", "forever"]
+"""How long a block stays when no future and no task needs it any more."""
+Isolation = Literal["shared", "fork", "process"]
+"""Where a call runs: in a resident executor, in a child of one, in an interpreter of its own."""
+
+
+class CallOptions(TypedDict, total=False):
+    """The options of calls; `Cluster.submit` says what each means."""
+
+    name: str | None
+    priority: int
+    resources: Mapping[str, int | str] | None
+    retries: int | None
+    timeout_s: float | None
+    isolation: Isolation
+    keep: Keep
+    pure: bool
+    hoist: bool
+    worker: int | None
+    replicas: int
+    environment: File | Prepared | None
+    env: Mapping[str, str] | None
+    tag: str | None
+    category: str | None
+
 
 # What a call has where `Cluster.submit` is given nothing else.
 DEFAULTS: dict[str, Any] = {
@@ -31,6 +70,29 @@ _Options = tuple[tuple[str, Any], ...]
 # What other parts of the runtime read, so that it does not travel with a call.
 _ELSEWHERE = {"name", "hoist", "environment", "env", "tag", "category", "resources"}
 _INTERNAL = {"near", "category"}
+_NAMES = tuple(CallOptions.__annotations__)
+
+
+class Categories:
+    """Numbers the categories of calls: the calls of one need about as much memory each."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, category: str, resources: Mapping[str, int | str]) -> int:
+        """Return the number of a category, from 1.
+
+        Raises
+        ------
+        ValueError
+            If the resources name an amount of memory, which the category is to find out.
+        """
+        if "memory" in resources:
+            raise ValueError(
+                f"category={category!r} finds out how much memory is needed: give it, or "
+                f"resources={{'memory': {resources['memory']!r}}}, not both"
+            )
+        return self._numbers.setdefault(category, len(self._numbers) + 1)
 
 
 def native_options(amounts: _Amounts, outputs: int, options: _Options) -> _native.Options:
@@ -57,7 +119,7 @@ def _checked(amounts: _Amounts, outputs: int, options: _Options) -> _native.Opti
     unknown = [key for key, _ in amounts if key not in known]
     if unknown:
         raise ValueError(f"unknown resources {unknown}: there are {sorted(known)}")
-    check_names(key for key, _ in options if key not in _INTERNAL)
+    _check_names(key for key, _ in options if key not in _INTERNAL)
     parsed: dict[str, Any] = {
         key: parse_nbytes(amount) if key in ("memory", "disk") else int(amount)
         for key, amount in amounts
@@ -83,9 +145,19 @@ def check_options(options: Mapping[str, Any]) -> None:
     TypeError, ValueError
         As `native_options` does.
     """
-    check_names(options)
+    _check_names(options)
     given = {key: value for key, value in options.items() if key not in _ELSEWHERE}
     if given.get("retries", 0) is None:
         del given["retries"]
     resources = options.get("resources") or {}
     native_options(tuple(resources.items()), 1, tuple(given.items()))
+
+
+def _check_names(options: Iterable[str]) -> None:
+    for option in options:
+        if option not in _NAMES:
+            advice = did_you_mean(option, _NAMES) or (
+                f": there are {', '.join(_NAMES)}. An argument that is the same for all calls "
+                f"goes to the function by functools.partial(f, {option}=...)"
+            )
+            raise TypeError(f"a call has no option {option!r}{advice}")

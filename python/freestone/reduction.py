@@ -4,13 +4,38 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar, Unpack, overload
 
 from freestone.cluster import current
 from freestone.finished import FinishedFuture, value_here
 from freestone.future import Future
+from freestone.options import CallOptions
 
 __all__ = ["reduce"]
+
+T = TypeVar("T")
+
+
+@overload
+def reduce(
+    op: Callable[[T, T], T],
+    blocks: Iterable[Future[T]],
+    *,
+    arity: int = 8,
+    commutes: bool = False,
+    **options: Unpack[CallOptions],
+) -> Future[T]: ...
+
+
+@overload
+def reduce(
+    op: Callable[[T, T], T],
+    blocks: Iterable[T],
+    *,
+    arity: int = 8,
+    commutes: bool = False,
+    **options: Unpack[CallOptions],
+) -> Future[T]: ...
 
 
 def reduce(

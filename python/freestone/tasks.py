@@ -4,48 +4,60 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
-from typing import Any, Self, overload
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, overload
 
 from freestone import functions
 from freestone.cluster import Cluster, current
 from freestone.finished import value_here
-from freestone.options import check_options
-from freestone.usage import check_function, refuse_method, refuse_nesting
+from freestone.options import CallOptions, check_options
+from freestone.usage import check_function, refuse_method, refuse_nesting, rows
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from freestone.future import Future
 
 __all__ = ["Task", "task"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
-class Task:
+
+class Task(Generic[P, T]):
     """A function whose call gives a future when a cluster is open, and its value when none is.
 
-    Made by the decorator `task`.
+    Made by the decorator `task`. Checkers of types take each call for a future.
     """
 
-    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+    def __init__(self, function: Callable[P, T], **options: Unpack[CallOptions]) -> None:
         check_function(function)
         check_options(options)
         functools.update_wrapper(self, function)
         self.function = function
         self._options = options
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Call the function in the open cluster, or here if there is none."""
         cluster = self._cluster()
         if cluster is None:
-            return self.function(*value_here(args), **value_here(kwargs))
-        return cluster._submit(self.function, args, kwargs, self._options)
+            here: Any = self.function(*value_here(args), **value_here(kwargs))
+            return here  # type: ignore[no-any-return]
+        future: Future[T] = cluster._submit(self.function, args, kwargs, self._options)
+        return future
 
-    def map(self, *iterables: Any) -> list[Any]:
+    def map(self, *iterables: Iterable[Any]) -> list[Future[T]]:
         """Call the function with each element, as the builtin `map` does; a list."""
-        cluster = self._cluster()
+        cluster, calls = self._cluster(), rows(iterables)
         if cluster is None:
-            return list(map(self.function, *iterables))
-        return list(cluster.map(self.function, *iterables, **self._options))
+            function: Callable[..., Any] = self.function
+            return [function(*args) for args in calls]
+        return cluster._map(self.function, calls, self._options)
 
-    def options(self, **options: Any) -> Task:
+    def options(self, **options: Unpack[CallOptions]) -> Task[P, T]:
         """Return the same task with other options; see `Cluster.submit`."""
-        return Task(self.function, **{**self._options, **options})
+        merged: CallOptions = {**self._options, **options}
+        return Task(self.function, **merged)
 
     def _cluster(self) -> Cluster | None:
         cluster = current()
@@ -77,16 +89,16 @@ def _is_caller_ours() -> bool:
     return bool(package.partition(".")[0] == "freestone")
 
 
-def _rebuild(function: Callable[..., Any], options: dict[str, Any]) -> Task:
+def _rebuild(function: Callable[P, T], options: CallOptions) -> Task[P, T]:
     return Task(function, **options)
 
 
 @overload
-def task(function: Callable[..., Any], /) -> Task: ...
+def task(function: Callable[P, T], /) -> Task[P, T]: ...
 
 
 @overload
-def task(**options: Any) -> Callable[[Callable[..., Any]], Task]: ...
+def task(**options: Unpack[CallOptions]) -> Callable[[Callable[P, T]], Task[P, T]]: ...
 
 
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, MethodType
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 from freestone.errors import UsageError, did_you_mean
 
@@ -14,17 +14,11 @@ __all__ = [
     "NotAValue",
     "check_function",
     "check_keywords",
-    "check_names",
     "refuse_ambiguous",
     "refuse_method",
     "refuse_nesting",
     "rows",
 ]
-
-OPTIONS = (
-    "name", "priority", "resources", "retries", "timeout_s", "isolation", "keep", "pure", "hoist",
-    "worker", "replicas", "environment", "env", "tag", "category",
-)  # fmt: skip
 
 
 def check_function(function: object) -> None:
@@ -71,23 +65,6 @@ def check_keywords(call: str, unknown: Mapping[str, object], hints: Mapping[str,
         hint = hints.get(key)
         advice = f"; {hint.format(value=repr(value))}" if hint else ""
         raise TypeError(f"{call} has no argument {key}={value!r}{advice}")
-
-
-def check_names(options: Iterable[str]) -> None:
-    """Refuse options that no call has.
-
-    Raises
-    ------
-    TypeError
-        With the name that is closest, or all.
-    """
-    for option in options:
-        if option not in OPTIONS:
-            advice = did_you_mean(option, OPTIONS) or (
-                f": there are {', '.join(OPTIONS)}. An argument that is the same for all calls "
-                f"goes to the function by functools.partial(f, {option}=...)"
-            )
-            raise TypeError(f"a call has no option {option!r}{advice}")
 
 
 def refuse_ambiguous(function: Callable[..., Any], options: Iterable[str], given: int) -> None:
@@ -139,6 +116,7 @@ def rows(iterables: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
         raise TypeError(
             "map takes a function and at least one iterable of arguments, as in map(f, xs)"
         )
+    iterators = []
     for position, iterable in enumerate(iterables, 1):
         if isinstance(iterable, NotAValue):
             raise TypeError(
@@ -146,14 +124,14 @@ def rows(iterables: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
                 "known here. Give map(f, future.result()), or submit one call that takes them all"
             )
         try:
-            iter(iterable)
+            iterators.append(iter(iterable))
         except TypeError:
             raise TypeError(
                 f"map takes iterables, one value for each call: argument {position} is "
                 f"{_shown(iterable)}. For one call write submit(f, x); for a value that is the "
                 "same in all calls, itertools.repeat(x) or functools.partial(f, x)"
             ) from None
-    return zip(*iterables, strict=False)
+    return zip(*iterators, strict=False)
 
 
 def refuse_method(function: Callable[..., Any], instance: object) -> Never:
@@ -188,7 +166,18 @@ def refuse_nesting(function: Callable[..., Any]) -> Never:
     )
 
 
-class NotAValue:
+if TYPE_CHECKING:
+    # A task may be given a future of each of its arguments: checkers take what inherits from Any
+    # for a value of any type.
+    class _Value(Any):  # type: ignore[misc]
+        ...
+else:
+
+    class _Value:
+        __slots__ = ()
+
+
+class NotAValue(_Value):
     """Refuses to be used as the value that it will have, and says what to do instead."""
 
     __slots__ = ()

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from freestone import _native
 from freestone.errors import WaitTimeoutError
 from freestone.future import Future
 
-__all__ = ["Callbacks", "DoneAndNotDone", "as_completed", "wait"]
+__all__ = ["Callbacks", "DoneAndNotDone", "as_completed", "gather", "wait"]
+
+T = TypeVar("T")
 
 ALL_COMPLETED = "ALL_COMPLETED"
 FIRST_COMPLETED = "FIRST_COMPLETED"
@@ -21,14 +23,16 @@ FIRST_EXCEPTION = "FIRST_EXCEPTION"
 _FOREVER = 1e9
 
 
-class DoneAndNotDone(NamedTuple):
+class DoneAndNotDone(NamedTuple, Generic[T]):
     """What `wait` returns."""
 
-    done: set[Future]
-    not_done: set[Future]
+    done: set[Future[T]]
+    not_done: set[Future[T]]
 
 
-def as_completed(futures: Iterable[Future], timeout_s: float | None = None) -> Iterator[Future]:
+def as_completed(
+    futures: Iterable[Future[T]], timeout_s: float | None = None
+) -> Iterator[Future[T]]:
     """Yield futures in the order in which they are done.
 
     Parameters
@@ -58,8 +62,8 @@ def as_completed(futures: Iterable[Future], timeout_s: float | None = None) -> I
 
 
 def wait(
-    futures: Iterable[Future], timeout_s: float | None = None, return_when: str = ALL_COMPLETED
-) -> DoneAndNotDone:
+    futures: Iterable[Future[T]], timeout_s: float | None = None, return_when: str = ALL_COMPLETED
+) -> DoneAndNotDone[T]:
     """Wait for futures, as `concurrent.futures.wait` does.
 
     Parameters
@@ -77,7 +81,7 @@ def wait(
             f"or {FIRST_EXCEPTION!r}"
         )
     futures = set(futures)
-    done: set[Future] = set()
+    done: set[Future[T]] = set()
     try:
         for future in as_completed(futures, timeout_s):
             done.add(future)
@@ -88,6 +92,34 @@ def wait(
         pass
     done |= {future for future in futures if future.done()}
     return DoneAndNotDone(done, futures - done)
+
+
+def gather(futures: Any, *, errors: str = "raise") -> Any:
+    """Return the values of futures, in the shape in which they are given.
+
+    Parameters
+    ----------
+    futures
+        A future, or lists, tuples, sets and dicts of them.
+    errors
+        ``"raise"`` the first error, or ``"skip"`` failed futures in lists, tuples and sets.
+    """
+    if errors not in ("raise", "skip"):
+        raise ValueError(f"errors={errors!r}: give 'raise' or 'skip'")
+    if isinstance(futures, Future):
+        return futures.result()
+    if isinstance(futures, Mapping):
+        return {key: gather(value, errors=errors) for key, value in futures.items()}
+    if not isinstance(futures, list | tuple | set | frozenset):
+        return futures
+    values = []
+    for future in futures:
+        try:
+            values.append(gather(future, errors=errors))
+        except Exception:
+            if errors == "raise":
+                raise
+    return type(futures)(values)
 
 
 class Callbacks:

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ import numpy as np
 from freestone import _native
 from freestone.future import Future
 from tests.bindings.arguments import CSV, EVENT_SETTINGS, TOGETHER, Arguments
+from tests.fuzz.fuzzers import Check
 
 PROCESSES = {"run_executor", "run_worker", "EventWorld", "meet_ranks"}
 """They take the place of a process, or wait for others: called in a forked child, which may end,
@@ -39,6 +40,8 @@ WAITING = {"wait", "take", "lock", "drain", "finish", "hold", "accept", "fail"}
 """Methods that wait for others as long as it takes: called by a thread that nobody waits for."""
 SIZED = ("layout_", "RowBlocks", "sample", "make_identity")
 """They take as long as the numbers say: what is neither small nor refused is made smaller."""
+CALLS = 600
+"""Of one case; those that come later take what earlier ones returned."""
 MAX_CALL_S = 2
 """After that a call is interrupted, as by Ctrl-C."""
 MAX_HANGING_S = 60
@@ -277,6 +280,16 @@ def finding(seed: int, calls: int) -> str:
         return ""
     last = made[-1] if made else "none"
     return f"seed {seed} ended with {done.returncode} in {last}\n{errors[-3000:]}"
+
+
+@contextlib.contextmanager
+def checking() -> Iterator[Check]:
+    """Open the check, which makes the calls of a seed in a process of its own."""
+
+    def check(seed: int) -> str | None:
+        return finding(seed, CALLS) or None
+
+    yield check
 
 
 def main() -> None:

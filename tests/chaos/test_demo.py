@@ -89,7 +89,9 @@ def undisturbed(paths: list[Path]) -> np.ndarray:
     """Return the histogram that a run without a death gives."""
     with fs.Cluster(workers=2, executors=1, memory="256MiB") as cluster:
         counts: np.ndarray = analysis.total_of(map(analysis.dimuons_of_file, map(fs.file, paths)))
-        assert cluster.statistics().retried == 0
+        # A call that takes long on a busy machine may be run twice; a death would be another thing.
+        workers = cluster.statistics().workers
+        assert [worker.status.executors_restarted for worker in workers] == [0, 0]
     return counts
 
 

@@ -406,12 +406,13 @@ int main(void) {
 """
 
 
-def test_an_interrupted_run_says_what_waits(prefix: Path, tmp_path: Path) -> None:
-    source = tmp_path / "waits.c"
+def interrupted(prefix: Path, folder: Path, **environment: str) -> subprocess.Popen[str]:
+    """Start two ranks of `WAITS`, and press Ctrl-C once both wait."""
+    source = folder / "waits.c"
     source.write_text(WAITS)
     process = subprocess.Popen(
-        [built(prefix, source, tmp_path)],
-        env={**os.environ, "FREESTONE_EVENTS_RANKS": "2"},
+        [built(prefix, source, folder)],
+        env={**os.environ, "FREESTONE_EVENTS_RANKS": "2", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -420,10 +421,39 @@ def test_an_interrupted_run_says_what_waits(prefix: Path, tmp_path: Path) -> Non
     assert process.stdout is not None
     assert [process.stdout.readline() for _ in range(2)] == ["waiting\n"] * 2
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    return process
+
+
+def test_an_interrupted_run_says_what_waits(prefix: Path, tmp_path: Path) -> None:
+    says_what_waits(interrupted(prefix, tmp_path))
+
+
+def says_what_waits(process: subprocess.Popen[str]) -> None:
+    _, said = process.communicate(timeout=60)
     for rank in range(2):
         assert f"rank {rank}:\n  task 'patient' lacks 'late' from rank {rank}" in said
     assert process.returncode == 128 + signal.SIGINT
+
+
+EARLY = r"""
+#define _GNU_SOURCE
+#include <signal.h>
+#include <unistd.h>
+sighandler_t signal(int number, sighandler_t handler) {
+  struct sigaction after = {.sa_handler = handler, .sa_flags = SA_RESTART}, before;
+  if (handler == SIG_IGN) kill(getpid(), number);
+  sigaction(number, &after, &before);
+  return before.sa_handler;
+}
+"""
+
+
+def test_ctrl_c_while_ranks_are_started_does_not_end_them(prefix: Path, tmp_path: Path) -> None:
+    """It comes before the process that has started the ranks is ready for it."""
+    source, library = tmp_path / "early.c", tmp_path / "early.so"
+    source.write_text(EARLY)
+    done(["cc", "-shared", "-fPIC", str(source), "-o", str(library)])
+    says_what_waits(interrupted(prefix, tmp_path, LD_PRELOAD=str(library)))
 
 
 @pytest.mark.parametrize("name", ["WORKERS", "SPIN_US", "ARENA", "STUCK_S", "PROGRESS"])

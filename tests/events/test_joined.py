@@ -1,7 +1,6 @@
 """Ranks that are started one by one and meet by TCP, as a batch system would start them."""
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 
 from freestone import events as ev
 from freestone.errors import ConfigurationError
+from tests.ports import free_ports
 
 PROGRAM = """
 from freestone import events as ev
@@ -45,8 +45,7 @@ def invited(tmp_path: Path, rank: int, ranks: int, meeting: str) -> dict[str, st
 
 def free_address() -> str:
     """Return an address at which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return f"127.0.0.1:{free.getsockname()[1]}"
+    return f"127.0.0.1:{free_ports(1)[0]}"
 
 
 def together(tmp_path: Path, ranks: int, source: str) -> list[tuple[int, str, str]]:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.events import test_joined
 from tests.mpi import mpiexec
 
@@ -30,6 +32,13 @@ except Exception as error:
     print(type(error).__name__, error)
     sys.exit(7)
 """
+
+
+@pytest.fixture(autouse=True)
+def _one_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each arena of glibc's takes 64 MiB of addresses, and without them a thread that starts aborts
+    # the process: the limit is to refuse the event's memory and nothing else.
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
 
 
 def check(said: str) -> None:

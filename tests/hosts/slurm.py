@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.ports import free_ports
+
 CONFIG = """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -79,7 +81,7 @@ def _start(folder: Path, config: Path) -> None:
     key = folder / "munge.key"
     key.touch(mode=0o600)
     key.write_bytes(secrets.token_bytes(1024))
-    ports = dict(zip(("port", "node0", "node1"), _free_ports(3), strict=True))
+    ports = dict(zip(("port", "node0", "node1"), free_ports(3), strict=True))
     config.write_text(CONFIG.format(folder=folder, host=socket.gethostname(), **ports))
     munged = [f"--{name}={folder}/{file}" for name, file in MUNGE.items()]
     _run("munged", "--force", *munged)
@@ -125,11 +127,3 @@ def _stop(pid_file: Path) -> None:
                 os.kill(pid, signal.SIGKILL)
                 return
             time.sleep(0.05)
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        servers = [
-            stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
-        ]
-        return [server.getsockname()[1] for server in servers]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import textwrap
@@ -77,11 +78,23 @@ def test_links_in_a_folder_that_is_swept_are_not_followed(base: Path, tmp_path: 
 def test_a_base_that_is_a_link_is_refused(base: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(base)
-    with pytest.raises(ClusterStartError, match="no link, that belongs to you alone"):
+    with pytest.raises(ClusterStartError, match="no link, that is yours"):
         Folders.create(link)
     # What the user names may be one.
     with fs.Cluster(folder=str(link), **SIZES) as cluster:
         assert cluster.folder.startswith(str(base))
+
+
+def test_a_base_that_others_may_enter_will_do_and_one_that_they_may_write_to_is_refused(
+    base: Path,
+) -> None:
+    base.chmod(0o755)
+    made = Folders.create(base)
+    assert stat.S_IMODE(made.path.stat().st_mode) == 0o700
+    made.remove()
+    base.chmod(0o775)
+    with pytest.raises(ClusterStartError, match="only you may write to: chmod go-w"):
+        Folders.create(base)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another user")
@@ -92,7 +105,7 @@ def test_folders_of_others_are_left_alone_and_not_used(base: Path) -> None:
     Folders.create(base).remove()
     assert dead.path.exists()
     os.chown(base, 12345, -1)
-    with pytest.raises(ClusterStartError, match="belongs to you alone"):
+    with pytest.raises(ClusterStartError, match="that is yours"):
         Folders.create(base)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import freestone as fs
 from freestone.hosts.access import Access
+from tests.ports import free_ports
 from tests.waiting import until
 
 from .conftest import Joined, count
@@ -55,8 +56,7 @@ def test_one_that_is_retired_ends(cluster: fs.Cluster, joined: Joined) -> None:
 
 
 def test_one_whose_manager_died_gives_up(joined: Joined, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+    address = f"tcp://127.0.0.1:{free_ports(1)[0]}"
     access = Access.make(days=1).at(address).write(tmp_path / "access.json")
     process = joined.start(access)
     _, said = process.communicate(timeout=60)

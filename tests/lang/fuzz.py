@@ -1,20 +1,17 @@
-"""Differential fuzzing of scripts: every mode of the engine against a plain run.
-
-``python -m tests.lang.fuzz --seed N --cases M`` runs M random scripts from seed N on, each in some
-modes, and prints for each that differs its seed, its mode and the script.
-"""
+"""Random scripts: every mode of the engine, and a cluster, against a plain run."""
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import math
 import random
-import sys
 from collections.abc import Iterator
 from typing import Any
 
+from freestone import Cluster
 from freestone.lang.passes import fusion
 from freestone.lang.settings import LAYOUTS, SCHEMES, VICTIMS
+from tests.fuzz.fuzzers import Check
 from tests.lang.random_programs import Writer
 from tests.lang.scripts import outcome, outcome_on
 
@@ -89,15 +86,16 @@ def findings(
     text: str, seed: int, cluster: Any = None
 ) -> Iterator[tuple[dict[str, Any], str, str]]:
     """Yield each mode in which a script gives something else: the mode, plain's output, its own."""
+    if cluster is not None:
+        plain, found = run(text, {}), run(text, {}, cluster)
+        if not agree(plain, found):
+            yield {"distributed": True}, plain, found
+        return
     for mode in modes(seed):
         plain = run(text, {"select_matrix_repr": mode["select_matrix_repr"]})
         found = run(text, mode)
         if not agree(plain, found):
             yield mode, plain, found
-    if cluster is not None:
-        plain, found = run(text, {}), run(text, {}, cluster)
-        if not agree(plain, found):
-            yield {"distributed": True}, plain, found
 
 
 def shrunk(text: str, mode: dict[str, Any], cluster: Any = None) -> str:
@@ -119,30 +117,16 @@ def shrunk(text: str, mode: dict[str, Any], cluster: Any = None) -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
-    """Run random scripts; return 1 if any differs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--cases", type=int, default=1000)
-    parser.add_argument("--distributed", action="store_true", help="on two workers, too")
-    arguments = parser.parse_args()
-    from contextlib import ExitStack
+@contextlib.contextmanager
+def checking(where: str = "") -> Iterator[Check]:
+    """Open the check of scripts: of the modes of the engine, or on a "cluster"."""
+    with Cluster(workers=2) if where else contextlib.nullcontext() as cluster:
 
-    from freestone import Cluster
-
-    count = 0
-    with ExitStack() as stack:
-        cluster = stack.enter_context(Cluster(workers=2)) if arguments.distributed else None
-        for seed in range(arguments.seed, arguments.seed + arguments.cases):
+        def check(seed: int) -> str | None:
             text = Writer(seed).script()
             for mode, plain, found in findings(text, seed, cluster):
-                count += 1
-                print(f"seed {seed}, mode {mode}\n{shrunk(text, mode, cluster)}")
-                print(f"-- plain:\n{plain[:600]}\n-- here:\n{found[:600]}\n", flush=True)
-                break
-    print(f"{arguments.cases} scripts from seed {arguments.seed}: {count} differ")
-    return int(count > 0)
+                shown = f"{shrunk(text, mode, cluster)}\n-- plain:\n{plain}\n-- here:\n{found}"
+                return f"another output in mode {mode}\n{shown}"
+            return None
 
-
-if __name__ == "__main__":
-    sys.exit(main())
+        yield check

@@ -1,28 +1,25 @@
-"""Random histories: ``python -m tests.malleable.fuzz --seed 1 --cases 1000``.
-
-By default in one process, some hundred in a second; with ``--real`` as jobs of MPI, some seconds
-each.
-"""
+"""Random histories: in one process, some hundred in a second; or as jobs of MPI."""
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import json
-import sys
+from collections.abc import Iterator
 
+from tests.fuzz.fuzzers import Check
 from tests.malleable.histories import History, draw
 from tests.malleable.jobs import run
 from tests.malleable.simulation import simulate
 
-__all__ = ["check_real", "check_simulated", "main"]
+__all__ = ["checking"]
 
 
-def check_simulated(seed: int) -> str:
+def _check_simulated(seed: int) -> str:
     """Go through the history of a seed in this process; return what is wrong with it."""
     return simulate(draw(seed, largest=6, most_resizes=8), seed)
 
 
-def check_real(seed: int) -> str:
+def _check_real(seed: int) -> str:
     """Run the history of a seed; return what is wrong with it, if something is."""
     history = draw(seed)
     outcome = run("history.py", json.dumps(history.as_dict()))
@@ -48,23 +45,13 @@ def problem_of(history: History, trace: list[list[int]], errors: list[str]) -> s
     return f"resizes failed: {wrong}" if wrong else ""
 
 
-def main() -> int:
-    """Check histories of one seed after another, and print those that are wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=0, help="the first one")
-    parser.add_argument("--cases", type=int, default=10)
-    parser.add_argument("--real", action="store_true", help="by processes of MPI")
-    options = parser.parse_args()
-    found = 0
-    check = check_real if options.real else check_simulated
-    for seed in range(options.seed, options.seed + options.cases):
-        problem = check(seed)
-        if problem:
-            found += 1
-            print(f"seed {seed}: {problem}\n{draw(seed)}", flush=True)
-    print(f"{options.cases} histories from seed {options.seed} on, {found} wrong")
-    return int(found > 0)
+@contextlib.contextmanager
+def checking(how: str = "") -> Iterator[Check]:
+    """Open the check of histories: in this process, or "real" ones as jobs of MPI."""
+    find = _check_real if how else _check_simulated
 
+    def check(seed: int) -> str | None:
+        problem = find(seed)
+        return f"{problem}\n{draw(seed)}" if problem else None
 
-if __name__ == "__main__":
-    sys.exit(main())
+    yield check

@@ -195,6 +195,8 @@ def test_a_resize_that_is_not_over_in_time_is_told(
     assert "iterations were over before 1 more resizes were" in capsys.readouterr().out
 
 
+# It runs five jobs and draws figures.
+@pytest.mark.timeout(600)
 def test_what_the_guide_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     guide = (CONFIGS.parents[1] / "docs" / "howto" / "resize.md").read_text()
     config, folder = tmp_path / "my.toml", tmp_path / "sweep"

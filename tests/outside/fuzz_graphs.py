@@ -1,24 +1,19 @@
-"""Random Dask graphs: a cluster must give what `dask.get` gives.
-
-``python -m tests.outside.fuzz_graphs --seed N --cases M``; a finding is printed with its graph, and
-``--seed N --only CASE`` runs it again.
-"""
+"""Random Dask graphs: a cluster must give what `dask.get` gives."""
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import random
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import dask
 from dask._task_spec import Alias, DataNode, Dict, List, Task, TaskRef
 
 import freestone as fs
+from tests.fuzz.fuzzers import Check
 
-__all__ = ["check", "make", "plain"]
+__all__ = ["checking", "make", "plain", "problem_of"]
 
 _OPTIONS: list[dict[str, Any]] = [{}, {}, {"fuse": False}, {"tree": False}, {"keep": "session"}]
 
@@ -144,15 +139,22 @@ class _Maker:
         return self._value()
 
 
-def make(seed: int, case: int) -> tuple[dict[Any, Any], list[Any], dict[str, Any]]:
+def make(seed: int) -> tuple[dict[Any, Any], list[Any], dict[str, Any]]:
     """Make a graph, the keys to ask for, and options of `Cluster.get`."""
-    graph, keys = _Maker(f"{seed}/{case}").graph()
-    return graph, keys, random.Random(f"{seed}/{case}/options").choice(_OPTIONS)
+    graph, keys = _Maker(str(seed)).graph()
+    return graph, keys, random.Random(f"{seed}/options").choice(_OPTIONS)
 
 
-def check(cluster: fs.Cluster, seed: int, case: int) -> str | None:
-    """Run a case; what is wrong, or None. Graphs that `dask.get` can't run are passed over."""
-    graph, keys, options = make(seed, case)
+@contextlib.contextmanager
+def checking() -> Iterator[Check]:
+    """Open the check. Graphs that `dask.get` can't run are passed over."""
+    with fs.Cluster(executors=2, memory="256MiB", disk="256MiB") as cluster:
+        yield lambda seed: problem_of(cluster, seed)
+
+
+def problem_of(cluster: fs.Cluster, seed: int) -> str | None:
+    """Return what is wrong with what a cluster makes of a graph."""
+    graph, keys, options = make(seed)
     try:
         expected = plain(dask.get(dict(graph), keys))
     except Exception:
@@ -163,30 +165,6 @@ def check(cluster: fs.Cluster, seed: int, case: int) -> str | None:
         found = f"{type(error).__name__}: {error}"
     if found == expected:
         return None
-    return f"keys {keys}, options {options}\n  expected {expected}\n  found    {found}"
-
-
-def main() -> int:
-    """Run cases; 1 if there was a finding."""
-    parser = argparse.ArgumentParser(prog="python -m tests.outside.fuzz_graphs")
-    parser.add_argument("--seed", type=int, default=time.time_ns() % 10**9)
-    parser.add_argument("--cases", type=int, default=500)
-    parser.add_argument("--only", type=int, help="the number of the one case to run")
-    given = parser.parse_args()
-    print(f"seed {given.seed}")
-    findings = 0
-    cases = range(given.cases) if given.only is None else [given.only]
-    with fs.Cluster(executors=2, memory="256MiB", disk="256MiB") as cluster:
-        for case in cases:
-            wrong = check(cluster, given.seed, case)
-            if wrong is not None:
-                findings += 1
-                print(f"FINDING --seed {given.seed} --only {case}\n  {wrong}")
-                for key, node in make(given.seed, case)[0].items():
-                    print(f"    {key!r}: {node!r}")
-    print(f"{len(cases) - findings} passed, {findings} failed")
-    return 1 if findings else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    nodes = "\n".join(f"  {key!r}: {node!r}" for key, node in graph.items())
+    said = f"expected {expected}\nfound    {found}"
+    return f"another result with options {options}\nkeys {keys}\n{said}\n{nodes}"

@@ -60,12 +60,18 @@ def test_kept_blocks_are_dropped_and_made_again_when_asked_for(keep: str) -> Non
 
 
 @pytest.mark.parametrize("commutes", [True, False])
-def test_a_reduction_of_more_than_fits_is_right(commutes: bool) -> None:
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_reduction_of_more_than_fits_is_right(commutes: bool, waits: bool, holds: bool) -> None:
     with within() as cluster:
         parts = [cluster.submit(block, number) for number in range(12)]
+        if waits:
+            # Those that are there take all the room, and each is needed by a call without any.
+            fs.wait(parts, timeout_s=600)
         total = fs.reduce(np.add, parts, commutes=commutes)
-        del parts
-        gc.collect()
+        if not holds:
+            del parts
+            gc.collect()
         assert total.result()[-1] == sum(range(12))
         assert cluster.statistics().failed == 0
 

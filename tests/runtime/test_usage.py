@@ -142,7 +142,15 @@ def test_a_keyword_of_the_function_is_not_taken_for_an_option(cluster: fs.Cluste
             call()
     assert cluster.submit(functools.partial(label, name="muon"), 1).result() == (1, "muon")
     assert cluster.submit(label, 1, "muon", name="shown").result() == (1, "muon")
-    assert fs.task(name="shown")(label)(1, name="muon").result() == (1, "muon")
+    named = fs.task(name="shown")(label)
+    assert named(1, name="muon").result() == (1, "muon")
+    assert cluster.gather(named.map([1, 2], ["muon", "pion"])) == [(1, "muon"), (2, "pion")]
+    assert len(cluster.gather(named.map([1]))) == 1
+
+
+def test_a_task_maps_over_iterables_only(cluster: fs.Cluster) -> None:
+    with pytest.raises(TypeError, match="argument 1 is 3"):
+        increment.map(3)
 
 
 def test_a_task_is_no_method(cluster: fs.Cluster) -> None:

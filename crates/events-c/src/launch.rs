@@ -64,11 +64,14 @@ fn fork(region: &Arc<Region>, layout: Layout, ranks: u32) -> Result<u32, Refused
     unsafe { libc::fflush(std::ptr::null_mut()) };
     // SAFETY: plain calls.
     let parent = unsafe { libc::getpid() };
+    // The ranks die with this process, which therefore outlives a Ctrl-C from before they begin.
+    let held = Interrupts::hold();
     for rank in 0..ranks {
         // SAFETY: the header asks for this to be called before any thread is started.
         match unsafe { libc::fork() } {
             0 => {
                 die_with(parent);
+                drop(held);
                 return Ok(rank);
             }
             pid if pid > 0 => children.push(Child { rank, pid, ended: descriptor_of(pid)? }),
@@ -82,7 +85,37 @@ fn fork(region: &Arc<Region>, layout: Layout, ranks: u32) -> Result<u32, Refused
             }
         }
     }
+    // SAFETY: the ranks are interrupted too, and end.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+    drop(held);
     watch(region, layout, children)
+}
+
+/// Ctrl-C waits as long as this lives.
+struct Interrupts {
+    before: libc::sigset_t,
+}
+
+impl Interrupts {
+    fn hold() -> Self {
+        // SAFETY: sets of signals, which are filled before they are used.
+        unsafe {
+            let (mut interrupt, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigemptyset(&raw mut interrupt);
+            libc::sigaddset(&raw mut interrupt, libc::SIGINT);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const interrupt, &raw mut before);
+            Self { before }
+        }
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        // SAFETY: the set that was there before.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut());
+        }
+    }
 }
 
 /// The process ends with the one that watches.
@@ -109,8 +142,6 @@ fn descriptor_of(pid: libc::pid_t) -> Result<OwnedFd, Refused> {
 
 /// Waits for the ranks, tells the others when one is lost, and ends as the first that failed.
 fn watch(region: &Region, layout: Layout, mut children: Vec<Child>) -> ! {
-    // SAFETY: the ranks are interrupted too, and end.
-    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
     let mut code = 0;
     while !children.is_empty() {
         let watched = |child: &Child| libc::pollfd {

@@ -70,13 +70,13 @@ pub extern "C" fn fse_finalise() -> c_int {
 
 fn finalise(rank: &Rank) -> Result<c_int, Refused> {
     loop {
-        let has_ended = rank.wait_end(Some(SIGNALS))?;
-        // Also if another rank was quicker to end the run for it.
+        let has_ended = rank.wait_end(Some(SIGNALS));
+        // Also if another rank was quicker to end the run for it, or is lost because it ended itself.
         if launch::was_interrupted() {
             say(&format!("interrupted\n{}", rank.report()));
             launch::interrupt();
         }
-        if has_ended {
+        if has_ended? {
             break;
         }
     }

@@ -181,7 +181,7 @@ class Collection(Sources):
         cluster = self.cluster
         if cluster is None:
             return [call(*values).value for values in zip(*columns, strict=True)]
-        return cluster.map(call, *columns, **options)
+        return cluster._map(call, zip(*columns, strict=True), options)
 
     def reduce(
         self,

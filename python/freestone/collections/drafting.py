@@ -57,12 +57,12 @@ class Layout:
 
     def __init__(self, writer: Writer, sizes: Sequence[Sequence[int]]) -> None:
         table = np.array(sizes, np.int64).reshape(len(sizes), -1)
-        self.before = np.zeros_like(table)
+        self.before: Any = np.zeros_like(table)
         np.cumsum(table[:-1], axis=0, out=self.before[1:])
         self.totals: list[int] = table.sum(axis=0).tolist()
-        self.head = writer.head(self.totals)
+        self.head: bytes = writer.head(self.totals)
         sections = np.cumsum([len(self.head), *self.totals])[:-1]
-        self.offsets = self.before + sections
+        self.offsets: Any = self.before + sections
 
     @property
     def nbytes(self) -> int:

@@ -30,7 +30,7 @@ class Meter:
     """
 
     def __init__(self, total: int = 0, done: Callable[[], int] | None = None) -> None:
-        self.total = total
+        self.total: int = total
         self._done = done or self._of_futures
         self._futures: list[tuple[Any, int | None]] = []
 

@@ -20,9 +20,9 @@ class Piece:
     __slots__ = ("future", "start", "stop")
 
     def __init__(self, future: Future, start: int, stop: int) -> None:
-        self.future = future
-        self.start = start
-        self.stop = stop
+        self.future: Future[Any] = future
+        self.start: int = start
+        self.stop: int = stop
 
     @property
     def nbytes(self) -> int | None:

@@ -155,16 +155,17 @@ def _mapped(
         mapped = {}
         for worker, columns in dealt_calls.items():
             near = {} if "worker" in plain else {"near": worker}
-            mapped[worker] = cluster.map(function, *columns, **near, **options)
+            calls = zip(*columns, strict=True)
+            mapped[worker] = cluster._map(function, calls, near | options)
         return mapped
     plain = dict(plain)
     number = cluster._define(called, plain.pop("name", None), plain.pop("hoist", True))
     first = (*cluster._carried(number), *first)
     found: dict[int | None, list[Any]] = {}
     for worker, columns in dealt_calls.items():
-        calls = [(*first, *args) for args in zip(*columns, strict=True)]
+        given = [(*first, *args) for args in zip(*columns, strict=True)]
         native = cluster._native_options({"near": worker, **plain}, 1)
-        found[worker] = cluster._manager.map(number, calls, native)
+        found[worker] = cluster._manager.map(number, given, native)
     return found
 
 

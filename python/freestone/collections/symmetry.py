@@ -47,7 +47,9 @@ def _halves(x: Array, symmetry: str) -> list[Half]:
     cluster = x.cluster
     if cluster is None:
         return [half_of(*given) for given in zip(*columns, strict=True)]
-    found: list[Half] = cluster.gather(cluster.map(half_of, *columns, near="input"))
+    found: list[Half] = cluster.gather(
+        cluster._map(half_of, zip(*columns, strict=True), {"near": "input"})
+    )
     return found
 
 

@@ -170,7 +170,8 @@ def _nonzeros(x: Array) -> int:
     cluster = x.cluster
     if cluster is None:
         return sum(int(block.nnz) for block in x)
-    return sum(cluster.gather(cluster.map(_nnz, x.blocks, near="input")))
+    counts: list[int] = cluster.gather(cluster._map(_nnz, zip(x.blocks), {"near": "input"}))
+    return sum(counts)
 
 
 def _nnz(block: Any) -> int:

@@ -52,7 +52,8 @@ def write_chunks(array: Array, url: str, meter: Meter) -> None:
     else:
         # Written again, after a worker is lost: the same chunk.
         options = {"pure": False, "retries": 2, "near": "input", "name": "write zarr"}
-        written = cluster.map(_write, [url] * len(starts), starts, array.blocks, **options)
+        calls = zip([url] * len(starts), starts, array.blocks, strict=True)
+        written = cluster._map(_write, calls, options)
         for future in written:
             meter.add(future)
         try:

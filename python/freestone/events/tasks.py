@@ -17,8 +17,8 @@ class Task:
     __slots__ = ("function", "label")
 
     def __init__(self, function: Function, label: str) -> None:
-        self.function = function
-        self.label = label
+        self.function: Function = function
+        self.label: str = label
 
     def __call__(self, *events: Any) -> Any:
         """Run the function here and now."""

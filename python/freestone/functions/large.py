@@ -36,7 +36,7 @@ class LargeFunction:
     __slots__ = ("_definition", "name")
 
     def __init__(self, name: bytes, definition: bytes | memoryview) -> None:
-        self.name = name
+        self.name: bytes = name
         self._definition = definition
 
     @property

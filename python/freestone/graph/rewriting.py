@@ -20,7 +20,7 @@ class Reduction:
 
     def __init__(self, key: Any, parts: tuple[Any, ...], recipe: Recipe) -> None:
         self.key, self.parts, self.recipe = key, parts, recipe
-        self.dependencies = frozenset(parts)
+        self.dependencies: frozenset[Any] = frozenset(parts)
 
 
 def rewrite(specs: dict[Any, Any]) -> dict[Any, Any]:

@@ -32,12 +32,15 @@ def _memory_dir() -> Path:
 
 
 def _private(path: Path) -> Path:
-    """Make a folder that only this user may enter, or refuse one that others may, or a link."""
+    """Make a folder of this user's, or refuse one of another's, one they may write to, or a link.
+
+    What clusters make in it only this user may enter.
+    """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     stat = path.lstat()
-    if path.is_symlink() or stat.st_uid != os.getuid() or stat.st_mode & 0o077:
-        problem = f"{path} must be a folder, no link, that belongs to you alone"
-        raise ClusterStartError(f"{problem}: chmod 700 it, or set folder=")
+    if path.is_symlink() or stat.st_uid != os.getuid() or stat.st_mode & 0o022:
+        problem = f"{path} must be a folder, no link, that is yours and that only you may write to"
+        raise ClusterStartError(f"{problem}: chmod go-w it, or set folder=")
     return path
 
 

@@ -57,7 +57,7 @@ class SlurmHost:
             cure = "run this where sbatch works, or use another host"
             raise EngineMissingError(engine=self.name, missing="there is no sbatch", cure=cure)
         base = Path.home() / ".freestone" if folder is None else Path(folder)
-        self.folder = base.absolute() / f"slurm-{os.getpid()}-{secrets.token_hex(4)}"
+        self.folder: Path = base.absolute() / f"slurm-{os.getpid()}-{secrets.token_hex(4)}"
         self._workers = workers
         self._options = list(options)
         self._batch: SlurmBatch | None = None

@@ -197,7 +197,7 @@ class _ClusterSample:
 def _as_completed(futures: Sequence[F]) -> Iterator[F]:
     from freestone.waiting import as_completed
 
-    return as_completed(futures)  # type: ignore[return-value]
+    return as_completed(futures)
 
 
 def _in_notebook() -> bool:

@@ -225,13 +225,13 @@ LAYOUT = b"lmm_stripe_count: 2\nlmm_stripe_size: 65536\n\t 3\t 2\t 0x2\n"
 TEXTS = [b"1,2\n3,4\n", b'a,"b\nc"\n1,x\n', b"1.5,nan\n-inf,1e5\n"]
 OURS: dict[str, Target] = {
     "csv": own(csv, lambda: TEXTS, index=False),
-    "csv triples": own(csv, lambda: [b"0,1,2.5\n2,0,1\n"], index=False, sparse=True, shape=(3, 2)),
+    "csv-triples": own(csv, lambda: [b"0,1,2.5\n2,0,1\n"], index=False, sparse=True, shape=(3, 2)),
     "dbdf": own(dbdf, lambda: seeds.written(dbdf)),
     "mtx": own(mtx, lambda: seeds.written(mtx)),
     "npy": own(npy, seeds.npy),
     "meta": Bytewise(lambda: [META], _meta, mutations=(any_bytes, json_values)),
     "layout": Bytewise(lambda: LAYOUTS, _layout, (FileError,)),
-    "layout text": Bytewise(lambda: [LAYOUT], _said, (FileError,)),
+    "layout-text": Bytewise(lambda: [LAYOUT], _said, (FileError,)),
 }
 """Readers that are freestone's own."""
 

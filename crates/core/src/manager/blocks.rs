@@ -140,6 +140,8 @@ pub(super) struct Block {
     pub lineage: u32,
     pub depth: u32,
     pub keep: Keep,
+    /// How often it was dropped although something waits for it, since it was last asked for.
+    pub displaced: u8,
     /// When it came to be somewhere, or was last used.
     pub used_ns: Now,
     /// Unfinished tasks, once per position; those that ended since are skipped.
@@ -160,6 +162,7 @@ impl Block {
             lineage: 0,
             depth: 0,
             keep: Keep::Task,
+            displaced: 0,
             used_ns: 0,
             consumers: SmallVec::new(),
             tickets: SmallVec::new(),

@@ -17,7 +17,7 @@ impl Manager {
             match task.stage {
                 Stage::Waiting { missing } => {
                     waiting += 1;
-                    let waits = missing > 0 || self.cramped.holds(self.tasks.id(slot));
+                    let waits = missing > 0 || self.cramped.holds(slot, self.tasks.id(slot));
                     assert!(waits && missing == absent, "{missing} missing, {absent} absent");
                 }
                 Stage::Ready | Stage::Queued(_) => {

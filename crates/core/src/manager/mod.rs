@@ -202,6 +202,7 @@ impl Manager {
     /// Lets go of what is no longer needed, gives work to workers, and sends what is to be sent.
     fn finish_event(&mut self) {
         self.let_go();
+        self.restore_displaced();
         self.retry_cramped();
         self.advance_balance();
         if self.workers.retiring > 0 {

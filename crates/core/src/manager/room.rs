@@ -7,7 +7,8 @@
 
 use super::Manager;
 use super::api::{Now, Outcome, Why};
-use super::blocks::Block;
+use super::blocks::{Block, Extra};
+use super::ready::rank;
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::Stage;
 use crate::wire::{Keep, TaskFailure};
@@ -22,16 +23,32 @@ const GRACE_NS: Now = 1_000_000_000;
 const TRIES: usize = 64;
 /// How many tasks are looked at to see whether a block can be made again.
 const LINEAGE_SEEN: usize = 64;
+/// So often a block that something waits for is dropped since it was last asked for: tasks that
+/// take each other's room would be run for ever.
+const MAX_DISPLACED: u8 = 16;
 
 /// Tasks that wait for room.
 #[derive(Default)]
 pub(super) struct Cramped {
-    /// Each with what the last worker said.
-    tasks: BTreeMap<TaskId, TaskFailure>,
+    /// Each with what the last worker said. By slot, since that is about the order of submission,
+    /// and what was submitted together is often used together.
+    tasks: BTreeMap<TaskSlot, (TaskId, TaskFailure)>,
     /// Something was let go of since they were last tried.
     relieved: bool,
     /// Since when nothing runs that could make room.
     quiet_since: Option<Now>,
+    /// The task for which blocks were dropped that others wait for, and those blocks.
+    favoured: Option<(TaskId, Vec<BlockSlot>)>,
+}
+
+/// What may be dropped for want of room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spare {
+    /// What can be had again and nothing waits for.
+    Idle,
+    /// Also what waiting tasks and reductions need, if it can be made again; not what this one
+    /// needs.
+    Displaced { favoured: TaskSlot },
 }
 
 impl Cramped {
@@ -41,8 +58,8 @@ impl Cramped {
     }
 
     /// Whether a task waits for room.
-    pub fn holds(&self, task: TaskId) -> bool {
-        self.tasks.contains_key(&task)
+    pub fn holds(&self, slot: TaskSlot, task: TaskId) -> bool {
+        self.tasks.get(&slot).is_some_and(|(id, _)| *id == task)
     }
 }
 
@@ -54,21 +71,30 @@ impl Manager {
             self.counts.retried += 1;
             return self.resume(task);
         }
-        self.cramped.tasks.insert(self.tasks.id(task), why);
+        self.cramped.tasks.insert(task, (self.tasks.id(task), why));
     }
 
-    /// Drops what can be had again at a worker, the longest unused first, until as many bytes are
-    /// let go of; whether any are.
+    /// Drops what can be had again at a worker and nothing waits for, the longest unused first, until
+    /// as many bytes are let go of; whether any are.
+    pub(super) fn make_room(&mut self, id: WorkerId, nbytes: u64) -> bool {
+        !self.drop_spare(id, nbytes, Spare::Idle).is_empty()
+    }
+
+    /// Drops blocks at a worker, the longest unused first, until as many bytes are let go of; which.
     ///
     /// Costs a look at all blocks of the worker, so that nothing has to be kept in order for it.
-    pub(super) fn make_room(&mut self, id: WorkerId, nbytes: u64) -> bool {
-        let Some(worker) = self.workers.get(id) else { return false };
-        let spare = worker.blocks.iter().filter(|slot| self.is_spare_at(**slot, id));
-        let mut spare: Vec<(Now, BlockSlot)> =
-            spare.map(|slot| (self.blocks[*slot].used_ns, *slot)).collect();
+    fn drop_spare(&mut self, id: WorkerId, nbytes: u64, which: Spare) -> Vec<BlockSlot> {
+        let Some(worker) = self.workers.get(id) else { return Vec::new() };
+        let spare = worker.blocks.iter().filter(|slot| self.is_spare_at(**slot, id, which));
+        // What waits and was made of much costs most to make again.
+        let depth = |block: &Block| if which == Spare::Idle { 0 } else { block.depth };
+        let mut spare: Vec<(u32, Now, BlockSlot)> = spare
+            .map(|slot| (depth(&self.blocks[*slot]), self.blocks[*slot].used_ns, *slot))
+            .collect();
         spare.sort_unstable();
         let mut freed = 0;
-        for (_, slot) in spare {
+        let mut dropped = Vec::new();
+        for (.., slot) in spare {
             if freed >= nbytes.max(1) {
                 break;
             }
@@ -77,13 +103,14 @@ impl Manager {
             self.detach_replica(slot, id);
             self.drop_at(id, name);
             self.loose.push(slot);
+            dropped.push(slot);
         }
-        freed > 0
+        dropped
     }
 
     /// Whether a block can be dropped at a worker and still be had: from another one, or by its
     /// task; or it is only kept in case somebody asks for it again.
-    fn is_spare_at(&self, slot: BlockSlot, id: WorkerId) -> bool {
+    fn is_spare_at(&self, slot: BlockSlot, id: WorkerId, which: Spare) -> bool {
         let block = &self.blocks[slot];
         // What is kept forever has a copy that its worker falls back on by itself.
         if block.keep == Keep::Forever || block.is_group() || self.is_in_use_at(block, id) {
@@ -94,10 +121,23 @@ impl Manager {
         }
         let is_elsewhere = |other: &WorkerId| *other != id && self.workers.is_present(*other);
         let has_copy = block.replicas().iter().any(is_elsewhere) && !self.hot.contains_key(&slot);
-        let is_asked_for = block.unfinished > 0 || block.extra.is_some();
+        let may_go = match which {
+            Spare::Idle => block.unfinished == 0 && block.extra.is_none(),
+            Spare::Displaced { favoured } => {
+                let is_tied = |extra: &Extra| {
+                    !extra.wants.is_empty()
+                        || !extra.gathers.is_empty()
+                        || !extra.adopting.is_empty()
+                        || !extra.pins.is_empty()
+                };
+                block.displaced < MAX_DISPLACED
+                    && !self.tasks[favoured].inputs.contains(&slot)
+                    && !block.extra.as_deref().is_some_and(is_tied)
+            }
+        };
         has_copy
             || (!block.is_wanted() && block.lineage == 0)
-            || (!is_asked_for && self.can_be_made_again(block))
+            || (may_go && self.can_be_made_again(block))
     }
 
     /// Whether tasks that may run twice can make a block again from what is there.
@@ -137,18 +177,22 @@ impl Manager {
         }
         self.cramped.quiet_since = None;
         for _ in 0..TRIES {
-            let Some((task, _)) = self.cramped.tasks.pop_first() else { break };
-            self.try_cramped(task);
+            let Some((task, (id, _))) = self.cramped.tasks.pop_first() else { break };
+            if self.waits_for_room(task, id) {
+                self.try_cramped(task);
+            }
         }
         // One whose input has failed meanwhile fails now.
         self.let_go();
     }
 
-    fn try_cramped(&mut self, task: TaskId) {
-        let Some(task) = self.tasks.find(task) else { return };
-        if self.tasks[task].stage != (Stage::Waiting { missing: 0 }) {
-            return;
-        }
+    /// Whether that is a task which waits for nothing else.
+    fn waits_for_room(&self, slot: TaskSlot, task: TaskId) -> bool {
+        self.tasks.find(task) == Some(slot)
+            && self.tasks[slot].stage == (Stage::Waiting { missing: 0 })
+    }
+
+    fn try_cramped(&mut self, task: TaskSlot) {
         // A worker that was full may have room now; those that it killed are avoided all the same.
         let history = self.tasks[task].history();
         for id in std::mem::take(&mut history.full) {
@@ -159,8 +203,9 @@ impl Manager {
     }
 
     /// Time passes: when nothing runs or moves, nothing is going to make room. All that wait try
-    /// once more, since workers may have moved blocks to disk meanwhile; then they are refused one
-    /// after another, as long as that lets go of nothing.
+    /// once more, since workers may have moved blocks to disk meanwhile; then what can be made again
+    /// makes way for one of them. If there is nothing, they are refused one after another, as long
+    /// as that lets go of nothing.
     pub(super) fn refuse_cramped(&mut self) {
         let moves = || self.workers.iter().any(|worker| !worker.receiving.is_empty());
         if self.cramped.tasks.is_empty() || self.counts.ready + self.counts.assigned > 0 || moves()
@@ -173,18 +218,72 @@ impl Manager {
             self.cramped.quiet_since = Some(self.now);
             return;
         };
-        if self.now - since < GRACE_NS {
+        if self.favour_one() || self.now - since < GRACE_NS {
             return;
         }
-        while let Some((task, why)) = self.cramped.tasks.pop_first() {
-            if let Some(task) = self.tasks.find(task)
-                && self.tasks[task].stage == (Stage::Waiting { missing: 0 })
-            {
+        while let Some((task, (id, why))) = self.cramped.tasks.pop_first() {
+            if self.waits_for_room(task, id) {
                 self.fail_with(task, Why::Attempt(why));
             }
             self.let_go();
             if self.cramped.relieved {
                 return;
+            }
+        }
+    }
+
+    /// Gives one task that waits for room that of blocks that others wait for, which are made again
+    /// when it has ended; whether there are such blocks. The deepest task goes first: it combines
+    /// what others have made, and leaves more room than it takes.
+    fn favour_one(&mut self) -> bool {
+        let cramped = self.cramped.tasks.iter();
+        let cramped = cramped.filter(|(task, (id, _))| self.waits_for_room(**task, *id));
+        let mut cramped: Vec<TaskSlot> = cramped.map(|(task, _)| *task).collect();
+        cramped.sort_by_key(|task| rank(self.tasks[*task].priority, self.tasks[*task].depth));
+        cramped.into_iter().any(|task| self.favour(task))
+    }
+
+    fn favour(&mut self, task: TaskSlot) -> bool {
+        let id = self.tasks.id(task);
+        let Some((_, TaskFailure::StorageFull { needed, .. })) = self.cramped.tasks.get(&task)
+        else {
+            return false;
+        };
+        let (needed, full) = (*needed, self.tasks[task].history().full.clone());
+        let which = Spare::Displaced { favoured: task };
+        let mut dropped = full.iter().map(|worker| self.drop_spare(*worker, needed, which));
+        let Some(mut displaced) = dropped.find(|dropped| !dropped.is_empty()) else { return false };
+        displaced.retain(|slot| !self.blocks[*slot].is_available());
+        for slot in &displaced {
+            self.blocks[*slot].displaced += 1;
+            self.take_back_consumers(*slot, None);
+        }
+        self.demand_displaced();
+        self.cramped.favoured = Some((id, displaced));
+        self.cramped.tasks.remove(&task);
+        self.try_cramped(task);
+        // What was let go of is for this one alone.
+        self.cramped.relieved = false;
+        self.cramped.quiet_since = Some(self.now);
+        true
+    }
+
+    /// Once the task has ended for which blocks made way, they are made again.
+    pub(super) fn restore_displaced(&mut self) {
+        let Some((task, _)) = &self.cramped.favoured else { return };
+        let found = self.tasks.find(*task).map(|task| self.tasks[task].stage);
+        if matches!(found, Some(Stage::Ready | Stage::Queued(_) | Stage::Assigned { .. })) {
+            return;
+        }
+        self.demand_displaced();
+        self.let_go();
+    }
+
+    fn demand_displaced(&mut self) {
+        let Some((_, displaced)) = self.cramped.favoured.take() else { return };
+        for slot in displaced {
+            if self.blocks.get(slot).is_some_and(Block::is_wanted) {
+                self.demand(slot);
             }
         }
     }

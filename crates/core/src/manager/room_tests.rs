@@ -124,6 +124,73 @@ fn a_task_waits_for_room_as_long_as_something_runs() {
     assert!(!failed(&play, 2));
 }
 
+/// Two tasks that each have a block and no room for another: gives the first as it was sent for
+/// which the other's block made way.
+fn displace(play: &mut Play) -> Assignment {
+    play.join(0, 1);
+    for block in [1, 2] {
+        make(play, block, &[], Keep::Task);
+    }
+    play.request(Request::Submit(vec![call(3, &[1]), call(4, &[2])]));
+    // At first they are sent, and again when nothing runs any more.
+    for _ in 0..2 {
+        for run in play.runs(0) {
+            play.fails(0, &run, full(10));
+        }
+        assert!(dropped(play, 0).is_empty());
+        play.handle(Event::Tick);
+    }
+    assert_eq!(dropped(play, 0), [2]);
+    let runs = play.runs(0);
+    assert_eq!((runs.len(), runs[0].outputs[0]), (1, name(3)));
+    runs[0].clone()
+}
+
+#[test]
+fn what_waits_makes_way_for_one_task_and_is_made_again_after_it() {
+    let mut play = play();
+    let favoured = displace(&mut play);
+    assert_eq!(play.statistics().recovered, 0);
+    play.done(0, &favoured, stored(3, 10));
+    let again = play.runs(0).remove(0);
+    assert_eq!((again.outputs[0], play.statistics().recovered), (name(2), 1));
+    play.done(0, &again, stored(2, 10));
+    play.done(0, &play.runs(0)[0].clone(), stored(4, 10));
+    assert_eq!(play.statistics().failed, 0);
+    for block in [1, 2, 3, 4] {
+        release(&mut play, block);
+    }
+    play.assert_empty();
+}
+
+#[test]
+fn what_made_way_for_a_task_comes_back_if_that_is_cancelled() {
+    let mut play = play();
+    displace(&mut play);
+    play.request(Request::Cancel(vec![name(3)]));
+    assert_eq!(play.runs(0)[0].outputs[0], name(2));
+}
+
+#[test]
+fn tasks_that_take_each_others_room_are_refused_in_the_end() {
+    let mut play = play();
+    let first = displace(&mut play);
+    // There is room for nothing, whatever makes way.
+    let (mut runs, mut refused) = (vec![first], Vec::new());
+    for _ in 0..1000 {
+        if let Some(run) = runs.pop() {
+            play.fails(0, &run, full(10));
+        } else {
+            play.now += GRACE_NS;
+            play.handle(Event::Tick);
+        }
+        runs.extend(play.runs(0));
+        refused.extend([3, 4].into_iter().filter(|ticket| failed(&play, *ticket)));
+    }
+    refused.sort_unstable();
+    assert_eq!(refused, [3, 4]);
+}
+
 #[test]
 fn what_is_let_go_of_is_room_for_a_task_that_waits() {
     let mut play = play();

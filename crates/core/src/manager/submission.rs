@@ -198,6 +198,10 @@ impl Manager {
     }
 
     fn begin(&mut self, task: TaskSlot) {
+        for index in 0..self.tasks[task].inputs.len() {
+            let slot = self.tasks[task].inputs[index];
+            self.blocks[slot].displaced = 0;
+        }
         if self.link(task) == 0 {
             self.make_ready(task);
         } else {

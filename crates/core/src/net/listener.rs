@@ -1,5 +1,6 @@
 //! Where a manager or a worker is connected to: a unix socket, and TLS if it is asked for.
 
+use super::admission::Admission;
 use super::stream::Stream;
 use crate::wire::Address;
 use freestone_tls::Access;
@@ -17,17 +18,6 @@ pub struct Listener {
     unix: UnixListener,
     tcp: Option<(TcpListener, Access)>,
     descriptors: usize,
-}
-
-/// What came of looking for a connection.
-#[derive(Debug)]
-pub enum Accepted {
-    /// One that has to show who it is.
-    Stream(Stream),
-    /// None waits.
-    Nothing,
-    /// One may wait that can't be taken now, and why: no event will tell of it again.
-    Later(String),
 }
 
 /// The part of a process's descriptors that connections leave to the rest of the program, and the
@@ -86,43 +76,53 @@ impl Listener {
         }
     }
 
-    /// The next connection, if one waits; over TCP only `with_tcp`.
-    pub fn accept(&self, with_tcp: bool) -> Accepted {
+    /// The next connection, if one waits; over TCP only as long as `admission` has a place.
+    ///
+    /// # Errors
+    /// Why one that may wait can't be taken now: no event will tell of it again, as `admission`
+    /// then knows.
+    pub(super) fn accept(&self, admission: &mut Admission) -> Result<Option<Stream>, String> {
+        let is_full = admission.is_full();
+        let accepted = self.accept_one(!is_full);
+        admission.has_waiting = accepted.is_err() || (is_full && matches!(accepted, Ok(None)));
+        accepted
+    }
+
+    fn accept_one(&self, with_tcp: bool) -> Result<Option<Stream>, String> {
         match self.unix.accept() {
-            Ok((stream, _)) if self.is_near_limit(&stream) => return self.near_limit(),
-            Ok((stream, _)) => return Accepted::Stream(Stream::Unix(stream)),
-            Err(error) if !is_passing(&error) => return Accepted::Later(error.to_string()),
+            Ok((stream, _)) => {
+                self.check_limit(&stream)?;
+                return Ok(Some(Stream::Unix(stream)));
+            }
+            Err(error) if !is_passing(&error) => return Err(error.to_string()),
             Err(_) => {}
         }
         let Some((listener, access)) = self.tcp.as_ref().filter(|_| with_tcp) else {
-            return Accepted::Nothing;
+            return Ok(None);
         };
         loop {
             let stream = match listener.accept() {
-                Ok((stream, _)) if self.is_near_limit(&stream) => return self.near_limit(),
                 Ok((stream, _)) => stream,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Accepted::Nothing;
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if is_passing(&error) => continue,
-                Err(error) => return Accepted::Later(error.to_string()),
+                Err(error) => return Err(error.to_string()),
             };
+            self.check_limit(&stream)?;
             // One that can't be served is dropped, and the next one has its turn.
             if let Ok(stream) = Stream::accept(stream, access) {
-                return Accepted::Stream(stream);
+                return Ok(Some(stream));
             }
         }
     }
 
-    /// Whether a new descriptor is among the last that this process may have: the system gives out
-    /// the lowest that is free. They are left to the rest of the program.
-    fn is_near_limit(&self, stream: &impl AsRawFd) -> bool {
+    /// Refuses a new descriptor that is among the last that this process may have, as the system
+    /// gives out the lowest that is free: those are left to the rest of the program.
+    fn check_limit(&self, stream: &impl AsRawFd) -> Result<(), String> {
         let reserve = (self.descriptors / RESERVED_SHARE).min(MAX_RESERVED);
-        stream.as_raw_fd() as usize + reserve >= self.descriptors
-    }
-
-    fn near_limit(&self) -> Accepted {
-        Accepted::Later(format!(
+        if (stream.as_raw_fd() as usize + reserve) < self.descriptors {
+            return Ok(());
+        }
+        Err(format!(
             "this process has nearly all of the {} descriptors that it may have (ulimit -n)",
             self.descriptors
         ))

@@ -2,7 +2,7 @@
 
 use super::admission::Admission;
 use super::connection::{Connection, ConnectionError};
-use super::listener::{Accepted, Listener};
+use super::listener::Listener;
 use super::rate::Rate;
 use crate::wire::{FromWorker, PROTOCOL, ToWorker, hello_protocol, other_protocol};
 use mio::event::Event;
@@ -37,20 +37,11 @@ impl Newcomers {
 
     /// Takes in those that have connected, as many as may be.
     pub fn accept(&mut self, listener: &Listener, registry: &Registry) {
-        self.admission.has_waiting = false;
         loop {
-            let is_full = self.admission.is_full();
-            let stream = match listener.accept(!is_full) {
-                Accepted::Stream(stream) => stream,
-                Accepted::Nothing => {
-                    self.admission.has_waiting = is_full;
-                    return;
-                }
-                Accepted::Later(reason) => {
-                    self.admission.has_waiting = true;
-                    self.write(format!("nobody can join for now: {reason}"));
-                    return;
-                }
+            let stream = match listener.accept(&mut self.admission) {
+                Ok(Some(stream)) => stream,
+                Ok(None) => return,
+                Err(reason) => return self.write(format!("nobody can join for now: {reason}")),
             };
             let token = Token(self.accepted);
             self.accepted += 1;

@@ -1,7 +1,6 @@
 //! Peers that ask a worker for blocks.
 
 use super::connection::{Connection, ConnectionError};
-use super::listener::Accepted;
 use super::stream::Stream;
 use super::worker::{Role, Shell};
 use crate::wire::{BlockAnswer, BlockRequest, OTHER_KEY, PROTOCOL, is_same_key, other_protocol};
@@ -18,19 +17,13 @@ impl Shell {
     /// Takes in those that have connected, as many as may be.
     pub(super) fn accept(&mut self) {
         self.drop_silent_peers();
-        self.admission.has_waiting = false;
         loop {
-            let is_full = self.admission.is_full();
-            let stream = match self.listener.accept(!is_full) {
-                Accepted::Stream(stream) => stream,
-                Accepted::Nothing => {
-                    self.admission.has_waiting = is_full;
-                    return;
-                }
-                Accepted::Later(reason) => {
-                    self.admission.has_waiting = true;
-                    self.write_refusal(format!("peers can't be answered for now: {reason}"));
-                    return;
+            let stream = match self.listener.accept(&mut self.admission) {
+                Ok(Some(stream)) => stream,
+                Ok(None) => return,
+                Err(reason) => {
+                    return self
+                        .write_refusal(format!("peers can't be answered for now: {reason}"));
                 }
             };
             let is_trusted = stream.is_unix();

@@ -54,7 +54,7 @@ class Source:
             self._reader = asked(url, lambda: reader(client, path, stamp))
         else:
             self._renew()
-        self.nbytes = len(self._reader)
+        self.nbytes: int = len(self._reader)
         self._windows: tuple[tuple[int, bytes], ...] = ()
 
     def _renew(self) -> None:

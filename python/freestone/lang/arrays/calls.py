@@ -108,13 +108,13 @@ class CallLowering:
     """Makes calls of nodes; beside `Lowering`, with the same attributes."""
 
     def __init__(self, roots: Sequence[Node], order: Sequence[Node], sources: list[Node]) -> None:
-        self.plan = Calls()
+        self.plan: Calls = Calls()
         self.sources = sources
         self.plan.blocks = [Expected.of(node.attrs["data"]) for node in sources]
         places = {id(node.attrs["data"]): number for number, node in enumerate(sources)}
         needed = dict.fromkeys(arg for node in order for arg in node.args if arg.rows is None)
         values = [arg for arg in needed if not arg.attrs.get("weak")]
-        self.wholes = [(arg, "natural") for arg in values]
+        self.wholes: list[tuple[Node, str]] = [(arg, "natural") for arg in values]
         made: dict[Node, Operand] = {
             node: places[id(node.attrs["data"])] for node in order if node.kind == "source"
         }

@@ -229,7 +229,7 @@ def _chosen(first: Array, call: Any, more: list[Any], cluster: Cluster | None) -
         values = [[value_of(piece) for piece in column] for column in (first.blocks, *columns)]
         pieces: list[Any] = [call(*row) for row in zip(*values, strict=True)]
         return Array.from_blocks(pieces, name="expression")
-    futures = cluster.map(call, first.blocks, *columns, near="input")
+    futures = cluster._map(call, zip(first.blocks, *columns, strict=True), {"near": "input"})
     return Array.from_futures(futures, name="expression")
 
 

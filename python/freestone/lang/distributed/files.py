@@ -106,7 +106,7 @@ def write_blocks(run: DistributedRun, op: Op, operands: list[Any]) -> list[Any] 
     blocks, offsets = split.blocks, np.array(split.offsets, np.int64)
     if split.csr:
         form = to_scipy if holds_entries(path) else dense_rows
-        blocks = run.cluster.map(form, blocks, near="input")
+        blocks = run.cluster._map(form, zip(blocks), {"near": "input"})
     written(Array(blocks, offsets, name=os.path.basename(path)), path)
     return [None]
 

@@ -50,7 +50,7 @@ class DistributedRun(Run):
         super().__init__(settings, out)
         # Operations that are made of others while the script runs, by what they are made of.
         self.cluster = cluster
-        self.sent = Sent(cluster)
+        self.sent: Sent = Sent(cluster)
         self.derived: dict[Any, Op] = {}
         self._fragments: dict[Any, tuple[Fragment, bytes] | None] = {}
         self._pending: weakref.WeakSet[Split] = weakref.WeakSet()

@@ -47,7 +47,7 @@ class Split:
         *,
         csr: bool = False,
     ) -> None:
-        self.blocks = list(blocks)
+        self.blocks: list[Future[Any]] = list(blocks)
         self.offsets = offsets
         self.columns = columns
         self.cell = cell

@@ -18,7 +18,7 @@ class Cursor:
     def __init__(self, source: Source) -> None:
         self._tokens = list(tokens(source))
         self._at = 0
-        self.depth = 0
+        self.depth: int = 0
 
     @property
     def token(self) -> Token:

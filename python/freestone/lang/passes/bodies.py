@@ -50,7 +50,7 @@ class Body:
         by_rows: Mapping[Value, Member],
         order: Sequence[Member],
     ) -> None:
-        self.strip = Value(STRIP)
+        self.strip: Value = Value(STRIP)
         self.ops: list[Op] = []
         self._size, self._bases = size, bases
         self._by_rows, self._order = by_rows, order

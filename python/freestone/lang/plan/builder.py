@@ -293,7 +293,7 @@ class Builder(Functions):
         for _ in range(MOST_ROUNDS):
             changes = self.files.changes
             regions, found = self._round(names, types, kind, build, test)
-            self.block = outer
+            self.block: Block = outer
             self._restore(before)
             self.place = node.place
             wider = [

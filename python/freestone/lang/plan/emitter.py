@@ -38,13 +38,13 @@ class Emitter:
     """
 
     def __init__(self, block: Block | None = None) -> None:
-        self.block = Block() if block is None else block
+        self.block: Block = Block() if block is None else block
         self.place: Place | None = None
         self.kernel: str | None = None
         self.kernels: frozenset[str] = frozenset()
         self.propagate = True
         self.views: dict[str, Type] = {}
-        self.files = Files()
+        self.files: Files = Files()
 
     def fail(self, problem: str) -> NoReturn:
         """Raise an error of types or shapes at the current place."""

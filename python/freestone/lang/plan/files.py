@@ -31,7 +31,7 @@ class Files:
     """
 
     def __init__(self) -> None:
-        self.changes = 0
+        self.changes: int = 0
         self._written: dict[str, _Written] = {}
         self._any = False
 

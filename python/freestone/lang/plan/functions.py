@@ -46,7 +46,7 @@ class Functions(Expressions):
     def __init__(self, arguments: dict[str, tuple[Scalar, str]]) -> None:
         super().__init__(arguments)
         self.functions: dict[str, Defined] = {}
-        self.program = Program(self.block)
+        self.program: Program = Program(self.block)
         self.in_function = False
 
     def knows(self, name: str) -> bool:

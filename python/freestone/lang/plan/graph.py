@@ -53,9 +53,9 @@ class Value:
     __slots__ = ("const", "op", "type")
 
     def __init__(self, type: Type, op: Op | None = None, const: Scalar | None = None) -> None:
-        self.type = type
-        self.op = op
-        self.const = const
+        self.type: Type = type
+        self.op: Op | None = op
+        self.const: Scalar | None = const
 
 
 @dataclass(frozen=True, slots=True)

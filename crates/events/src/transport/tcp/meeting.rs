@@ -165,6 +165,12 @@ pub fn connect(address: &str, end: Instant) -> io::Result<TcpStream> {
         let found = found.ok_or_else(|| io::Error::other("it is no address"))?;
         let left = end.saturating_duration_since(Instant::now()).max(AGAIN);
         match TcpStream::connect_timeout(&found, left.min(STEP)) {
+            // Where nobody listens yet, the system may have given the connection that very port:
+            // it then leads to itself, and keeps the port from who is to listen there.
+            Ok(stream) if stream.local_addr()? == found => {
+                drop(stream);
+                std::thread::sleep(AGAIN);
+            }
             Ok(stream) => return prepared(stream),
             Err(error) if Instant::now() >= end => return Err(error),
             Err(_) => std::thread::sleep(AGAIN),

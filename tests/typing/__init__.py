@@ -1,0 +1,1 @@
+"""What checkers of types find in programs: `make check-types` reads them, and nothing runs them."""
