@@ -1,182 +1,316 @@
 """Calls of everything in `freestone._native` with arguments that nobody would give.
 
-Whatever they are, the answer is a value or an exception, never the end of the interpreter. The last
-line that is printed before a crash is the call that did it.
+Whatever they are, the answer is a value or an exception, never the end of the interpreter, a panic,
+or a call without end. ``python -m tests.bindings.fuzz --seed 1 --calls 1000`` makes calls in this
+process: the last line that it prints before a crash is the call that did it. ``--seconds 600`` goes
+through new seeds, each in a process of its own, and prints what each of those that failed did last.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import faulthandler
 import inspect
 import os
-import random
+import resource
+import signal
+import subprocess
+import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from freestone import _native
+from freestone.future import Future
+from tests.bindings.arguments import CSV, EVENT_SETTINGS, TOGETHER, Arguments
 from tests.fuzz.fuzzers import Check
 
-LEFT_OUT = {
-    # They are processes, which read from descriptors and end with them.
-    "run_executor": "takes the place of this process",
-    "run_worker": "takes the place of this process",
-    # Each waits for other processes, for as long as it takes.
-    "meet_ranks": "waits for other ranks",
-    "EventMeeting": "waits for other ranks",
-    "EventInvitation": "waits for other ranks",
-    "EventWorld": "waits for other ranks",
-    "EventRank": "starts threads on a socket",
-    "Watch": "waits for a change, for as long as it is asked to",
-    # They are given addresses of arrays, which are not checked yet.
-    "run_pipeline": "takes addresses",
-    "sample": "takes addresses",
-    "Drawing": "takes addresses",
-    "copy_rows": "takes addresses",
-    "copy_triangle": "takes addresses",
-    "coo_draw": "takes addresses",
-    "coo_merge": "takes addresses",
-    "coo_offsets": "takes addresses",
-    "coo_reduce": "takes addresses",
-    "coo_transpose": "takes addresses",
-    "csr_panel": "takes addresses",
-    "csr_product": "takes addresses",
-    "csr_product_sizes": "takes addresses",
-    "csr_transpose": "takes addresses",
-}
-# Of one case; those that come later take what earlier ones returned.
+PROCESSES = {"run_executor", "run_worker", "EventWorld", "meet_ranks"}
+"""They take the place of a process, or wait for others: called in a forked child, which may end,
+and before there are threads, whose locks a child would find as they were."""
+IN_CHILDREN = 8
+"""How many of them are called."""
+WAITING = {"wait", "take", "lock", "drain", "finish", "hold", "accept", "fail"}
+"""Methods that wait for others as long as it takes: called by a thread that nobody waits for."""
+SIZED = ("layout_", "RowBlocks", "sample", "make_identity")
+"""They take as long as the numbers say: what is neither small nor refused is made smaller."""
 CALLS = 600
-DTYPES = ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1")
-NUMBERS: tuple[int, ...] = (0, 1, 2, 3, 7, 64, 255, 256, 4097, -1, -2, 2**31 - 1, 2**31, 2**32)
-NUMBERS += (2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63))
-TEXTS = ("", "x", "f8", "i4", "sum", "é", "a\0b", "tcp://127.0.0.1:0", "1,2\n3,4\n", "\ud800")
-TEXTS += ("0" * 32,)
-MTX = b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 5\n"
-BYTES = (b"", b"\0", b"1,2\n3,4\n", MTX)
-# They take as long, and as much memory, as the numbers that they are given say: given smaller ones.
-SIZED = ("layout_", "RowBlocks")
+"""Of one case; those that come later take what earlier ones returned."""
+MAX_CALL_S = 2
+"""After that a call is interrupted, as by Ctrl-C."""
+MAX_HANGING_S = 60
+"""A call that goes on all the same hangs, and ends the process."""
+MEMORY = 4 << 30
+"""More than a process has is refused by the system: what is allocated without a look aborts."""
+PANICKED = 3
+
+Target = tuple[str, type | None, str]
+"""A name to show, the class whose method it is, and its name there."""
 
 
-class Arguments:
-    """Makes values, some of them what earlier calls returned."""
-
-    def __init__(self, seed: int) -> None:
-        self.choose = random.Random(seed)
-        self.objects: list[Any] = []
-
-    def value(self, depth: int = 0) -> Any:
-        makers = [self.number, self.number, self.text, self.data, self.array, self.array, self.odd]
-        if depth < 2:
-            makers += [self.several, self.several]
-        if self.objects:
-            makers += [lambda: self.choose.choice(self.objects)]
-        made = self.choose.choice(makers)
-        return made(depth + 1) if made == self.several else made()
-
-    def number(self) -> Any:
-        if self.choose.random() < 0.2:
-            return self.choose.choice((0.0, -1.5, 1e308, float("inf"), float("nan")))
-        return self.choose.choice(NUMBERS)
-
-    def text(self) -> str:
-        return self.choose.choice(TEXTS)
-
-    def data(self) -> Any:
-        data = self.choose.choice((*BYTES, self.choose.randbytes(self.choose.choice((8, 16, 100)))))
-        return self.choose.choice((bytes, bytearray, memoryview))(data)
-
-    def array(self) -> Any:
-        count = self.choose.choice((0, 1, 3, 16, 1000))
-        array = np.arange(count).astype(self.choose.choice(DTYPES))
-        change: Callable[[Any], Any] = self.choose.choice(
-            (
-                lambda x: x,
-                lambda x: x.view("u1"),
-                lambda x: x[::2],
-                lambda x: x[::-1],
-                lambda x: np.broadcast_to(x, (3, len(x))),
-                lambda x: x.view("u1")[1:],
-                lambda x: x.reshape(1, -1).T,
-            )
-        )
-        changed = change(array)
-        if self.choose.random() < 0.2:
-            changed.flags.writeable = False
-        return changed
-
-    def odd(self) -> Any:
-        return self.choose.choice((None, True, object(), {}, {"a": 1}, len, type, 1j, {1}))
-
-    def several(self, depth: int) -> Any:
-        kind = self.choose.choice((list, tuple))
-        return kind(self.value(depth) for _ in range(self.choose.randrange(5)))
+def targets() -> list[Target]:
+    """Return all that can be called: functions, classes, and methods of these."""
+    found: list[Target] = []
+    for name, value in sorted(vars(_native).items()):
+        if name.startswith("__") or not callable(value):
+            continue
+        found.append((name, None, name))
+        if isinstance(value, type):
+            found += [(f"{name}.{each}", value, each) for each in methods(value)]
+    return found
 
 
-def callables(objects: list[Any]) -> list[tuple[str, Any]]:
-    """Everything that can be called, methods of objects that were made among them."""
-    found = [
-        (name, getattr(_native, name))
-        for name in sorted(vars(_native))
-        if not name.startswith("_") and name not in LEFT_OUT
+def methods(kind: type) -> list[str]:
+    """Return the names of a class's own methods and properties."""
+    special = {"__len__", "__reduce__", "__eq__", "__repr__", "__iter__", "__next__", "__getitem__"}
+    own = [name for name in dir(kind) if name not in dir(object) or name in special]
+    return [name for name in own if not name.startswith("__") or name in special]
+
+
+def made_first(folder: str) -> list[Callable[[], Any]]:
+    """Return makers of an object of each class that can be made without a cluster."""
+    path = os.path.join(folder, "socket")
+    options: dict[str, Any] = {"socket": path, "key": "0" * 32, "owner": None, "future": Future}
+    options |= {"spin_us": 0, "inline_nbytes": 1000, "transfers_in": 1, "transfers_out": 1}
+    return [
+        lambda: _native.CsvIndex.scan(CSV, 44, 1),
+        lambda: _native.RowBlocks([0, 2, 5]),
+        lambda: _native.RowBlocks.even(20, 3),
+        lambda: _native.Drawing(7, 100, -1.0, 1.0, 0.5, 1),
+        lambda: _native.VectorMemory(4096, "default", 0),
+        lambda: _native.Options(),
+        lambda: _native.Stored(1),
+        lambda: _native.Group(1, len),
+        lambda: _native.Watch(),
+        lambda: _native.EventMemory(2, arena=1 << 16),
+        lambda: _native.EventMeeting("127.0.0.1:0", _native.make_identity(1)),
+        lambda: _native.EventRank.threads(2, arena=1 << 16, settings=EVENT_SETTINGS),
+        lambda: _native.OwnedFolder.create(folder),
+        lambda: _native.csv_format_dense(np.ones(4, "u1"), code="u1", columns=2, delimiter=44),
+        lambda: _native.Manager(**options, silence_s=5.0, trace=False),
+        lambda: _defined_and_put(),
     ]
-    for made in objects:
-        for name in dir(made):
-            is_special = name.startswith("__") and name not in {"__len__", "__iter__", "__next__"}
-            with contextlib.suppress(Exception):
-                if not is_special and callable(method := getattr(made, name)):
-                    found.append((f"{type(made).__name__}.{name}", method))
-    return [(name, each) for name, each in found if callable(each)]
 
 
-def arguments_of(function: Any, arguments: Arguments) -> tuple[list[Any], dict[str, Any]]:
-    """As many as it takes, for the most part, so that calls get beyond the count of them."""
+def _defined_and_put() -> Any:
+    """Make a future of a call that no worker will ever run."""
+    manager = _made[-1]
+    number = manager.define("label", b"0" * 16, b"definition")
+    return manager.submit(number, (), None, _native.Options())
+
+
+_made: list[Any] = []
+
+
+def keep(objects: list[Any], made: Any) -> None:
+    """Keep what a call returned for the calls that come, if it is one of the module's."""
+    for one in made if isinstance(made, (list, tuple)) else [made]:
+        if isinstance(one, tuple(_CLASSES)) and len(objects) < 60:
+            objects.append(one)
+
+
+_CLASSES = [value for value in vars(_native).values() if isinstance(value, type)]
+
+
+def arguments_of(
+    name: str, function: Any, arguments: Arguments
+) -> tuple[list[Any], dict[str, Any]]:
+    """Make as many as it takes, for the most part, so that calls get beyond the count of them."""
+    if name in TOGETHER and arguments.choose.random() < 0.9:
+        return TOGETHER[name](arguments, name), {}
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return [arguments.value() for _ in range(arguments.choose.randrange(4))], {}
     if arguments.choose.random() < 0.1:
         parameters = parameters[:-1]
-    named = {p.name: arguments.value() for p in parameters if p.kind is p.KEYWORD_ONLY}
+    named = {p.name: arguments.named(p.name) for p in parameters if p.kind is p.KEYWORD_ONLY}
     is_placed = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
-    return [arguments.value() for p in parameters if p.kind in is_placed], named
+    return [arguments.named(p.name) for p in parameters if p.kind in is_placed], named
 
 
 def smaller(value: Any) -> Any:
     """Take what is large, and yet no number that is refused at once, out of a value."""
     if isinstance(value, (list, tuple)):
         return type(value)(map(smaller, value))
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
         return value % 97
-    return value % 97 if type(value) is int and 97 < value < 2**63 else value
+    return value % 97 if type(value) is int and 97 < value < 2**62 else value
 
 
-def run(seed: int, calls: int) -> None:
-    """Make so many calls."""
-    arguments = Arguments(seed)
-    for _ in range(calls):
-        name, function = arguments.choose.choice(callables(arguments.objects))
-        placed, named = arguments_of(function, arguments)
-        if name.startswith(SIZED):
-            placed, named = smaller(placed), {key: smaller(each) for key, each in named.items()}
-        shown = f"{name}(*{placed!r:.2000}, **{named!r:.500})"
-        os.write(1, shown.encode("utf-8", "backslashreplace") + b"\n")
-        # A panic is an exception that derives from BaseException.
+class TooSlowError(BaseException):
+    """A call took longer than most."""
+
+
+def interrupt(*_: Any) -> None:
+    """End a call that takes long, as Ctrl-C does."""
+    raise TooSlowError
+
+
+def call(name: str, method: str, function: Callable[..., Any], given: Any) -> Any:
+    """Make a call: here, or where it may wait or end the process."""
+    placed, named = given
+    if name in PROCESSES:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        return in_child(function, placed, named)
+    if method in WAITING:
+        thread = threading.Thread(target=_quietly, args=(function, placed, named), daemon=True)
+        thread.start()
+        thread.join(0.02)
+        return None
+    return function(*placed, **named)
+
+
+def _quietly(function: Callable[..., Any], placed: list[Any], named: dict[str, Any]) -> None:
+    with contextlib.suppress(Exception):
+        function(*placed, **named)
+
+
+def in_child(function: Callable[..., Any], placed: list[Any], named: dict[str, Any]) -> None:
+    """Make a call in a forked child; raise if a signal ended it that comes from memory."""
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
         with contextlib.suppress(BaseException):
-            made = function(*placed, **named)
-            if type(made).__module__ == "freestone._native" and len(arguments.objects) < 40:
-                arguments.objects.append(made)
+            function(*placed, **named)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGALRM:
+        print(f"the child ended with signal {os.WTERMSIG(status)}", file=sys.stderr)
+        os._exit(PANICKED)
+
+
+def bound(target: Target, arguments: Arguments) -> Any:
+    """Return what is called: a function, or a method of an object, or else of its class."""
+    _, kind, name = target
+    if kind is None:
+        return getattr(_native, name)
+    found = arguments.of_class(kind)
+    return getattr(kind if found is None else found, name)
+
+
+def run(seed: int, calls: int, folder: str) -> None:
+    """Make so many calls, the first of them of everything there is."""
+    arguments, everything = Arguments(seed), targets()
+    children = [target for target in everything if target[0] in PROCESSES]
+    for target in children + arguments.choose.choices(children, k=IN_CHILDREN - len(children)):
+        one_call(target, bound(target, arguments), arguments)
+    everything = [target for target in everything if target not in children]
+    calls -= IN_CHILDREN
+    for make in made_first(folder):
+        _made.append(make())
+        keep(arguments.objects, _made[-1])
+    first = arguments.choose.sample(everything, len(everything))
+    chosen = [*first, *arguments.choose.choices(everything, k=max(0, calls - len(first)))]
+    for target in chosen:
+        name = target[0]
+        with contextlib.suppress(Exception):
+            function = bound(target, arguments)
+            if callable(function):
+                one_call(target, function, arguments)
+                continue
+        print(f"{name}: read", flush=True)
+
+
+def one_call(target: Target, function: Any, arguments: Arguments) -> None:
+    """Make one call, and say so before."""
+    name, _, method = target
+    placed, named = arguments_of(name, function, arguments)
+    if name.startswith(SIZED):
+        placed, named = smaller(placed), {key: smaller(each) for key, each in named.items()}
+    shown = f"{name}(*{placed!r:.3000}, **{named!r:.500})"
+    os.write(1, shown.encode("utf-8", "backslashreplace").replace(b"\n", b" ") + b"\n")
+    if name not in PROCESSES:
+        # By a thread, which a forked child would wait for.
+        faulthandler.dump_traceback_later(MAX_HANGING_S, exit=True)
+    signal.setitimer(signal.ITIMER_REAL, MAX_CALL_S)
+    try:
+        made = call(name, method, function, (placed, named))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        keep(arguments.objects, made)
+        if len(made) < 1 << 20:
             memoryview(made).tobytes()
+    except (Exception, TooSlowError):
+        pass
+    except BaseException as error:
+        # A panic is an exception that no program can be expected to catch.
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        os._exit(PANICKED)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        faulthandler.cancel_dump_traceback_later()
+
+
+def here(seed: int, calls: int) -> None:
+    """Make the calls of a seed in this process, and end it."""
+    faulthandler.enable()
+    np.set_printoptions(threshold=4)
+    np.seterr(all="ignore")
+    signal.signal(signal.SIGALRM, interrupt)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with tempfile.TemporaryDirectory(prefix="freestone-fuzz-") as folder:
+        os.chdir(folder)
+        Path("file").write_bytes(CSV)
+        Path("folder").mkdir()
+        run(seed, calls, folder)
+        os.chdir("/")
+    # Threads may still wait.
+    os._exit(0)
+
+
+def finding(seed: int, calls: int) -> str:
+    """Make the calls of a seed in a process of its own; return what went wrong, if anything did."""
+    words = [sys.executable, "-W", "ignore", "-m", "tests.bindings.fuzz"]
+    words += ["--seed", str(seed), "--calls", str(calls)]
+    root = Path(__file__).parents[2]
+    alone = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(words, capture_output=True, check=False, cwd=root, env=alone)
+    errors, lines = done.stderr.decode(errors="replace"), done.stdout.decode(errors="replace")
+    made = lines.splitlines()
+    if done.returncode == 0 and "panicked at" not in errors and len(made) >= calls:
+        return ""
+    last = made[-1] if made else "none"
+    return f"seed {seed} ended with {done.returncode} in {last}\n{errors[-3000:]}"
 
 
 @contextlib.contextmanager
 def checking() -> Iterator[Check]:
-    """Open the check, which prints each call before it is made; a crash ends the process."""
-    np.set_printoptions(threshold=4)
+    """Open the check, which makes the calls of a seed in a process of its own."""
 
-    def check(seed: int) -> None:
-        run(seed, CALLS)
+    def check(seed: int) -> str | None:
+        return finding(seed, CALLS) or None
 
-    with tempfile.TemporaryDirectory(prefix="freestone-fuzz-") as folder, contextlib.chdir(folder):
-        yield check
+    yield check
+
+
+def main() -> None:
+    """Make calls."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=0.0)
+    options = parser.parse_args()
+    if options.seconds == 0:
+        here(options.seed or 0, options.calls)
+    seed = int(time.time()) if options.seed is None else options.seed
+    end, found = time.monotonic() + options.seconds, 0
+    while time.monotonic() < end:
+        problem = finding(seed, options.calls)
+        found += bool(problem)
+        print(problem, end="", flush=True)
+        seed += 1
+    print(f"{found} findings; seeds up to {seed - 1}", flush=True)
+    sys.exit(found > 0)
+
+
+if __name__ == "__main__":
+    main()

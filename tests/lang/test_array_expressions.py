@@ -197,6 +197,14 @@ def test_other_functions(pair: Any) -> None:
         same(lambda x: np.concatenate([x, x], axis=1), pair)
 
 
+def test_columns_of_three_dimensions_beside_each_other() -> None:
+    x, y = np.arange(30).reshape(5, 3, 2), np.ones((5, 4, 2))
+    pairs = [(array, fs.Array.from_numpy(array, [0, 4, 5])) for array in (x, y, x[:, 0])]
+    same(lambda x, y: np.column_stack([x, y]), *pairs[:2])
+    assert np.column_stack([pairs[0][1], pairs[1][1]]).shape == (5, 7, 2)
+    same(lambda x, z: np.column_stack([x, z]), pairs[0], pairs[2])
+
+
 @settings(max_examples=LONG // 3, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7))
 def test_compressed_rows(seed: int, block_rows: int) -> None:

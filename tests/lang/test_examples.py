@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from freestone.lang.kernels.sparse import raw
 from freestone.lang.script import run_text
 from freestone.lang.settings import Settings
 from freestone.lang.types.types import CODES
@@ -43,7 +42,7 @@ def drawn(rows: int, columns: int, seed: int, share: float = 1.0, low: float = 0
     from freestone._native import Drawing
 
     out = np.empty((rows, columns))
-    Drawing(CODES["f64"], out.size, low, 1.0, share, seed).fill(raw(out))
+    Drawing(CODES["f64"], out.size, low, 1.0, share, seed).fill(out)
     return out
 
 
@@ -161,8 +160,8 @@ def test_random_forest() -> None:
     votes = np.zeros((200, 3))
     for number in range(1, 6):
         rows, features = np.zeros(200, "i8"), np.zeros(2, "i8")
-        sample(CODES["si64"], raw(rows), 200, True, number)
-        sample(CODES["si64"], raw(features), 4, False, 100 + number)
+        sample(CODES["si64"], rows, 200, True, number)
+        sample(CODES["si64"], features, 4, False, 100 + number)
         weights, chosen = np.bincount(rows, minlength=200), np.sort(features)
         model = tree.DecisionTreeClassifier(max_depth=3, random_state=0)
         model.fit(x[:, chosen], y, sample_weight=weights)

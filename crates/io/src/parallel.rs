@@ -4,7 +4,10 @@ use crate::{IoError, Result};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Calls a function with each item, by so many threads; the error of the first item that has one.
+/// More than any machine has processors for.
+const MAX_THREADS: usize = 1024;
+
+/// Calls a function with each item, by so many threads at most; the error of the first item that has one.
 ///
 /// # Errors
 /// Of the items that were begun, the first one's that failed.
@@ -36,8 +39,11 @@ pub fn for_each<T: Send>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.min(count) {
-            scope.spawn(work);
+        for _ in 1..threads.min(count).min(MAX_THREADS) {
+            // A system that gives no more threads gets fewer: whoever runs takes all items.
+            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
         }
         work();
     });

@@ -8,6 +8,7 @@ mod blocks;
 mod codec;
 mod columns;
 mod direct;
+mod durations;
 mod events;
 mod executor;
 mod fields;

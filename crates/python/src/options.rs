@@ -7,6 +7,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
+/// Each output has a name and a future, made when the call is submitted.
+const MAX_OUTPUTS: usize = 1 << 20;
+
 /// The options of a call, in the form in which they travel.
 #[pyclass(frozen, module = "freestone._native")]
 pub struct Options {
@@ -95,6 +98,10 @@ impl Options {
         }
         if outputs == 0 {
             return Err(PyValueError::new_err("a call has at least one output"));
+        }
+        if outputs > MAX_OUTPUTS {
+            let problem = format!("a call has at most {MAX_OUTPUTS} outputs, not {outputs}");
+            return Err(PyValueError::new_err(problem));
         }
         Ok(Self {
             call: Arc::new(CallOptions {

@@ -1,13 +1,13 @@
 //! The process of a worker.
 
 use crate::access;
+use crate::durations::seconds;
 use freestone_base::Resources;
 use freestone_core::net::worker::{self, WorkerOptions};
 use freestone_core::wire::{Address, AddressError};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Runs a worker until its manager ends.
 #[pyfunction]
@@ -46,8 +46,7 @@ pub fn run_worker(
         key,
         access: identity.map(access::read).transpose()?,
         listen,
-        reconnect: Duration::try_from_secs_f64(reconnect_s)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?,
+        reconnect: seconds(reconnect_s)?,
         socket: folder.join(format!("worker-{}.sock", std::process::id())),
         resources: Resources { cores: executors, gpus, memory: ram, disk },
         slots: executors,
@@ -59,8 +58,7 @@ pub fn run_worker(
         executor_command,
         environment: Vec::new(),
         spin_us,
-        stopped: Duration::try_from_secs_f64(stopped_s)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?,
+        stopped: seconds(stopped_s)?,
         transfers_in,
         transfers_out,
         scrub_nbytes_s,

@@ -1,6 +1,8 @@
 //! Random numbers that other implementations of the language draw, too: the Mersenne twister,
 //! and the distributions that the GNU C++ library makes of it.
 
+use crate::error::Error;
+
 const SIZE: usize = 624;
 const SHIFT: usize = 397;
 
@@ -157,14 +159,21 @@ pub struct Drawing<T> {
 }
 
 impl<T: Drawn> Drawing<T> {
-    /// Draws `count` cells in all; `low` and `high` may not both be 0, unless `sparsity` is.
-    pub fn new(count: usize, low: T, high: T, sparsity: f64, seed: i64) -> Self {
+    /// Draws `count` cells in all.
+    ///
+    /// # Errors
+    ///
+    /// If `low` and `high` are both 0, and `sparsity` is not.
+    pub fn new(count: usize, low: T, high: T, sparsity: f64, seed: i64) -> Result<Self, Error> {
+        if low == T::NOTHING && high == T::NOTHING && sparsity != 0.0 {
+            return Err(Error::OnlyZeros);
+        }
         let dense = sparsity >= 0.5;
         let share = if dense { 1.0 - sparsity } else { sparsity };
         let wanted = (share * count as f64).round() as usize;
         let places = Twister::new(seed.wrapping_mul(3));
         let rare = Selection::new(places, count, wanted);
-        Self { low, high, dense, values: Twister::new(seed), rare }
+        Ok(Self { low, high, dense, values: Twister::new(seed), rare })
     }
 
     fn other(&mut self) -> T {
@@ -287,11 +296,11 @@ mod tests {
     fn as_many_cells_are_zero_as_wanted() {
         for (sparsity, zeros) in [(0.0, 100), (0.2, 80), (0.5, 50), (0.73, 27), (1.0, 0)] {
             let mut cells = [9.0; 100];
-            Drawing::new(100, 1.0, 2.0, sparsity, 7).fill(&mut cells);
+            Drawing::new(100, 1.0, 2.0, sparsity, 7).expect("a range").fill(&mut cells);
             assert_eq!(cells.iter().filter(|cell| **cell == 0.0).count(), zeros);
         }
         let mut cells = [0; 100];
-        Drawing::new(100, -3, 3, 1.0, 7).fill(&mut cells);
+        Drawing::new(100, -3, 3, 1.0, 7).expect("a range").fill(&mut cells);
         assert!(cells.iter().all(|cell| (-3..=3).contains(cell) && *cell != 0));
     }
 
@@ -299,8 +308,8 @@ mod tests {
     fn cells_do_not_depend_on_how_many_are_drawn_at_once() {
         for sparsity in [0.0, 0.1, 0.6, 1.0] {
             let (mut whole, mut parts) = ([9.0; 100], [9.0; 100]);
-            Drawing::new(100, 1.0, 2.0, sparsity, 7).fill(&mut whole);
-            let mut drawing = Drawing::new(100, 1.0, 2.0, sparsity, 7);
+            Drawing::new(100, 1.0, 2.0, sparsity, 7).expect("a range").fill(&mut whole);
+            let mut drawing = Drawing::new(100, 1.0, 2.0, sparsity, 7).expect("a range");
             parts.chunks_mut(13).for_each(|part| drawing.fill(part));
             assert_eq!(parts, whole);
         }

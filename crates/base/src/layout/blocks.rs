@@ -2,7 +2,7 @@
 //! come or go have to move, where contiguous blocks move half of everything.
 
 use super::RowBlocks;
-use super::rows::LayoutError;
+use super::rows::{LayoutError, count_places};
 use super::transfers::Transfer;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -14,8 +14,9 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 /// `places` on end. No assignment moves fewer blocks. `blocks · log places`.
 ///
 /// # Errors
-/// [`LayoutError::NoPlaces`].
+/// [`LayoutError::NoPlaces`], [`LayoutError::TooManyPlaces`].
 pub fn reassign(owner_of: &[usize], places: usize) -> Result<Vec<usize>, LayoutError> {
+    count_places(places)?;
     even_out(owner_of, &vec![1; owner_of.len()], &vec![1; places])
 }
 

@@ -9,6 +9,14 @@ pub enum LayoutError {
     /// Rows need somewhere to be.
     #[error("a layout needs at least one place")]
     NoPlaces,
+    /// A table of all places would not fit into memory.
+    #[error("a layout of {places} places: {limit} are the most")]
+    TooManyPlaces {
+        /// How many places.
+        places: usize,
+        /// How many there may be.
+        limit: usize,
+    },
     /// A weight is negative, infinite or not a number, or all are zero.
     #[error("weight {index} is {value}: weights are finite, not negative, and not all zero")]
     Weight {
@@ -67,9 +75,9 @@ impl RowBlocks {
     /// As many rows for each place as for any other, or one more for the first ones.
     ///
     /// # Errors
-    /// [`LayoutError::NoPlaces`].
+    /// [`LayoutError::NoPlaces`], [`LayoutError::TooManyPlaces`].
     pub fn even(rows: u64, places: usize) -> Result<Self, LayoutError> {
-        let count = at_least_one(places)?;
+        let count = count_places(places)?;
         let (share, rest) = (rows / count, rows % count);
         Ok(Self { bounds: (0..=count).map(|place| place * share + place.min(rest)).collect() })
     }
@@ -79,7 +87,7 @@ impl RowBlocks {
     /// # Errors
     /// [`LayoutError::NoPlaces`], [`LayoutError::Weight`].
     pub fn weighted(rows: u64, weights: &[f64]) -> Result<Self, LayoutError> {
-        at_least_one(weights.len())?;
+        count_places(weights.len())?;
         let wrong = weights.iter().position(|weight| !weight.is_finite() || *weight < 0.0);
         let total: f64 = weights.iter().sum();
         if let Some(index) = wrong.or((total <= 0.0).then_some(0)) {
@@ -107,7 +115,7 @@ impl RowBlocks {
     /// # Errors
     /// [`LayoutError::NoPlaces`], [`LayoutError::Offsets`].
     pub fn by_load(offsets: &[u64], places: usize) -> Result<Self, LayoutError> {
-        let count = at_least_one(places)?;
+        let count = count_places(places)?;
         let total = check_offsets(offsets)?;
         let mut bounds = vec![0];
         for place in 1..count {
@@ -127,7 +135,7 @@ impl RowBlocks {
     /// # Errors
     /// [`LayoutError::NoPlaces`], [`LayoutError::Offsets`].
     pub fn from_offsets(offsets: Vec<u64>) -> Result<Self, LayoutError> {
-        at_least_one(offsets.len().saturating_sub(1))?;
+        count_places(offsets.len().saturating_sub(1))?;
         check_offsets(&offsets)?;
         Ok(Self { bounds: offsets })
     }
@@ -156,8 +164,16 @@ impl RowBlocks {
     }
 }
 
-fn at_least_one(places: usize) -> Result<u64, LayoutError> {
-    if places == 0 { Err(LayoutError::NoPlaces) } else { Ok(places as u64) }
+/// More places than any machine has: each takes an entry in several tables.
+const MAX_PLACES: usize = 1 << 24;
+
+/// How many places there are, if a layout can have so many.
+pub(super) fn count_places(places: usize) -> Result<u64, LayoutError> {
+    match places {
+        0 => Err(LayoutError::NoPlaces),
+        1..=MAX_PLACES => Ok(places as u64),
+        _ => Err(LayoutError::TooManyPlaces { places, limit: MAX_PLACES }),
+    }
 }
 
 /// What all rows load, if the offsets are some.

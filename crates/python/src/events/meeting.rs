@@ -2,11 +2,11 @@
 
 use super::rank::{EventRank, Settings};
 use crate::access;
+use crate::durations::seconds;
 use freestone_events::transport::TransportError;
 use freestone_events::transport::tcp::{Invitation, Meeting, Tcp};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use std::time::Duration;
 
 /// Where the ranks of a run meet.
 #[pyclass(frozen, module = "freestone._native")]
@@ -17,12 +17,6 @@ pub struct EventMeeting {
 #[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
 fn failed(error: TransportError) -> PyErr {
     PyOSError::new_err(error.to_string())
-}
-
-/// A time to wait.
-pub(super) fn duration(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|_| PyValueError::new_err(format!("{seconds} s is no time to wait")))
 }
 
 #[pymethods]
@@ -41,7 +35,7 @@ impl EventMeeting {
 
     /// Waits for all ranks and tells each where the others are.
     fn hold(&self, py: Python<'_>, ranks: u32, patience_s: f64) -> PyResult<()> {
-        let patience = duration(patience_s)?;
+        let patience = seconds(patience_s)?;
         py.detach(|| self.meeting.hold(ranks, ranks, patience)).map(drop).map_err(failed)
     }
 }
@@ -58,7 +52,7 @@ pub fn meet_ranks(
     patience_s: f64,
     settings: Settings,
 ) -> PyResult<EventRank> {
-    let (access, patience) = (access::read(identity)?, duration(patience_s)?);
+    let (access, patience) = (access::read(identity)?, seconds(patience_s)?);
     let tcp = py.detach(|| Tcp::meet(address, rank, ranks, &access, patience)).map_err(failed)?;
     EventRank::start(Box::new(tcp), &settings)
 }
@@ -88,7 +82,7 @@ impl EventInvitation {
     /// Meets the other ranks, or joins them.
     #[allow(clippy::needless_pass_by_value)] // as Python gives them
     fn accept(&self, py: Python<'_>, patience_s: f64, settings: Settings) -> PyResult<EventRank> {
-        let patience = duration(patience_s)?;
+        let patience = seconds(patience_s)?;
         let tcp = py.detach(|| self.invitation.accept(patience)).map_err(failed)?;
         EventRank::start(Box::new(tcp), &settings)
     }

@@ -6,6 +6,23 @@ use pyo3::prelude::*;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
+/// More ranks than a node can have, and more bytes than it can address.
+const MAX_RANKS: u32 = 1 << 16;
+const MAX_ARENA: usize = 1 << 40;
+
+/// What lies where, for numbers that can be.
+pub(super) fn layout_of(ranks: u32, arena: usize) -> PyResult<Layout> {
+    if !(1..=MAX_RANKS).contains(&ranks) {
+        let problem = format!("a node has 1 to {MAX_RANKS} ranks, not {ranks}");
+        return Err(PyValueError::new_err(problem));
+    }
+    if arena > MAX_ARENA {
+        let problem = format!("the arena of a rank has at most {MAX_ARENA} bytes, not {arena}");
+        return Err(PyValueError::new_err(problem));
+    }
+    Ok(Layout::new(ranks, arena))
+}
+
 /// The memory that the ranks of a node share; it goes when all have let go of it.
 #[pyclass(frozen, module = "freestone._native")]
 pub struct EventMemory {
@@ -20,10 +37,7 @@ impl EventMemory {
     #[new]
     #[pyo3(signature = (ranks, *, arena))]
     fn new(ranks: u32, arena: usize) -> PyResult<Self> {
-        if ranks == 0 {
-            return Err(PyValueError::new_err("a run has at least one rank, not 0"));
-        }
-        let layout = Layout::new(ranks, arena);
+        let layout = layout_of(ranks, arena)?;
         let (region, fd) = Region::create(layout.nbytes())
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         Ok(Self { region, layout, fd, ranks })

@@ -1,7 +1,7 @@
 //! The ranks that `mpiexec` started.
 
-use super::meeting::duration;
 use super::rank::{EventRank, Settings};
+use crate::durations::seconds;
 use freestone_events::transport::TransportError;
 use freestone_events::transport::mpi::{Handle, Mpi, World};
 use pyo3::exceptions::{PyOSError, PyTimeoutError};
@@ -36,7 +36,7 @@ impl EventWorld {
         comm: Option<Handle>,
         timeout_s: f64,
     ) -> PyResult<Self> {
-        let timeout = duration(timeout_s)?;
+        let timeout = seconds(timeout_s)?;
         let world = py.detach(|| World::begin(&folders, comm, timeout)).map_err(failed)?;
         Ok(Self { world: Arc::new(world) })
     }

@@ -3,10 +3,12 @@
 use super::event::Event;
 use super::failing;
 use super::host::PythonHost;
+use super::memory::layout_of;
 use super::words::{self, Encoded, Held};
+use crate::durations::{microseconds, seconds};
 use freestone_events::matching::Mode;
 use freestone_events::rank::{Condition, Done};
-use freestone_events::transport::{Layout, Node, Region, Transport};
+use freestone_events::transport::{Node, Region, Transport};
 use freestone_events::{
     Config, EventId, EventsError, Lasting, Payload, Progress, Rank, Submit, Target,
 };
@@ -20,6 +22,10 @@ use std::time::Duration;
 
 /// How often a program that is at its end looks for signals.
 const SIGNALS: Duration = Duration::from_millis(50);
+
+/// More ranks than one process, and more workers than one rank, can be of use for.
+const MAX_THREADS: u32 = 1024;
+const MAX_WORKERS: usize = 1024;
 
 thread_local! {
     /// The `freestone.events.Rank` whose program or task this thread runs.
@@ -48,14 +54,6 @@ pub fn set_current_rank(rank: Option<Py<PyAny>>) {
     CURRENT.set(rank);
 }
 
-fn seconds(value: Option<f64>) -> PyResult<Option<Duration>> {
-    let convert = |value| {
-        Duration::try_from_secs_f64(value)
-            .map_err(|_| PyValueError::new_err(format!("{value} s is no time to wait")))
-    };
-    value.map(convert).transpose()
-}
-
 /// How a rank works: what `freestone.events.settings.Settings.native` returns.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -69,12 +67,16 @@ pub struct Settings {
 
 impl Settings {
     fn config(&self, host: &Arc<PythonHost>) -> PyResult<Config> {
+        if self.workers > MAX_WORKERS {
+            let problem = format!("a rank has at most {MAX_WORKERS} workers, not {}", self.workers);
+            return Err(PyValueError::new_err(problem));
+        }
         Ok(Config {
             workers: self.workers,
             progress: if self.thread { Progress::Thread } else { Progress::IdleWorker },
-            spin: Duration::from_micros(self.spin_us),
-            stuck: seconds(self.stuck_s)?,
-            send_timeout: seconds(self.send_timeout_s)?,
+            spin: microseconds(self.spin_us),
+            stuck: self.stuck_s.map(seconds).transpose()?,
+            send_timeout: self.send_timeout_s.map(seconds).transpose()?,
             host: Some(Arc::clone(host) as _),
             ..Config::default()
         })
@@ -162,7 +164,10 @@ impl EventRank {
     #[pyo3(signature = (fd, rank, ranks, *, arena, settings))]
     #[allow(clippy::needless_pass_by_value)] // as Python gives them
     fn open(fd: i32, rank: u32, ranks: u32, arena: usize, settings: Settings) -> PyResult<Self> {
-        let layout = Layout::new(ranks, arena);
+        let layout = layout_of(ranks, arena)?;
+        if rank >= ranks {
+            return Err(PyValueError::new_err(format!("there is no rank {rank} of {ranks}")));
+        }
         let region = Region::open(fd, layout.nbytes())
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         Self::start(Box::new(Node::new(&region, layout, rank)), &settings)
@@ -173,6 +178,11 @@ impl EventRank {
     #[pyo3(signature = (ranks, *, arena, settings))]
     #[allow(clippy::needless_pass_by_value)] // as Python gives them
     fn threads(ranks: u32, arena: usize, settings: Settings) -> PyResult<Vec<Self>> {
+        layout_of(ranks, arena)?;
+        if ranks > MAX_THREADS {
+            let problem = format!("at most {MAX_THREADS} ranks are threads, not {ranks}");
+            return Err(PyValueError::new_err(problem));
+        }
         let nodes =
             Node::threads(ranks, arena).map_err(|error| PyOSError::new_err(error.to_string()))?;
         nodes.into_iter().map(|node| Self::start(Box::new(node), &settings)).collect()
@@ -260,7 +270,7 @@ impl EventRank {
         on: Vec<(Bound<'_, PyAny>, String)>,
         timeout_s: Option<f64>,
     ) -> PyResult<Vec<Event>> {
-        let (on, timeout) = (self.dependencies(on)?, seconds(timeout_s)?);
+        let (on, timeout) = (self.dependencies(on)?, timeout_s.map(seconds).transpose()?);
         let events = py.detach(|| self.rank.wait(on, timeout));
         let events = events.map_err(|error| self.raise(py, &error))?;
         Ok(events.into_iter().map(Event::new).collect())
@@ -289,12 +299,12 @@ impl EventRank {
     }
 
     fn after(&self, delay_s: f64, id: &str) -> PyResult<()> {
-        self.rank.after(seconds(Some(delay_s))?.unwrap_or_default(), &id.into());
+        self.rank.after(seconds(delay_s)?, &id.into());
         Ok(())
     }
 
     fn every(&self, period_s: f64, id: &str) -> PyResult<()> {
-        self.rank.every(seconds(Some(period_s))?.unwrap_or_default(), &id.into());
+        self.rank.every(seconds(period_s)?, &id.into());
         Ok(())
     }
 

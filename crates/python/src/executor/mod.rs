@@ -136,7 +136,7 @@ pub fn run_executor(
         claims,
         folder,
         inline_nbytes,
-        spin: Duration::from_micros(spin_us),
+        spin: crate::durations::microseconds(spin_us),
         hooks,
         functions: HashMap::new(),
         groups: Groups::default(),

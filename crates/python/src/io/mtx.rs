@@ -5,7 +5,8 @@ use super::failing::raised;
 use super::source::Input;
 use super::tables::raw;
 use freestone_io::mtx::{Entries, Entry, line_from, read_part};
-use freestone_io::parallel;
+use freestone_io::{Source, parallel};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
@@ -28,6 +29,11 @@ pub fn mtx_read(
     threads: usize,
 ) -> PyResult<Vec<(OwnedBuffer, OwnedBuffer, OwnedBuffer)>> {
     let input = Input::open(source)?;
+    let nbytes = py.detach(|| input.nbytes())?;
+    if stop > nbytes {
+        let problem = format!("lines end at byte {stop} of a file of {nbytes} bytes");
+        return Err(PyValueError::new_err(problem));
+    }
     let entry = Entry { positions, values, shape };
     with_type!(code, T => {
         let parts: Mutex<Vec<(u64, Entries<T>)>> = Mutex::new(Vec::new());

@@ -28,9 +28,9 @@ fn each_part<T: Send>(
     threads: usize,
     function: impl Fn(&Part) -> freestone_io::Result<T> + Sync,
 ) -> freestone_io::Result<Vec<T>> {
-    if stop > index.lines {
+    if start > stop || stop > index.lines {
         let found = index.lines.saturating_sub(start);
-        let wanted = stop - start;
+        let wanted = stop.saturating_sub(start);
         return Err(IoError::Rows { wanted, found, start: 0, stop: index.nbytes });
     }
     let found: Mutex<Vec<(u64, T)>> = Mutex::new(Vec::new());
@@ -84,6 +84,10 @@ pub fn csv_infer(
     threads: usize,
 ) -> PyResult<Vec<u16>> {
     let input = Input::open(source)?;
+    if columns as u64 > index.index.nbytes.saturating_add(1) {
+        let problem = format!("{} bytes have no {columns} columns", index.index.nbytes);
+        return Err(PyValueError::new_err(problem));
+    }
     let parts = py
         .detach(|| {
             each_part(&input, &index.index, (start, stop), threads, |part| {
@@ -192,7 +196,22 @@ pub fn csv_read_triples(
 /// values and of validity that belong to a row.
 type Given = (String, PyBuffer<u8>, Option<PyBuffer<u8>>, Option<PyBuffer<u8>>, usize, usize);
 
-fn field(given: &Given) -> PyResult<Field<'_>> {
+/// How many rows a column has a value for.
+fn rows_of(given: &Given, values: &Values<'_>) -> usize {
+    let (code, data, offsets, _, first, _) = given;
+    match values {
+        Values::Bools(bytes, _) => (8 * bytes.len()).saturating_sub(*first),
+        Values::Texts(..) => {
+            offsets.as_ref().map_or(0, |offsets| (offsets.len_bytes() / 8).saturating_sub(1))
+        }
+        Values::Numbers(_) => {
+            let size = code.as_bytes().last().map_or(1, |digit| usize::from(digit - b'0'));
+            data.len_bytes() / size.max(1)
+        }
+    }
+}
+
+fn field(given: &Given, rows: usize) -> PyResult<Field<'_>> {
     let (code, data, offsets, validity, first, first_valid) = given;
     let validity = validity.as_ref().map(values::<u8>).transpose()?;
     let validity = validity.map(|bytes| (bytes, *first_valid));
@@ -204,11 +223,19 @@ fn field(given: &Given) -> PyResult<Field<'_>> {
         }
         code => with_type!(code, T => PyResult::Ok(Values::numbers(values::<T>(data)?)))?,
     };
+    let found = rows_of(given, &values);
+    if found < rows {
+        let problem = format!("a column of {code:?} has values for {found} rows, not {rows}");
+        return Err(PyValueError::new_err(problem));
+    }
     Ok(Field { values, validity })
 }
 
-fn fields(given: &[Given]) -> PyResult<Vec<Field<'_>>> {
-    given.iter().map(field).collect()
+fn fields(given: &[Given], rows: usize) -> PyResult<Vec<Field<'_>>> {
+    if given.is_empty() && rows > 0 {
+        return Err(PyValueError::new_err(format!("{rows} rows of no columns have no text")));
+    }
+    given.iter().map(|given| field(given, rows)).collect()
 }
 
 /// Returns the text of rows that columns make.
@@ -223,7 +250,7 @@ pub fn csv_format_columns(
     decimals: Option<usize>,
 ) -> PyResult<OwnedBuffer> {
     let style = style(delimiter, decimals, None)?;
-    let fields = fields(&columns)?;
+    let fields = fields(&columns, rows)?;
     let mut text = Vec::new();
     py.detach(|| texts::rows(&fields, 0..rows, &style, &mut text));
     Ok(OwnedBuffer::new(text))
@@ -246,7 +273,7 @@ pub fn csv_write_columns(
 ) -> PyResult<u64> {
     let style = style(delimiter, decimals, None)?;
     let file = OpenOptions::new().write(true).open(path)?;
-    let fields = fields(&columns)?;
+    let fields = fields(&columns, rows)?;
     let step = (PIECE / (16 * fields.len().max(1))).max(1);
     py.detach(|| {
         write_parallel(&file, offset, rows, step, threads, unit, |range, text| {

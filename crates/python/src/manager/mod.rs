@@ -6,6 +6,7 @@ use crate::access;
 use crate::blocks::{self, Home};
 use crate::codec::{self, Encoded};
 use crate::columns;
+use crate::durations::{microseconds, seconds};
 use crate::figures;
 use crate::future::{Call, FutureBase, Reference, names_of, wait};
 use crate::link::Link;
@@ -21,7 +22,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// The first batch of a map is small, so that workers begin at once, and each next one larger.
 const FIRST_BATCH: usize = 16;
@@ -113,8 +113,7 @@ impl Manager {
         listen: Option<Listening>,
     ) -> PyResult<Self> {
         let boot = boot_id();
-        let silence = Duration::try_from_secs_f64(silence_s)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let silence = seconds(silence_s)?;
         let config = Config {
             key,
             boot,
@@ -132,7 +131,7 @@ impl Manager {
         let thread = ManagerThread::start(ManagerOptions { socket, listen, config, spin_us })
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         let address = thread.address.clone();
-        let spin = Duration::from_micros(spin_us);
+        let spin = microseconds(spin_us);
         let link = Link::new(thread.client.clone(), owner, spin, inline_nbytes);
         Ok(Self {
             link: Arc::new(link),
@@ -310,6 +309,8 @@ impl Manager {
             ));
         }
         let output = blocks::name_of_reduction(name, &inputs, commutes);
+        // More at once than there are would be made for nothing.
+        let arity = arity.min(u32::try_from(inputs.len()).unwrap_or(u32::MAX)).max(2);
         let arguments = (2..=arity as usize)
             .map(|count| Ok(codec::positions(count)?.into()))
             .collect::<PyResult<Vec<Payload>>>()?;

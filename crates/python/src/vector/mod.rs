@@ -1,9 +1,9 @@
 //! The vector engine: pipelines, sparse kernels, memory and random numbers.
 
+mod arrays;
 mod memory;
 mod pipeline;
 mod random;
-mod raw;
 mod rows;
 mod sparse;
 

@@ -1,7 +1,4 @@
-//! Pipelines from Python: registers, instructions and outputs as plain tuples.
-//!
-//! Memory is given by address: `freestone.lang.kernels.pipeline` makes the arrays, checks their
-//! shapes and types, and holds them until the pipeline has ended.
+//! Pipelines from Python: registers, instructions and outputs as plain tuples, and arrays.
 
 use std::str::FromStr;
 
@@ -11,22 +8,24 @@ use freestone_vector::kernels::dense::binary::Binary;
 use freestone_vector::kernels::dense::reduce::Reduce;
 use freestone_vector::kernels::dense::unary::Unary;
 use freestone_vector::pipeline::{
-    Class, Input, Instruction, Options, Output, Pipeline, Place, Reduced, Structure, run,
+    Class, Input, Instruction, Kind, Options, Output, Pipeline, Place, Reduced, Structure, run,
 };
 use freestone_vector::queues::{Layout, Victims};
-use freestone_vector::{Error, with_cell};
-use pyo3::exceptions::{PyValueError, PyZeroDivisionError};
+use freestone_vector::with_cell;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::raw::{cell_of, unknown};
+use super::arrays::{Array, apart, cell_of, refused, unknown, workers_of};
 
-type RawInput = (u8, String, Option<usize>, f64, i64);
+/// Code, class, the array unless it is a number, and the number.
+type RawInput = (u8, String, Option<Array>, f64, i64);
 /// Kind, name, cell type, and the registers that it reads.
 type RawInstruction = (String, String, u8, Vec<usize>);
-type RawOutput = (String, String, usize, usize);
+/// Kind, name, register, and the array that is written to unless it is a number.
+type RawOutput = (String, String, usize, Option<Array>);
 
-fn input_of((code, class, address, real, whole): RawInput) -> PyResult<Input> {
-    let cell = cell_of(code)?;
+fn input_of((code, class, array, real, whole): &RawInput) -> PyResult<Input> {
+    let cell = cell_of(*code)?;
     let class = match &class[..] {
         "scalar" => Class::Scalar,
         "row" => Class::Row,
@@ -35,9 +34,12 @@ fn input_of((code, class, address, real, whole): RawInput) -> PyResult<Input> {
         "sparse" => Class::Sparse,
         other => return Err(unknown("class", other)),
     };
-    let place = match address {
-        Some(address) => Place::Memory(address as *const u8),
-        None => Place::Bits(with_cell!(cell, T => scalar_bits::<T>(real, whole))),
+    let place = match array {
+        Some(array) => {
+            array.check(cell)?;
+            Place::Memory(array.begin())
+        }
+        None => Place::Bits(with_cell!(cell, T => scalar_bits::<T>(*real, *whole))),
     };
     Ok(Input { cell, class, place })
 }
@@ -73,13 +75,76 @@ fn reduce_of(name: &str) -> PyResult<Reduce> {
     Reduce::named(name).ok_or_else(|| unknown("reduction", name))
 }
 
-fn output_of((kind, name, register, address): RawOutput) -> PyResult<Output> {
-    Ok(match &kind[..] {
-        "store" => Output::Store(register, address as *mut u8),
-        "reduce" => Output::Reduce(reduce_of(&name)?, register),
-        "column_reduce" => Output::ColumnReduce(reduce_of(&name)?, register, address as *mut u8),
-        other => return Err(unknown("output", other)),
+fn output_of((kind, name, register, array): &RawOutput) -> PyResult<Output> {
+    Ok(match (&kind[..], array) {
+        ("store", Some(array)) => Output::Store(*register, array.begin()),
+        ("reduce", None) => Output::Reduce(reduce_of(name)?, *register),
+        ("column_reduce", Some(array)) => {
+            Output::ColumnReduce(reduce_of(name)?, *register, array.begin())
+        }
+        ("store" | "reduce" | "column_reduce", _) => {
+            let problem = format!("the output {kind:?} has an array too much, or none");
+            return Err(PyValueError::new_err(problem));
+        }
+        (other, _) => return Err(unknown("output", other)),
     })
+}
+
+/// The compressed rows of inputs: their offsets, and the column of each stored cell.
+type RawStructure = (Array, Array);
+
+fn structure_of(raw: &RawStructure, rows: usize, inputs: &[RawInput]) -> PyResult<Structure> {
+    let (offsets, columns) = (raw.0.items::<i64>()?, raw.1.positions()?);
+    check_length("offsets", offsets.len(), rows.checked_add(1))?;
+    let stored = inputs.iter().filter(|(_, class, ..)| class == "sparse");
+    let lengths = stored.filter_map(|(.., array, _, _)| array.as_ref().map(Array::len));
+    let stored = lengths.fold(columns.len(), usize::min);
+    Ok(Structure { offsets: offsets.as_ptr(), columns: columns.as_ptr(), stored })
+}
+
+fn check_length(what: &str, found: usize, needed: Option<usize>) -> PyResult<()> {
+    if needed == Some(found) {
+        return Ok(());
+    }
+    let needed = needed.map_or("more than can be counted".into(), |needed| needed.to_string());
+    let problem = format!("{what} of a pipeline have {found} elements, not {needed}");
+    Err(PyValueError::new_err(problem))
+}
+
+/// Checks that all arrays are as long as the pipeline takes them to be, and those that are written
+/// apart from all others.
+fn check_arrays(
+    pipeline: &Pipeline,
+    kinds: &[Kind],
+    (inputs, structure, outputs): (&[RawInput], Option<&RawStructure>, &[RawOutput]),
+) -> PyResult<()> {
+    let mut read: Vec<&Array> = structure.into_iter().flat_map(|(one, two)| [one, two]).collect();
+    for ((.., array, _, _), kind) in inputs.iter().zip(kinds) {
+        let Some(array) = array else { continue };
+        read.push(array);
+        check_class("inputs", array, pipeline, kind.class)?;
+    }
+    let mut written: Vec<&Array> = Vec::new();
+    for ((.., array), output) in outputs.iter().zip(&pipeline.outputs) {
+        let (Some(array), Output::Store(register, _) | Output::ColumnReduce(_, register, _)) =
+            (array, output)
+        else {
+            continue;
+        };
+        let Kind { cell, class } = kinds[*register];
+        let is_stored = matches!(output, Output::Store(..));
+        array.check_target(cell)?;
+        check_class("outputs", array, pipeline, if is_stored { class } else { Class::Row })?;
+        written.push(array);
+    }
+    apart(&written, &read)
+}
+
+fn check_class(what: &str, array: &Array, pipeline: &Pipeline, class: Class) -> PyResult<()> {
+    let needed = pipeline.length(class);
+    // More may be stored than the offsets reach.
+    let has_more = class == Class::Sparse && needed.is_some_and(|needed| array.len() >= needed);
+    if has_more { Ok(()) } else { check_length(what, array.len(), needed) }
 }
 
 /// How a pipeline is run, by the names of the command line.
@@ -104,7 +169,7 @@ impl RawOptions {
             scheme: scheme.map_err(|name| unknown("scheme", &name))?,
             layout: Layout::named(layout).ok_or_else(|| unknown("layout", layout))?,
             victims: Victims::named(victims).ok_or_else(|| unknown("order", victims))?,
-            workers: self.num_threads,
+            workers: workers_of(self.num_threads)?,
             grain: self.grain_size,
             batch_bytes: self.batch_bytes,
             shared_out: self.pre_partition,
@@ -115,38 +180,36 @@ impl RawOptions {
 }
 
 /// Runs a pipeline, and returns the numbers that it reduced to.
-///
-/// All addresses have to be those of arrays as large as the shape says, which nobody changes
-/// meanwhile.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as functions for Python take their arguments
 pub fn run_pipeline(
     py: Python<'_>,
     shape: (usize, usize),
     inputs: Vec<RawInput>,
-    structure: Option<(usize, usize)>,
+    structure: Option<RawStructure>,
     instructions: Vec<RawInstruction>,
     outputs: Vec<RawOutput>,
     options: RawOptions,
 ) -> PyResult<Vec<Py<PyAny>>> {
+    let (rows, columns) = shape;
+    if rows == 0 || columns == 0 || outputs.is_empty() {
+        let problem = format!("a pipeline of {rows} x {columns} and {} outputs", outputs.len());
+        return Err(PyValueError::new_err(format!("nothing is to be done: {problem}")));
+    }
+    let structure_of = |raw| structure_of(raw, rows, &inputs);
     let pipeline = Pipeline {
-        rows: shape.0,
-        columns: shape.1,
-        inputs: inputs.into_iter().map(input_of).collect::<PyResult<_>>()?,
-        structure: structure.map(|(offsets, columns)| Structure {
-            offsets: offsets as *const i64,
-            columns: columns as *const u32,
-        }),
+        rows,
+        columns,
+        inputs: inputs.iter().map(input_of).collect::<PyResult<_>>()?,
+        structure: structure.as_ref().map(structure_of).transpose()?,
         instructions: instructions.into_iter().map(instruction_of).collect::<PyResult<_>>()?,
-        outputs: outputs.into_iter().map(output_of).collect::<PyResult<_>>()?,
+        outputs: outputs.iter().map(output_of).collect::<PyResult<_>>()?,
     };
+    let kinds = pipeline.kinds().map_err(refused)?;
+    check_arrays(&pipeline, &kinds, (&inputs, structure.as_ref(), &outputs))?;
     let options = options.read()?;
     let (pipeline, options) = (&pipeline, &options);
-    let found = py.detach(|| run(pipeline, options));
-    let numbers = found.map_err(|error| match error {
-        Error::DivisionByZero => PyZeroDivisionError::new_err(error.to_string()),
-        Error::Malformed(_) => PyValueError::new_err(error.to_string()),
-    })?;
+    let numbers = py.detach(|| run(pipeline, options)).map_err(refused)?;
     numbers.into_iter().map(|reduced| number(py, reduced)).collect()
 }
 

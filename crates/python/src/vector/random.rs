@@ -4,9 +4,10 @@ use std::sync::{Mutex, PoisonError};
 
 use freestone_vector::cell::Cell;
 use freestone_vector::random::{self, sample_reals, sample_wholes};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::raw::{Raw, cell_of, items_mut, unknown};
+use super::arrays::{Array, cell_of, refused, unknown};
 
 #[derive(Clone)]
 enum Kind {
@@ -35,13 +36,8 @@ impl Drawing {
     ) -> PyResult<Self> {
         macro_rules! of {
             ($kind:ident) => {
-                Kind::$kind(random::Drawing::new(
-                    count,
-                    low.extract()?,
-                    high.extract()?,
-                    sparsity,
-                    seed,
-                ))
+                random::Drawing::new(count, low.extract()?, high.extract()?, sparsity, seed)
+                    .map(Kind::$kind)
             };
         }
         let kind = match cell_of(code)? {
@@ -50,7 +46,7 @@ impl Drawing {
             Cell::I64 => of!(Whole),
             _ => return Err(unknown("random cell type", &code.to_string())),
         };
-        Ok(Self { kind: Mutex::new(kind) })
+        Ok(Self { kind: Mutex::new(kind.map_err(refused)?) })
     }
 
     /// Returns another that goes on from the same cell.
@@ -60,37 +56,46 @@ impl Drawing {
     }
 
     /// Fills an array of such cells, without gaps, with those that come next.
-    fn fill(&self, py: Python<'_>, out: Raw) {
+    #[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
+    fn fill(&self, py: Python<'_>, out: Array) -> PyResult<()> {
         py.detach(|| {
             let mut kind = self.kind.lock().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: the module's arrays are as it says.
-            unsafe {
-                match &mut *kind {
-                    Kind::Real(drawing) => drawing.fill(items_mut(out)),
-                    Kind::Single(drawing) => drawing.fill(items_mut(out)),
-                    Kind::Whole(drawing) => drawing.fill(items_mut(out)),
-                }
+            match &mut *kind {
+                Kind::Real(drawing) => drawing.fill(out.items_mut()?),
+                Kind::Single(drawing) => drawing.fill(out.items_mut()?),
+                Kind::Whole(drawing) => drawing.fill(out.items_mut()?),
             }
-        });
+            Ok(())
+        })
     }
 }
 
 /// Draws numbers below `range` into an array of float64 or int64.
+///
+/// Whole numbers that are different take as long as a loop over all below `range`.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn sample(
     py: Python<'_>,
     code: u8,
-    out: Raw,
+    out: Array,
     range: f64,
     again: bool,
     seed: i64,
 ) -> PyResult<()> {
     let cell = cell_of(code)?;
-    // SAFETY: the module's arrays are as it says.
-    py.detach(|| unsafe {
+    py.detach(|| {
         match cell {
-            Cell::F64 => sample_reals(items_mut(out), range, seed),
-            Cell::I64 => sample_wholes(items_mut(out), range as i64, again, seed),
+            Cell::F64 => sample_reals(out.items_mut()?, range, seed),
+            Cell::I64 => {
+                let out = out.items_mut()?;
+                let below = range as i64;
+                if below < 1 || (!again && out.len() as u64 > below as u64) {
+                    let problem = format!("{} different numbers below {range}", out.len());
+                    return Err(PyValueError::new_err(format!("there are no {problem}")));
+                }
+                sample_wholes(out, below, again, seed);
+            }
             _ => return Err(unknown("random cell type", &code.to_string())),
         }
         Ok(())

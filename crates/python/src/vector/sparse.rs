@@ -1,7 +1,4 @@
 //! Kernels of compressed rows and of cells with their places, from Python.
-//!
-//! Memory is given by address and length, as pipelines' is: `freestone.lang.kernels` makes the
-//! arrays and checks their shapes and types.
 
 use freestone_vector::cell::{Cell, Number};
 use freestone_vector::kernels::coo::{Places, Target, draw, merge, offsets, reduce, transpose};
@@ -9,162 +6,187 @@ use freestone_vector::kernels::csr::multiply::{self, Rows};
 use freestone_vector::kernels::csr::transpose::transpose as csr_transposed;
 use freestone_vector::kernels::dense::binary::Binary;
 use freestone_vector::kernels::dense::reduce::Reduce;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::raw::{Raw, Raws, cell_of, items, items_mut, unknown, with_code};
+use super::arrays::{Array, Arrays, apart, cell_of, refused, unknown, with_code, workers_of};
 
-unsafe fn places<'a, T: Number>((rows, columns, cells): Raws) -> Places<'a, T> {
-    // SAFETY: the caller knows.
-    unsafe { Places { rows: items(rows), columns: items(columns), cells: items(cells) } }
+fn places<T: Number>((rows, columns, cells): &Arrays) -> PyResult<Places<'_, T>> {
+    let (rows, columns) = (rows.positions()?, columns.positions()?);
+    Ok(Places { rows, columns, cells: cells.items()? })
 }
 
-unsafe fn target<'a, T: Number>((rows, columns, cells): Raws) -> Target<'a, T> {
-    // SAFETY: the caller knows.
-    unsafe {
-        Target { rows: items_mut(rows), columns: items_mut(columns), cells: items_mut(cells) }
-    }
+fn target<T: Number>((rows, columns, cells): &Arrays) -> PyResult<Target<'_, T>> {
+    let (rows, columns) = (rows.positions_mut()?, columns.positions_mut()?);
+    Ok(Target { rows, columns, cells: cells.items_mut()? })
 }
 
-unsafe fn rows<'a, T>((offsets, columns, cells): Raws) -> Rows<'a, T> {
-    // SAFETY: the caller knows.
-    unsafe { Rows { offsets: items(offsets), columns: items(columns), cells: items(cells) } }
+fn rows<T: Number>((offsets, columns, cells): &Arrays) -> PyResult<Rows<'_, T>> {
+    let (offsets, columns) = (offsets.items()?, columns.positions()?);
+    Ok(Rows { offsets, columns, cells: cells.items()? })
+}
+
+fn all(arrays: &Arrays) -> [&Array; 3] {
+    [&arrays.0, &arrays.1, &arrays.2]
 }
 
 /// Computes an operation of two sides that keeps zeros; returns how many cells there are.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn coo_merge(
     py: Python<'_>,
     name: &str,
     code: u8,
-    left: Raws,
-    right: Raws,
-    out: Raws,
+    left: Arrays,
+    right: Arrays,
+    out: Arrays,
 ) -> PyResult<usize> {
     let binary = Binary::named(name).ok_or_else(|| unknown("operation", name))?;
-    let merged = with_code!(py, code, T => {
-        merge::merge::<T>(binary, places(left), places(right), &mut target(out))
-    });
-    merged.map_err(|error| PyValueError::new_err(error.to_string()))
+    apart(&all(&out), &[all(&left), all(&right)].concat())?;
+    with_code!(py, code, T => {
+        merge::merge::<T>(binary, places(&left)?, places(&right)?, &mut target(&out)?)
+            .map_err(refused)
+    })
 }
 
 /// Exchanges rows and columns.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn coo_transpose(
     py: Python<'_>,
     code: u8,
     width: usize,
-    from: Raws,
-    out: Raws,
+    source: Arrays,
+    out: Arrays,
 ) -> PyResult<()> {
-    with_code!(py, code, T => transpose::transpose::<T>(places(from), width, &mut target(out)));
-    Ok(())
+    apart(&all(&out), &all(&source))?;
+    with_code!(py, code, T => {
+        transpose::transpose::<T>(places(&source)?, width, &mut target(&out)?).map_err(refused)
+    })
 }
 
 /// Reduces the cells of each row, or column.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn coo_reduce(
     py: Python<'_>,
     name: &str,
     code: u8,
     across: usize,
-    at: Raw,
-    cells: Raw,
-    out: Raw,
+    at: Array,
+    cells: Array,
+    out: Array,
 ) -> PyResult<()> {
     let how = Reduce::named(name).ok_or_else(|| unknown("reduction", name))?;
+    apart(&[&out], &[&at, &cells])?;
     with_code!(py, code, T => {
-        reduce::scatter::<T>(how, items(at), items(cells), across, items_mut(out));
-    });
-    Ok(())
+        reduce::scatter::<T>(how, at.positions()?, cells.items()?, across, out.items_mut()?)
+            .map_err(refused)
+    })
 }
 
 /// Exchanges the rows and columns of compressed rows; `out` has offsets, columns and cells.
 #[pyfunction]
-pub fn csr_transpose(py: Python<'_>, code: u8, from: Raws, out: Raws) -> PyResult<()> {
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
+pub fn csr_transpose(py: Python<'_>, code: u8, source: Arrays, out: Arrays) -> PyResult<()> {
+    apart(&all(&out), &all(&source))?;
     with_code!(py, code, T => {
-        csr_transposed(rows::<T>(from), items_mut(out.0), items_mut(out.1), items_mut(out.2));
-    });
-    Ok(())
+        let (columns, cells) = (out.1.positions_mut()?, out.2.items_mut()?);
+        csr_transposed(rows::<T>(&source)?, out.0.items_mut()?, columns, cells).map_err(refused)
+    })
 }
 
 /// Counts where each row begins.
 #[pyfunction]
-pub fn coo_offsets(rows: Raw, out: Raw) {
-    // SAFETY: the module's arrays are as it says.
-    unsafe { offsets::of_rows(items(rows), items_mut(out)) }
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
+pub fn coo_offsets(py: Python<'_>, rows: Array, out: Array) -> PyResult<()> {
+    apart(&[&out], &[&rows])?;
+    py.detach(|| offsets::of_rows(rows.positions()?, out.items_mut()?).map_err(refused))
 }
 
 /// Draws cells at different places, of float64, float32 or int64.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn coo_draw(
+    py: Python<'_>,
     code: u8,
     shape: (usize, usize),
     range: (f64, f64),
     seed: i64,
-    out: Raws,
+    out: Arrays,
 ) -> PyResult<()> {
     let (low, high) = range;
-    // SAFETY: the module's arrays are as it says.
-    unsafe {
-        match cell_of(code)? {
-            Cell::F64 => draw::draw::<f64>(shape, range, seed, &mut target(out)),
-            Cell::F32 => draw::draw(shape, (low as f32, high as f32), seed, &mut target(out)),
-            Cell::I64 => draw::draw(shape, (low as i64, high as i64), seed, &mut target(out)),
+    let cell = cell_of(code)?;
+    apart(&all(&out), &[])?;
+    let drawn = py.detach(|| {
+        PyResult::Ok(match cell {
+            Cell::F64 => draw::draw::<f64>(shape, range, seed, &mut target(&out)?),
+            Cell::F32 => draw::draw(shape, (low as f32, high as f32), seed, &mut target(&out)?),
+            Cell::I64 => draw::draw(shape, (low as i64, high as i64), seed, &mut target(&out)?),
             _ => return Err(unknown("random cell type", &code.to_string())),
-        }
-    }
-    Ok(())
+        })
+    });
+    drawn?.map_err(refused)
 }
 
 /// Counts the stored cells of each row of a product of compressed rows.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn csr_product_sizes(
     py: Python<'_>,
     code: u8,
-    left: Raws,
-    right: Raws,
+    left: Arrays,
+    right: Arrays,
     width: usize,
     workers: usize,
-    out: Raw,
+    out: Array,
 ) -> PyResult<()> {
+    let workers = workers_of(workers)?;
+    apart(&[&out], &[all(&left), all(&right)].concat())?;
     with_code!(py, code, T => {
-        multiply::sizes::<T>(rows(left), rows(right), width, workers, items_mut(out));
-    });
-    Ok(())
+        multiply::sizes::<T>(rows(&left)?, rows(&right)?, width, workers, out.items_mut()?)
+            .map_err(refused)
+    })
 }
 
 /// Computes the product of compressed rows with a dense matrix of `width` columns.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn csr_panel(
     py: Python<'_>,
     code: u8,
-    left: Raws,
-    right: Raw,
+    left: Arrays,
+    right: Array,
     width: usize,
     workers: usize,
-    out: Raw,
+    out: Array,
 ) -> PyResult<()> {
+    let workers = workers_of(workers)?;
+    let [offsets, columns, cells] = all(&left);
+    apart(&[&out], &[offsets, columns, cells, &right])?;
     with_code!(py, code, T => {
-        multiply::multiply_dense(rows::<T>(left), items(right), width, workers, items_mut(out));
-    });
-    Ok(())
+        let (left, right) = (rows::<T>(&left)?, right.items()?);
+        multiply::multiply_dense(left, right, width, workers, out.items_mut()?).map_err(refused)
+    })
 }
 
 /// Computes a product of compressed rows into offsets, columns and cells.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn csr_product(
     py: Python<'_>,
     code: u8,
-    left: Raws,
-    right: Raws,
+    left: Arrays,
+    right: Arrays,
     width: usize,
     workers: usize,
-    out: Raws,
+    out: Arrays,
 ) -> PyResult<()> {
+    let workers = workers_of(workers)?;
+    let (offsets, columns, cells) = &out;
+    apart(&[columns, cells], &[all(&left), all(&right), [offsets; 3]].concat())?;
     with_code!(py, code, T => {
-        let (columns, cells) = (items_mut(out.1), items_mut::<T>(out.2));
-        multiply::multiply(rows(left), rows(right), width, workers, items(out.0), columns, cells);
-    });
-    Ok(())
+        let (left, right, offsets) = (rows::<T>(&left)?, rows(&right)?, offsets.items()?);
+        let (columns, cells) = (columns.positions_mut()?, cells.items_mut()?);
+        multiply::multiply(left, right, width, workers, offsets, columns, cells).map_err(refused)
+    })
 }

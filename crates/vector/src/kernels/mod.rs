@@ -3,9 +3,41 @@
 //! Each is compiled three times, for every x86-64 processor, for those with AVX2 and for those with
 //! AVX-512, and chosen when it runs.
 
+use crate::cell::Number;
+use crate::error::Error;
+use crate::widened;
+
 pub mod coo;
 pub mod csr;
 pub mod dense;
+
+/// Checks that an array has as many elements as are needed.
+///
+/// # Errors
+///
+/// If it has more or less.
+pub fn check_length(what: &'static str, found: usize, needed: usize) -> Result<(), Error> {
+    if found == needed { Ok(()) } else { Err(Error::Length { what, found, needed }) }
+}
+
+widened! {
+    fn highest<T: Number>(positions: &[T]) -> T {
+        positions.iter().fold(T::LEAST, |most, at| if *at > most { *at } else { most })
+    }
+}
+
+/// Checks that all rows, or columns, are below their number.
+///
+/// # Errors
+///
+/// If one is not.
+pub fn check_positions(what: &'static str, positions: &[u32], count: usize) -> Result<(), Error> {
+    let found = highest(positions);
+    if positions.is_empty() || (found as usize) < count {
+        return Ok(());
+    }
+    Err(Error::Outside { what, found, count })
+}
 
 /// Asks for the cache line at an address, which need not be anybody's, before it is read.
 #[inline(always)]

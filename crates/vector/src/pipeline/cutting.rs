@@ -58,10 +58,14 @@ pub fn cells_of(pipeline: &Pipeline) -> usize {
 /// The stored cells of rows; none without compressed rows.
 pub fn stored(pipeline: &Pipeline, rows: Range<usize>) -> Range<usize> {
     pipeline.structure.map_or(0..0, |structure| {
-        // SAFETY: there are offsets for all rows, and one more.
-        unsafe {
-            *structure.offsets.add(rows.start) as usize..*structure.offsets.add(rows.end) as usize
-        }
+        let end_of = |row: usize| {
+            // SAFETY: there are offsets for all rows, and one more.
+            let offset = unsafe { *structure.offsets.add(row) };
+            // Whatever the offsets say: no further than what is stored.
+            (offset as usize).min(structure.stored)
+        };
+        let begin = end_of(rows.start);
+        begin..end_of(rows.end).max(begin)
     })
 }
 
@@ -92,8 +96,8 @@ pub fn tile_rows(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize) -> usi
     let is_stored = |output: &Output| matches!(output, Output::Store(..));
     let only_read = is_one_loop(pipeline) && !pipeline.outputs.iter().any(is_stored);
     let bytes = if only_read { TILE_BYTES_READ } else { TILE_BYTES };
-    let cells = if batch_bytes == 0 { bytes / size } else { batch_bytes / (8 * registers) };
-    let rows = (cells / width(pipeline, kinds).max(1)).max(1);
+    let cells = if batch_bytes == 0 { bytes / size } else { batch_bytes / (8 * registers.max(1)) };
+    let rows = (cells / width(pipeline, kinds).max(1)).clamp(1, pipeline.rows.max(1));
     let columns = |output: &Output| matches!(output, Output::ColumnReduce(..));
     if pipeline.instructions.is_empty() && pipeline.outputs.iter().any(columns) {
         // Nothing is made that the nearest cache should hold.

@@ -63,6 +63,8 @@ pub struct Structure {
     pub offsets: *const i64,
     /// The column of each stored cell, in ascending order within a row.
     pub columns: *const u32,
+    /// How many stored cells there are, of the columns and of all that are stored at their places.
+    pub stored: usize,
 }
 
 /// An instruction; it makes one register.
@@ -143,7 +145,7 @@ impl Pipeline {
             let kind = self.kind_of(*instruction, &kinds)?;
             kinds.push(kind);
         }
-        for output in &self.outputs {
+        for (at, output) in self.outputs.iter().enumerate() {
             let (register, scattered) = match output {
                 Output::Store(register, _) => (*register, false),
                 Output::Reduce(_, register) | Output::ColumnReduce(_, register, _) => {
@@ -154,8 +156,31 @@ impl Pipeline {
             let fits = matches!(kind.class, Class::Column | Class::Full | Class::Sparse);
             let made = scattered || register >= self.inputs.len();
             check(fits && made, "an output", register)?;
+            let stores = |one: &Output| matches!(one, Output::Store(of, _) if *of == register);
+            let is_again = stores(output) && self.outputs[..at].iter().any(stores);
+            check(!is_again, "an output that is stored twice", register)?;
+            if let Output::ColumnReduce(how, _, _) = output {
+                let fits = match kind.class {
+                    Class::Column => self.columns == 1,
+                    // What is not stored counts in extremes, and is not looked at.
+                    Class::Sparse => *how == Reduce::Sum,
+                    _ => true,
+                };
+                check(fits, "a reduction of columns", register)?;
+            }
         }
         Ok(kinds)
+    }
+
+    /// How many elements an input or an output of a class has; none if they can't be counted.
+    pub fn length(&self, class: Class) -> Option<usize> {
+        match class {
+            Class::Scalar => Some(1),
+            Class::Row => Some(self.columns),
+            Class::Column => Some(self.rows),
+            Class::Full => self.rows.checked_mul(self.columns),
+            Class::Sparse => Some(self.structure?.stored),
+        }
     }
 
     /// Whether the columns of compressed rows matter: for their places in a row or in a matrix, not

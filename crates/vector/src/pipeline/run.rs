@@ -159,6 +159,7 @@ fn run_task(
     let mut next = tile(now.rows.end);
     while !now.rows.is_empty() {
         let later = tile(next.rows.end);
+        bench.check(&now)?;
         // A part before each instruction: memory is busy while the processor computes.
         let parts = pipeline.instructions.len() + 1;
         for at in 0..pipeline.instructions.len() {

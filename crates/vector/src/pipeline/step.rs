@@ -7,10 +7,11 @@ use super::scratch::{Home, Homes, Line};
 use super::{Class, Instruction, Kind, Pipeline, Place, Register};
 use crate::cell::Number;
 use crate::error::Error;
+use crate::kernels::csr::multiply::check_offsets;
 use crate::kernels::dense::binary::{self, Side};
 use crate::kernels::dense::reduce::Reduce;
 use crate::kernels::dense::{cast, product, reduce, select, stream, unary};
-use crate::kernels::{csr, fetch};
+use crate::kernels::{check_positions, csr, fetch};
 use crate::with_cell;
 
 /// Below this many columns, a row or a column is spread over the tile before it is used: a loop
@@ -278,6 +279,24 @@ impl<'a> Bench<'a> {
         let rows = tile.rows.clone();
         // SAFETY: the structure has an offset for each row, and one more.
         unsafe { slice::from_raw_parts(structure.offsets.add(rows.start), rows.len() + 1) }
+    }
+
+    /// Checks that the compressed rows of a tile lie in what is stored, and their columns in a row.
+    ///
+    /// Tile by tile: what is checked is in a cache when it is read.
+    pub fn check(&self, tile: &Tile) -> Result<(), Error> {
+        let Some(structure) = self.pipeline.structure else { return Ok(()) };
+        let first = tile.rows.start;
+        check_offsets(self.offsets(tile), structure.stored).map_err(|error| match error {
+            Error::Offsets { row, begin, end, stored } => {
+                Error::Offsets { row: first + row, begin, end, stored }
+            }
+            other => other,
+        })?;
+        if self.reads_columns {
+            check_positions("column", self.columns(tile), self.pipeline.columns)?;
+        }
+        Ok(())
     }
 
     /// The rows of a tile, counted from its first, each with its stored cells.

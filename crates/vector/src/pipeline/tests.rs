@@ -237,6 +237,7 @@ proptest! {
                 structure: sparse.then_some(Structure {
                     offsets: offsets.as_ptr(),
                     columns: places.as_ptr(),
+                    stored: places.len(),
                 }),
                 instructions: vec![
                     Instruction::RowProduct(0, 1),

@@ -299,9 +299,13 @@ def _side_by_side(nodes: list[Node]) -> Node:
         same_rows(node, rows, "column_stack")
         if node.rows is None:
             raise refusal("np.column_stack", "takes arrays with as many rows")
-    width = sum(node.shape[1] or 0 if node.ndim == 2 else 1 for node in fitted)
+    deeper, *others = {node.shape[2:] for node in fitted}
+    if others:
+        shapes = ", ".join(str(node.shape) for node in fitted)
+        raise ValueError(f"np.column_stack of arrays that differ beyond their columns: {shapes}")
+    width = sum(node.shape[1] or 0 if node.ndim > 1 else 1 for node in fitted)
     dtype = np.result_type(*[node.dtype for node in fitted])
-    shape = (fitted[0].shape[0], width)
+    shape = (fitted[0].shape[0], width, *deeper)
     return Node("rows", tuple(fitted), shape, dtype, rows, {"function": _stacked})
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from freestone.lang.kernels.elementwise import converted
-from freestone.lang.kernels.memory import empty, rows_of, workers
+from freestone.lang.kernels.memory import empty, workers
 from freestone.lang.plan.graph import Op
 
 Array = np.ndarray[Any, Any]
@@ -95,9 +95,7 @@ def triangle(run: Any, op: Op, value: Array, diag: Any, values: Any) -> Array:
 
     value = np.ascontiguousarray(value)
     kept = empty(run, value.shape, value.dtype)
-    shape = value.itemsize, len(value)
-    ends = rows_of(value), rows_of(kept)
-    copy_triangle(*ends, shape, bool(op.attrs["lower"]), not diag, workers(run))
+    copy_triangle(value, kept, bool(op.attrs["lower"]), not diag, workers(run))
     return kept if values else (kept != 0).astype(value.dtype)
 
 

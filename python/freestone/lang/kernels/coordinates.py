@@ -16,7 +16,7 @@ from freestone._native import (
     coo_transpose,
 )
 from freestone.lang.kernels.elementwise import computed
-from freestone.lang.kernels.sparse import Csr, raw
+from freestone.lang.kernels.sparse import Csr
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.scalars import ZERO_OF_ZERO, ZERO_OF_ZEROS
 from freestone.lang.types.types import CODES, DTYPES
@@ -76,9 +76,9 @@ class Coo:
         return self.cells.dtype
 
     @property
-    def arrays(self) -> tuple[Any, Any, Any]:
-        """Where rows, columns and cells are, and how many."""
-        return raw(self.rows), raw(self.columns), raw(self.cells)
+    def arrays(self) -> tuple[Array, Array, Array]:
+        """Rows, columns and cells."""
+        return self.rows, self.columns, self.cells
 
     def with_cells(self, cells: Array) -> Coo:
         """Return a matrix that stores other cells at the same places."""
@@ -99,7 +99,7 @@ class Coo:
     def tocsr(self) -> Csr:
         """Return compressed rows."""
         offsets = np.empty(self.shape[0] + 1, "i8")
-        coo_offsets(raw(self.rows), raw(offsets))
+        coo_offsets(self.rows, offsets)
         return Csr(self.shape, offsets, self.columns.astype("i4"), self.cells)
 
 
@@ -219,7 +219,7 @@ def _aggregated(op: Op, value: Coo, places: Array, axis: int) -> Array:
         raise DenseError
     out = np.empty(value.shape[axis], value.dtype)
     across = value.shape[1 - axis]
-    coo_reduce(name, _code(value), across, raw(places), raw(value.cells), raw(out))
+    coo_reduce(name, _code(value), across, places, value.cells, out)
     return out
 
 

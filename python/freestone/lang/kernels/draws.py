@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from freestone.lang.kernels.generation import drawing, drawn, drawn_as
-from freestone.lang.kernels.sparse import raw
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import DTYPES
 
@@ -66,4 +65,4 @@ class Draws:
     def _skip(self, cells: int) -> None:
         room = np.empty(min(cells, CELLS_AT_ONCE), DTYPES[drawn_as(self._op)])
         for done in range(0, cells, CELLS_AT_ONCE):
-            self._drawing.fill(raw(room[: cells - done]))
+            self._drawing.fill(room[: cells - done])

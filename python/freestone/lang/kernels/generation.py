@@ -9,7 +9,6 @@ import numpy as np
 
 from freestone.lang.kernels.frames import Frame
 from freestone.lang.kernels.memory import empty, fill_with
-from freestone.lang.kernels.sparse import raw
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import CODES, DTYPES, is_float
 
@@ -93,7 +92,7 @@ def drawing(op: Op, shape: tuple[int, int], low: Any, high: Any, sparsity: Any, 
 def drawn(run: Any, drawing: Any, op: Op, shape: tuple[int, int]) -> Array:
     """Draw the next rows of a matrix of random numbers."""
     out = empty(run, shape, DTYPES[drawn_as(op)])
-    drawing.fill(raw(out))
+    drawing.fill(out)
     return out.astype(DTYPES[op.results[0].type.cell], copy=False)
 
 
@@ -132,7 +131,7 @@ def sample(run: Any, op: Op, scope: Any, size: Any, again: Any, seed: Any) -> Ar
         raise ValueError(f"sample: {number} different numbers below {scope} do not exist")
     work = "f64" if dtype[0] == "f" else "si64"
     out = np.empty(number, DTYPES[work])
-    draw(CODES[work], raw(out), scope, bool(again), seed_of(seed))
+    draw(CODES[work], out, scope, bool(again), seed_of(seed))
     return out.astype(dtype, copy=False).reshape(-1, 1)
 
 

@@ -38,23 +38,24 @@ def workers(run: Any) -> int:
     return run.settings.num_threads or len(os.sched_getaffinity(0))
 
 
-def rows_of(matrix: Array) -> tuple[int, int]:
-    """Return where the first row of a matrix is, and how many bytes it is to the next."""
-    return matrix.ctypes.data, matrix.strides[0]
+def plain(array: Any) -> Array:
+    """Return an array as the engine reads it: without gaps, and aligned."""
+    even: Array = np.ascontiguousarray(array)
+    return even if even.flags.aligned else even.copy()
 
 
 def copy(run: Any, source: Array, target: Array) -> None:
     """Copy a matrix into one of its shape: large rows without gaps by all threads."""
     itemsize = target.itemsize
-    rows, columns = target.shape
-    fits = source.dtype == target.dtype and not target.dtype.hasobject
+    columns = target.shape[1]
+    fits = source.dtype == target.dtype and target.dtype.kind in "biuf"
     even = columns > 0 and source.strides[1] == target.strides[1] == itemsize
     if target.nbytes < FROM or columns * itemsize < LEAST_ROW or not (fits and even):
         np.copyto(target, source)
         return
     from freestone._native import copy_rows
 
-    copy_rows(rows_of(source), rows_of(target), columns * itemsize, rows, workers(run))
+    copy_rows(source, target, workers(run))
 
 
 def fill_with(run: Any, target: Array, value: Any) -> None:

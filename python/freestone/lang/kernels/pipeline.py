@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from freestone._native import run_pipeline
-from freestone.lang.kernels.memory import empty
+from freestone.lang.kernels.memory import empty, plain
 from freestone.lang.kernels.sparse import Csr
 from freestone.lang.plan.graph import Block, Op, Value
 from freestone.lang.types.scalars import ZERO_OF_ZERO, DivisionError
@@ -136,15 +136,12 @@ def _assembled(
     numbers = run_pipeline(
         (rows, columns),
         made.inputs,
-        None if made.structure is None else made.structure.addresses,
+        None if made.structure is None else made.structure.structure,
         [
             (kind, name, code, [_number(side, count) for side in sides])
             for kind, name, code, sides in made.instructions
         ],
-        [
-            (kind, name, _number(register, count), address)
-            for kind, name, register, address in outputs
-        ],
+        [(kind, name, _number(register, count), array) for kind, name, register, array in outputs],
         run.settings,
     )
     found = iter(numbers)
@@ -362,11 +359,11 @@ def _matrix(made: Assembly, operand: Value, value: Any) -> Any:
             raise UnsuitableError
         cells, form = value.cells, "sparse"
     else:
-        cells, form = np.ascontiguousarray(value), _form(made, value.shape)
+        cells, form = plain(value), _form(made, value.shape)
     code = _code(operand.type.cell)
     if cells.dtype != DTYPES[operand.type.cell]:
         raise UnsuitableError
-    item = (code, form, cells.ctypes.data, 0.0, 0)
+    item = (code, form, cells, 0.0, 0)
     made.keys[key] = _input(made, item, cells)
     return made.keys[key]
 
@@ -386,10 +383,10 @@ def _vector(made: Assembly, operand: Value, values: dict[Value, Any], cell: str)
 
     if operand in made.registers:
         raise UnsuitableError
-    value = np.ascontiguousarray(converted(values[operand], cell)).ravel()
+    value = plain(converted(values[operand], cell)).ravel()
     if value.shape != (made.columns,):
         raise UnsuitableError
-    return _input(made, (_code(cell), "row", value.ctypes.data, 0.0, 0), value)
+    return _input(made, (_code(cell), "row", value, 0.0, 0), value)
 
 
 def _outputs(
@@ -405,14 +402,14 @@ def _outputs(
             register = _side(made, op.operands[0], values, op.operands[0].type.cell)
             name = op.attrs["name"]
             if op.kind == "agg_all":
-                outputs.append(("reduce", name, register, 0))
+                outputs.append(("reduce", name, register, None))
                 takers.append(None)
                 continue
             form = _class_of(made, register)
             if (form == "column" and made.columns != 1) or (form == "sparse" and name != "sum"):
                 raise UnsuitableError
             array = np.empty((1, made.columns), dtype)
-            outputs.append(("column_reduce", name, register, array.ctypes.data))
+            outputs.append(("column_reduce", name, register, array))
             takers.append(array)
             continue
         register = _cast(made, made.registers[value], value.type.cell)
@@ -422,7 +419,7 @@ def _outputs(
             stored[register] = _target(run, made, register, dtype)
             target = stored[register]
             cells = target.cells if isinstance(target, Csr) else target
-            outputs.append(("store", "", register, cells.ctypes.data))
+            outputs.append(("store", "", register, cells))
         takers.append(stored[register])
     return outputs, takers
 

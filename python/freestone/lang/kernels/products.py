@@ -10,8 +10,8 @@ import numpy as np
 from freestone._native import csr_panel, csr_product, csr_product_sizes, csr_transpose
 from freestone.lang.kernels.coordinates import DenseError
 from freestone.lang.kernels.elementwise import converted
-from freestone.lang.kernels.memory import empty, workers
-from freestone.lang.kernels.sparse import MOST_COLUMNS, Csr, raw
+from freestone.lang.kernels.memory import empty, plain, workers
+from freestone.lang.kernels.sparse import MOST_COLUMNS, Csr
 from freestone.lang.plan.graph import Op
 from freestone.lang.types.types import CODES, DTYPES
 
@@ -30,20 +30,20 @@ def matmul(run: Any, op: Op, left: Any, right: Any) -> Any:
     one = left.with_cells(converted(left.cells, cell))
     if isinstance(right, Csr):
         return _sparse(run, cell, one, right.with_cells(converted(right.cells, cell)))
-    dense = np.ascontiguousarray(converted(right, cell))
+    dense = plain(converted(right, cell))
     out = empty(run, (left.shape[0], right.shape[1]), DTYPES[cell])
-    csr_panel(CODES[cell], one.arrays, raw(dense), right.shape[1], workers(run), raw(out))
+    csr_panel(CODES[cell], one.arrays, dense, right.shape[1], workers(run), out)
     return out
 
 
 def _sparse(run: Any, cell: str, left: Csr, right: Csr) -> Csr:
     offsets = np.zeros(left.shape[0] + 1, "i8")
     shared = (CODES[cell], left.arrays, right.arrays, right.shape[1], workers(run))
-    csr_product_sizes(*shared, raw(offsets[1:]))
+    csr_product_sizes(*shared, offsets[1:])
     np.cumsum(offsets, out=offsets)
     columns = np.empty(offsets[-1], "i4")
     cells = empty(run, (int(offsets[-1]),), DTYPES[cell])
-    csr_product(*shared, (raw(offsets), raw(columns), raw(cells)))
+    csr_product(*shared, (offsets, columns, cells))
     return Csr((left.shape[0], right.shape[1]), offsets, columns, cells)
 
 

@@ -88,14 +88,12 @@ def _only_partners(left: Array, right: Array, span: int) -> tuple[Array, Array] 
 def _counted(keys: Array, span: int) -> tuple[Array, Array]:
     """Return the order of whole numbers below a span, and where each one begins in it."""
     from freestone._native import coo_transpose
-    from freestone.lang.kernels.sparse import raw
 
     count = len(keys)
     places, at = keys.astype("u4"), np.arange(count, dtype="u4")
     cells = np.zeros(count, "i1")
     ordered, order, rest = np.empty(count, "u4"), np.empty(count, "u4"), np.empty(count, "i1")
-    out = raw(ordered), raw(order), raw(rest)
-    coo_transpose(0, span, (raw(at), raw(places), raw(cells)), out)
+    coo_transpose(0, span, (at, places, cells), (ordered, order, rest))
     starts = np.zeros(span + 1, "i8")
     np.cumsum(np.bincount(places, minlength=span), out=starts[1:])
     return order.astype(np.intp), starts

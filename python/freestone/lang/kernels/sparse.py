@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from freestone.lang.kernels.memory import plain
+
 Array = np.ndarray[Any, Any]
 
 MOST_COLUMNS = 2**31 - 1
-
-
-def raw(array: Array) -> tuple[int, int]:
-    """Return where an array without gaps is, and how many items it has."""
-    return array.ctypes.data, array.size
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +66,8 @@ class Csr:
         if wide or (rows.nnz and not 0 <= rows.indices.min() <= rows.indices.max() < rows.shape[1]):
             found = rows.shape[1] if wide else (int(rows.indices.min()), int(rows.indices.max()))
             raise ValueError(f"columns are below {MOST_COLUMNS} and the shape's, not {found}")
-        offsets, places = rows.indptr.astype("i8"), rows.indices.astype("i4", copy=False)
-        return cls(rows.shape, offsets, places, rows.data)
+        places = plain(rows.indices.astype("i4", copy=False))
+        return cls(rows.shape, rows.indptr.astype("i8"), places, plain(rows.data))
 
     @property
     def dtype(self) -> Any:
@@ -78,14 +75,14 @@ class Csr:
         return self.cells.dtype
 
     @property
-    def arrays(self) -> tuple[Any, Any, Any]:
-        """Where offsets, columns and cells are, and how many."""
-        return raw(self.indptr), raw(self.indices), raw(self.cells)
+    def arrays(self) -> tuple[Array, Array, Array]:
+        """Offsets, columns and cells."""
+        return self.indptr, self.indices, self.cells
 
     @property
-    def addresses(self) -> tuple[int, int]:
-        """Where offsets and columns are."""
-        return self.indptr.ctypes.data, self.indices.ctypes.data
+    def structure(self) -> tuple[Array, Array]:
+        """Offsets and columns."""
+        return self.indptr, self.indices
 
     def same_places(self, other: Csr) -> bool:
         """Tell whether another matrix stores the same cells, in the same memory."""

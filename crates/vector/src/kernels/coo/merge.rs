@@ -20,7 +20,7 @@ pub fn keeps_zeros(binary: Binary) -> bool {
 ///
 /// # Errors
 ///
-/// If the operation does not keep zeros.
+/// If the operation does not keep zeros, a cell has no place, or there is not as much room.
 pub fn merge<T: Number>(
     binary: Binary,
     left: Places<'_, T>,
@@ -30,6 +30,9 @@ pub fn merge<T: Number>(
     if !keeps_zeros(binary) {
         return Err(Error::Malformed(format!("{binary:?} of cells that are not stored")));
     }
+    left.check()?;
+    right.check()?;
+    out.check(left.cells.len() + right.cells.len())?;
     let both_only = matches!(binary, Binary::Mul | Binary::And);
     let (mut ones, mut others) = (Vec::new(), Vec::new());
     let (mut at, mut to) = (0, 0);

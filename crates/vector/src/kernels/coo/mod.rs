@@ -3,6 +3,8 @@
 //! Cells are in the order of their rows, and within a row of their columns.
 
 use crate::cell::Number;
+use crate::error::Error;
+use crate::kernels::{check_length, check_positions};
 
 pub mod draw;
 pub mod merge;
@@ -30,4 +32,39 @@ pub struct Target<'a, T: Number> {
     pub columns: &'a mut [u32],
     /// Cells.
     pub cells: &'a mut [T],
+}
+
+impl<T: Number> Places<'_, T> {
+    /// Checks that each cell has a row and a column.
+    ///
+    /// # Errors
+    ///
+    /// If there are more or less.
+    pub fn check(&self) -> Result<(), Error> {
+        check_length("rows", self.rows.len(), self.cells.len())?;
+        check_length("columns", self.columns.len(), self.cells.len())
+    }
+
+    /// Checks that each cell has a row, and a column below `width`.
+    ///
+    /// # Errors
+    ///
+    /// If one has not.
+    pub fn check_columns(&self, width: usize) -> Result<(), Error> {
+        self.check()?;
+        check_positions("column", self.columns, width)
+    }
+}
+
+impl<T: Number> Target<'_, T> {
+    /// Checks that there is room for so many cells, their rows and columns.
+    ///
+    /// # Errors
+    ///
+    /// If one is shorter.
+    pub fn check(&self, needed: usize) -> Result<(), Error> {
+        let room = [("rows", self.rows.len()), ("columns", self.columns.len())];
+        let mut all = room.into_iter().chain([("cells", self.cells.len())]);
+        all.try_for_each(|(what, found)| check_length(what, found.min(needed), needed))
+    }
 }

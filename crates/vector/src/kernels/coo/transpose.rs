@@ -2,16 +2,23 @@
 
 use super::{Places, Target};
 use crate::cell::Number;
+use crate::error::Error;
 
 /// Exchanges rows and columns, and puts the cells in their new order.
 ///
 /// `width` is how many columns there are. Time: that of a pass over cells and columns, or of a sort
 /// where there are far more columns than cells.
 ///
-/// # Panics
+/// # Errors
 ///
-/// If `out` is shorter than the places.
-pub fn transpose<T: Number>(from: Places<'_, T>, width: usize, out: &mut Target<'_, T>) {
+/// If `out` is shorter than the places, or a column is not below `width`.
+pub fn transpose<T: Number>(
+    from: Places<'_, T>,
+    width: usize,
+    out: &mut Target<'_, T>,
+) -> Result<(), Error> {
+    from.check_columns(width)?;
+    out.check(from.cells.len())?;
     let count = from.cells.len();
     let mut put = |to: usize, at: usize| {
         out.rows[to] = from.columns[at];
@@ -22,7 +29,7 @@ pub fn transpose<T: Number>(from: Places<'_, T>, width: usize, out: &mut Target<
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|at| from.columns[*at]);
         order.into_iter().enumerate().for_each(|(to, at)| put(to, at));
-        return;
+        return Ok(());
     }
     let mut begins = vec![0_usize; width + 1];
     for column in from.columns {
@@ -36,6 +43,7 @@ pub fn transpose<T: Number>(from: Places<'_, T>, width: usize, out: &mut Target<
         put(*begin, at);
         *begin += 1;
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -48,7 +56,7 @@ mod tests {
         for width in [6, 100] {
             let (mut rows, mut columns, mut cells) = ([9; 4], [9; 4], [9; 4]);
             let mut out = Target { rows: &mut rows, columns: &mut columns, cells: &mut cells };
-            transpose(from, width, &mut out);
+            transpose(from, width, &mut out).expect("they fit");
             assert_eq!((rows, columns, cells), ([0, 2, 2, 5], [1, 0, 3, 0], [3, 1, 4, 2]));
         }
     }

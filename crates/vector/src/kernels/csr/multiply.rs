@@ -4,11 +4,15 @@
 //! up in one dense row. First the places are counted, then computed, so that the result is written
 //! where it stays.
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::panel;
 use crate::cell::Number;
+use crate::error::Error;
+use crate::kernels::{check_length, check_positions};
 use crate::pool::Pool;
 
 /// Rows that a worker takes at once.
@@ -30,18 +34,73 @@ impl<T> Rows<'_, T> {
     pub fn range(&self, row: usize) -> Range<usize> {
         self.offsets[row] as usize..self.offsets[row + 1] as usize
     }
+
+    /// How many rows there are.
+    pub fn count(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// Checks that all rows lie in what is stored, and all columns below `width`.
+    ///
+    /// # Errors
+    ///
+    /// If they do not.
+    pub fn check(&self, width: usize) -> Result<(), Error> {
+        check_length("cells of compressed rows", self.cells.len(), self.columns.len())?;
+        check_offsets(self.offsets, self.columns.len())?;
+        check_positions("column", self.used_columns(), width)
+    }
+
+    /// The columns of all rows: what is stored before and behind them is nobody's.
+    pub fn used_columns(&self) -> &[u32] {
+        let ends = self.offsets.first().zip(self.offsets.last());
+        ends.and_then(|(first, last)| self.columns.get(*first as usize..*last as usize))
+            .unwrap_or_default()
+    }
 }
 
-/// One worker's row: sums, the columns that have one, and for which row they are.
+/// Checks that offsets ascend from 0 at least to `stored` at most.
+///
+/// # Errors
+///
+/// If they do not, or if there is not one.
+pub fn check_offsets(offsets: &[i64], stored: usize) -> Result<(), Error> {
+    let Some(last) = offsets.last() else {
+        return Err(Error::Length { what: "offsets of compressed rows", found: 0, needed: 1 });
+    };
+    let is_inside = |end: i64| usize::try_from(end).is_ok_and(|end| end <= stored);
+    if offsets.is_sorted() && is_inside(offsets[0]) && is_inside(*last) {
+        return Ok(());
+    }
+    let wrong = |pair: &[i64]| pair[0] > pair[1] || !is_inside(pair[0]) || !is_inside(pair[1]);
+    let row = offsets.windows(2).position(wrong).unwrap_or(0);
+    let (begin, end) = (offsets[row], offsets[(row + 1).min(offsets.len() - 1)]);
+    Err(Error::Offsets { row, begin, end, stored })
+}
+
+/// Checks that two factors are compressed rows that fit each other, and the product's width.
+fn check_factors<T: Copy>(
+    left: Rows<'_, T>,
+    right: Rows<'_, T>,
+    width: usize,
+    offsets: usize,
+) -> Result<(), Error> {
+    right.check(width)?;
+    left.check(right.count())?;
+    check_length("offsets of the product", offsets, left.offsets.len())
+}
+
+/// One worker's row: sums, the columns that have one, and for which row they are, counted from 1.
 struct Row<T> {
     sums: Vec<T>,
-    of: Vec<usize>,
+    of: Vec<u64>,
     touched: Vec<u32>,
 }
 
 impl<T: Number> Row<T> {
-    fn new(width: usize) -> Self {
-        Self { sums: vec![T::ZERO; width], of: vec![usize::MAX; width], touched: Vec::new() }
+    /// None if there is no memory for so many columns.
+    fn new(width: usize) -> Option<Self> {
+        Some(Self { sums: zeroed(width)?, of: zeroed(width)?, touched: Vec::new() })
     }
 
     /// Finds the columns of a row of the product.
@@ -50,8 +109,8 @@ impl<T: Number> Row<T> {
         for at in left.range(row) {
             for column in &right.columns[right.range(left.columns[at] as usize)] {
                 let mark = &mut self.of[*column as usize];
-                if *mark != row {
-                    *mark = row;
+                if *mark != row as u64 + 1 {
+                    *mark = row as u64 + 1;
                     self.touched.push(*column);
                 }
             }
@@ -65,15 +124,31 @@ impl<T: Number> Row<T> {
             let (factor, range) = (left.cells[at], right.range(left.columns[at] as usize));
             for (column, cell) in right.columns[range.clone()].iter().zip(&right.cells[range]) {
                 let (place, product) = (*column as usize, factor.times(*cell));
-                if self.of[place] == row {
+                if self.of[place] == row as u64 + 1 {
                     self.sums[place] = self.sums[place].plus(product);
                 } else {
-                    self.of[place] = row;
+                    self.of[place] = row as u64 + 1;
                     self.touched.push(*column);
                     self.sums[place] = product;
                 }
             }
         }
+    }
+}
+
+/// So many zeros, in pages that the system makes when they are written to: a product touches few of
+/// many columns. None if there is no memory for them.
+#[expect(clippy::same_length_and_capacity, reason = "all of it is zeros")]
+fn zeroed<T: Number>(count: usize) -> Option<Vec<T>> {
+    let layout = Layout::array::<T>(count).ok()?;
+    if layout.size() == 0 {
+        return Some(Vec::new());
+    }
+    // SAFETY: the layout is that of `count` numbers, all bits 0 are a number's 0, and the vector
+    // frees the memory with the same layout.
+    unsafe {
+        let begin = alloc_zeroed(layout).cast::<T>();
+        (!begin.is_null()).then(|| Vec::from_raw_parts(begin, count, count))
     }
 }
 
@@ -83,11 +158,14 @@ fn each<T: Number>(
     width: usize,
     workers: usize,
     row: impl Fn(&mut Row<T>, usize) + Sync,
-) {
+) -> Result<(), Error> {
     let next = AtomicUsize::new(0);
     let workers = workers.clamp(1, count.div_ceil(TAKEN).max(1));
-    Pool::global().run(workers, None, &|_| {
-        let mut own = Row::new(width);
+    let own: Option<Vec<_>> = (0..workers).map(|_| Row::new(width).map(Mutex::new)).collect();
+    let needed = (size_of::<T>() + size_of::<u64>()).saturating_mul(width);
+    let own = own.ok_or(Error::Memory(needed.saturating_mul(workers)))?;
+    Pool::global().run(workers, None, &|worker| {
+        let mut own = own[worker].lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             // Relaxed: rows are only counted; the pool publishes what was written.
             let begin = next.fetch_add(TAKEN, Ordering::Relaxed);
@@ -97,6 +175,7 @@ fn each<T: Number>(
             (begin..(begin + TAKEN).min(count)).for_each(|at| row(&mut own, at));
         }
     });
+    Ok(())
 }
 
 /// Memory of which every row is written by one worker.
@@ -120,52 +199,57 @@ impl<T> Shared<T> {
 
 /// Counts the stored cells of each row of the product, which has `width` columns.
 ///
-/// # Panics
+/// # Errors
 ///
 /// If a column of the left side is no row of the right one, or one of the right side is none of the
-/// product's.
+/// product's; if rows do not lie in what is stored; or if there is no memory for a row of sums.
 pub fn sizes<T: Number>(
     left: Rows<'_, T>,
     right: Rows<'_, T>,
     width: usize,
     workers: usize,
     out: &mut [i64],
-) {
+) -> Result<(), Error> {
+    check_factors(left, right, width, out.len() + 1)?;
     let (count, shared) = (out.len(), Shared(out.as_mut_ptr()));
     each(count, width, workers, |own, row| {
         own.find(row, left, right);
         // SAFETY: each row is taken once, and has a place.
         unsafe { shared.part(row..row + 1)[0] = own.touched.len() as i64 };
-    });
+    })
 }
 
 /// Computes the product with a dense matrix of `width` columns.
 ///
-/// # Panics
+/// # Errors
 ///
-/// If a column of the left side is no row of the right one.
+/// If a column of the left side is no row of the right one, or if rows do not lie in what is stored.
 pub fn multiply_dense<T: Number>(
     left: Rows<'_, T>,
     right: &[T],
     width: usize,
     workers: usize,
     out: &mut [T],
-) {
-    let count = left.offsets.len() - 1;
-    assert!(out.len() == count * width, "room for a product");
+) -> Result<(), Error> {
+    // Without columns, the right side may have any number of rows.
+    let height = right.len().checked_div(width).unwrap_or(usize::MAX);
+    left.check(height)?;
+    let count = left.count();
+    let needed = count.checked_mul(width).ok_or(Error::Shape(count, width))?;
+    check_length("the product", out.len(), needed)?;
     let shared = Shared(out.as_mut_ptr());
     each(count, 0, workers, |_: &mut Row<T>, row| {
         // SAFETY: each row is taken once, and was counted.
         let part = unsafe { shared.part(row * width..(row + 1) * width) };
         panel::rows(left, row, right, width, part);
-    });
+    })
 }
 
 /// Computes the product into columns and cells that `offsets`, made of the sizes, has room for.
 ///
-/// # Panics
+/// # Errors
 ///
-/// If the offsets do not fit the product, or for the reasons of [`sizes`].
+/// For the reasons of [`sizes`], or if the offsets are not those of the product.
 pub fn multiply<T: Number>(
     left: Rows<'_, T>,
     right: Rows<'_, T>,
@@ -174,21 +258,35 @@ pub fn multiply<T: Number>(
     offsets: &[i64],
     columns: &mut [u32],
     cells: &mut [T],
-) {
+) -> Result<(), Error> {
+    check_factors(left, right, width, offsets.len())?;
     let room = columns.len().min(cells.len());
+    check_offsets(offsets, room)?;
+    let wrong = AtomicUsize::new(usize::MAX);
     let (to_columns, to_cells) = (Shared(columns.as_mut_ptr()), Shared(cells.as_mut_ptr()));
     each(offsets.len() - 1, width, workers, |own: &mut Row<T>, row| {
         own.add(row, left, right);
         own.touched.sort_unstable();
         let range = offsets[row] as usize..offsets[row + 1] as usize;
-        assert!(range.len() == own.touched.len() && range.end <= room, "offsets of a product");
+        if range.len() != own.touched.len() || range.start > range.end || range.end > room {
+            // Relaxed: the pool publishes it.
+            wrong.store(row, Ordering::Relaxed);
+            return;
+        }
         // SAFETY: each row is taken once, and its places were checked just now.
         let (columns, cells) = unsafe { (to_columns.part(range.clone()), to_cells.part(range)) };
         columns.copy_from_slice(&own.touched);
         for (cell, column) in cells.iter_mut().zip(columns) {
             *cell = own.sums[*column as usize];
         }
-    });
+    })?;
+    match wrong.into_inner() {
+        usize::MAX => Ok(()),
+        row => {
+            let (begin, end) = (offsets[row], offsets[row + 1]);
+            Err(Error::Offsets { row, begin, end, stored: room })
+        }
+    }
 }
 
 #[cfg(test)]
@@ -215,11 +313,11 @@ mod tests {
         };
         for workers in [1, 3] {
             let mut places = vec![0; 301];
-            sizes(left, right, 7, workers, &mut places[1..]);
+            sizes(left, right, 7, workers, &mut places[1..]).expect("they fit");
             (1..301).for_each(|row| places[row] += places[row - 1]);
             let stored = places[300] as usize;
             let (mut found, mut sums) = (vec![0; stored], vec![0; stored]);
-            multiply(left, right, 7, workers, &places, &mut found, &mut sums);
+            multiply(left, right, 7, workers, &places, &mut found, &mut sums).expect("they fit");
             for row in 0..300 {
                 let mut expected = [0_i64; 7];
                 for at in left.range(row) {

@@ -1,5 +1,7 @@
 //! Rows of bytes, copied by several threads.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::stream;
 use crate::pool::Pool;
 
@@ -76,8 +78,17 @@ pub unsafe fn triangle(
 /// Calls a function with each of `count` rows of so many bytes, on at most so many threads.
 fn each(bytes: usize, count: usize, workers: usize, row: impl Fn(usize) + Sync) {
     let workers = if bytes * count < BYTES_FOR_TWO { 1 } else { workers.clamp(1, count) };
-    Pool::global().run(workers, None, &|worker| {
-        (count * worker / workers..count * (worker + 1) / workers).for_each(&row);
+    // Parts are taken, not dealt: where the system has no thread for a worker, others take its part.
+    let next = AtomicUsize::new(0);
+    Pool::global().run(workers, None, &|_| {
+        loop {
+            // Relaxed: parts are only counted; the pool publishes what was written.
+            let part = next.fetch_add(1, Ordering::Relaxed);
+            if part >= workers {
+                break;
+            }
+            (count * part / workers..count * (part + 1) / workers).for_each(&row);
+        }
         stream::settle();
     });
 }
