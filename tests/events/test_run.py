@@ -5,6 +5,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -313,6 +314,20 @@ def dies(rank: ev.Rank, asks: bool) -> int:
 def test_a_rank_that_dies_ends_the_run() -> None:
     with pytest.raises(RankLostError, match="rank 2 is lost: its process was killed by SIGKILL"):
         ev.run(dies, ranks=3, args=(False,))
+
+
+def computes(rank: ev.Rank) -> None:
+    """Die as the last rank; the others compute, and make no call."""
+    if rank.id == rank.size - 1:
+        rank.wait([(ev.ANY, "ready")] * rank.id)
+        os.kill(os.getpid(), signal.SIGKILL)
+    rank.fire(rank.size - 1, "ready")
+    threading.Event().wait()
+
+
+def test_a_rank_that_dies_ends_the_run_while_others_compute() -> None:
+    with pytest.raises(RankLostError, match="rank 2 is lost: its process was killed by SIGKILL"):
+        ev.run(computes, ranks=3)
 
 
 def test_a_program_that_asks_for_lost_ranks_goes_on() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import selectors
 import signal
@@ -23,6 +24,12 @@ from freestone.events.settings import Settings
 
 GRACE_S = 10.0
 """How long the others may take to end after one has failed."""
+
+LOST_GRACE_S = 2.0
+"""How long the others may take to end after one was lost, if not all have asked for losses."""
+
+_LOOK_S = 0.2
+"""How often it is looked whether the run goes on without a lost rank."""
 
 _CODE = (
     "import json, sys; job = json.loads(sys.argv[1]); sys.path[:] = job['path']; del sys.argv[:2]; "
@@ -48,8 +55,8 @@ class Processes:
         try:
             for rank in range(self._ranks):
                 self._start(rank, program)
-            self._watch()
-            self._forgive()
+            if self._watch():
+                self._forgive()
         finally:
             self._kill()
             for descriptor in (program, *self._results):
@@ -74,12 +81,13 @@ class Processes:
             stdin=subprocess.DEVNULL,
         )
 
-    def _watch(self) -> None:
+    def _watch(self) -> bool:
+        """Wait for the ranks; whether all ended by themselves."""
         with selectors.DefaultSelector() as selector:
             for rank, process in self._started.items():
                 selector.register(os.pidfd_open(process.pid), selectors.EVENT_READ, rank)
             try:
-                self._await_all(selector, None)
+                return self._await_all(selector)
             except KeyboardInterrupt:
                 # Each says what it waited for. A terminal has interrupted the ranks, too: they
                 # take no notice of the second time.
@@ -90,16 +98,25 @@ class Processes:
                 for key in list(selector.get_map().values()):
                     os.close(key.fd)
 
-    def _await_all(self, selector: selectors.BaseSelector, end: float | None) -> None:
-        while selector.get_map():
-            left = None if end is None else end - time.monotonic()
-            if left is not None and left <= 0:
-                return
-            for key, _ in selector.select(left):
+    def _await_all(self, selector: selectors.BaseSelector, end: float = math.inf) -> bool:
+        """Wait for the ranks, until `end` at most; whether all have ended."""
+        while left := [key.data for key in selector.get_map().values()]:
+            now = time.monotonic()
+            if now >= end:
+                return False
+            if self._lost and any(map(self._memory.has_given_up, left)):
+                # A program that computes would not hear of it before its next call.
+                end = min(end, now + self._grace())
+            wait = min(end - now, _LOOK_S if self._lost else math.inf)
+            for key, _ in selector.select(wait if wait < math.inf else None):
                 selector.unregister(key.fd)
                 os.close(key.fd)
-                if self._on_exit(key.data) and end is None:
-                    end = time.monotonic() + GRACE_S
+                if self._on_exit(key.data):
+                    end = min(end, time.monotonic() + self._grace())
+        return True
+
+    def _grace(self) -> float:
+        return LOST_GRACE_S if self._lost else GRACE_S
 
     def _on_exit(self, rank: int) -> bool:
         """Note how a rank ended; whether the others are to end soon."""

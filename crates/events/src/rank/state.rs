@@ -261,6 +261,7 @@ impl Inner {
             self.deliver(state, Event { source: rank, id, lasting: Lasting::Weak, payload });
         } else {
             self.end(state, super::Ending::Lost(rank));
+            self.transport.give_up();
         }
     }
 

@@ -247,6 +247,9 @@ pub trait Transport: Send + Sync {
     /// Sees to it that whoever was sent something looks for it.
     fn flush(&self) {}
 
+    /// The run is over for this rank because another is lost: tells who watches over the ranks.
+    fn give_up(&self) {}
+
     /// This rank is done: tells the others that it is not lost.
     fn leave(&self) {}
 }

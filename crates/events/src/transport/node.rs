@@ -30,6 +30,8 @@ const ALL_RINGS: usize = 64 << 20;
 const ALIVE: u32 = 0;
 const LEFT: u32 = 1;
 const LOST: u32 = 2;
+/// Its run is over because another is lost, and its program has not ended yet.
+const GIVEN_UP: u32 = 3;
 
 /// What lies where in the memory that the ranks of a node share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +139,9 @@ impl Node {
     /// watches over them.
     pub fn lose(region: &Region, layout: Layout, rank: Rank) -> bool {
         let state = word(region, Layout::cell(rank) + STATE);
-        let told = state.compare_exchange(ALIVE, LOST, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let told = [ALIVE, GIVEN_UP].into_iter().any(|before| {
+            state.compare_exchange(before, LOST, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        });
         if told {
             // Its partner is the load in `poll`: who sees the count sees the state.
             word(region, layout.losses()).fetch_add(1, Ordering::Release);
@@ -146,6 +150,12 @@ impl Node {
             }
         }
         told
+    }
+
+    /// Whether the run is over for a rank because another is lost, while its program may still
+    /// compute. For who watches over them.
+    pub fn has_given_up(region: &Region, rank: Rank) -> bool {
+        word(region, Layout::cell(rank) + STATE).load(Ordering::Acquire) == GIVEN_UP
     }
 
     fn word(&self, at: usize) -> &AtomicU32 {
@@ -295,10 +305,16 @@ impl Transport for Node {
         self.bell(self.rank).ring(i32::MAX);
     }
 
+    fn give_up(&self) {
+        let state = self.word(Layout::cell(self.rank) + STATE);
+        let _ = state.compare_exchange(ALIVE, GIVEN_UP, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
     fn leave(&self) {
         let state = self.word(Layout::cell(self.rank) + STATE);
         // Who is told to be lost stays so: the others have been told.
         let _ = state.compare_exchange(ALIVE, LEFT, Ordering::AcqRel, Ordering::Relaxed);
+        let _ = state.compare_exchange(GIVEN_UP, LEFT, Ordering::AcqRel, Ordering::Relaxed);
     }
 }
 

@@ -435,8 +435,20 @@ fn a_lost_rank_ends_the_run() {
     let lost = ranks.pop().unwrap();
     let threads: Vec<_> = ranks
         .into_iter()
-        .map(|rank| std::thread::spawn(move || rank.finish().unwrap_err().to_string()))
+        .map(|rank| {
+            let region = Arc::clone(&cell.region);
+            std::thread::spawn(move || {
+                // As a program that computes: it makes no call.
+                while !Node::has_given_up(&region, rank.rank()) {
+                    std::thread::yield_now();
+                }
+                let error = rank.finish().unwrap_err().to_string();
+                assert!(!Node::has_given_up(&region, rank.rank()));
+                error
+            })
+        })
         .collect();
+    assert!((0..3).all(|rank| !Node::has_given_up(&cell.region, rank)));
     Node::lose(&cell.region, cell.layout, 2);
     for thread in threads {
         assert!(thread.join().unwrap().starts_with("rank 2 is lost"));

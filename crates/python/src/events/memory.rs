@@ -56,4 +56,12 @@ impl EventMemory {
         }
         Ok(Node::lose(&self.region, self.layout, rank))
     }
+
+    /// Whether the run is over for a rank because another is lost.
+    fn has_given_up(&self, rank: u32) -> PyResult<bool> {
+        if rank >= self.ranks {
+            return Err(PyValueError::new_err(format!("there is no rank {rank}")));
+        }
+        Ok(Node::has_given_up(&self.region, rank))
+    }
 }
