@@ -249,8 +249,21 @@ def main_fails(rank: ev.Rank) -> None:
 
 @WAYS
 def test_a_program_that_raises_ends_the_run_with_its_error(threads: bool) -> None:
-    with pytest.raises(ZeroDivisionError, match="of rank 1"):
+    with pytest.raises(ZeroDivisionError, match="of rank 1") as caught:
         ev.run(main_fails, ranks=3, threads=threads)
+    (note,) = caught.value.__notes__
+    assert note.startswith("raised by 'main' on rank 1\n")
+    assert 'raise ZeroDivisionError("of rank 1")' in note
+
+
+def arguments(_rank: ev.Rank) -> list[str]:
+    return sys.argv
+
+
+def test_ranks_have_the_arguments_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ["program.py", "--steps", "3", "a b", "", "-c", "\udcff"]
+    monkeypatch.setattr(sys, "argv", given)
+    assert ev.run(arguments, ranks=2) == [given, given]
 
 
 def waits_for_nothing(rank: ev.Rank) -> None:
@@ -427,7 +440,8 @@ if __name__ == "__main__":
 """
 
 
-def test_an_interrupted_run_says_what_waits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("interrupt", [os.killpg, os.kill], ids=["terminal", "process"])
+def test_an_interrupted_run_says_what_waits(tmp_path: Path, interrupt: Any) -> None:
     script = tmp_path / "waits.py"
     script.write_text(WAITS)
     process = subprocess.Popen(
@@ -439,7 +453,7 @@ def test_an_interrupted_run_says_what_waits(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert [process.stdout.readline() for _ in range(2)] == ["waiting\n"] * 2
-    os.killpg(process.pid, signal.SIGINT)
+    interrupt(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     for rank in range(2):
         assert f"interrupted\nrank {rank}:\n  task 'print' lacks 'late' from rank {rank}" in said

@@ -30,8 +30,13 @@ def decode(rank: int, data: bytes) -> BaseException:
         error = RankFailedError(
             f"{label!r} of rank {rank} raised {summary} (it can't be sent)", rank=rank
         )
-    error.add_note(f"raised by {label!r} on rank {rank}\n{text}")
+    add_origin(error, rank, label, text)
     return error
+
+
+def add_origin(error: BaseException, rank: int, label: str, text: str) -> None:
+    """Note where an exception is from, with its traceback, which no pickle has."""
+    error.add_note(f"raised by {label!r} on rank {rank}\n{text}")
 
 
 def _unpickled(data: bytes) -> BaseException | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ import cloudpickle
 
 from freestone import _native
 from freestone.errors.events import EventsError, RankFailedError
+from freestone.events.failing import add_origin
 from freestone.events.rank import Rank
 
 
@@ -51,6 +53,9 @@ def _failed(rank: Rank, error: BaseException) -> Outcome:
     # An error of the run comes from elsewhere, or is told to everyone anyway.
     own = not isinstance(error, EventsError) and not _is_remote(error)
     rank._native.fail(error, "main")
+    if own:
+        text = "".join(traceback.format_exception(error))
+        add_origin(error, rank.id, "main", text)
     try:
         rank._native.finish()
     except BaseException:

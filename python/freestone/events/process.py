@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+from types import FrameType
 from typing import Any
 
 from freestone import _native
@@ -18,6 +19,8 @@ _PR_SET_PDEATHSIG = 1
 def work(job: dict[str, Any]) -> None:
     """Run the program as the rank that `job` describes, and write down how it ended."""
     _die_with(job["parent"])
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt_once)
     native = _native.EventRank.open(
         job["memory"], job["rank"], job["ranks"], arena=job["arena"], settings=job["settings"]
     )
@@ -36,6 +39,12 @@ def _die_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _interrupt_once(_signal: int, _frame: FrameType | None) -> None:
+    """Interrupt the program, and let it end in peace: who watches over the run sees to the rest."""
+    signal.signal(signal.SIGINT, lambda *_: None)
+    raise KeyboardInterrupt
 
 
 def _refused(rank: Rank, error: BaseException) -> Outcome:

@@ -25,7 +25,7 @@ GRACE_S = 10.0
 """How long the others may take to end after one has failed."""
 
 _CODE = (
-    "import json, sys; job = json.loads(sys.argv[1]); sys.path[:] = job['path']; "
+    "import json, sys; job = json.loads(sys.argv[1]); sys.path[:] = job['path']; del sys.argv[:2]; "
     "from freestone.events.process import work; work(job)"
 )
 
@@ -69,7 +69,7 @@ class Processes:
             "parent": os.getpid(),
         }
         self._started[rank] = subprocess.Popen(
-            [sys.executable, "-c", _CODE, json.dumps(job)],
+            [sys.executable, "-c", _CODE, json.dumps(job), *map(str, sys.argv)],
             pass_fds=(self._memory.fd, program, self._results[rank]),
             stdin=subprocess.DEVNULL,
         )
@@ -81,7 +81,9 @@ class Processes:
             try:
                 self._await_all(selector, None)
             except KeyboardInterrupt:
-                # The ranks were interrupted too; each says what it waited for.
+                # Each says what it waited for. A terminal has interrupted the ranks, too: they
+                # take no notice of the second time.
+                self._interrupt()
                 self._await_all(selector, time.monotonic() + GRACE_S)
                 raise
             finally:
@@ -120,6 +122,10 @@ class Processes:
         if others and all(outcome.error is None for outcome in others):
             for rank in self._lost:
                 self._outcomes[rank] = Outcome()
+
+    def _interrupt(self) -> None:
+        for process in self._started.values():
+            process.send_signal(signal.SIGINT)
 
     def _kill(self) -> None:
         for process in self._started.values():

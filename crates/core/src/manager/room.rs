@@ -11,6 +11,7 @@ use super::blocks::{Block, Extra};
 use super::ready::rank;
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::Stage;
+use super::workers::Worker;
 use crate::wire::{Keep, TaskFailure};
 use freestone_base::{TaskId, WorkerId};
 use std::collections::BTreeMap;
@@ -41,14 +42,13 @@ pub(super) struct Cramped {
     favoured: Option<(TaskId, Vec<BlockSlot>)>,
 }
 
-/// What may be dropped for want of room.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Spare {
-    /// What can be had again and nothing waits for.
-    Idle,
-    /// Also what waiting tasks and reductions need, if it can be made again; not what this one
-    /// needs.
-    Displaced { favoured: TaskSlot },
+/// What may be dropped for want of room: what can be had again.
+#[derive(Clone, Copy)]
+struct Spare {
+    /// Not what this one needs.
+    favoured: Option<TaskSlot>,
+    /// Also what waiting tasks and reductions need.
+    displaces: bool,
 }
 
 impl Cramped {
@@ -67,7 +67,13 @@ impl Manager {
     /// A worker has no room for what a task needs or makes; the task stands as waiting for nothing.
     pub(super) fn on_storage_full(&mut self, task: TaskSlot, id: WorkerId, why: TaskFailure) {
         let TaskFailure::StorageFull { needed, .. } = why else { return };
-        if self.make_room(id, needed) || self.has_room_elsewhere(task, id) {
+        let mut inputs = self.tasks[task].inputs.iter();
+        // An input may have vanished there meanwhile.
+        let is_complete = inputs.all(|slot| self.blocks[*slot].is_available());
+        if !is_complete
+            || self.make_room(id, needed, Some(task))
+            || self.has_room_elsewhere(task, id)
+        {
             self.counts.retried += 1;
             return self.resume(task);
         }
@@ -75,9 +81,15 @@ impl Manager {
     }
 
     /// Drops what can be had again at a worker and nothing waits for, the longest unused first, until
-    /// as many bytes are let go of; whether any are.
-    pub(super) fn make_room(&mut self, id: WorkerId, nbytes: u64) -> bool {
-        !self.drop_spare(id, nbytes, Spare::Idle).is_empty()
+    /// as many bytes are let go of; whether any are. What a task needs does not make way for it, or it
+    /// would be fetched and dropped again and again.
+    pub(super) fn make_room(
+        &mut self,
+        id: WorkerId,
+        nbytes: u64,
+        favoured: Option<TaskSlot>,
+    ) -> bool {
+        !self.drop_spare(id, nbytes, Spare { favoured, displaces: false }).is_empty()
     }
 
     /// Drops blocks at a worker, the longest unused first, until as many bytes are let go of; which.
@@ -87,13 +99,15 @@ impl Manager {
         let Some(worker) = self.workers.get(id) else { return Vec::new() };
         let spare = worker.blocks.iter().filter(|slot| self.is_spare_at(**slot, id, which));
         // What waits and was made of much costs most to make again.
-        let depth = |block: &Block| if which == Spare::Idle { 0 } else { block.depth };
+        let depth = |block: &Block| if which.displaces { block.depth } else { 0 };
         let mut spare: Vec<(u32, Now, BlockSlot)> = spare
             .map(|slot| (depth(&self.blocks[*slot]), self.blocks[*slot].used_ns, *slot))
             .collect();
         spare.sort_unstable();
         let mut freed = 0;
         let mut dropped = Vec::new();
+        // It is room for one: if others took it, they would drop each other's blocks for ever.
+        let relieved = self.cramped.relieved;
         for (.., slot) in spare {
             if freed >= nbytes.max(1) {
                 break;
@@ -102,9 +116,12 @@ impl Manager {
             let name = self.blocks[slot].name;
             self.detach_replica(slot, id);
             self.drop_at(id, name);
+            // Another copy would take the same room again.
+            self.hot.remove(&slot);
             self.loose.push(slot);
             dropped.push(slot);
         }
+        self.cramped.relieved = relieved;
         dropped
     }
 
@@ -119,25 +136,31 @@ impl Manager {
         if self.workers[id].sending.iter().any(|(other, _)| *other == slot) {
             return false;
         }
-        let is_elsewhere = |other: &WorkerId| *other != id && self.workers.is_present(*other);
-        let has_copy = block.replicas().iter().any(is_elsewhere) && !self.hot.contains_key(&slot);
-        let may_go = match which {
-            Spare::Idle => block.unfinished == 0 && block.extra.is_none(),
-            Spare::Displaced { favoured } => {
-                let is_tied = |extra: &Extra| {
-                    !extra.wants.is_empty()
-                        || !extra.gathers.is_empty()
-                        || !extra.adopting.is_empty()
-                        || !extra.pins.is_empty()
-                };
-                block.displaced < MAX_DISPLACED
-                    && !self.tasks[favoured].inputs.contains(&slot)
-                    && !block.extra.as_deref().is_some_and(is_tied)
-            }
+        if which.favoured.is_some_and(|task| self.tasks[task].inputs.contains(&slot)) {
+            return false;
+        }
+        let is_tied = |extra: &Extra| {
+            !extra.wants.is_empty()
+                || !extra.gathers.is_empty()
+                || !extra.adopting.is_empty()
+                || !extra.pins.is_empty()
         };
+        if which.displaces {
+            // What has a copy elsewhere would only be copied again.
+            let is_only = block.replicas().len() == 1 && block.displaced < MAX_DISPLACED;
+            let is_free = is_only && !block.extra.as_deref().is_some_and(is_tied);
+            return is_free && self.can_be_made_again(block);
+        }
+        let mut others = block.replicas().iter().filter(|other| **other != id);
+        let stays = |id: WorkerId| self.workers.get(id).is_some_and(Worker::is_active);
+        // Who retires would only hand it over again.
+        if others.clone().any(|other| !stays(*other)) {
+            return false;
+        }
+        let has_copy = others.next().is_some() && !self.hot.contains_key(&slot);
         has_copy
             || (!block.is_wanted() && block.lineage == 0)
-            || (may_go && self.can_be_made_again(block))
+            || (block.unfinished == 0 && block.extra.is_none() && self.can_be_made_again(block))
     }
 
     /// Whether tasks that may run twice can make a block again from what is there.
@@ -250,10 +273,9 @@ impl Manager {
             return false;
         };
         let (needed, full) = (*needed, self.tasks[task].history().full.clone());
-        let which = Spare::Displaced { favoured: task };
+        let which = Spare { favoured: Some(task), displaces: true };
         let mut dropped = full.iter().map(|worker| self.drop_spare(*worker, needed, which));
-        let Some(mut displaced) = dropped.find(|dropped| !dropped.is_empty()) else { return false };
-        displaced.retain(|slot| !self.blocks[*slot].is_available());
+        let Some(displaced) = dropped.find(|dropped| !dropped.is_empty()) else { return false };
         for slot in &displaced {
             self.blocks[*slot].displaced += 1;
             self.take_back_consumers(*slot, None);
@@ -262,8 +284,6 @@ impl Manager {
         self.cramped.favoured = Some((id, displaced));
         self.cramped.tasks.remove(&task);
         self.try_cramped(task);
-        // What was let go of is for this one alone.
-        self.cramped.relieved = false;
         self.cramped.quiet_since = Some(self.now);
         true
     }

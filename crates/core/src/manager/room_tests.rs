@@ -221,6 +221,21 @@ fn a_second_copy_is_spare() {
 }
 
 #[test]
+fn what_a_task_needs_does_not_make_way_for_it() {
+    let mut play = play();
+    play.join(0, 1);
+    play.join(1, 1);
+    let at = |worker| Some(WorkerId(worker));
+    play.request(Request::Submit(vec![Submission { worker: at(1), ..call(1, &[]) }]));
+    play.done(1, &play.runs(1)[0].clone(), stored(1, 10));
+    play.request(Request::Submit(vec![Submission { worker: at(0), ..call(99, &[1]) }]));
+    let run = play.runs(0).remove(0);
+    play.says(0, FromWorker::Have { block: desc(1, 10), fetched: Some((WorkerId(1), 5)) });
+    play.fails(0, &run, full(20));
+    assert!(dropped(&play, 0).is_empty() && play.runs(0).is_empty());
+}
+
+#[test]
 fn a_place_without_room_costs_no_copy_elsewhere() {
     let mut play = play();
     play.join(0, 1);

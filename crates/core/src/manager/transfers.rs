@@ -299,14 +299,17 @@ impl Manager {
         let mut unused = users == 0;
         if let Some(free) = free {
             let nbytes = self.blocks[slot].nbytes();
-            let made = self.make_room(target, nbytes);
-            // A copy that nothing needs there is not asked for again and again.
-            let spare = !made && self.hot.remove(&slot).is_some();
+            // Nothing makes way for a copy that nothing needs there, which might be such a copy, too,
+            // and it is not asked for again and again.
+            let is_used = self.is_used_at(slot, target, None);
+            let mut spare = !is_used && self.hot.remove(&slot).is_some();
+            let made = !spare && users > 0 && self.make_room(target, nbytes, None);
+            spare |= !made && self.hot.remove(&slot).is_some();
             if !made && failures >= MOST_FAILURES {
                 self.refuse_gathers_at(slot, target, free);
             }
             if spare || (!made && failures >= MOST_FAILURES) {
-                unused = !self.is_used_at(slot, target, None);
+                unused = !is_used || !self.is_used_at(slot, target, None);
             }
         } else if (missing_there && !stale) || failures >= MOST_FAILURES {
             self.note_unfetched(slot, target);

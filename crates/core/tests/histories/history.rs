@@ -38,16 +38,19 @@ fn options(seed: u64, log: usize) -> Options {
         trace: random.chance(0.1),
         ..Config::default()
     };
+    let latency_ns = (50_000, *random.pick(&[100_000, 5_000_000, 200_000_000]));
+    let faults = faults(&mut random);
     Options {
         config,
         seed,
-        latency_ns: (50_000, *random.pick(&[100_000, 5_000_000, 200_000_000])),
+        latency_ns,
         bandwidth: 1e6,
         inline_nbytes: 1_000,
+        quota: random.chance(0.3).then(|| random.between(150_000, 600_000)),
         pulse_ns: Some(1_000_000_000),
         checked: true,
         log,
-        faults: faults(&mut random),
+        faults,
         ..Options::default()
     }
 }
