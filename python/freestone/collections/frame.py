@@ -46,7 +46,8 @@ class Frame(Collection):
 
         Notes
         -----
-        Copies every byte once, into the cache of the worker on this machine.
+        Copies every byte once, into the cache of the worker on this machine; without a cluster,
+        into this program's memory. Blocks can't be written into.
         """
         table = Spec(collection=name, kind=cls.kind).check(table, 0, None)
         offsets = cuts_of(table.num_rows, block_rows)
