@@ -55,6 +55,9 @@ class Questions:
 
     def explain(self, future: Future) -> Explanation:
         """Tell why a task waits, or where and when it ran; print it to read it."""
+        if not isinstance(future, Future):
+            kind = type(future).__name__
+            raise TypeError(f"explain() takes a future, not {future!r:.80} ({kind})")
         return Explanation.from_dict(self._manager.explain(future))
 
     @property

@@ -47,7 +47,7 @@ def as_completed(
     WaitTimeoutError
         When the time is over before all are done.
     """
-    waiting = dict(enumerate(dict.fromkeys(futures)))
+    waiting = dict(enumerate(dict.fromkeys(_checked(futures))))
     watch = _native.Watch()
     for key, future in waiting.items():
         watch.add(future, key)
@@ -80,7 +80,7 @@ def wait(
             f"return_when={return_when!r}: give {ALL_COMPLETED!r}, {FIRST_COMPLETED!r} "
             f"or {FIRST_EXCEPTION!r}"
         )
-    futures = set(futures)
+    futures = set(_checked(futures))
     done: set[Future[T]] = set()
     try:
         for future in as_completed(futures, timeout_s):
@@ -92,6 +92,17 @@ def wait(
         pass
     done |= {future for future in futures if future.done()}
     return DoneAndNotDone(done, futures - done)
+
+
+def _checked(futures: Iterable[Future[T]]) -> Iterable[Future[T]]:
+    """Return futures; one by itself is a list of one."""
+    if isinstance(futures, Future):
+        return [futures]
+    futures = list(futures)
+    for future in futures:
+        if not isinstance(future, Future):
+            raise TypeError(f"{future!r:.80} ({type(future).__name__}) is no future to wait for")
+    return futures
 
 
 def gather(futures: Any, *, errors: str = "raise") -> Any:
