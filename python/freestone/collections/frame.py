@@ -27,6 +27,7 @@ class Frame(Collection):
 
     The index of a pandas frame is kept as columns, by its names, and is an index again in
     `to_pandas`. Only an index of whole numbers without a name, which are numbers of rows, is not.
+    Names of columns are texts: ``"0"`` of 0, and ``"('a', 'b')"`` of a pandas MultiIndex.
     """
 
     kind = "frame"
