@@ -221,3 +221,7 @@ def test_attach_remote_adds_notes() -> None:
 def test_did_you_mean() -> None:
     assert errors.did_you_mean("worker", ["workers", "memory"]) == "; did you mean 'workers'?"
     assert errors.did_you_mean("zzz", ["memory"]) == ""
+
+
+def test_a_changed_file_is_read_again_as_it_was_read_first() -> None:
+    assert "freestone.file() or freestone.read() again" in str(errors.FileChangedError("x.csv"))

@@ -143,11 +143,6 @@ class Cluster(OnEngines, OnRanks, Members, Definitions, Questions):
         offer_joblib()
         self._progress = self._show_progress() if self.config.progress else None
 
-    def _start_host(self) -> None:
-        if self._host is not None:
-            self._host.start(self._site.access, self.config)
-            self._site.wait_for_any(self._host, lambda: self.slots)
-
     # -- calls ------------------------------------------------------------------------------
 
     def submit(

@@ -223,13 +223,21 @@ def adapt(
     return called, first, options, tag
 
 
+def _texts(variables: Mapping[Any, Any]) -> Mapping[str, str]:
+    for name, value in variables.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            problem = f"env={{{name!r}: {value!r}}}: names and values of variables are texts"
+            raise TypeError(f"{problem}; try {{{str(name)!r}: {str(value)!r}}}")
+    return variables
+
+
 def _within(
     function: Callable[..., Any],
     environment: File | Prepared | None,
     variables: Mapping[str, str] | None,
 ) -> tuple[Callable[..., Any], tuple[Prepared, ...]]:
     """Return what is called in place of a function, and what it is given first."""
-    given = tuple(sorted((variables or {}).items()))
+    given = tuple(sorted(_texts(variables or {}).items()))
     if environment is None:
         return (_with_variables(function, given) if given else function), ()
     folder = untar(environment) if isinstance(environment, File) else environment

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from freestone.errors import ClosedError, ConfigurationError, WorkersMissingError
+from freestone.errors import ClosedError, ConfigurationError, UsageError, WorkersMissingError
 
 if TYPE_CHECKING:
     from freestone import _native, hosts
+    from freestone.config import Config
     from freestone.hosts.node import Node
 
 __all__ = ["Members"]
@@ -28,14 +30,57 @@ class Members:
         _resizing: threading.Lock
         _home: int | None
         closed: bool
+        config: Config
+        slots: int
 
     def retire(self, worker: int) -> None:
-        """Let a worker go: its calls end, and what only it holds is handed over first."""
+        """Let a worker go: its calls end, and what only it holds is handed over first.
+
+        Parameters
+        ----------
+        worker
+            Its number: 3 for ``worker-3``.
+
+        Raises
+        ------
+        UsageError
+            When there is no such worker.
+        ClosedError
+            When the cluster is closed.
+
+        Warns
+        -----
+        RuntimeWarning
+            When no other worker runs calls and none can join from elsewhere.
+        """
+        if self.closed:
+            raise ClosedError("retire a worker")
         folder = self._folder_of(worker)
-        if folder is not None:
-            self._site.let_go(folder)
+        if folder is None:
+            there = ", ".join(one["worker"] for one in self._workers())
+            raise UsageError(f"there is no worker {worker!r} to retire; there are: {there or None}")
+        self._site.let_go(folder)
         self._settle_at(self._site.home)
         self._manager.retire([worker])
+        self._warn_if_none_runs_calls(stacklevel=3)
+
+    def _start_host(self) -> None:
+        """Have the engine start workers, if there is one."""
+        if self._host is not None:
+            self._host.start(self._site.access, self.config)
+            self._site.wait_for_any(self._host, lambda: self.slots)
+        self._warn_if_none_runs_calls(stacklevel=4)
+
+    def _warn_if_none_runs_calls(self, stacklevel: int) -> None:
+        """Say at once that calls will wait: later the program waits too and can't say it."""
+        if self._host is None and self.config.listen is None and not self._running_calls():
+            warnings.warn(
+                "this cluster has no worker that runs calls, so they wait until one joins: open it "
+                "with executors=1 or more, add workers with resize(), or start one with "
+                "'freestone worker' and the file that cluster.access names",
+                RuntimeWarning,
+                stacklevel=stacklevel,
+            )
 
     def resize(self, workers: int) -> None:
         """Have so many workers on this machine.

@@ -120,16 +120,24 @@ def _checked(amounts: _Amounts, outputs: int, options: _Options) -> _native.Opti
     if unknown:
         raise ValueError(f"unknown resources {unknown}: there are {sorted(known)}")
     _check_names(key for key, _ in options if key not in _INTERNAL)
-    parsed: dict[str, Any] = {
-        key: parse_nbytes(amount) if key in ("memory", "disk") else int(amount)
-        for key, amount in amounts
-    }
+    parsed: dict[str, Any] = {key: _amount(key, amount) for key, amount in amounts}
     for key, value in options:
         try:
             _native.Options(**{key: value})
         except (TypeError, OverflowError) as error:
             raise type(error)(f"{key}={value!r} ({type(value).__name__}): {error}") from None
     return _native.Options(**parsed, outputs=outputs, **dict(options))
+
+
+def _amount(key: str, amount: int | str) -> int:
+    number = parse_nbytes(amount) if key in ("memory", "disk") else int(amount)
+    try:
+        given: dict[str, Any] = {key: number}
+        _native.Options(**given)
+    except OverflowError:
+        problem = f"resources={{{key!r}: {amount!r}}}: {key} can't be below 0 or that large"
+        raise ValueError(problem) from None
+    return number
 
 
 def changed(options: Mapping[str, Any]) -> list[str]:

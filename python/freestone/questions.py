@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from freestone.errors import ClosedError, UsageError
 from freestone.future import Future
 from freestone.observe.figures import Explanation, Statistics
 
@@ -47,10 +49,15 @@ class Questions:
 
     def statistics(self) -> Statistics:
         """Return the run's figures so far."""
+        if self.closed:
+            raise ClosedError("ask for its statistics")
         return Statistics.from_dict(self._manager.statistics())
 
     def explain(self, future: Future) -> Explanation:
         """Tell why a task waits, or where and when it ran; print it to read it."""
+        if not isinstance(future, Future):
+            kind = type(future).__name__
+            raise TypeError(f"explain() takes a future, not {future!r:.80} ({kind})")
         return Explanation.from_dict(self._manager.explain(future))
 
     @property
@@ -91,7 +98,9 @@ class Questions:
         if question.get("ask") in _offered:
             return _offered[question["ask"]](self, question)
         if question.get("ask") == "retire":
-            self.retire(int(question["worker"]))
+            # Who asks chose from a list: the worker may have ended since.
+            with contextlib.suppress(UsageError):
+                self.retire(int(question["worker"]))
         if question.get("ask") == "cancel":
             tagged = list(self._tags.get(question["tag"], ()))
             self.cancel(tag=question["tag"])

@@ -47,7 +47,7 @@ def as_completed(
     WaitTimeoutError
         When the time is over before all are done.
     """
-    waiting = dict(enumerate(dict.fromkeys(futures)))
+    waiting = dict(enumerate(dict.fromkeys(_checked(futures))))
     watch = _native.Watch()
     for key, future in waiting.items():
         watch.add(future, key)
@@ -80,7 +80,7 @@ def wait(
             f"return_when={return_when!r}: give {ALL_COMPLETED!r}, {FIRST_COMPLETED!r} "
             f"or {FIRST_EXCEPTION!r}"
         )
-    futures = set(futures)
+    futures = set(_checked(futures))
     done: set[Future[T]] = set()
     try:
         for future in as_completed(futures, timeout_s):
@@ -94,32 +94,74 @@ def wait(
     return DoneAndNotDone(done, futures - done)
 
 
+def _checked(futures: Iterable[Future[T]]) -> Iterable[Future[T]]:
+    """Return futures; one by itself is a list of one."""
+    if isinstance(futures, Future):
+        return [futures]
+    futures = list(futures)
+    for future in futures:
+        if not isinstance(future, Future):
+            raise TypeError(f"{future!r:.80} ({type(future).__name__}) is no future to wait for")
+    return futures
+
+
 def gather(futures: Any, *, errors: str = "raise") -> Any:
     """Return the values of futures, in the shape in which they are given.
 
     Parameters
     ----------
     futures
-        A future, or lists, tuples, sets and dicts of them.
+        A future, or lists, tuples, sets and dicts of them; any other iterable, such as a generator,
+        gives a list.
     errors
         ``"raise"`` the first error, or ``"skip"`` failed futures in lists, tuples and sets.
+
+    Raises
+    ------
+    TypeError
+        For a value among them that is no future.
     """
     if errors not in ("raise", "skip"):
         raise ValueError(f"errors={errors!r}: give 'raise' or 'skip'")
-    if isinstance(futures, Future):
-        return futures.result()
-    if isinstance(futures, Mapping):
-        return {key: gather(value, errors=errors) for key, value in futures.items()}
-    if not isinstance(futures, list | tuple | set | frozenset):
+    return _values(_listed(futures), errors)
+
+
+def _listed(futures: Any) -> Any:
+    """Return futures in their shape, with lists for what is neither list, tuple, set nor dict."""
+    # Pieces of blocks, too, give a result.
+    if isinstance(futures, Future) or callable(getattr(futures, "result", None)):
         return futures
+    if isinstance(futures, Mapping):
+        return {key: _listed(value) for key, value in futures.items()}
+    if isinstance(futures, str | bytes) or not isinstance(futures, Iterable):
+        raise TypeError(
+            f"gather() takes a future, or futures in lists, dicts and other iterables, no value "
+            f"of type {type(futures).__name__}: {futures!r:.100}"
+        )
+    parts = [one if type(one) is Future else _listed(one) for one in futures]
+    return _as(futures, parts) if isinstance(futures, tuple | set | frozenset) else parts
+
+
+def _values(futures: Any, errors: str) -> Any:
+    if isinstance(futures, Mapping):
+        return {key: _values(value, errors) for key, value in futures.items()}
+    if not isinstance(futures, list | tuple | set | frozenset):
+        return futures.result()
     values = []
     for future in futures:
         try:
-            values.append(gather(future, errors=errors))
+            values.append(_values(future, errors))
         except Exception:
             if errors == "raise":
                 raise
-    return type(futures)(values)
+    return values if isinstance(futures, list) else _as(futures, values)
+
+
+def _as(like: Any, values: list[Any]) -> Any:
+    """Return values as a tuple or set of the type of another one."""
+    if hasattr(like, "_fields") and len(values) == len(like):
+        return type(like)(*values)
+    return tuple(values) if hasattr(like, "_fields") else type(like)(values)
 
 
 class Callbacks:

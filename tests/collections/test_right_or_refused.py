@@ -207,3 +207,10 @@ def test_blocks_may_be_in_another_byte_order() -> None:
 def test_an_empty_table_of_a_pandas_frame() -> None:
     frame = fs.Frame.from_table(pd.DataFrame({"a": pa.array([], "int64")}), 2)
     assert frame.to_pandas().shape == (0, 1)
+
+
+@pytest.mark.parametrize("columns", [[0, 1], [("a", "b"), ("a", "c")]])
+def test_names_of_columns_are_texts(columns: list[Any]) -> None:
+    index = pd.MultiIndex.from_tuples(columns) if isinstance(columns[0], tuple) else columns
+    frame = pd.DataFrame([[1, 2]], columns=index)
+    assert fs.Frame.from_table(frame, 1).columns == tuple(map(str, columns))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import operator
 import os
+from typing import Any
 
 import numpy as np
+import pytest
+import scipy.sparse
 from numpy.typing import NDArray
 
 import freestone as fs
@@ -52,6 +55,59 @@ def test_what_a_rechunk_costs_without_a_cluster() -> None:
 
 
 def test_slices_share_the_memory_of_what_they_were_cut_from() -> None:
-    whole = numbers(0, 50)
-    x = fs.Array.from_numpy(whole, 8)
-    assert all(np.shares_memory(block, whole) for block in x[3:44][2:].blocks)
+    x = fs.Array.from_numpy(numbers(0, 50), 8)
+    pairs = zip(x[3:44][2:].blocks, x.blocks, strict=False)
+    assert all(np.shares_memory(part, block) for part, block in pairs)
+
+
+def sparse_of(kind: str) -> Any:
+    return scipy.sparse.csr_array(numbers(0, 4) + 1).asformat(kind)
+
+
+@pytest.mark.parametrize("make", [np.array, lambda x: [x[:2], x[2:]]])
+def test_blocks_are_copies(make: Any) -> None:
+    given = make(numbers(0, 4))
+    is_whole = isinstance(given, np.ndarray)
+    x = fs.Array.from_numpy(given, 2) if is_whole else fs.Array.from_blocks(given)
+    for part in given:
+        part[:] = 7
+    np.testing.assert_array_equal(x.compute(), numbers(0, 4))
+
+
+@pytest.mark.parametrize("kind", ["csr", "coo"])
+def test_blocks_are_copies_of_sparse_ones(kind: str) -> None:
+    given = sparse_of(kind)
+    x = fs.Array.from_numpy(given, 4)
+    given.data[:] = 7
+    np.testing.assert_array_equal(x.compute().toarray(), numbers(0, 4) + 1)
+
+
+def test_blocks_of_frames_and_bags_are_copies() -> None:
+    column, items = np.arange(4.0), [{"a": 1}, {"a": 2}]
+    table = fs.Frame.from_table({"a": column}, 3)
+    bag = fs.Bag.from_items(items, 1)
+    column[:] = 7
+    items[0]["a"] = 7
+    assert table.compute().to_pydict() == {"a": [0, 1, 2, 3]}
+    assert bag.compute() == [{"a": 1}, {"a": 2}]
+
+
+def halve(block: Any) -> Any:
+    values = getattr(block, "data", block) if scipy.sparse.issparse(block) else block
+    values *= 0.5
+    return block
+
+
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array, scipy.sparse.coo_array])
+def test_blocks_are_not_written_into(make: Any) -> None:
+    given = make(numbers(0, 4))
+    x = fs.Array.from_numpy(given, 2)
+    with pytest.raises(ValueError, match="output array is read-only"):
+        x.map_blocks(halve)
+    (part,) = fs.split(x, per=1)
+    with pytest.raises(ValueError, match="output array is read-only"):
+        halve(next(iter(part)))
+    with pytest.raises(ValueError, match="output array is read-only"):
+        halve(x.map_blocks(lambda block: block * 2).blocks[0])
+    # What the program has is its own.
+    assert halve(given) is given

@@ -317,3 +317,45 @@ def test_scripts_keep_values_and_types(
     said_on(two_workers, f'writeMatrix(readMatrix("{path}"), "{there}");')
     for copy in (here, there):
         same(fs.read(copy).compute(), x, format)
+
+
+CUBE = np.arange(24.0).reshape(4, 3, 2)
+
+
+@pytest.mark.parametrize(
+    "name", ["x.csv", "x.dbdf", "x.mtx", "x.parquet", "x.arrow", "x.tdms", "x.root", "x.npy.hdfs"]
+)
+def test_an_array_of_three_dimensions_replaces_no_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"old")
+    with pytest.raises(UsageError, match=r"shape \(4, 3, 2\) has no form here.*npy or zarr"):
+        fs.write(fs.Array.from_numpy(CUBE, 2), tmp_path / name)
+    assert (tmp_path / name).read_bytes() == b"old"
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.zarr"])
+def test_an_array_of_three_dimensions_is_read_as_it_was_written(tmp_path: Path, name: str) -> None:
+    need(name[2:])
+    fs.write(fs.Array.from_numpy(CUBE, 2), tmp_path / name)
+    found = fs.read(tmp_path / name)
+    assert found.shape == CUBE.shape
+    np.testing.assert_array_equal(found.compute(), CUBE)
+    with pytest.raises(FormatError, match="1 or 2 dimensions"):
+        open_dataset(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.zarr"])
+def test_workers_read_an_array_of_three_dimensions(
+    two_workers: fs.Cluster, tmp_path: Path, name: str
+) -> None:
+    need(name[2:])
+    fs.write(fs.Array.from_numpy(CUBE, 2), tmp_path / name)
+    found = fs.read(tmp_path / name, block_rows=2)
+    assert len(found.blocks) == 2
+    np.testing.assert_array_equal(found.compute(), CUBE)
+
+
+def test_three_dimensions_in_fortran_order_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.asfortranarray(CUBE))
+    with pytest.raises(FormatError, match="Fortran"):
+        fs.read(tmp_path / "x.npy")

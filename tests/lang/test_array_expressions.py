@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -322,3 +323,39 @@ def test_shapes_that_do_not_go_together_are_refused_at_once() -> None:
         X[:, 5]
     with pytest.raises(IndexError):
         (X + 1)[7]
+
+
+@pytest.mark.parametrize("rows", [1.5, "a", None, np.array([1.5]), ["a"]])
+def test_what_is_no_index_of_rows_is_named(rows: Any) -> None:
+    x = fs.Array.from_numpy(np.ones((4, 2)), 3)
+    with pytest.raises(IndexError, match="rows are taken by a number, a slice or a mask, not by"):
+        x[rows]
+    with pytest.raises(TypeError, match="list of rows"):
+        x[np.array([1, 0])]
+
+
+def test_a_mask_that_does_not_fit_is_explained() -> None:
+    x = fs.Array.from_numpy(np.ones((4, 2)), 3)
+    with pytest.raises(IndexError, match=r"a mask of shape \(2,\) for an array of shape \(4, 2\)"):
+        x[np.array([True, False])]
+    other = fs.Array.from_numpy(np.arange(4.0), 2)
+    with pytest.raises(IndexError, match=r"cut into other blocks.*rechunk\(\)"):
+        x[other > 1]
+    assert x[other.rechunk(x.offsets) > 1].compute().shape == (2, 2)
+
+
+def test_vectors_side_by_side_are_one_vector() -> None:
+    v = np.arange(4.0)
+    x = fs.Array.from_numpy(v, 3)
+    np.testing.assert_array_equal(np.asarray(np.hstack([x, x * 2])), np.hstack([v, v * 2]))
+    np.testing.assert_array_equal(np.asarray(np.hstack([v, x])), np.hstack([v, v]))
+    with pytest.raises(ValueError, match="dimensions"):
+        np.hstack([x, fs.Array.from_numpy(v[:, None], 3)])
+
+
+def test_expressions_are_written(tmp_path: Path) -> None:
+    data = np.arange(8.0).reshape(4, 2)
+    x = fs.Array.from_numpy(data, 3)
+    for made, expected in [(x * 2, data * 2), (x.T @ x, data.T @ data), (x[x[:, 0] > 2], data[2:])]:
+        fs.write(made, tmp_path / "x.npy")
+        np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), expected)

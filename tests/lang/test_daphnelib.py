@@ -298,3 +298,15 @@ def test_a_computation_can_be_asked_in_daphnelibs_way(capsys: pytest.CaptureFixt
         x.compute(type="mail")
     matrix, shape = CONTEXT.from_numpy(np.zeros((2, 3, 4)), return_shape=True)
     assert (matrix.shape, shape) == ((2, 12), (2, 3, 4))
+
+
+def test_a_sum_counts_truth_values(way: Settings) -> None:
+    cells = np.array([[True, False], [True, True]])
+    x = CONTEXT.from_numpy(cells)
+    assert x.sum().compute(way) == np.sum(x).compute(way) == 3
+    np.testing.assert_array_equal(x.sum(0).compute(way), [[1], [2]])
+    np.testing.assert_array_equal(x.sum(1).compute(way), [[2, 1]])
+    np.testing.assert_array_equal(x.cumSum().compute(way), cells.cumsum(0))
+    groups = CONTEXT.from_numpy(np.array([0, 0]))
+    column = CONTEXT.from_numpy(np.array([True, True]))
+    np.testing.assert_array_equal(column.sum(groups, 1).compute(way), [[2]])

@@ -56,6 +56,8 @@ from tests.lang.scripts import both, said
         ("7 % 4 + 0.5", "3.5"),
         ("inf", "inf"),
         ("9223372036854775807 + 1", "-9223372036854775808"),
+        ("9223372036854775808u", "9223372036854775808"),
+        ("sum([true, false, true])", "2"),
     ],
 )
 def test_a_scalar_prints_as_the_specification_says(expression: str, expected: str) -> None:
@@ -91,6 +93,8 @@ def test_a_scalar_prints_as_the_specification_says(expression: str, expected: st
         ("[1, 2, 3, 4](2, 2)[[ , [0, 1]]]", "DenseMatrix(2x1, int64_t)\n2\n4\n"),
         ('{"a": [1, 2], "b": [3, 4]}[, "b"]', "Frame(2x1, [b:int64_t])\n3\n4\n"),
         ("[3, 1] > [2, 2]", "DenseMatrix(2x1, int64_t)\n1\n0\n"),
+        ("sum([true, true], 1)", "DenseMatrix(1x1, int64_t)\n2\n"),
+        ("cumSum([true, true])", "DenseMatrix(2x1, int64_t)\n1\n2\n"),
         ("[1.5, 2.5] == 1.5", "DenseMatrix(2x1, double)\n1\n0\n"),
         ("2 - [1, 2]", "DenseMatrix(2x1, int64_t)\n1\n0\n"),
         ("[1, 2, 3, 4](2, 2) * [1, 10](1, 2)", "DenseMatrix(2x2, int64_t)\n1 20\n3 40\n"),
@@ -193,6 +197,9 @@ def test_statements(text: str, expected: str) -> None:
 def test_arguments_are_literals() -> None:
     text = "print($x + $y); print($s);"
     assert said(text, "x=-2", "y=0.5", 's="a=b"') == "-1.5\na=b\n"
+    assert said("print($x);", "x=-9223372036854775808") == "-9223372036854775808\n"
+    with pytest.raises(ScriptSyntaxError, match="does not fit into si64"):
+        said("print($x);", "x=9223372036854775808")
     for words in (["x"], ["x=1", "x=2"], ["x=1+1"], ["x=y"], ["x=--1"]):
         with pytest.raises(ScriptSyntaxError):
             said(text, *words)
@@ -207,6 +214,10 @@ def test_arguments_are_literals() -> None:
         ("x = sqr(2.0);", ScriptSyntaxError, "did you mean 'sqrt'"),
         ("abc = 1; print(abd);", ScriptSyntaxError, "did you mean 'abc'"),
         ("x = !1;", ScriptSyntaxError, "there is no '!'"),
+        ("x = 9223372036854775808;", ScriptSyntaxError, "9223372036854775808 does not"),
+        ("x = 1 - 9223372036854775808;", ScriptSyntaxError, "does not fit into si64"),
+        ("x = -(9223372036854775808l);", ScriptSyntaxError, "does not fit into si64"),
+        ("x = -9223372036854775809;", ScriptSyntaxError, "does not fit into si64"),
         ("x = sum::fast([1]);", ScriptSyntaxError, "no kernel 'fast'"),
         ("def f(x) { return x; } y = f::numpy(1);", ScriptSyntaxError, "has no kernels"),
         ('x = "a;', ScriptSyntaxError, "has no end"),

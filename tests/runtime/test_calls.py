@@ -10,6 +10,7 @@ import platform
 import resource
 import threading
 import time
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -131,6 +132,27 @@ def test_gather_keeps_the_shape(cluster: fs.Cluster) -> None:
     assert cluster.gather({"a": [one, two], "b": (one,)}) == {"a": [1, 2], "b": (1,)}
     failing = cluster.submit(operator.truediv, 1, 0)
     assert cluster.gather([one, failing, two], errors="skip") == [1, 2]
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+def test_gather_takes_any_iterable(cluster: fs.Cluster) -> None:
+    one, two = cluster.put(1), cluster.put(2)
+    assert cluster.gather(future for future in (one, two)) == [1, 2]
+    assert cluster.gather(map(cluster.put, (3, 4))) == [3, 4]
+    assert cluster.gather({"a": one, "b": two}.values()) == [1, 2]
+    assert cluster.gather(np.array([[one, two]], dtype=object)) == [[1, 2]]
+    assert cluster.gather([Pair(one, {two})]) == [Pair(1, {2})]
+
+
+@pytest.mark.parametrize("errors", ["raise", "skip"])
+@pytest.mark.parametrize("value", [3, "text", [1], {"a": None}, b"", range(1)])
+def test_gather_refuses_what_is_no_future(cluster: fs.Cluster, value: Any, errors: str) -> None:
+    with pytest.raises(TypeError, match=r"gather\(\) takes a future"):
+        cluster.gather(value, errors=errors)
 
 
 def test_as_completed_and_wait(cluster: fs.Cluster) -> None:

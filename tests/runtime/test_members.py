@@ -14,7 +14,7 @@ import pytest
 
 import freestone as fs
 from freestone.config import Config
-from freestone.errors import ClosedError, ConfigurationError, WorkersMissingError
+from freestone.errors import ClosedError, ConfigurationError, UsageError, WorkersMissingError
 from freestone.hosts import node as nodes
 from freestone.hosts.folders import Folders
 from tests.waiting import until
@@ -106,6 +106,33 @@ def test_a_worker_that_is_let_go_does_not_count(cluster: fs.Cluster, tmp_path: P
     (tmp_path / "go").touch()
     held.result(60)
     assert until(lambda: len(cluster.statistics().workers) == 1)
+
+
+def test_a_worker_that_is_not_there_cannot_be_retired(cluster: fs.Cluster) -> None:
+    with pytest.raises(UsageError, match=r"no worker 99 to retire; there are: worker-0"):
+        cluster.retire(99)
+
+
+def test_a_cluster_that_runs_no_calls_says_so(cluster: fs.Cluster) -> None:
+    with (
+        pytest.warns(RuntimeWarning, match="no worker that runs calls") as caught,
+        fs.Cluster(executors=0, memory="64MiB", disk="64MiB"),
+    ):
+        pass
+    assert [warning.filename for warning in caught] == [__file__]
+    cluster.resize(2)
+    cluster.retire(1)
+    with pytest.warns(RuntimeWarning, match="no worker that runs calls") as caught:
+        cluster.retire(0)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_a_closed_cluster_has_no_figures(cluster: fs.Cluster) -> None:
+    cluster.close()
+    with pytest.raises(ClosedError):
+        cluster.statistics()
+    with pytest.raises(ClosedError):
+        cluster.retire(0)
 
 
 def test_an_engine_has_its_own_size() -> None:

@@ -6,12 +6,13 @@ import asyncio
 import functools
 import operator
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import freestone as fs
-from freestone.errors import UsageError
+from freestone.errors import ConfigurationError, UsageError
 
 
 def label(x: int, name: str = "none") -> tuple[int, str]:
@@ -187,3 +188,35 @@ def test_names_that_people_look_for(name: str, advice: str) -> None:
 
 def test_errors_can_be_had_from_the_package() -> None:
     assert fs.errors.UsageError is UsageError
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "problem"),
+    [
+        ({"resources": {"cores": -1}}, ValueError, r"resources=\{'cores': -1\}"),
+        ({"resources": {"memory": 2**70}}, ValueError, r"resources=\{'memory': 11805"),
+        ({"env": {"FOO": 1}}, TypeError, r"env=\{'FOO': 1\}.*try \{'FOO': '1'\}"),
+    ],
+)
+def test_a_wrong_amount_or_variable_is_named(
+    cluster: fs.Cluster, options: dict[str, Any], kind: type[Exception], problem: str
+) -> None:
+    with pytest.raises(kind, match=problem):
+        cluster.submit(abs, -1, **options)
+
+
+def test_only_futures_are_waited_for_and_explained(cluster: fs.Cluster) -> None:
+    one = cluster.submit(abs, -1)
+    assert cluster.wait(one).done == {one}
+    assert list(cluster.as_completed(one)) == [one]
+    for ask in (cluster.wait, lambda given: list(cluster.as_completed(given))):
+        with pytest.raises(TypeError, match=r"1 \(int\) is no future to wait for"):
+            ask([one, 1])
+    with pytest.raises(TypeError, match=r"takes a future, not 4 \(int\)"):
+        cluster.explain(4)
+
+
+def test_a_cache_that_is_no_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError, match=r"cache='.*/file' can't be a folder.*keyword"):
+        fs.Cluster(cache=str(tmp_path / "file"))

@@ -75,7 +75,8 @@ class Array(Expressions, Collection):
 
         Notes
         -----
-        Copies every byte once, into the cache of the worker on this machine.
+        Copies every byte once, into the cache of the worker on this machine; without a cluster,
+        into this program's memory. Blocks can't be written into.
         """
         x = Spec(collection=name, kind=cls.kind).check(x, 0, None)
         offsets = cuts_of(x.shape[0], block_rows)

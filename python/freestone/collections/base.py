@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from freestone.cluster import Cluster
 from freestone.collections.blocking import Offsets, cuts_of, offsets_of
 from freestone.collections.collecting import collect, disperse
+from freestone.collections.keeping import frozen
 from freestone.collections.making import Meta, Spec, describe, map_block
 from freestone.collections.pieces import cut, future_of, value_of
 from freestone.collections.rows import concatenate
@@ -39,7 +40,7 @@ class Collection(Sources):
         name: str,
         metas: Sequence[Meta] | None = None,
     ) -> None:
-        self._pieces: list[Any] | None = list(pieces)
+        self._pieces: list[Any] | None = [frozen(piece) for piece in pieces]
         self._offsets = offsets
         self._metas = None if metas is None else list(metas)
         self.name = name

@@ -27,6 +27,7 @@ class Frame(Collection):
 
     The index of a pandas frame is kept as columns, by its names, and is an index again in
     `to_pandas`. Only an index of whole numbers without a name, which are numbers of rows, is not.
+    Names of columns are texts: ``"0"`` of 0, and ``"('a', 'b')"`` of a pandas MultiIndex.
     """
 
     kind = "frame"
@@ -46,7 +47,8 @@ class Frame(Collection):
 
         Notes
         -----
-        Copies every byte once, into the cache of the worker on this machine.
+        Copies every byte once, into the cache of the worker on this machine; without a cluster,
+        into this program's memory. Blocks can't be written into.
         """
         table = Spec(collection=name, kind=cls.kind).check(table, 0, None)
         offsets = cuts_of(table.num_rows, block_rows)

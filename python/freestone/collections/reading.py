@@ -82,7 +82,7 @@ def read(
     if block_rows is not None and block_rows < 1:
         raise UsageError(f"block_rows={block_rows}: a block has at least one row")
     cluster = current()
-    dataset = open_dataset(url, format=format, whole=cluster is None, **options)
+    dataset = open_dataset(url, format=format, whole=cluster is None, matrix=False, **options)
     if cluster is None:
         return _here(dataset, np.array([0, dataset.rows]), progress)
     rows = block_rows or _block_rows(dataset, max(cluster.slots, 1))
@@ -160,7 +160,7 @@ def _here(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array | 
     kind = Frame if dataset.kind == "frame" else Array
     starts, stops = offsets[:-1].tolist(), offsets[1:].tolist()
     blocks = [block] if len(starts) == 1 else split_rows(block, starts, stops)
-    return kind.from_blocks(blocks, name=dataset.place.name)
+    return kind._from_own(blocks, name=dataset.place.name)
 
 
 def _block_rows(dataset: Dataset, slots: int) -> int:

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from freestone import _native
 from freestone.cluster import Cluster, current
 from freestone.collections.blocking import Offsets, offsets_of, total_rows
 from freestone.collections.files import read_files
+from freestone.collections.keeping import copied
 from freestone.collections.making import Spec, check_blocks, describe, make_block
 from freestone.collections.placing import dealt, drawn_to
 from freestone.environments import adapt
@@ -62,11 +62,7 @@ class Sources:
         TypeError
             For futures: `from_futures` takes those.
         """
-        spec = Spec(collection=name or cls.kind, kind=cls.kind)
-        checked = [_checked(spec, block, index) for index, block in enumerate(blocks)]
-        if cls.kind == "array":
-            check_blocks(spec, [describe(block) for block in checked])
-        return cls(put_all(checked), total_rows(checked), name=spec.collection)
+        return cls._of_blocks(blocks, put_all, name)
 
     @classmethod
     def from_files(
@@ -89,6 +85,21 @@ class Sources:
         """
         spec = Spec(collection=name or name_of(read), kind=cls.kind)
         return cls(read_files(spec, files, read), None, name=spec.collection)
+
+    @classmethod
+    def _from_own(cls, blocks: Iterable[Any], *, name: str) -> Self:
+        """Make a collection of blocks that nobody else has: without a cluster they need no copy."""
+        return cls._of_blocks(blocks, _put_own, name)
+
+    @classmethod
+    def _of_blocks(
+        cls, blocks: Iterable[Any], put: Callable[[Sequence[Any]], list[Any]], name: str | None
+    ) -> Self:
+        spec = Spec(collection=name or cls.kind, kind=cls.kind)
+        checked = [_checked(spec, block, index) for index, block in enumerate(blocks)]
+        if cls.kind == "array":
+            check_blocks(spec, [describe(block) for block in checked])
+        return cls(put(checked), total_rows(checked), name=spec.collection)
 
     @classmethod
     def _made(
@@ -170,11 +181,16 @@ def _mapped(
 
 
 def put_all(blocks: Sequence[Any]) -> list[Any]:
-    """Give values to the open cluster; without one they stay as they are."""
+    """Give values to the open cluster; without one they are copied."""
+    if current() is None:
+        blocks = [copied(block) for block in blocks]
+    return _put_own(blocks)
+
+
+def _put_own(blocks: Sequence[Any]) -> list[Any]:
+    """Give values that nobody else has to the open cluster; without one they stay as they are."""
     cluster = current()
-    if cluster is None:
-        return [block.value if isinstance(block, _native.Stored) else block for block in blocks]
-    return [cluster.put(block) for block in blocks]
+    return list(blocks) if cluster is None else [cluster.put(block) for block in blocks]
 
 
 def name_of(function: Any) -> str:

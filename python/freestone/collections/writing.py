@@ -15,6 +15,7 @@ from freestone.collections.base import Collection
 from freestone.collections.drafting import Layout, drafted, place_pieces, write_beside
 from freestone.collections.frame import Frame
 from freestone.collections.meters import Meter, metered
+from freestone.collections.protocols import ArrayMethods
 from freestone.collections.rows import is_sparse, is_table
 from freestone.collections.segmenting import write_segments
 from freestone.collections.spreading import write_there
@@ -47,8 +48,9 @@ def write(
     Parameters
     ----------
     x
-        An `Array` or a `Frame`; or an array, a sparse matrix, a table or a pandas frame that is
-        here. Into ROOT also a histogram of boost-histogram or hist, or a dict of them by name.
+        An `Array`, an expression of arrays or a `Frame`; or an array, a sparse matrix, a table or a
+        pandas frame that is here. Into ROOT also a histogram of boost-histogram or hist, or a dict
+        of them by name.
     url
         A path, or a URL such as ``hdfs://host:port/path``. A path has to lead to the same file
         on every worker.
@@ -133,7 +135,11 @@ def _write_histograms(
 
 
 def _collection(x: Any) -> Collection:
-    if isinstance(x, Array | Frame):
+    if isinstance(x, Frame):
+        return x
+    if not isinstance(x, Array) and isinstance(x, ArrayMethods):
+        x = _computed(x)
+    if isinstance(x, Array):
         return x
     if is_table(x) or type(x).__module__.split(".")[0] in ("pandas", "pyarrow"):
         return Frame([_checked(x, "frame")], None, name="frame")
@@ -142,6 +148,15 @@ def _collection(x: Any) -> Collection:
     raise UsageError(
         f"a value of type {type(x).__name__} can't be written; make it an array or a table"
     )
+
+
+def _computed(expression: Any) -> Any:
+    """Return an expression's blocks, computed where they are; or all of it, if it has none."""
+    try:
+        return expression.to_array()
+    except TypeError:
+        # Sums of all rows, products and transposes.
+        return expression.compute()
 
 
 def _checked(x: Any, kind: str) -> Any:

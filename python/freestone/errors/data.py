@@ -90,7 +90,8 @@ class FileChangedError(FileError):
     reason: str
 
     def __init__(self, file: str, reason: str = "its content differs") -> None:
-        problem = f"changed after it was named ({reason}); name it again with freestone.file()"
+        advice = "call freestone.file() or freestone.read() again"
+        problem = f"changed after it was named or read ({reason}); {advice}"
         super().__init__(file, problem)
         self.reason = reason
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from freestone.config import Config
-from freestone.errors import ClosedError, ClusterStartError
+from freestone.errors import ClosedError, ClusterStartError, ConfigurationError
 from freestone.hosts import node as nodes
 from freestone.hosts.access import Access
 from freestone.hosts.engine import Host
@@ -62,6 +62,7 @@ class Site:
     @classmethod
     def create(cls, config: Config) -> Site:
         """Make the folder, and sweep those whose clusters died."""
+        _make_cache(config)
         folders = Folders.create(runtime_dir(config))
         try:
             workers = config.workers or 1
@@ -302,3 +303,15 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]
         yield lambda timeout_s: bool(poll.poll(1000 * timeout_s))
     finally:
         os.close(descriptor)
+
+
+def _make_cache(config: Config) -> None:
+    """Make the folder of kept blocks here, where an error can name the setting."""
+    if config.cache is None:
+        return
+    try:
+        os.makedirs(config.cache, mode=0o700, exist_ok=True)
+    except OSError as error:
+        problem = f"cache={config.cache!r} can't be a folder of kept blocks: {error.strerror}"
+        origin = config.origins.get("cache", "default")
+        raise ConfigurationError(problem, key="cache", origin=origin) from error

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from freestone.errors import UsageError, did_you_mean
+from freestone.errors import FormatError, UsageError, did_you_mean
 from freestone.io.dataset import Dataset
 from freestone.io.formats import format_of
 from freestone.io.formats.zarr import FolderWriter
@@ -30,6 +30,7 @@ def open_dataset(
     *,
     format: str | None = None,
     whole: bool = False,
+    matrix: bool = True,
     **options: Any,
 ) -> Dataset:
     """Look at a file: what it holds, and how its rows are read.
@@ -43,6 +44,8 @@ def open_dataset(
     whole
         Whether this process is about to read all rows: what a first pass fetches of a file that
         is far away is then kept for the second, up to `freestone.io.held.MOST_HELD` bytes.
+    matrix
+        Whether an array of more than two dimensions is refused.
     **options
         Those of the format.
     """
@@ -60,12 +63,23 @@ def open_dataset(
             segments = open_segments(folder, module, options)
             if folder is not place:
                 check_said(place, segments)
+            _check_matrix(segments)
             return segments
     words = (place, whole) if getattr(module, "PASSES", 1) > 1 else (place,)
     with telling(place.url):
         found = module.open_dataset(*words, **options)
     assert isinstance(found, Dataset)
+    if matrix:
+        _check_matrix(found)
     return found
+
+
+def _check_matrix(dataset: Dataset) -> None:
+    """Raise `FormatError` for an array of more than two dimensions."""
+    if dataset.kind == "array" and len(dataset.columns) > 1:
+        shape = (dataset.rows, *dataset.columns)
+        reason = f"an array of shape {shape}; it has to be of 1 or 2 dimensions"
+        raise FormatError(dataset.place.url, reason)
 
 
 def open_writer(
@@ -102,6 +116,8 @@ def open_writer(
         raise UsageError(f"{place.url} can't be written: its format is only read (see the list)")
     _check(module.open_writer, options, f"write {place.url}")
     folder = _folder(place)
+    if folder is not None or not getattr(module, "ANY_DIMENSIONS", False):
+        _check_dimensions(place, shape)
     if folder is not None:
         from freestone.io.segment_writer import SegmentWriter
 
@@ -113,6 +129,16 @@ def open_writer(
     made = module.open_writer(place, shape, **options)
     assert isinstance(made, Writer | StreamWriter | FolderWriter)
     return made
+
+
+def _check_dimensions(place: Place, shape: Shape) -> None:
+    """Raise `UsageError` for an array that a format of rows and columns can't hold."""
+    if shape.kind == "array" and len(shape.columns) > 1:
+        whole = (shape.rows, *shape.columns)
+        raise UsageError(
+            f"{place.url}: an array of shape {whole} has no form here, where arrays have 1 or 2 "
+            "dimensions; write it as npy or zarr"
+        )
 
 
 def _striped(place: Place, count: Any, size: int | str | None, pool: Any) -> LustrePlace:

@@ -10,7 +10,7 @@ from typing import TextIO
 from freestone.errors import FreestoneError
 from freestone.errors.lang import ScriptCompileError, ScriptSyntaxError
 from freestone.lang.kernels.extension import kernels_of
-from freestone.lang.parse.lexer import tokens
+from freestone.lang.parse.lexer import literal_value, tokens
 from freestone.lang.parse.source import Source, failure, unexpected
 from freestone.lang.passes import PASSES
 from freestone.lang.plan.builder import Builder
@@ -59,12 +59,10 @@ def _literal(name: str, text: str) -> tuple[Scalar, str]:
     if token.kind != "literal" or token.value is None or len(rest) != 1:
         raise failure(ScriptSyntaxError, problem)
     if not minus:
-        return token.value, token.value_type
+        return literal_value(token), token.value_type
     if isinstance(token.value, str | bool):
         raise failure(ScriptSyntaxError, problem)
-    # The least si64 is written as a literal that is negative already.
-    value = token.value if token.value == -(2**63) else -token.value
-    return value, token.value_type
+    return -token.value, token.value_type
 
 
 def compile_source(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ from freestone.io.writer import Shape, Writer
 __all__ = ["open_dataset", "open_writer"]
 
 LONGEST_HEADER = 1 << 16
+# Arrays of three dimensions and more are read and written, too.
+ANY_DIMENSIONS = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +77,15 @@ def open_dataset(place: Place) -> Dataset:
         raise FormatError(place.url, f"its header is not that of a .npy file ({error})") from None
     if dtype.hasobject:
         raise FormatError(place.url, "it holds Python objects, which are code (not read)")
-    if len(shape) not in (1, 2) or any(not 0 <= length < 2**62 for length in shape):
+    if not shape or any(not 0 <= length < 2**62 for length in shape):
         raise FormatError(
-            place.url, f"an array of shape {shape}; it has to be of 1 or 2 dimensions"
+            place.url, f"an array of shape {shape}; it has to be of one dimension or more"
         )
+    if by_columns and len(shape) > 2:
+        reason = f"an array of shape {shape} in Fortran's order; write it again in C's order"
+        raise FormatError(place.url, reason)
     dtype = dtype_said(place.url, dtype)
-    row_nbytes = dtype.itemsize * (shape[1] if len(shape) == 2 else 1)
+    row_nbytes = dtype.itemsize * math.prod(shape[1:])
     wanted = file.tell() + shape[0] * row_nbytes
     if wanted != stamp[0]:
         reason = f"{wanted:,} bytes are wanted, and it has {stamp[0]:,} (truncated, or foreign)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import math
 import os
 import shutil
 import uuid
@@ -21,6 +22,8 @@ from freestone.io.writer import Shape
 
 __all__ = ["FolderWriter", "drafted", "open_dataset", "open_writer"]
 
+# Arrays of three dimensions and more are read and written, too.
+ANY_DIMENSIONS = True
 # What says shape and chunks, in the third version of the format and in the second.
 METADATA = ("zarr.json", ".zarray")
 # Of Linux: paths are those of the process, and both names stay.
@@ -93,17 +96,15 @@ def open_dataset(place: Place) -> Dataset:
         store = _open(place)
         shape, chunks = tuple(store.shape), tuple(store.chunks)
         dtype = dtype_said(place.url, store.dtype)
-    if len(shape) not in (1, 2):
-        raise FormatError(
-            place.url, f"an array of shape {shape}; it has to be of 1 or 2 dimensions"
-        )
+    if not shape:
+        raise FormatError(place.url, "an array of no dimension; it has to be of one or more")
     return Rows(
         place=place,
         kind="array",
         rows=shape[0],
         columns=shape[1:],
         dtype=dtype.str,
-        row_nbytes=dtype.itemsize * (shape[1] if len(shape) == 2 else 1),
+        row_nbytes=dtype.itemsize * math.prod(shape[1:]),
         unit_rows=max(chunks[0], 1),
         stamp=stamp,
     )

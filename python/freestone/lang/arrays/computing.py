@@ -228,7 +228,7 @@ def _chosen(first: Array, call: Any, more: list[Any], cluster: Cluster | None) -
     if cluster is None:
         values = [[value_of(piece) for piece in column] for column in (first.blocks, *columns)]
         pieces: list[Any] = [call(*row) for row in zip(*values, strict=True)]
-        return Array.from_blocks(pieces, name="expression")
+        return Array._from_own(pieces, name="expression")
     futures = cluster._map(call, zip(first.blocks, *columns, strict=True), {"near": "input"})
     return Array.from_futures(futures, name="expression")
 

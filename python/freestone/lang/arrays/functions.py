@@ -251,7 +251,8 @@ def _column_stack(arrays: Sequence[Any]) -> Node:
 
 @lazily("hstack")
 def _hstack(arrays: Sequence[Any]) -> Node:
-    found: Node = _concatenate(arrays, 1)
+    nodes = [_node(array) for array in arrays]
+    found: Node = _concatenate(nodes, 0 if nodes and nodes[0].ndim == 1 else 1)
     return found
 
 

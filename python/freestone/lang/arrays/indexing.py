@@ -33,7 +33,21 @@ def indexed(node: Node, key: Key) -> Node:
         return _columns(sliced(node, rows), columns)
     if isinstance(rows, int | np.integer):
         return _row(node, int(rows), columns)
-    raise refusal("an index by a list of rows", "would move them; take slices or a mask of rows")
+    if _is_list(rows):
+        raise refusal(
+            "an index by a list of rows", "would move them; take slices or a mask of rows"
+        )
+    kind = type(rows).__name__
+    raise IndexError(f"rows are taken by a number, a slice or a mask, not by {rows!r:.60} ({kind})")
+
+
+def _is_list(rows: Any) -> bool:
+    """Tell whether an index is of numbers of rows."""
+    if isinstance(rows, Node):
+        return rows.dtype.kind in "iu"
+    if not isinstance(rows, list | tuple | range | np.ndarray):
+        return False
+    return np.asarray(rows).dtype.kind in "iu" or len(rows) == 0
 
 
 def _taken(key: Key, array: Any) -> Any:
@@ -49,10 +63,16 @@ def _is_mask(key: Any) -> bool:
 def filtered(node: Node, mask: Any) -> Node:
     """Make the node of the rows, or cells, where a mask of the same rows is true."""
     assert node.rows is not None
+    shape = mask.shape if isinstance(mask, Node) else np.shape(mask)
+    if shape != node.shape[: len(shape)]:
+        raise IndexError(f"a mask of shape {shape} for an array of shape {node.shape}")
     if not isinstance(mask, Node):
         mask = cut_up(np.asarray(mask), node.rows)
-    if mask.rows != node.rows or mask.shape != node.shape[: mask.ndim]:
-        raise IndexError(f"a mask of shape {mask.shape} for an array of shape {node.shape}")
+    if mask.rows != node.rows:
+        raise IndexError(
+            f"a mask of shape {shape} is cut into other blocks than the array of shape "
+            f"{node.shape}: rechunk() what it is made of to the offsets of the array"
+        )
     shape = (None, *node.shape[mask.ndim :])
     rows = Rows(mask, node.rows.offsets)
     return Node("filter", (node, mask), shape, node.dtype, rows, {"function": select})

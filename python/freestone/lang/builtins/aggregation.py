@@ -49,10 +49,17 @@ def _grouped(emitter: Emitter, name: str, arg: Value, groups: Value, count: Valu
     return emitter.emit("agg_group", [arg, groups, count], type, name=name)
 
 
+def _counted(emitter: Emitter, arg: Value) -> Value:
+    """Return what a sum adds up: truth values are counted, and a bool holds no count."""
+    return emitter.cast(arg, "si64") if emitter.numbers(arg, "arg").cell == "bool" else arg
+
+
 def _register(public: str, name: str) -> None:
     def lower(
         emitter: Emitter, arg: Value, axis: Value | None = None, count: Value | None = None
     ) -> Value:
+        if name == "sum":
+            arg = _counted(emitter, arg)
         if axis is None:
             return aggregate(emitter, name, arg)
         if count is None:
@@ -87,6 +94,8 @@ _register_index("idxMax", "max")
 
 def _register_cumulative(public: str, name: str) -> None:
     def lower(emitter: Emitter, arg: Value) -> Value:
+        if name == "sum":
+            arg = _counted(emitter, arg)
         return emitter.emit("cumulate", [arg], emitter.numbers(arg, "arg"), name=name)
 
     BUILTINS[public] = Builtin(public, ("arg",), (), "", lower)

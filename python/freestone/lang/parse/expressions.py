@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from freestone.lang.parse import tree
 from freestone.lang.parse.cursor import Cursor
-from freestone.lang.parse.lexer import VALUE_WORDS
+from freestone.lang.parse.lexer import VALUE_WORDS, literal_value, needs_minus
 from freestone.lang.parse.source import Place
 from freestone.lang.parse.tree import Expression
 
@@ -56,6 +56,8 @@ def _unary(cursor: Cursor) -> Expression:
     sign = cursor.take("-") or cursor.take("+")
     if sign is None:
         return _indexed(cursor)
+    if sign.text == "-" and needs_minus(cursor.token):
+        return tree.Literal(sign.place, -(2**63), cursor.next().value_type)
     cursor.deeper()
     operand = _unary(cursor)
     cursor.depth -= 1
@@ -107,8 +109,7 @@ def _primary(cursor: Cursor) -> Expression:
     token = cursor.token
     if token.kind == "literal":
         cursor.next()
-        assert token.value is not None
-        return tree.Literal(token.place, token.value, token.value_type)
+        return tree.Literal(token.place, literal_value(token), token.value_type)
     if token.kind == "name":
         return _named(cursor)
     if cursor.take("$"):

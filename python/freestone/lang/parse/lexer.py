@@ -151,14 +151,36 @@ def _integer(text: str, place: Place) -> Token:
     value = int(bare[: len(str(_MOST_UNSIGNED)) + 1])
     suffix = text[len(digits) :]
     unsigned = suffix in ("u", "ull", "z")
+    token = Token("literal", text, place, value, "ui64" if unsigned else "si64")
     # The minimum can't be written otherwise: its minus is an operator.
-    most = _MOST_UNSIGNED if unsigned else _MOST_SIGNED + 1
-    if value > most:
-        problem = f"the number {_short(digits)} does not fit into {'ui64' if unsigned else 'si64'}"
-        raise failure(ScriptSyntaxError, problem, place)
-    if not unsigned and value == _MOST_SIGNED + 1:
-        value = -value
-    return Token("literal", text, place, value, "ui64" if unsigned else "si64")
+    if value > (_MOST_UNSIGNED if unsigned else _MOST_SIGNED + 1):
+        raise _too_large(token)
+    return token
+
+
+def needs_minus(token: Token) -> bool:
+    """Tell whether a token is the literal that only fits into ``si64`` right after a minus."""
+    return token.value_type == "si64" and token.value == _MOST_SIGNED + 1
+
+
+def literal_value(token: Token) -> int | float | str | bool:
+    """Return the value of a literal that has no minus before it.
+
+    Raises
+    ------
+    ScriptSyntaxError
+        If it only fits with one.
+    """
+    assert token.value is not None
+    if needs_minus(token):
+        raise _too_large(token)
+    return token.value
+
+
+def _too_large(token: Token) -> ScriptSyntaxError:
+    digits = _short(token.text.rstrip("ulz"))
+    problem = f"the number {digits} does not fit into {token.value_type}"
+    return failure(ScriptSyntaxError, problem, token.place)
 
 
 def _short(digits: str) -> str:
