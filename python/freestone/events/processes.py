@@ -23,10 +23,8 @@ from freestone.events.outcome import Outcome
 from freestone.events.settings import Settings
 
 GRACE_S = 10.0
-"""How long the others may take to end after one has failed."""
-
-LOST_GRACE_S = 2.0
-"""How long the others may take to end after one was lost, if not all have asked for losses."""
+"""How long the others may take to end after one has failed or was lost: a program that catches the
+error may have something to save."""
 
 _LOOK_S = 0.2
 """How often it is looked whether the run goes on without a lost rank."""
@@ -106,17 +104,14 @@ class Processes:
                 return False
             if self._lost and any(map(self._memory.has_given_up, left)):
                 # A program that computes would not hear of it before its next call.
-                end = min(end, now + self._grace())
+                end = min(end, now + GRACE_S)
             wait = min(end - now, _LOOK_S if self._lost else math.inf)
             for key, _ in selector.select(wait if wait < math.inf else None):
                 selector.unregister(key.fd)
                 os.close(key.fd)
                 if self._on_exit(key.data):
-                    end = min(end, time.monotonic() + self._grace())
+                    end = min(end, time.monotonic() + GRACE_S)
         return True
-
-    def _grace(self) -> float:
-        return LOST_GRACE_S if self._lost else GRACE_S
 
     def _on_exit(self, rank: int) -> bool:
         """Note how a rank ended; whether the others are to end soon."""
