@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import Mock
 
+import psutil
 import pytest
 
 from tests.fuzz.running import ROOT
@@ -83,6 +85,22 @@ def test_a_process_that_is_left_is_found(tmp_path: Path) -> None:
     (process,) = watcher.processes()
     os.kill(process.pid, signal.SIGKILL)
     assert until(lambda: watcher.left() == [])
+
+
+def test_a_number_that_another_process_had_hides_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watcher = Watcher([tmp_path])
+    with leaking("nothing", watcher, tmp_path):
+        (ours,) = (each.pid for each in watcher.processes())
+        # As psutil keeps it when the number was another process's, which it saw end.
+        ended = psutil.Process(ours)
+        monkeypatch.setattr(ended, "environ", Mock(side_effect=psutil.NoSuchProcess(ours)))
+        list(psutil.process_iter())
+        monkeypatch.setitem(psutil._pmap, ours, ended)
+        fresh = Watcher([])
+        fresh.mark = watcher.mark
+        assert [each.pid for each in fresh.processes()] == [ours]
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,8 @@ class Watcher:
 
     def processes(self) -> list[psutil.Process]:
         """Return those that are there now."""
+        # Who has the number of one that has ended would be taken for that one.
+        psutil.process_iter.cache_clear()
         there = list(psutil.process_iter())
         self._known = {each: self._is_ours(each) for each in there}
         ours = [each for each, is_ours in self._known.items() if is_ours]
