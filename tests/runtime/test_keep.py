@@ -46,6 +46,28 @@ def test_a_result_of_any_size_is_found_by_the_next_run(kind: str, tmp_path: Path
     assert ran.read_text() == "x"
 
 
+@pytest.mark.parametrize(("kind", "calls"), [("number", 2), ("large", 1)])
+def test_a_result_that_is_asked_to_be_kept_later_is_found_too(
+    kind: str, calls: int, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+
+    def run(make: Callable[[], Any]) -> Any:
+        with open(ran, "a") as log:
+            log.write("x")
+        return make()
+
+    expected = VALUES[kind]()
+    for is_first in (True, False):
+        with fs.Cluster(cache=tmp_path / "kept", **OPTIONS) as cluster:
+            if is_first:
+                held = cluster.submit(run, VALUES[kind])
+                assert held.result() == expected
+            assert cluster.submit(run, VALUES[kind], keep="forever").result() == expected
+        # What is small lies with no worker: it is made once more, and left as a file.
+        assert ran.read_text() == "x" * calls
+
+
 def test_so_are_outputs_of_a_command_and_reductions(tmp_path: Path) -> None:
     for run in range(2):
         with fs.Cluster(cache=tmp_path / "kept", **OPTIONS) as cluster:

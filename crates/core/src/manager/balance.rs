@@ -204,8 +204,15 @@ impl Manager {
     fn only_owner(&self, slot: BlockSlot) -> Option<WorkerId> {
         let block = &self.blocks[slot];
         let is_needed = block.is_wanted() || block.keep >= Keep::Session;
-        match block.replicas() {
-            [only] if is_needed && !block.is_group() => Some(*only),
+        if !is_needed || block.is_group() {
+            return None;
+        }
+        // Beside another copy, the one that its home keeps in any case does not count.
+        let home = self.home_of(block);
+        let mut others = block.replicas().iter().copied().filter(|id| Some(*id) != home);
+        match (others.next(), others.next()) {
+            (None, _) => home,
+            (only, None) => only,
             _ => None,
         }
     }
@@ -292,8 +299,8 @@ impl Manager {
         let Some(worker) = self.workers.get(one.source).filter(|one| one.is_active()) else {
             return true;
         };
-        // It was lost where it had gone to.
-        if block.replicas().len() < 2 {
+        // It was lost where it had gone to, or nothing else can give it again.
+        if block.replicas().len() < 2 || self.home_of(block) == Some(one.source) {
             return true;
         }
         if worker.sending.iter().any(|(slot, _)| *slot == one.slot)

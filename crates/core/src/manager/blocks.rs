@@ -24,6 +24,8 @@ pub(super) struct Stored {
     pub nbytes: u64,
     pub checksum: u64,
     pub form: Option<Box<Form>>,
+    /// Who took it over from a client, as long as it has it.
+    pub home: Option<WorkerId>,
     pub replicas: SmallVec<[WorkerId; 4]>,
 }
 
@@ -292,6 +294,7 @@ impl Stored {
             nbytes: desc.nbytes,
             checksum: desc.checksum,
             form: (desc.form != Form::Value).then(|| Box::new(desc.form)),
+            home: None,
             replicas: SmallVec::new(),
         }
     }

@@ -25,7 +25,8 @@ impl Manager {
         let slot = self.blocks.find_or_insert(desc.name);
         let block = &mut self.blocks[slot];
         block.references += 1;
-        block.keep = block.keep.max(keep);
+        self.raise_keep(slot, keep);
+        let block = &mut self.blocks[slot];
         if block.failure().is_some() {
             block.data = Data::Absent;
         }
@@ -150,6 +151,11 @@ impl Manager {
     pub(super) fn on_adopted(&mut self, slot: BlockSlot, id: WorkerId) {
         let adoptions = self.take_adoptions(slot, |adoption| adoption.worker == Some(id));
         if !adoptions.is_empty() {
+            if let Data::Stored(stored) = &mut self.blocks[slot].data
+                && stored.replicas.contains(&id)
+            {
+                stored.home = Some(id);
+            }
             self.unbind(slot, id);
             self.end_adoptions(slot, adoptions);
         }

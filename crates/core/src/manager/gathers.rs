@@ -1,11 +1,12 @@
 //! Blocks that a client maps.
 
 use super::Manager;
-use super::api::{Outcome, Why};
+use super::api::{Failure, Outcome, Why};
 use super::blocks::{Data, Gather, GatherStage};
 use super::table::BlockSlot;
 use crate::wire::ToWorker;
 use freestone_base::{Name, Ticket, WorkerId};
+use std::sync::Arc;
 
 impl Manager {
     pub(super) fn on_gather(&mut self, name: Name, worker: WorkerId, ticket: Ticket) {
@@ -197,11 +198,16 @@ impl Manager {
             self.adopt_elsewhere(slot, id);
             self.on_adopted(slot, id);
             self.unpin_all(slot, id);
-            while let Some(index) = self.gather_at(slot, id) {
-                let failure = Self::block_failure(self.blocks[slot].name, self.absence(id));
-                let ticket = self.remove_gather(slot, index);
-                self.settle(ticket, Outcome::Failed(failure));
-            }
+            let failure = Self::block_failure(self.blocks[slot].name, self.absence(id));
+            self.end_gathers_at(slot, id, &failure);
+        }
+    }
+
+    /// Clients never get a block at a worker.
+    pub(super) fn end_gathers_at(&mut self, slot: BlockSlot, id: WorkerId, why: &Arc<Failure>) {
+        while let Some(index) = self.gather_at(slot, id) {
+            let ticket = self.remove_gather(slot, index);
+            self.settle(ticket, Outcome::Failed(Arc::clone(why)));
         }
     }
 
@@ -215,7 +221,7 @@ impl Manager {
         self.unbind(slot, id);
     }
 
-    pub(super) fn gather_at(&self, slot: BlockSlot, id: WorkerId) -> Option<usize> {
+    fn gather_at(&self, slot: BlockSlot, id: WorkerId) -> Option<usize> {
         let gathers = &self.blocks.get(slot)?.extra.as_ref()?.gathers;
         gathers.iter().position(|gather| gather.worker == id)
     }

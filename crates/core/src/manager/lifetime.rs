@@ -222,7 +222,9 @@ impl Manager {
 
     fn let_go_of(&mut self, slot: BlockSlot) {
         let needed = self.blocks[slot].is_needed();
-        if !needed {
+        if self.is_root(&self.blocks[slot]) {
+            self.keep_root(slot);
+        } else if !needed {
             self.want_no_more(slot);
             self.let_go_of_data(slot);
         }
@@ -272,9 +274,9 @@ impl Manager {
                 for id in std::mem::take(&mut stored.replicas) {
                     self.drop_at(id, name);
                     if let Some(worker) = self.workers.get_mut(id) {
-                        worker.blocks.remove(&slot);
-                        worker.nbytes -= nbytes;
+                        worker.remove_block(slot, nbytes);
                     }
+                    self.mark_stale(slot, id);
                 }
             }
             Data::Failed(_) if block.producer.is_none() && block.lineage == 0 => {
@@ -355,10 +357,10 @@ impl Manager {
             return false;
         };
         stored.replicas.swap_remove(index);
+        stored.home = stored.home.filter(|home| *home != id);
         let (nbytes, gone) = (stored.nbytes, stored.replicas.is_empty());
         if let Some(worker) = self.workers.get_mut(id) {
-            worker.blocks.remove(&slot);
-            worker.nbytes -= nbytes;
+            worker.remove_block(slot, nbytes);
         }
         self.redirect_wants(slot, id);
         if gone {

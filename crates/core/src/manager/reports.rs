@@ -35,6 +35,9 @@ impl Manager {
             self.promote(id);
         }
         match result {
+            Ok(outputs) if self.was_sent_for_less(task) => {
+                self.on_outputs_for_less(task, id, outputs);
+            }
             Ok(outputs) => {
                 self.functions.measured(self.tasks[task].function, spent.occupied_ns());
                 let record = &mut self.tasks[task];

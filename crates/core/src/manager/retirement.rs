@@ -98,7 +98,7 @@ impl Manager {
         self.blocks.get(slot).is_some_and(|block| {
             block.replicas() == [id]
                 && !block.is_group()
-                && (block.is_wanted() || block.keep == Keep::Session)
+                && (block.is_wanted() || block.keep == Keep::Session || self.is_root(block))
         })
     }
 

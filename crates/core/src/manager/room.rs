@@ -6,7 +6,7 @@
 //! any more, since nothing is going to make room then.
 
 use super::Manager;
-use super::api::{Now, Outcome, Why};
+use super::api::{Now, Why};
 use super::blocks::{Block, Extra};
 use super::ready::rank;
 use super::table::{BlockSlot, TaskSlot};
@@ -15,7 +15,6 @@ use super::workers::Worker;
 use crate::wire::{Keep, TaskFailure};
 use freestone_base::{TaskId, WorkerId};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Clients let go of futures a few times a second: so long after the last work has ended it is
 /// waited for that.
@@ -157,9 +156,12 @@ impl Manager {
         if others.clone().any(|other| !stays(*other)) {
             return false;
         }
-        let has_copy = others.next().is_some() && !self.hot.contains_key(&slot);
+        let has_copy = others.next().is_some()
+            && !self.hot.contains_key(&slot)
+            && self.home_of(block) != Some(id);
         has_copy
             || (!block.is_wanted() && block.lineage == 0)
+            || self.is_root(block)
             || (block.unfinished == 0 && block.extra.is_none() && self.can_be_made_again(block))
     }
 
@@ -314,10 +316,7 @@ impl Manager {
         let folder = self.workers.get(id).map_or(String::new(), |worker| worker.folder.clone());
         let why = TaskFailure::StorageFull { needed: block.nbytes(), free, folder };
         let failure = Self::block_failure(block.name, Why::Attempt(why));
-        while let Some(index) = self.gather_at(slot, id) {
-            let ticket = self.remove_gather(slot, index);
-            self.settle(ticket, Outcome::Failed(Arc::clone(&failure)));
-        }
+        self.end_gathers_at(slot, id, &failure);
     }
 }
 

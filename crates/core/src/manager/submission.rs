@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 impl Manager {
     pub(super) fn on_submission(&mut self, submission: &Submission) {
-        if self.answer(submission) {
+        if self.asks_to_keep_inline(submission) {
+            self.forget_inline(submission);
+        } else if self.answer(submission) {
             return;
         }
         let mut unusable = None;
@@ -116,7 +118,7 @@ impl Manager {
                 block.data = Data::Absent;
             }
             block.depth = block.depth.max(depth);
-            block.keep = block.keep.max(submission.options.keep);
+            self.raise_keep(slot, submission.options.keep);
             if let Some(ticket) = submission.tickets.get(index) {
                 self.promise(slot, *ticket);
             }

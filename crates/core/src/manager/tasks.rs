@@ -83,6 +83,8 @@ pub(super) struct History {
     pub unbegun: u32,
     /// How many workers had been lost before the first died under it.
     pub lost_before: u32,
+    /// Its outputs are to be kept for longer than the worker that has it was told.
+    pub for_less: bool,
     /// An attempt took more memory than it was given: the next gets all of a worker.
     pub exhausted: bool,
     /// How many attempts were given back before they began.

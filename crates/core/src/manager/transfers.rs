@@ -11,7 +11,7 @@ use freestone_base::{Name, WorkerId};
 use std::cmp::Reverse;
 
 /// How often a block may fail to come before the last holder asked counts as having lost it.
-const MOST_FAILURES: u32 = 10;
+pub(super) const MAX_FAILURES: u32 = 10;
 
 /// How many holders of a block are compared.
 const HOLDERS_ASKED: usize = 16;
@@ -293,7 +293,7 @@ impl Manager {
         let WantStage::Active(sender) = want.stage else { return };
         want.failures += 1;
         want.stage = WantStage::Lacking;
-        let stale = std::mem::take(&mut want.stale);
+        let is_missing = missing_there && !std::mem::take(&mut want.stale);
         let (users, failures) = (want.users, want.failures);
         self.end(slot, sender, target);
         let mut unused = users == 0;
@@ -305,15 +305,22 @@ impl Manager {
             let mut spare = !is_used && self.hot.remove(&slot).is_some();
             let made = !spare && users > 0 && self.make_room(target, nbytes, None);
             spare |= !made && self.hot.remove(&slot).is_some();
-            if !made && failures >= MOST_FAILURES {
+            if !made && failures >= MAX_FAILURES {
                 self.refuse_gathers_at(slot, target, free);
             }
-            if spare || (!made && failures >= MOST_FAILURES) {
+            if spare || (!made && failures >= MAX_FAILURES) {
                 unused = !is_used || !self.is_used_at(slot, target, None);
             }
-        } else if (missing_there && !stale) || failures >= MOST_FAILURES {
+        } else if is_missing || failures >= MAX_FAILURES {
             self.note_unfetched(slot, target);
-            self.remove_replica(slot, source);
+            // Who says that it has a block is believed where nothing else can give it.
+            if is_missing || !self.is_last_copy(slot, source) {
+                self.drop_bad(slot, source);
+                self.remove_replica(slot, source);
+            } else {
+                self.run_elsewhere(slot, target);
+                unused = true;
+            }
         }
         let block = self.blocks.get(slot);
         let is_there = block.is_some_and(|block| block.is_at(target));
@@ -341,6 +348,42 @@ impl Manager {
                 self.fail_with(task, Why::InputLost(name));
             }
         }
+    }
+
+    /// What a worker could not give, or not whole, need not lie about there, unless it is just being
+    /// put there again.
+    fn drop_bad(&mut self, slot: BlockSlot, source: WorkerId) {
+        let block = self.blocks.get(slot);
+        if let Some(block) = block.filter(|block| !block.is_to_be_adopted_by(source)) {
+            self.drop_at(source, block.name);
+        }
+    }
+
+    /// Whether a block is only there, nothing can make it again, and that worker stays.
+    fn is_last_copy(&self, slot: BlockSlot, id: WorkerId) -> bool {
+        let stays = self.workers.get(id).is_some_and(Worker::is_active);
+        let block = self.blocks.get(slot).filter(|block| block.replicas() == [id]);
+        stays && block.is_some_and(|block| self.is_irreplaceable(block))
+    }
+
+    /// A block can't be brought to a worker, and not be made elsewhere: what needs it there goes to
+    /// other workers, and clients there hear of it.
+    fn run_elsewhere(&mut self, slot: BlockSlot, target: WorkerId) {
+        for id in self.blocks[slot].consumers.clone() {
+            let Some(task) = self.tasks.find(id) else { continue };
+            if self.tasks[task].stage.assigned_to() != Some(target) {
+                continue;
+            }
+            self.withdraw(task);
+            let history = self.tasks[task].history();
+            if !history.avoid.contains(&target) {
+                history.avoid.push(target);
+            }
+            self.resume(task);
+        }
+        let name = self.blocks[slot].name;
+        let failure = Self::block_failure(name, Why::InputLost(name));
+        self.end_gathers_at(slot, target, &failure);
     }
 
     /// A want that stands as lacking is queued if the block is there.
@@ -376,12 +419,18 @@ impl Manager {
         }
     }
 
-    /// A worker lost a block: those that waited for it there wait elsewhere.
-    pub(super) fn redirect_wants(&mut self, slot: BlockSlot, source: WorkerId) {
+    /// A worker has a block no more: what transfers from there find says nothing about a copy that
+    /// comes there later.
+    pub(super) fn mark_stale(&mut self, slot: BlockSlot, source: WorkerId) {
         let wants = self.blocks[slot].extra.iter_mut().flat_map(|extra| &mut extra.wants);
         for want in wants.filter(|want| want.stage == WantStage::Active(source)) {
             want.stale = true;
         }
+    }
+
+    /// A worker lost a block: those that waited for it there wait elsewhere.
+    pub(super) fn redirect_wants(&mut self, slot: BlockSlot, source: WorkerId) {
+        self.mark_stale(slot, source);
         let waiting = self.blocks[slot].wants().iter();
         let waiting = waiting.filter(|want| want.stage == WantStage::Outbox(source));
         let targets: Vec<WorkerId> = waiting.map(|want| want.target).collect();

@@ -74,6 +74,9 @@ pub(super) struct Worker {
     pub defined: Vec<u64>,
     pub blocks: SetOf<BlockSlot>,
     pub nbytes: u64,
+    /// Those of them that are only there so that others can be made again.
+    pub roots: BTreeSet<BlockSlot>,
+    pub roots_nbytes: u64,
 
     /// Blocks being received.
     pub receiving: Vec<BlockSlot>,
@@ -121,6 +124,8 @@ impl Worker {
             defined: Vec::new(),
             blocks: SetOf::default(),
             nbytes: 0,
+            roots: BTreeSet::new(),
+            roots_nbytes: 0,
             receiving: Vec::new(),
             sending: Vec::new(),
             wanted: SetOf::default(),
@@ -128,6 +133,25 @@ impl Worker {
             outbox: BTreeSet::new(),
             touched: false,
             post: Outbox::default(),
+        }
+    }
+
+    /// It has a block no more.
+    pub fn remove_block(&mut self, slot: BlockSlot, nbytes: u64) {
+        self.blocks.remove(&slot);
+        self.nbytes -= nbytes;
+        self.remove_root(slot, nbytes);
+    }
+
+    pub fn add_root(&mut self, slot: BlockSlot, nbytes: u64) {
+        if self.roots.insert(slot) {
+            self.roots_nbytes += nbytes;
+        }
+    }
+
+    pub fn remove_root(&mut self, slot: BlockSlot, nbytes: u64) {
+        if self.roots.remove(&slot) {
+            self.roots_nbytes -= nbytes;
         }
     }
 

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 5;
+pub const PROTOCOL: u32 = 6;
 
 /// Opaque bytes that are cheap to clone.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -186,6 +186,8 @@ pub enum ToWorker {
     Unpin(Name),
     /// Nothing needs these blocks any more.
     Drop(Vec<Name>),
+    /// Keep a block forever that is there already.
+    Keep(Name),
     /// Give back calls that have not begun; the worker answers with
     /// [`FromWorker::Returned`] for those it could.
     Return(Vec<TaskId>),

@@ -63,8 +63,12 @@ pub(super) struct Block {
     /// To be removed when the last use ends.
     pub doomed: bool,
     pub state: State,
-    /// There is a copy among those that are kept.
+    /// There is a copy among those that are kept, or
     pub preserved: bool,
+    /// one is being made.
+    pub preserving: bool,
+    /// A file of it came to disk while it is moved there.
+    came_to_disk: bool,
     /// Its key in `Cache::idle`, and when it was last used.
     used_at: u64,
 }
@@ -227,6 +231,8 @@ impl Cache {
                 doomed: false,
                 state,
                 preserved: is_kept,
+                preserving: false,
+                came_to_disk: false,
                 used_at: 0,
             };
             self.blocks.insert(name, block);
@@ -239,7 +245,10 @@ impl Cache {
         let Some(old) = self.blocks.get(&desc.name) else { return };
         let (name, form) = (desc.name, desc.form.clone());
         let is_in_use = old.uses > 0 || old.state == State::Leaving;
+        let is_on_its_way = old.state == State::Leaving && *place == Place::Tier(Tier::Disk);
         match (&old.place, place) {
+            // The move puts its file into the same place, now or just before: neither can be removed.
+            _ if is_on_its_way => self.note_came_to_disk(name),
             // The file was replaced, and whatever is being done to it goes on with the new one.
             (old, new) if old == new => self.replace_file(desc),
             (Place::Tier(_), Place::Tier(tier)) if is_in_use => {
@@ -257,6 +266,12 @@ impl Cache {
             _ => {}
         }
         self.revive(name, keep);
+    }
+
+    fn note_came_to_disk(&mut self, name: Name) {
+        if let Some(block) = self.blocks.get_mut(&name) {
+            block.came_to_disk = true;
+        }
     }
 
     fn replace_file(&mut self, desc: BlockDesc) {
@@ -373,11 +388,21 @@ impl Cache {
         }
     }
 
-    /// There is a copy of it among those that are kept.
-    pub fn set_preserved(&mut self, name: Name) {
+    /// It is being copied to those that are kept, and used meanwhile.
+    pub fn set_preserving(&mut self, name: Name) {
+        self.hold(name);
         if let Some(block) = self.blocks.get_mut(&name) {
-            block.preserved = true;
+            block.preserving = true;
         }
+    }
+
+    /// There is a copy of it among those that are kept, or none could be made.
+    pub fn end_preserving(&mut self, name: Name, is_there: bool, out: &mut Vec<Action>) {
+        if let Some(block) = self.blocks.get_mut(&name) {
+            block.preserving = false;
+            block.preserved |= is_there;
+        }
+        self.release(name, out);
     }
 
     /// Its copy among those that are kept was damaged, and is gone.
@@ -415,7 +440,12 @@ impl Cache {
         let nbytes = block.desc.nbytes;
         self.leaving -= nbytes;
         self.disk_promised -= nbytes;
-        if is_there {
+        let came = std::mem::take(&mut block.came_to_disk);
+        if came && !is_there {
+            let form = block.desc.form.clone();
+            out.push(Action::Remove { name, form, tier: Tier::Memory });
+        }
+        if is_there || came {
             block.state = State::Unverified;
             block.place = Place::Tier(Tier::Disk);
             self.memory -= nbytes;

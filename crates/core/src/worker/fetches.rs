@@ -151,18 +151,25 @@ impl Worker {
         out: &mut Vec<Action>,
     ) {
         let name = block.name;
-        let is_kept = keep == Keep::Forever && self.config.forever_folder.is_some();
-        let is_ours = matches!(place, Place::Tier(_));
         self.lost.remove(&name);
-        self.cache.insert(block.clone(), place, keep, out);
+        self.cache.insert(block, place, keep, out);
+        self.preserve(name, out);
+    }
+
+    /// Has a block copied to those that are kept for later runs, if it is to be there and is not. One
+    /// that is being moved or verified is copied afterwards.
+    pub(super) fn preserve(&mut self, name: Name, out: &mut Vec<Action>) {
+        let Some(block) = self.cache.get(name) else { return };
+        let is_kept = block.keep == Keep::Forever && self.config.forever_folder.is_some();
+        let is_ours = matches!(block.place, Place::Tier(_));
         let is_busy = self.cache.presence(name) == Presence::Busy;
-        let is_preserved = self.cache.get(name).is_some_and(|block| block.preserved) || is_busy;
-        if let (true, true, false, Some(path)) =
-            (is_kept, is_ours, is_preserved, self.cache.path(name))
-        {
-            self.cache.hold(name);
-            self.preserving += 1;
-            out.push(Action::Preserve { block, path });
+        if !is_kept || !is_ours || is_busy || block.preserved || block.preserving {
+            return;
         }
+        let block = block.desc.clone();
+        let Some(path) = self.cache.path(name) else { return };
+        self.cache.set_preserving(name);
+        self.preserving += 1;
+        out.push(Action::Preserve { block, path });
     }
 }

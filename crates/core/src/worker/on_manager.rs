@@ -32,6 +32,7 @@ impl Worker {
             }
             ToWorker::Pin(name) => self.on_pin(name, out),
             ToWorker::Unpin(name) => self.cache.release(name, out),
+            ToWorker::Keep(name) => self.on_keep(name, Keep::Forever, out),
             ToWorker::Drop(names) => {
                 for name in &names {
                     self.on_drop(*name, out);
@@ -111,14 +112,15 @@ impl Worker {
     ) {
         self.lost.remove(&block.name);
         if self.cache.get(block.name).is_some() {
-            self.cache.revive(block.name, keep);
+            self.on_keep(block.name, keep, out);
             if owned {
                 out.push(Action::Discard { path });
             }
             out.push(Action::Tell(FromWorker::Have { block, fetched: None }));
             return;
         }
-        self.adopting.insert(block.name, keep);
+        let longest = self.adopting.entry(block.name).or_insert(keep);
+        *longest = keep.max(*longest);
         self.cache.expect(block.name);
         out.push(Action::Adopt { block, path, owned, verify });
     }
@@ -149,7 +151,7 @@ impl Worker {
             Ok(Adopted::External(file)) => Place::External(file),
             // It came in another way meanwhile.
             Err(_) if self.cache.get(name).is_some() => {
-                self.cache.revive(name, keep);
+                self.on_keep(name, keep, out);
                 return out.push(Action::Tell(FromWorker::Have { block, fetched: None }));
             }
             Err(reason) => {
@@ -160,6 +162,15 @@ impl Worker {
         self.take_in(block.clone(), place, keep, out);
         out.push(Action::Tell(FromWorker::Have { block, fetched: None }));
         self.on_usable(name, out);
+    }
+
+    /// A block that may be here, or come, is to stay for as long as `keep` says.
+    fn on_keep(&mut self, name: Name, keep: Keep, out: &mut Vec<Action>) {
+        if let Some(fetch) = self.fetches.all.get_mut(&name) {
+            fetch.keep = fetch.keep.max(keep);
+        }
+        self.cache.revive(name, keep);
+        self.preserve(name, out);
     }
 
     fn on_pin(&mut self, name: Name, out: &mut Vec<Action>) {

@@ -10,6 +10,7 @@ use std::path::Path;
 impl Worker {
     pub(super) fn on_moved(&mut self, name: Name, is_there: bool, now: Now, out: &mut Vec<Action>) {
         self.cache.moved(name, is_there, out);
+        self.preserve(name, out);
         if self.cache.presence(name) == Presence::Absent {
             self.disappoint_others(name, out);
         }
@@ -34,6 +35,7 @@ impl Worker {
         match (is_awaited, is_it, intact) {
             (true, true, true) => {
                 self.cache.set_verified(name, out);
+                self.preserve(name, out);
                 // If it was no longer needed, it is gone now.
                 if self.cache.presence(name) == Presence::Absent {
                     self.disappoint_others(name, out);
@@ -72,10 +74,7 @@ impl Worker {
 
     pub(super) fn on_preserved(&mut self, name: Name, is_there: bool, out: &mut Vec<Action>) {
         self.preserving -= 1;
-        if is_there {
-            self.cache.set_preserved(name);
-        }
-        self.cache.release(name, out);
+        self.cache.end_preserving(name, is_there, out);
     }
 
     pub(super) fn on_asked(&mut self, question: u64, name: Name, out: &mut Vec<Action>) {

@@ -71,6 +71,7 @@ pub fn to_worker() -> Vec<ToWorker> {
         },
         ToWorker::Pin(name(1)),
         ToWorker::Unpin(name(1)),
+        ToWorker::Keep(name(1)),
         ToWorker::Drop((0..20).map(name).collect()),
         ToWorker::Return((0..20).map(TaskId).collect()),
         ToWorker::Cancel(vec![TaskId(u64::MAX)]),

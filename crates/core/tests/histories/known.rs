@@ -175,8 +175,11 @@ impl Blocks {
         let lost = blows.lost + blows.unfetched / 3;
         let Some(known) = self.0.get(&name) else { return lost > 20 };
         match known.origin {
-            // One that was let go of may still be needed to make something lost again.
-            Origin::Put { worker } => lost > 0 || known.released || injected.gone.contains(&worker),
+            // One that was let go of may still be needed to make something lost again, and stays unless
+            // room is short.
+            Origin::Put { worker } => {
+                lost > 0 || (known.released && injected.cramped) || injected.gone.contains(&worker)
+            }
             Origin::Inline => false,
             _ if known.pinned.is_some_and(|worker| injected.gone.contains(&worker)) => true,
             _ => {

@@ -183,6 +183,7 @@ impl SimulatedWorker {
             }
             ToWorker::Adopt { block, keep, .. } => self.have(block, None, keep, effects),
             ToWorker::Pin(name) => self.on_pin(name, effects),
+            ToWorker::Keep(name) => self.on_keep(&name),
             ToWorker::Unpin(name) => {
                 let pins = self.blocks.get_mut(&name).map(|held| &mut held.pins);
                 match pins {
@@ -196,6 +197,12 @@ impl SimulatedWorker {
             ToWorker::Refused(_) | ToWorker::Shutdown => effects.push(Effect::End),
         }
         self.begin(now, effects);
+    }
+
+    fn on_keep(&mut self, name: &Name) {
+        if let Some(held) = self.blocks.get_mut(name) {
+            held.keep = Keep::Forever;
+        }
     }
 
     fn check(&mut self, holds: bool, what: impl FnOnce() -> String) {

@@ -2,9 +2,13 @@
 
 use super::cases::{Bench, block, call};
 use crate::store::Tier;
-use crate::wire::{Assignment, BlockDesc, CallOptions, FromWorker, TaskFailure, ToWorker};
-use crate::worker::{Action, Event};
+use crate::wire::{
+    Assignment, BlockDesc, CallOptions, CallResult, Form, FromWorker, Input, Keep, Output, Spent,
+    TaskFailure, ToWorker,
+};
+use crate::worker::{Action, Adopted, Event};
 use freestone_base::Resources;
+use smallvec::smallvec;
 use std::sync::Arc;
 
 fn wants_disk(task: u64, nbytes: u64) -> Assignment {
@@ -63,6 +67,45 @@ fn what_calls_were_seen_to_take_of_the_disk_no_block_is_given() {
     want(&mut bench, 1100);
     let refused = |action: &Action| matches!(action, Action::Tell(FromWorker::FetchFailed { .. }));
     assert!(bench.done.iter().any(refused), "{:?}", bench.done);
+}
+
+#[test]
+fn what_comes_to_disk_while_it_is_moved_there_is_not_removed() {
+    let mut bench = Bench::new(1);
+    let inputs = vec![Input::Stored(large(1))];
+    for (number, tier) in [(1, Tier::Memory), (2, Tier::Memory)] {
+        let (block, path) = (large(number), format!("/memory/tmp/{number}"));
+        let keep = Keep::Session;
+        bench.say(ToWorker::Adopt { block: block.clone(), path, owned: true, keep, verify: false });
+        bench.event(Event::Adopted { block, result: Ok(Adopted::Owned(tier)) });
+    }
+    bench.advance();
+    let name = large(1).name;
+    let moves = Action::MoveToDisk { name, form: Form::Value };
+    assert!(bench.done.contains(&moves), "{:?}", bench.done);
+    bench.say(ToWorker::Run(vec![Assignment { outputs: smallvec![name], ..call(1) }]));
+    bench.advance();
+    let (executor, calls) = bench.sent().remove(0);
+    let result = CallResult {
+        sequence: calls[0].sequence,
+        spent: Spent::default(),
+        result: Ok(smallvec![Output::Stored(large(1))]),
+    };
+    // The file of the call, and that of the move, have the same place.
+    let (unmapped, on_disk) = (Vec::new(), vec![name]);
+    bench.event(Event::Results { executor, results: vec![result], unmapped, on_disk });
+    bench.event(Event::Moved { name, result: Ok(()) });
+    let removes =
+        |action: &Action| matches!(action, Action::Remove { name: gone, .. } if *gone == name);
+    assert!(!bench.done.iter().any(removes), "{:?}", bench.done);
+    bench.run(vec![Assignment { inputs, ..call(2) }]);
+    let path = "/disk".parse::<std::path::PathBuf>().unwrap().join(name.to_string());
+    assert!(bench.done.contains(&Action::Verify { block: large(1), path }));
+}
+
+/// Two of these do not fit into memory.
+fn large(number: u8) -> BlockDesc {
+    BlockDesc { nbytes: 600, ..block(number) }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::wire::{
     Address, Assignment, BlockDesc, CallOptions, Form, FromWorker, Input, Keep, Output, Report,
     ToWorker,
 };
-use crate::worker::cache::Place;
+use crate::worker::cache::{Place, State};
 use crate::worker::claim::Claims;
 use crate::worker::{
     Action, Adopted, Event, ExternalFile, FileStamp, Now, TransferError, Worker, WorkerConfig,
@@ -454,13 +454,25 @@ impl World {
         self.check_resources();
         self.check_quotas();
         for tier in [Tier::Memory, Tier::Disk] {
-            let (here, untold) = (self.nbytes_in(tier), self.untold(tier));
+            let (here, untold) = (self.nbytes_in(tier), self.untold(tier) + self.twice_in(tier));
             let counted = match tier {
                 Tier::Memory => self.worker.cache.memory_nbytes(),
                 Tier::Disk => self.worker.cache.disk_nbytes(),
             };
             assert_eq!(counted, here - untold, "bytes in {tier:?}");
         }
+    }
+
+    /// Files on disk of blocks that are still being moved there.
+    fn twice_in(&self, tier: Tier) -> u64 {
+        let is_leaving = |name: Name| {
+            self.worker.cache.get(name).is_some_and(|block| block.state == State::Leaving)
+        };
+        let files = self
+            .files
+            .iter()
+            .filter(|((name, there), _)| tier == Tier::Disk && *there == tier && is_leaving(*name));
+        files.map(|(_, nbytes)| nbytes).sum()
     }
 
     /// Outputs that the worker has not been told of.
