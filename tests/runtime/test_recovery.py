@@ -6,11 +6,13 @@ import operator
 import os
 import random
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import freestone as fs
+from tests.waiting import until
 
 
 def block(seed: int) -> np.ndarray:
@@ -79,3 +81,50 @@ def test_a_block_that_nothing_can_make_again_is_missed_clearly() -> None:
         os.kill(cluster.statistics().workers[0].pid, signal.SIGKILL)
         with pytest.raises(InputLostError):
             cluster.submit(np.sum, kept).result(timeout_s=30)
+
+
+def hold(folder: str) -> None:
+    """Say that it has begun, and go on when it is told to."""
+    Path(folder, "begun").touch()
+    assert until(Path(folder, "go").exists)
+
+
+def test_a_result_is_made_again_of_what_was_put_and_let_go(tmp_path: Path) -> None:
+    with fs.Cluster(workers=2, executors=1, memory="64MiB") as cluster:
+        home, other = cluster.statistics().workers
+        held = cluster.submit(hold, str(tmp_path), worker=int(home.worker.split("-")[1]))
+        assert until((tmp_path / "begun").exists)
+        value = cluster.put(block(1))
+        name = value.name
+        made = cluster.submit(np.sort, value)
+        fs.wait([made], timeout_s=600)
+        assert cluster.who_has(made) == {made.name: [other.worker]}
+        del value
+        # Once the manager has heard that nobody wants it, only its home has it.
+        assert until(lambda: not Path(other.folder, name).exists())
+        os.kill(other.pid, signal.SIGKILL)
+        (tmp_path / "go").touch()
+        np.testing.assert_array_equal(made.result(), np.sort(block(1)))
+        held.result()
+        path = Path(home.folder, name)
+        assert path.exists()
+        del made
+        assert until(lambda: not path.exists())
+
+
+def test_a_worker_that_is_started_again_removes_what_the_killed_one_left() -> None:
+    with fs.Cluster(workers=2, executors=1, memory="64MiB") as cluster:
+        killed = cluster.statistics().workers[1]
+        worker = int(killed.worker.split("-")[1])
+        # Nobody wants it, so it is not made again.
+        name = cluster.submit(block, 1, worker=worker, keep="session").name
+        assert until(lambda: Path(killed.folder, name).exists())
+        os.kill(killed.pid, signal.SIGKILL)
+
+        def is_replaced() -> bool:
+            found = [(w.folder, w.pid) for w in cluster.statistics().workers]
+            return any(folder == killed.folder and pid != killed.pid for folder, pid in found)
+
+        assert until(is_replaced)
+        assert not Path(killed.folder, name).exists()
+        assert cluster.submit(sum, [1, 2]).result() == 3

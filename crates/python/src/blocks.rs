@@ -16,7 +16,6 @@ use std::ffi::c_int;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The worker on this machine, whose cache the program shares.
 pub struct Home {
@@ -218,13 +217,12 @@ pub fn put_value(
         // Both read the value once and take about as long: side by side, on two processors.
         let (name, written) = std::thread::scope(|scope| {
             let name = scope.spawn(|| name.unwrap_or_else(|| name_of_value(pickle, &buffers)));
-            let written = folder.put(passing_name(), pickle, &buffers);
+            let written = folder.put_aside(pickle, &buffers);
             (name.join(), written)
         });
-        let (name, written) = (name.expect("hashing does not panic"), written?);
-        let missing = StoreError::Missing { name: written.name };
-        let (path, _) = folder.path(written.name, &written.form).ok_or(missing)?;
-        let block = BlockDesc { name, ..written };
+        let name = name.expect("hashing does not panic");
+        let (path, nbytes, checksum) = written?;
+        let block = BlockDesc { name, nbytes, checksum, form: Form::Value };
         Ok((block, path.to_string_lossy().into_owned()))
     })
     .map_err(store_error)
@@ -236,16 +234,6 @@ fn name_of_value(pickle: &[u8], buffers: &[&[u8]]) -> Name {
     for buffer in buffers {
         hasher.part(buffer);
     }
-    hasher.finish()
-}
-
-/// The name of a file that the worker has not adopted yet: under its own name it might replace
-/// one that the worker is about to remove.
-fn passing_name() -> Name {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let mut hasher = NameHasher::new("passing");
-    hasher.part(&std::process::id().to_le_bytes()).part(&count.to_le_bytes());
     hasher.finish()
 }
 

@@ -7,7 +7,7 @@ use freestone_base::{Name, WorkerId};
 use freestone_core::manager::{Outcome, Request, Why};
 use freestone_core::net::Client;
 use freestone_core::wire::Output;
-use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
+use pyo3::exceptions::{PyFileNotFoundError, PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -90,7 +90,7 @@ impl Link {
         name: Name,
         timeout_s: Option<f64>,
     ) -> PyResult<Py<PyAny>> {
-        let (worker, outcome) = loop {
+        loop {
             let worker = self.home()?.worker;
             let cell = self.client.ask(|ticket| Request::Gather { name, worker, ticket });
             if !wait(py, &cell, self.spin, timeout_s)? {
@@ -100,10 +100,28 @@ impl Link {
             let outcome = cell.outcome();
             let is_gone = matches!(&outcome, Some(Outcome::Failed(failure))
                 if matches!(failure.why, Why::WorkerAbsent { worker: absent, .. } if absent == worker));
-            if !is_gone || !self.wait_for_other_home(py, worker, timeout_s)? {
-                break (worker, outcome);
+            if is_gone && self.wait_for_other_home(py, worker, timeout_s)? {
+                continue;
             }
-        };
+            let taken = self.take(py, name, worker, outcome);
+            let is_swept = |error: &PyErr| error.is_instance_of::<PyFileNotFoundError>(py);
+            // The file was there until the home died, and its successor has removed it.
+            if !taken.as_ref().is_err_and(is_swept)
+                || !self.wait_for_other_home(py, worker, timeout_s)?
+            {
+                return taken;
+            }
+        }
+    }
+
+    /// Decodes what a gather has given.
+    fn take(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        name: Name,
+        worker: WorkerId,
+        outcome: Option<Outcome>,
+    ) -> PyResult<Py<PyAny>> {
         match outcome {
             Some(Outcome::Ready(Output::Inline(bytes))) => {
                 Ok(codec::decode_inline(py, bytes.as_slice())?.unbind())

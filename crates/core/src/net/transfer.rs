@@ -363,7 +363,8 @@ impl Receiving {
         })
     }
 
-    /// Takes over a file that the peer has as well: it was checked when it came there.
+    /// Takes over a file that the peer has as well. It is read, as bytes that are sent are: it may have
+    /// been damaged since it was made.
     fn take_linked(
         &self,
         block: &BlockDesc,
@@ -374,7 +375,7 @@ impl Receiving {
         if path.parent() != Some(&self.folder.for_links(tier)) {
             return Err(failed(&"the peer linked the block elsewhere", false));
         }
-        let taken = if checksum == block.checksum {
+        let taken = if checksum == block.checksum && is_intact(path, block) {
             self.folder
                 .adopt(path, block)
                 .map_err(|error| failed(&error, matches!(error, StoreError::WrongSize { .. })))

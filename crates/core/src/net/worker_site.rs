@@ -35,6 +35,8 @@ impl Site {
             [OwnedFolder::take(&options.memory_dir)?, OwnedFolder::take(&options.disk_dir)?];
         let folder = Folder::open(&options.memory_dir, &options.disk_dir)?;
         let folder = folder.with_free_limit(free_limit).unlimited();
+        // Before this worker counts what it has.
+        folder.clear()?;
         let (forever, kept) = (None, Vec::new());
         let memory_quota = options.memory_quota - free_limit;
         let ledger =

@@ -176,10 +176,49 @@ impl Folder {
         pickle: &[u8],
         buffers: &[&[u8]],
     ) -> Result<BlockDesc, StoreError> {
+        self.commit(self.write(pickle, buffers)?, name, Form::Value)
+    }
+
+    /// Writes a value for a worker to [`adopt`](Self::adopt): under its own name it might replace a
+    /// file that the worker is about to remove. Returns the file, its size and its checksum.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`], [`StoreError::Io`].
+    pub fn put_aside(
+        &self,
+        pickle: &[u8],
+        buffers: &[&[u8]],
+    ) -> Result<(PathBuf, u64, u64), StoreError> {
+        let mut segment = self.write(pickle, buffers)?;
+        segment.finish()?;
+        segment.set_committed();
+        Ok((segment.path().to_path_buf(), segment.nbytes(), segment.checksum()))
+    }
+
+    fn write(&self, pickle: &[u8], buffers: &[&[u8]]) -> Result<Segment, StoreError> {
         let nbytes = super::format::nbytes(pickle.len(), buffers.iter().map(|part| part.len()));
         let mut segment = self.segment(nbytes)?;
         super::format::write(&mut segment, pickle, buffers)?;
-        self.commit(segment, name, Form::Value)
+        Ok(segment)
+    }
+
+    /// Removes the blocks that a former worker has left here, which nobody knows of any more, and the
+    /// segments that it freed. What clients have put aside stays.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`], after as much as possible was removed.
+    pub fn clear(&self) -> Result<(), StoreError> {
+        self.trim()?;
+        let mut result = Ok(());
+        for folder in [&self.memory, &self.disk] {
+            for entry in std::fs::read_dir(folder).at(folder)? {
+                let path = entry.at(folder)?.path();
+                if is_place(&path) {
+                    result = result.and(ignore_missing(remove_place(&path)).at(&path));
+                }
+            }
+        }
+        result
     }
 
     /// Where a block lies, if it is here.
@@ -373,6 +412,19 @@ impl Folder {
         }
         Ok(free)
     }
+}
+
+/// Whether something in a folder of blocks is one, by its name.
+fn is_place(path: &Path) -> bool {
+    let file_name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let hex = file_name.strip_suffix(".d").unwrap_or(file_name);
+    hex.len() == 2 * size_of::<Name>() && hex.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Removes a block of whatever form; no link is followed.
+fn remove_place(path: &Path) -> io::Result<()> {
+    let is_folder = path.symlink_metadata()?.is_dir();
+    if is_folder { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
 }
 
 /// Gives a file of one cache to another on the same file system, which costs nothing: both have

@@ -24,6 +24,31 @@ pub(crate) fn scratch_folder() -> Scratch {
     Scratch { folder, _root: root }
 }
 
+#[test]
+fn a_folder_that_is_cleared_has_what_is_not_a_block_and_what_was_put_aside() {
+    let folder = scratch_folder();
+    let (memory, disk) = (folder.folder(Tier::Memory), folder.folder(Tier::Disk));
+    let first = folder.put(name(1), b"first", &[]).unwrap();
+    folder.put(name(2), b"second", &[]).unwrap();
+    folder.to_disk(name(2), &Form::Value).unwrap();
+    let form = Form::File("a.txt".to_owned());
+    let segment = folder.segment(0).unwrap();
+    folder.commit(segment, name(3), form.clone()).unwrap();
+    let (aside, ..) = folder.put_aside(b"aside", &[]).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::write(elsewhere.path().join("kept"), b"kept").unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), memory.join(name(4).to_string())).unwrap();
+    std::fs::write(disk.join("notes"), b"notes").unwrap();
+    folder.clear().unwrap();
+    for (number, form) in [(1, &first.form), (2, &first.form), (3, &form)] {
+        assert_eq!(folder.path(name(number), form), None, "{number}");
+    }
+    assert!(!memory.join(format!("{}.d", name(3))).exists());
+    assert!(memory.join(name(4).to_string()).symlink_metadata().is_err());
+    assert!(aside.exists() && disk.join("notes").exists());
+    assert!(elsewhere.path().join("kept").exists());
+}
+
 fn name(number: u8) -> Name {
     Name([number; 16])
 }
