@@ -280,6 +280,25 @@ def test_a_stuck_run_says_what_it_waits_for(threads: bool) -> None:
         assert f"rank {rank}:\n  task 'total' lacks 'never' from rank 0" in caught.value.report
 
 
+@ev.task
+def waits() -> None:
+    ev.current().wait([(ev.SELF, "never fired")])
+
+
+def waits_in_a_task(rank: ev.Rank) -> None:
+    rank.submit(waits)
+    rank.wait([(ev.SELF, "never fired either")])
+
+
+@WAYS
+def test_a_stuck_run_says_who_waits(threads: bool) -> None:
+    with pytest.raises(RunStuckError) as caught:
+        ev.run(waits_in_a_task, ranks=1, threads=threads)
+    report = caught.value.report
+    assert "a wait of 'waits' lacks 'never fired' from rank 0" in report
+    assert "a wait of 'main' lacks 'never fired either' from rank 0" in report
+
+
 def holds(rank: ev.Rank) -> None:
     rank.submit(total, on=[(ev.SELF, "a"), (ev.SELF, "b")], persistent=True)
     rank.fire(ev.SELF, "a")

@@ -35,6 +35,21 @@ impl Rank {
         self.inner.wait(on, timeout, Label::Place(Location::caller()))
     }
 
+    /// The same, for what people know by this name.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`wait`](Self::wait).
+    pub fn wait_as(
+        &self,
+        label: Arc<str>,
+        on: Vec<Dependency>,
+        timeout: Option<Duration>,
+    ) -> Result<Events, EventsError> {
+        self.check(&on)?;
+        self.inner.wait(on, timeout, Label::Name(label))
+    }
+
     /// Takes at most one event for each dependency, of those that are there: with the index of
     /// the dependency. Does not wait.
     ///
@@ -58,6 +73,15 @@ impl Rank {
     #[track_caller]
     pub fn lock(&self, name: &str) -> Result<(), EventsError> {
         self.inner.lock(name, Label::Place(Location::caller()))
+    }
+
+    /// The same, for what people know by `label`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`lock`](Self::lock).
+    pub fn lock_as(&self, label: Arc<str>, name: &str) -> Result<(), EventsError> {
+        self.inner.lock(name, Label::Name(label))
     }
 
     /// Takes a lock if nobody else has it; whether this task has it now.

@@ -201,7 +201,7 @@ impl Inner {
         let mut text = format!("rank {}:", self.rank());
         for waiting in state.matcher.waiting() {
             let what = match &waiting.task.work {
-                Work::Wake(_) => "wait",
+                Work::Wake(_) => "a wait of",
                 _ if waiting.persistent => "persistent task",
                 _ => "task",
             };

@@ -30,6 +30,13 @@ const MAX_WORKERS: usize = 1024;
 thread_local! {
     /// The `freestone.events.Rank` whose program or task this thread runs.
     static CURRENT: RefCell<Option<Py<PyAny>>> = const { RefCell::new(None) };
+    /// By what people know the task that this thread runs; none in the program.
+    static LABEL: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
+}
+
+/// By what people know who calls.
+fn caller() -> Arc<str> {
+    LABEL.with_borrow(|label| label.clone().unwrap_or_else(|| "main".into()))
 }
 
 /// A rank of a run.
@@ -142,10 +149,12 @@ fn bytes_of(buffer: &PyBuffer<u8>) -> &[u8] {
 fn call(
     function: &Py<PyAny>,
     owner: &OnceLock<Py<PyAny>>,
-    label: &str,
+    label: &Arc<str>,
     events: Vec<freestone_events::Event<Payload>>,
 ) -> Done {
-    Python::attach(|py| {
+    // A task that waits may run others meanwhile, in its thread.
+    let former = LABEL.replace(Some(Arc::clone(label)));
+    let done = Python::attach(|py| {
         CURRENT.with_borrow_mut(|current| {
             if current.is_none() {
                 *current = owner.get().map(|owner| owner.clone_ref(py));
@@ -154,7 +163,9 @@ fn call(
         let called = PyTuple::new(py, events.into_iter().map(Event::new))
             .and_then(|events| function.bind(py).call1(events));
         called.map(drop).map_err(|error| failing::failure(py, &error, label))
-    })
+    });
+    LABEL.set(former);
+    done
 }
 
 #[pymethods]
@@ -271,7 +282,7 @@ impl EventRank {
         timeout_s: Option<f64>,
     ) -> PyResult<Vec<Event>> {
         let (on, timeout) = (self.dependencies(on)?, timeout_s.map(seconds).transpose()?);
-        let events = py.detach(|| self.rank.wait(on, timeout));
+        let events = py.detach(|| self.rank.wait_as(caller(), on, timeout));
         let events = events.map_err(|error| self.raise(py, &error))?;
         Ok(events.into_iter().map(Event::new).collect())
     }
@@ -287,7 +298,7 @@ impl EventRank {
     }
 
     fn lock(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        py.detach(|| self.rank.lock(name)).map_err(|error| self.raise(py, &error))
+        py.detach(|| self.rank.lock_as(caller(), name)).map_err(|error| self.raise(py, &error))
     }
 
     fn try_lock(&self, name: &str) -> bool {
