@@ -28,7 +28,7 @@ class TaskError(FreestoneError):
 
 
 class TaskRaisedError(TaskError, RuntimeError):
-    """A task raised an exception that can't be made again in this process.
+    """A task raised an exception that can't be raised again in this process.
 
     Attributes
     ----------
@@ -36,18 +36,31 @@ class TaskRaisedError(TaskError, RuntimeError):
         The exception's type.
     text : str
         Its message.
+    why : str
+        Why it can't be raised here.
     """
 
     slug = "task-raised"
     kind: str
     text: str
+    why: str
 
-    def __init__(self, *, label: str, kind: str, text: str, worker: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        label: str,
+        kind: str,
+        text: str,
+        why: str = "the exception itself can't be unpickled here",
+        worker: str | None = None,
+    ) -> None:
+        said = f": {text}" if text else ""
         super().__init__(
-            f"task {label!r} raised {kind}: {text} (the exception itself can't be unpickled here)",
+            f"task {label!r} raised {kind}{said} ({why})",
             label=label,
             kind=kind,
             text=text,
+            why=why,
             worker=worker,
         )
 
@@ -373,6 +386,8 @@ def _death(signal: int | None, status: int | None) -> tuple[str, str]:
         how = f"signal {signals.Signals(signal).name}"
     except ValueError:
         how = f"signal {signal}"
+    if signal == signals.SIGSTOP:
+        return how, "it was stopped for longer than stopped_s: raise that setting for a debugger"
     if signal == signals.SIGKILL:
         return how, "most likely memory ran out: give it resources={'memory': ...} or less data"
     return how, "a library crashed: run the call alone with isolation='process' to find which"

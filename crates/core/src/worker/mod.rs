@@ -160,7 +160,7 @@ impl Worker {
                 self.on_open(executor, group, &members, out);
             }
             Event::Died { executor, claimed, signal, status } => {
-                self.on_died(executor, claimed, &TaskFailure::Killed { signal, status }, now, out);
+                self.on_died(executor, claimed, TaskFailure::Killed { signal, status }, now, out);
             }
             Event::Revoked { executor, first, claimed } => {
                 self.on_revoked(executor, first, claimed, now, out);

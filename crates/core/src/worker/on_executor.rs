@@ -117,11 +117,12 @@ impl Worker {
         &mut self,
         executor: u32,
         claimed: u32,
-        why: &TaskFailure,
+        why: TaskFailure,
         now: Now,
         out: &mut Vec<Action>,
     ) {
         let Some(there) = self.executors.get_mut(executor as usize) else { return };
+        let why = &there.cause(why);
         let mut dead = bury(there, now);
         let stillborn = there.stillborn;
         self.status.executors_restarted += 1;

@@ -7,6 +7,7 @@
 use super::Worker;
 use super::api::{Action, Now};
 use super::executors::{Executor, Health};
+use crate::wire::TaskFailure;
 
 /// How often those that should be doing something are looked at.
 const LOOK_NS: Now = 1_000_000_000;
@@ -22,6 +23,19 @@ fn is_busy(executor: &Executor) -> bool {
 }
 
 impl Executor {
+    /// Whether it is being killed since it stayed stopped.
+    fn is_ended_for_being_stopped(&self) -> bool {
+        self.health == Health::Dying && self.killed_for.is_none() && self.stopped_since.is_some()
+    }
+
+    /// Why it died: one that stayed stopped did so by the signal that stopped it, if only in the end.
+    pub(super) fn cause(&self, why: TaskFailure) -> TaskFailure {
+        if self.is_ended_for_being_stopped() {
+            return TaskFailure::Killed { signal: Some(libc::SIGSTOP), status: None };
+        }
+        why
+    }
+
     /// When to look whether it is stopped.
     pub(super) fn look_at(&self) -> Option<Now> {
         is_busy(self).then(|| self.moved_at.max(self.looked_at) + LOOK_NS)
