@@ -11,8 +11,8 @@ from freestone.config import parse_nbytes
 from freestone.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from freestone.environments import Prepared
-    from freestone.files import File
+    from freestone.client.environments import Prepared
+    from freestone.client.files import File
 
 __all__ = [
     "DEFAULTS",

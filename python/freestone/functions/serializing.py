@@ -8,6 +8,7 @@ from typing import Any
 
 import cloudpickle
 
+from freestone import _native
 from freestone.errors import FreestoneError, NotSerializableError
 
 __all__ = ["not_serializable"]
@@ -67,9 +68,7 @@ def _parts(value: Any, where: str) -> Iterator[tuple[str, Any]]:
 
 
 def _can_be_pickled(value: Any) -> bool:
-    from freestone.future import Future
-
-    if isinstance(value, Future):
+    if isinstance(value, _native.FutureBase):
         return True
     try:
         pickle.dumps(value, protocol=5)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from freestone import _native
+from freestone.client.future import Future
 from freestone.errors import WaitTimeoutError
-from freestone.future import Future
 
 __all__ = ["Callbacks", "DoneAndNotDone", "as_completed", "gather", "wait"]
 

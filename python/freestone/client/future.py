@@ -8,14 +8,15 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from freestone import _native
+from freestone.client.usage import NotAValue, check_keywords
 from freestone.errors import WaitTimeoutError
-from freestone.failures import error_of
-from freestone.usage import NotAValue, check_keywords
+from freestone.errors.failures import error_of
+from freestone.observe.reprs import FutureView, view_html, view_text
 
 if TYPE_CHECKING:
     import typing_extensions
 
-    from freestone.cluster import Cluster
+    from freestone.client.interface import Client
 
     T = typing_extensions.TypeVar("T", default=Any)
 else:
@@ -37,12 +38,12 @@ class Future(_native.FutureBase, NotAValue, Generic[T]):
     __slots__ = ()
 
     @property
-    def cluster(self) -> Cluster:
-        """The cluster that it belongs to."""
-        cluster: Cluster | None = self._owner()()
-        if cluster is None:
+    def client(self) -> Client:
+        """The client of the cluster that it belongs to."""
+        client: Client | None = self._owner()()
+        if client is None:
             raise ReferenceError(f"the cluster of {self!r} is gone")
-        return cluster
+        return client
 
     def result(self, timeout_s: float | None = None, **unknown: Never) -> T:
         """Wait for the block and return its value.
@@ -109,12 +110,12 @@ class Future(_native.FutureBase, NotAValue, Generic[T]):
         """
         if self.done():
             return self.cancelled()
-        self.cluster.cancel([self])
+        self.client.cancel([self])
         return True
 
     def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
         """Call `callback` with this future once it is done, on a thread of the cluster's."""
-        self.cluster._callbacks.add(self, callback)
+        self.client.subscribe(self, callback)
 
     def replay(self) -> T:
         """Run the call again, here, in this process: for a debugger.
@@ -124,7 +125,7 @@ class Future(_native.FutureBase, NotAValue, Generic[T]):
         InputUnknownError
             When it was not made by a call, or an input is no longer in the cluster.
         """
-        value: T = self.cluster._replay(self)
+        value: T = self.client.replay(self)
         return value
 
     def __await__(self) -> Generator[Any, None, T]:
@@ -144,11 +145,10 @@ class Future(_native.FutureBase, NotAValue, Generic[T]):
         return self.result()
 
     def __repr__(self) -> str:
-        from freestone.observe.reprs import future_text
-
-        return future_text(self)
+        return view_text(self._view())
 
     def _repr_html_(self) -> str:
-        from freestone.observe.reprs import future_html
+        return view_html(self._view())
 
-        return future_html(self)
+    def _view(self) -> FutureView:
+        return FutureView(status=self.status, label=self.label, name=self.name, nbytes=self.nbytes)

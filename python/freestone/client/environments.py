@@ -24,9 +24,9 @@ from typing import Any
 import cloudpickle
 
 from freestone import functions
+from freestone.client.files import File, remove_of_this_process
+from freestone.client.usage import check_function
 from freestone.errors import StorageFullError
-from freestone.files import File, remove_of_this_process
-from freestone.usage import check_function
 
 __all__ = ["InEnvironment", "Prepared", "WithVariables", "adapt", "prepare", "untar"]
 

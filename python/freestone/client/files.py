@@ -109,7 +109,7 @@ class File(os.PathLike[str]):
         owner = _native.encoding_owner()
         if owner is not None:
             # Inside a call's arguments its content stands for it.
-            return owner()._block_of(self).__reduce__()
+            return owner().put_file(self).__reduce__()
         return File, (self.path, self.name, self.nbytes, self.checksum, None, self.stamp)
 
 

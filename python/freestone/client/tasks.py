@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, overload
 
 from freestone import functions
-from freestone.cluster import Cluster, current
-from freestone.finished import value_here
-from freestone.options import CallOptions, check_options
-from freestone.usage import check_function, refuse_method, refuse_nesting, rows
+from freestone.client.finished import value_here
+from freestone.client.opened import current
+from freestone.client.options import CallOptions, check_options
+from freestone.client.usage import check_function, refuse_method, refuse_nesting, rows
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from freestone.future import Future
+    from freestone.client.future import Future
+    from freestone.client.interface import Client
 
 __all__ = ["Task", "task"]
 
@@ -39,31 +40,31 @@ class Task(Generic[P, T]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Call the function in the open cluster, or here if there is none."""
-        cluster = self._cluster()
-        if cluster is None:
+        client = self._client()
+        if client is None:
             here: Any = self.function(*value_here(args), **value_here(kwargs))
             return here  # type: ignore[no-any-return]
-        future: Future[T] = cluster._submit(self.function, args, kwargs, self._options)
+        future: Future[T] = client.submit(self.function, args, kwargs, self._options)
         return future
 
     def map(self, *iterables: Iterable[Any]) -> list[Future[T]]:
         """Call the function with each element, as the builtin `map` does; a list."""
-        cluster, calls = self._cluster(), rows(iterables)
-        if cluster is None:
+        client, calls = self._client(), rows(iterables)
+        if client is None:
             function: Callable[..., Any] = self.function
             return [function(*args) for args in calls]
-        return cluster._map(self.function, calls, self._options)
+        return client.map(self.function, calls, self._options)
 
     def options(self, **options: Unpack[CallOptions]) -> Task[P, T]:
         """Return the same task with other options; see `Cluster.submit`."""
         merged: CallOptions = {**self._options, **options}
         return Task(self.function, **merged)
 
-    def _cluster(self) -> Cluster | None:
-        cluster = current()
-        if cluster is None and functions.in_executor() and not _is_caller_ours():
+    def _client(self) -> Client | None:
+        client = current()
+        if client is None and functions.in_executor() and not _is_caller_ours():
             refuse_nesting(self.function)
-        return cluster
+        return client
 
     def __get__(self, instance: object, owner: type | None = None) -> Self:
         if instance is not None:

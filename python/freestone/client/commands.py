@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from freestone.client.files import File, Scratch
+from freestone.client.future import Future
 from freestone.errors import FileMissingError
-from freestone.files import File, Scratch
-from freestone.future import Future
 
 __all__ = ["Command", "run_command"]
 

@@ -81,7 +81,7 @@ def _run(options: argparse.Namespace, access: Access) -> None:
         transfers_out=options.transfers_out,
         scrub_nbytes_s=options.scrub_nbytes_s,
         links=bool(options.links),
-        executor_command=[sys.executable, "-m", "freestone.executor"],
+        executor_command=[sys.executable, "-m", "freestone.node.executor"],
     )
 
 

@@ -90,7 +90,7 @@ class Hooks:
                 "FREESTONE__PRELOAD": "",
             }
             with subprocess.Popen(
-                [sys.executable, "-m", "freestone.executor"],
+                [sys.executable, "-m", "freestone.node.executor"],
                 env=env,
                 pass_fds=(theirs.fileno(), page),
                 stdin=subprocess.DEVNULL,

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, Unpack, overload
 
-from freestone.cluster import current
-from freestone.finished import FinishedFuture, value_here
-from freestone.future import Future
-from freestone.options import CallOptions
+from freestone.client.finished import FinishedFuture, value_here
+from freestone.client.future import Future
+from freestone.client.opened import current
+from freestone.client.options import CallOptions
 
 __all__ = ["reduce"]
 
@@ -98,10 +98,11 @@ def reduce(
         raise ValueError("reduce() of no blocks: give at least one")
     if arity < 2:
         raise ValueError(f"arity={arity}: a reduction takes at least two blocks at a time")
-    cluster = next((b.cluster for b in blocks if isinstance(b, Future)), None) or current()
-    if cluster is None:
+    client = next((b.client for b in blocks if isinstance(b, Future)), None) or current()
+    if client is None:
         return FinishedFuture(functools.reduce(op, map(value_here, blocks)))
-    return cluster._reduce(functools.partial(fold, op), blocks, arity, commutes, options)
+    combine = functools.partial(fold, op)
+    return client.reduce(combine, blocks, arity, commutes=commutes, options=options)
 
 
 def fold(op: Callable[[Any, Any], Any], *values: Any) -> Any:
