@@ -1,4 +1,7 @@
-"""Ranks on the workers of a cluster, all at the same time; `Cluster.spmd` is this."""
+"""Ranks on the workers of a cluster, all at the same time; `Cluster.spmd` is this.
+
+See docs/decisions/029-ranks-of-a-cluster-are-calls.md
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from freestone import _native
+from freestone.client.waiting import as_completed
 from freestone.errors import ConfigurationError
 from freestone.errors.events import RankLostError
 from freestone.events.outcome import Outcome, carry_out, pickled
@@ -18,12 +22,10 @@ from freestone.events.rank import Rank
 from freestone.events.running import results
 from freestone.events.settings import resolve
 from freestone.hosts.engine import listen_towards
-from freestone.ranks import offer_spmd
-from freestone.waiting import as_completed
 
 if TYPE_CHECKING:
-    from freestone.cluster import Cluster
-    from freestone.future import Future
+    from freestone.client.future import Future
+    from freestone.client.interface import Client
 
 PATIENCE_S = 300.0
 """How long ranks on several machines wait for executors of the others to be free."""
@@ -58,7 +60,7 @@ class Place:
 
 
 def spmd(
-    cluster: Cluster,
+    client: Client,
     main: Callable[..., Any],
     ranks: int | None,
     args: Sequence[Any],
@@ -66,7 +68,7 @@ def spmd(
     settings: dict[str, Any],
 ) -> list[Any]:
     """Run a program as ranks on the workers of a cluster; see `Cluster.spmd`."""
-    workers = cluster._manager.statistics()["workers"]
+    workers = client.workers()
     seats = [worker for worker in workers for _ in range(worker["slots"])]
     ranks = _checked(ranks, seats, each)
     here = all(worker["host"] == socket.gethostname() for worker in workers)
@@ -84,24 +86,23 @@ def spmd(
         threading.Thread(target=_hold, args=(meeting, ranks), daemon=True).start()
     own = each or [()] * ranks
     futures = [
-        cluster.submit(
+        client.submit(
             _be,
-            place,
-            rank,
-            main,
-            tuple(args),
-            tuple(own[rank]),
-            name=f"rank {rank}",
-            worker=int(seats[rank * len(seats) // ranks]["worker"].removeprefix("worker-")),
-            retries=0,
-            pure=False,
+            (place, rank, main, tuple(args), tuple(own[rank])),
+            {},
+            {
+                "name": f"rank {rank}",
+                "worker": int(seats[rank * len(seats) // ranks]["worker"].removeprefix("worker-")),
+                "retries": 0,
+                "pure": False,
+            },
         )
         for rank in range(ranks)
     ]
     try:
         return results(_outcomes(futures, memory))
     except BaseException:
-        cluster.cancel(futures)
+        client.cancel(futures)
         raise
 
 
@@ -158,6 +159,3 @@ def _outcomes(futures: list[Future], memory: _native.EventMemory | None) -> list
         # Whoever asked for lost ranks went on without them.
         return [Outcome() if isinstance(one.error, RankLostError) else one for one in found]
     return found
-
-
-offer_spmd(spmd)
