@@ -178,7 +178,8 @@ impl Blocks {
             // One that was let go of may still be needed to make something lost again, and stays unless
             // room is short.
             Origin::Put { worker } => {
-                lost > 0 || (known.released && injected.cramped) || injected.gone.contains(&worker)
+                let is_short = injected.cramped || injected.blows.values().any(|one| one.full > 0);
+                lost > 0 || (known.released && is_short) || injected.gone.contains(&worker)
             }
             Origin::Inline => false,
             _ if known.pinned.is_some_and(|worker| injected.gone.contains(&worker)) => true,
