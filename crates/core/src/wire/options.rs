@@ -84,3 +84,6 @@ impl CallOptions {
 pub const MEMORY_EXCEEDED: i32 = 86;
 /// With this one, whose call leaves more in its folder for temporary files than it may.
 pub const DISK_EXCEEDED: i32 = 87;
+/// The signal that stops a process whatever it does: it is what ended an executor that was killed since
+/// it stayed stopped.
+pub const SIGSTOP: i32 = libc::SIGSTOP;

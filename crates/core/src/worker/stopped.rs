@@ -7,7 +7,7 @@
 use super::Worker;
 use super::api::{Action, Now};
 use super::executors::{Executor, Health};
-use crate::wire::TaskFailure;
+use crate::wire::{SIGSTOP, TaskFailure};
 
 /// How often those that should be doing something are looked at.
 const LOOK_NS: Now = 1_000_000_000;
@@ -31,7 +31,7 @@ impl Executor {
     /// Why it died: one that stayed stopped did so by the signal that stopped it, if only in the end.
     pub(super) fn cause(&self, why: TaskFailure) -> TaskFailure {
         if self.is_ended_for_being_stopped() {
-            return TaskFailure::Killed { signal: Some(libc::SIGSTOP), status: None };
+            return TaskFailure::Killed { signal: Some(SIGSTOP), status: None };
         }
         why
     }

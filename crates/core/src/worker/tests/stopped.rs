@@ -1,7 +1,7 @@
 //! Executors that were stopped, and signs of life.
 
 use super::cases::{Bench, MS, call};
-use crate::wire::{FromWorker, TaskFailure, ToWorker};
+use crate::wire::{FromWorker, SIGSTOP, TaskFailure, ToWorker};
 use crate::worker::{Action, Event, Now};
 use freestone_base::WorkerId;
 
@@ -40,7 +40,7 @@ fn one_that_stays_stopped_is_killed_and_its_call_counts_as_killed() {
     let claimed = calls[0].sequence;
     bench.event(Event::Died { executor, claimed, signal: Some(9), status: None });
     // It says which signal was to blame, not the one that ended it at last.
-    let stopped = TaskFailure::Killed { signal: Some(libc::SIGSTOP), status: None };
+    let stopped = TaskFailure::Killed { signal: Some(SIGSTOP), status: None };
     assert_eq!(bench.reports()[0].result, Err(stopped));
 }
 
