@@ -146,10 +146,10 @@ class _Check:
         totals = [0] * writer.sections
         for block, start in zip(blocks, blocks.offsets[:-1].tolist(), strict=True):
             found = [memoryview(piece).nbytes for piece in writer.encode(block, start)]
-            said, rows = writer.sizes(block.shape[0]), f"{block.shape[0]} rows from {start}"
+            promised, rows = writer.sizes(block.shape[0]), f"{block.shape[0]} rows from {start}"
             expect(len(found) == writer.sections, f"encode() of {rows} gives {len(found)} pieces")
-            problem = f"sizes() of {rows} says {said}, and encode() gives {found} bytes"
-            expect(said in (None, found), problem)
+            problem = f"sizes() of {rows} says {promised}, and encode() gives {found} bytes"
+            expect(promised in (None, found), problem)
             totals = [sum(pair) for pair in zip(totals, found, strict=True)]
         lengths = [len(writer.head(nbytes)) for nbytes in ([], totals)]
         problem = f"head([]) has {lengths[0]} bytes, and head({totals}) {lengths[1]}"
