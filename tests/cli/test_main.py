@@ -119,7 +119,7 @@ def test_settings_reach_the_script() -> None:
     assert done.stdout == "1024\n"
 
 
-def test_a_wrong_setting_is_said_to_come_from_the_option() -> None:
+def test_an_error_about_a_setting_names_the_option() -> None:
     done = freestone("run", "--set", "workers=2", "--set", "Memory=much", script(""))
     assert done.returncode == 2
     assert done.stderr.endswith("(given by --set memory=much)\n"), done.stderr

@@ -54,9 +54,9 @@ class TaskRaisedError(TaskError, RuntimeError):
         why: str = "the exception itself can't be unpickled here",
         worker: str | None = None,
     ) -> None:
-        said = f": {text}" if text else ""
+        detail = f": {text}" if text else ""
         super().__init__(
-            f"task {label!r} raised {kind}{said} ({why})",
+            f"task {label!r} raised {kind}{detail} ({why})",
             label=label,
             kind=kind,
             text=text,

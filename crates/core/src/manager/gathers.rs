@@ -199,12 +199,12 @@ impl Manager {
             self.on_adopted(slot, id);
             self.unpin_all(slot, id);
             let failure = Self::block_failure(self.blocks[slot].name, self.absence(id));
-            self.end_gathers_at(slot, id, &failure);
+            self.refuse_clients_at(slot, id, &failure);
         }
     }
 
     /// Clients never get a block at a worker.
-    pub(super) fn end_gathers_at(&mut self, slot: BlockSlot, id: WorkerId, why: &Arc<Failure>) {
+    pub(super) fn refuse_clients_at(&mut self, slot: BlockSlot, id: WorkerId, why: &Arc<Failure>) {
         while let Some(index) = self.gather_at(slot, id) {
             let ticket = self.remove_gather(slot, index);
             self.settle(ticket, Outcome::Failed(Arc::clone(why)));

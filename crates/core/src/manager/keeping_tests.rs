@@ -11,7 +11,7 @@ fn submit(play: &mut Play, keep: Keep) {
     play.request(Request::Submit(vec![Submission { options, ..call(1, &[]) }]));
 }
 
-fn told_to_keep(play: &Play) -> Vec<Name> {
+fn asked_to_keep(play: &Play) -> Vec<Name> {
     let sent = play.sent(0).into_iter().filter_map(|message| match message {
         ToWorker::Keep(name) => Some(*name),
         _ => None,
@@ -26,12 +26,12 @@ fn a_large_one_is_kept_where_it_is() {
     submit(&mut play, Keep::Task);
     play.done(0, &play.runs(0)[0].clone(), stored(1, 10));
     submit(&mut play, Keep::Session);
-    assert!(told_to_keep(&play).is_empty());
+    assert!(asked_to_keep(&play).is_empty());
     submit(&mut play, Keep::Forever);
-    assert_eq!((told_to_keep(&play), play.runs(0).len()), (vec![name(1)], 0));
+    assert_eq!((asked_to_keep(&play), play.runs(0).len()), (vec![name(1)], 0));
     // Once is enough.
     submit(&mut play, Keep::Forever);
-    assert!(told_to_keep(&play).is_empty());
+    assert!(asked_to_keep(&play).is_empty());
 }
 
 #[test]
@@ -44,9 +44,9 @@ fn a_small_one_is_made_once_more() {
     let run = play.runs(0).remove(0);
     assert_eq!(run.options.keep, Keep::Forever);
     // Who hears of it may be sure that it is kept.
-    assert!(play.settled().is_empty());
+    assert!(play.outcomes().is_empty());
     play.done(0, &run, stored(1, 10));
-    assert_eq!(play.settled(), [(1, Outcome::Ready(stored(1, 10)))]);
+    assert_eq!(play.outcomes(), [(1, Outcome::Ready(stored(1, 10)))]);
     submit(&mut play, Keep::Forever);
     assert!(play.runs(0).is_empty());
 }
@@ -90,7 +90,7 @@ fn one_that_is_being_made_is_kept_or_made_once_more() {
             play.done(0, &again, inline(b"x"));
             assert!(play.runs(0).is_empty());
         } else {
-            assert_eq!(told_to_keep(&play), [name(1)]);
+            assert_eq!(asked_to_keep(&play), [name(1)]);
         }
         assert_eq!(play.statistics().failed, 0);
     }
@@ -105,5 +105,5 @@ fn one_that_waits_is_made_to_be_kept() {
     let run = play.runs(0).remove(0);
     assert_eq!(run.options.keep, Keep::Forever);
     play.done(0, &run, stored(1, 10));
-    assert!(told_to_keep(&play).is_empty());
+    assert!(asked_to_keep(&play).is_empty());
 }

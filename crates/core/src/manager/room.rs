@@ -316,7 +316,7 @@ impl Manager {
         let folder = self.workers.get(id).map_or(String::new(), |worker| worker.folder.clone());
         let why = TaskFailure::StorageFull { needed: block.nbytes(), free, folder };
         let failure = Self::block_failure(block.name, Why::Attempt(why));
-        self.end_gathers_at(slot, id, &failure);
+        self.refuse_clients_at(slot, id, &failure);
     }
 }
 

@@ -54,7 +54,7 @@ fn release(play: &mut Play, block: u32) {
 
 fn places(play: &mut Play, block: u32) -> Vec<WorkerId> {
     play.request(Request::WhoHas { names: vec![name(block)], ticket: Ticket(500) });
-    match play.settled().pop() {
+    match play.outcomes().pop() {
         Some((500, Outcome::Locations(mut places))) => places.remove(0),
         other => panic!("{other:?}"),
     }
@@ -226,13 +226,13 @@ fn a_worker_that_can_not_reach_the_home_runs_nothing_with_its_blocks() {
     play.join(2, 1);
     play.request(Request::Gather { name: name(1), worker: WorkerId(1), ticket: Ticket(50) });
     for failures in 1..=MAX_FAILURES {
-        assert!(play.settled().is_empty() && play.runs(2).is_empty());
+        assert!(play.outcomes().is_empty() && play.runs(2).is_empty());
         fails_to_fetch(&mut play, 1, false);
         if failures < MAX_FAILURES {
             play.handle(Event::Tick);
         }
     }
-    let refused = play.settled();
+    let refused = play.outcomes();
     assert!(
         matches!(&refused[..], [(50, Outcome::Failed(why))] if why.why == Why::InputLost(name(1)))
     );

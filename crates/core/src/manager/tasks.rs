@@ -83,7 +83,7 @@ pub(super) struct History {
     pub unbegun: u32,
     /// How many workers had been lost before the first died under it.
     pub lost_before: u32,
-    /// Its outputs are to be kept for longer than the worker that has it was told.
+    /// Its outputs are to be kept for longer than the worker that has it knows.
     pub for_less: bool,
     /// An attempt took more memory than it was given: the next gets all of a worker.
     pub exhausted: bool,

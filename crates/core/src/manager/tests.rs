@@ -84,6 +84,11 @@ impl Play {
         settled.collect()
     }
 
+    /// How tickets ended.
+    pub fn outcomes(&self) -> Vec<(u64, Outcome)> {
+        self.settled()
+    }
+
     pub fn done(&mut self, worker: u32, assignment: &Assignment, output: Output) {
         self.ends(worker, assignment, Ok(smallvec![output]));
     }

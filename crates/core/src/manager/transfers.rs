@@ -383,7 +383,7 @@ impl Manager {
         }
         let name = self.blocks[slot].name;
         let failure = Self::block_failure(name, Why::InputLost(name));
-        self.end_gathers_at(slot, target, &failure);
+        self.refuse_clients_at(slot, target, &failure);
     }
 
     /// A want that stands as lacking is queued if the block is there.
