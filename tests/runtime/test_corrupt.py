@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import pytest
 
 import freestone as fs
 from freestone.errors import InputLostError
-from tests.waiting import until
 
 OPTIONS: dict[str, Any] = {"executors": 1, "memory": "32MiB", "disk": "256MiB"}
 NBYTES = 10 << 20
@@ -33,38 +33,45 @@ def flip(path: Path) -> None:
         file.write(bytes([byte ^ 1]))
 
 
-def spilled(cluster: fs.Cluster, future: fs.Future[Any]) -> Path:
-    """Fill the memory with others until a block lies on disk, and nowhere else; its file."""
-    (worker,) = cluster.statistics().workers
+@pytest.fixture
+def cluster() -> Iterator[fs.Cluster]:
+    """A cluster whose memory is full, so that what comes lies on disk."""
+    with fs.Cluster(**OPTIONS) as cluster:
+        held = cluster.map(blob, range(100, 104))
+        fs.wait(held, timeout_s=600)
+        yield cluster
+
+
+def on_disk(cluster: fs.Cluster, future: fs.Future[Any]) -> Path:
+    """Wait for a block; its file, which lies on disk."""
+    fs.wait([future], timeout_s=600)
     path = Path(cluster.folder, "disk-0", future.name)
-    held = cluster.map(blob, range(100, 104))
-    fs.wait(held, timeout_s=600)
-    assert until(lambda: path.exists() and not Path(worker.folder, future.name).exists())
+    assert path.exists()
     return path
 
 
 @pytest.mark.parametrize("as_input", [False, True])
-def test_a_result_on_disk_that_is_damaged_is_made_again(as_input: bool) -> None:
-    with fs.Cluster(**OPTIONS) as cluster:
-        future = cluster.submit(blob, 3)
-        fs.wait([future], timeout_s=600)
-        flip(spilled(cluster, future))
-        found = cluster.submit(total, future).result() if as_input else total(future.result())
-        assert found == 3 * NBYTES
-        assert cluster.statistics().recovered == 1
+def test_a_result_on_disk_that_is_damaged_is_made_again(
+    cluster: fs.Cluster, as_input: bool
+) -> None:
+    future = cluster.submit(blob, 3)
+    flip(on_disk(cluster, future))
+    found = cluster.submit(total, future).result() if as_input else total(future.result())
+    assert found == 3 * NBYTES
+    assert cluster.statistics().recovered == 1
 
 
 @pytest.mark.parametrize("as_input", [False, True])
-def test_a_value_that_was_put_and_is_damaged_on_disk_is_named(as_input: bool) -> None:
-    with fs.Cluster(**OPTIONS) as cluster:
-        future = cluster.put(blob(3))
-        fs.wait([future], timeout_s=600)
-        flip(spilled(cluster, future))
-        asked = cluster.submit(total, future) if as_input else future
-        with pytest.raises(InputLostError, match=future.name[:8]):
-            asked.result()
-        # What is put again is there again.
-        assert cluster.submit(total, cluster.put(blob(3))).result() == 3 * NBYTES
+def test_a_value_that_was_put_and_is_damaged_on_disk_is_named(
+    cluster: fs.Cluster, as_input: bool
+) -> None:
+    future = cluster.put(blob(3))
+    flip(on_disk(cluster, future))
+    asked = cluster.submit(total, future) if as_input else future
+    with pytest.raises(InputLostError, match=future.name[:8]):
+        asked.result()
+    # What is put again is there again.
+    assert cluster.submit(total, cluster.put(blob(3))).result() == 3 * NBYTES
 
 
 @pytest.mark.parametrize("size", [10, NBYTES])

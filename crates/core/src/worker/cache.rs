@@ -51,6 +51,15 @@ pub(super) enum State {
     Leaving,
 }
 
+/// Whether there is a copy of a block among those that are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Preserved {
+    No,
+    /// It is being made.
+    Soon,
+    Yes,
+}
+
 /// A block that is here.
 #[derive(Debug)]
 pub(super) struct Block {
@@ -63,10 +72,8 @@ pub(super) struct Block {
     /// To be removed when the last use ends.
     pub doomed: bool,
     pub state: State,
-    /// There is a copy among those that are kept, or
-    pub preserved: bool,
-    /// one is being made.
-    pub preserving: bool,
+    /// Whether there is a copy among those that are kept.
+    pub preserved: Preserved,
     /// A file of it came to disk while it is moved there.
     came_to_disk: bool,
     /// Its key in `Cache::idle`, and when it was last used.
@@ -77,6 +84,11 @@ impl Block {
     /// Whether it is being read and compared with its checksum.
     pub fn is_verifying(&self) -> bool {
         self.state == State::Verifying
+    }
+
+    /// Whether there is a copy of it among those that are kept.
+    pub fn is_preserved(&self) -> bool {
+        self.preserved == Preserved::Yes
     }
 
     /// Whether it lies in memory, and is to stay there for now.
@@ -230,8 +242,7 @@ impl Cache {
                 calls: 0,
                 doomed: false,
                 state,
-                preserved: is_kept,
-                preserving: false,
+                preserved: if is_kept { Preserved::Yes } else { Preserved::No },
                 came_to_disk: false,
                 used_at: 0,
             };
@@ -392,23 +403,22 @@ impl Cache {
     pub fn set_preserving(&mut self, name: Name) {
         self.hold(name);
         if let Some(block) = self.blocks.get_mut(&name) {
-            block.preserving = true;
+            block.preserved = Preserved::Soon;
         }
     }
 
     /// There is a copy of it among those that are kept, or none could be made.
     pub fn end_preserving(&mut self, name: Name, is_there: bool, out: &mut Vec<Action>) {
         if let Some(block) = self.blocks.get_mut(&name) {
-            block.preserving = false;
-            block.preserved |= is_there;
+            block.preserved = if is_there { Preserved::Yes } else { Preserved::No };
         }
         self.release(name, out);
     }
 
     /// Its copy among those that are kept was damaged, and is gone.
     pub fn set_not_preserved(&mut self, name: Name) {
-        if let Some(block) = self.blocks.get_mut(&name) {
-            block.preserved = false;
+        if let Some(block) = self.blocks.get_mut(&name).filter(|block| block.is_preserved()) {
+            block.preserved = Preserved::No;
         }
     }
 
@@ -481,7 +491,7 @@ impl Cache {
         let Some(block) = self.blocks.get_mut(&name) else { return false };
         let nbytes = block.desc.nbytes;
         let form = block.desc.form.clone();
-        if block.preserved {
+        if block.is_preserved() {
             // The kept copy stands in for it.
             block.place = Place::Forever;
             block.state = State::Unverified;

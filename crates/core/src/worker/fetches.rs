@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::api::{Action, Now, TransferError};
-use super::cache::{Place, Presence, Room};
+use super::cache::{Place, Presence, Preserved, Room};
 use crate::store::Tier;
 use crate::wire::{Address, BlockDesc, FromWorker, Keep, TaskFailure};
 use freestone_base::{Name, WorkerId};
@@ -163,7 +163,7 @@ impl Worker {
         let is_kept = block.keep == Keep::Forever && self.config.forever_folder.is_some();
         let is_ours = matches!(block.place, Place::Tier(_));
         let is_busy = self.cache.presence(name) == Presence::Busy;
-        if !is_kept || !is_ours || is_busy || block.preserved || block.preserving {
+        if !is_kept || !is_ours || is_busy || block.preserved != Preserved::No {
             return;
         }
         let block = block.desc.clone();

@@ -1,6 +1,6 @@
 //! What there is room for, and what has to go when there is none.
 
-use super::Cache;
+use super::{Block, Cache};
 use crate::store::Tier;
 use crate::worker::api::Action;
 use freestone_base::Name;
@@ -82,7 +82,7 @@ impl Cache {
         if self.config.forever_folder.is_none() {
             return;
         }
-        let is_kept = |name: &&Name| self.blocks.get(*name).is_some_and(|block| block.preserved);
+        let is_kept = |name: &&Name| self.blocks.get(*name).is_some_and(Block::is_preserved);
         let kept: Vec<Name> = self.idle.values().filter(is_kept).copied().collect();
         for name in kept {
             if nbytes <= self.free_memory() {
@@ -99,7 +99,8 @@ impl Cache {
         let leaving = self.leaving > 0;
         let oldest = self.idle.first_key_value().and_then(|(_, name)| self.blocks.get(name));
         leaving
-            || oldest.is_none_or(|block| !block.preserved && block.desc.nbytes > self.free_disk())
+            || oldest
+                .is_none_or(|block| !block.is_preserved() && block.desc.nbytes > self.free_disk())
     }
 
     /// Bytes of the disk that blocks have, and that are promised to blocks and calls.
