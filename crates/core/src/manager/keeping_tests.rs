@@ -64,10 +64,12 @@ fn a_small_one_that_others_use_is_made_once_more_before_them() {
     assert_eq!(run.outputs[0], name(1));
     play.done(0, &stale, inline(b"stale"));
     play.done(0, &run, stored(1, 10));
-    for output in [2, 3] {
-        let run = play.runs(0).into_iter().find(|run| run.outputs[0] == name(output)).unwrap();
+    let mut runs = play.runs(0);
+    while let Some(run) = runs.pop() {
         play.done(0, &run, inline(b"y"));
+        runs.extend(play.runs(0));
     }
+    assert_eq!(play.statistics().done, 4);
     play.request(Request::Release(vec![name(1), name(1), name(2), name(3)]));
     let statistics = play.statistics();
     assert_eq!((statistics.tasks, statistics.inline_nbytes, statistics.failed), (0, 0, 0));
