@@ -42,7 +42,7 @@ from scipy import sparse
 from benchmarks import common, plots
 from freestone.collections import write
 from freestone.lang.daphnelib import DaphneContext
-from freestone.lang.kernels.memory import empty
+from freestone.lang.run.kernels.memory import empty
 from freestone.lang.script import run_text
 from freestone.lang.settings import LAYOUTS, NUMA, SCHEMES, VICTIMS, Settings
 

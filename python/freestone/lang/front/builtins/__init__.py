@@ -1,0 +1,37 @@
+"""The built-in functions: what each takes, checks and makes; how it runs is in ``kernels``."""
+
+from freestone.lang.front.builtins import (
+    aggregation,
+    algebra,
+    elementwise,
+    generation,
+    io,
+    lending,
+    lists,
+    meta,
+    neural,
+    other,
+    profiling,
+    relational,
+    reorganisation,
+)
+from freestone.lang.front.builtins.table import BUILTINS, Builtin, lower
+
+__all__ = [
+    "BUILTINS",
+    "Builtin",
+    "aggregation",
+    "algebra",
+    "elementwise",
+    "generation",
+    "io",
+    "lending",
+    "lists",
+    "lower",
+    "meta",
+    "neural",
+    "other",
+    "profiling",
+    "relational",
+    "reorganisation",
+]
