@@ -1,4 +1,4 @@
-"""Which module may import which: the table of DESIGN, 'Layers', from the bottom up."""
+"""Which module may import which: the table of docs/design.md, 'Layers', from the bottom up."""
 
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_native", "errors", "units"}),

@@ -1,4 +1,7 @@
-"""Collections into files."""
+"""Collections into files.
+
+See docs/decisions/025-parts-of-a-file-exchange-their-sizes-before-offsets.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Figures of a cluster, as the manager reports them."""
+"""Figures of a cluster, as the manager reports them.
+
+See docs/decisions/006-observe-has-two-layers.md
+"""
 
 from __future__ import annotations
 

@@ -200,6 +200,7 @@ def _made_one_block(client: Client, partition: Partition) -> Future:
     -----
     O(blocks) once; from then on a call that has the partition carries one input, and an executor
     that has mapped it does so no more. If a block moves or is lost, the list is made again.
+    See docs/decisions/051-a-call-on-a-group-may-take-the-groups-members-as-inputs.md
     """
     positions = partition._positions
     # Tuples and arrays alone: thousands of futures among them are written without pickle.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-__all__ = ["Draft", "Place", "best_of", "locate"]
+__all__ = ["Draft", "Place", "best_of"]
 
 
 class Draft(ABC):
