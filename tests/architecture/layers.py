@@ -18,7 +18,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset({"client", "node"}),
     frozenset({"compat", "observe"}),
-    frozenset({"collections"}),
+    frozenset({"collections", "storage.meters", "storage.zarr"}),
+    frozenset({"storage"}),
     frozenset({"partitions"}),
     frozenset({"events", "graph", "lang", "malleable"}),
     frozenset({"cluster"}),
@@ -55,7 +56,7 @@ INSIDE: dict[str, tuple[frozenset[str], ...]] = {
 }
 """The layers of rooms that have some, from the bottom up."""
 
-SIBLINGS = LAYERS[7]
+SIBLINGS = LAYERS[8]
 """The surfaces, which do not import one another."""
 
 CRATES: dict[str, frozenset[str]] = {

@@ -101,7 +101,7 @@ def write(run: Any, op: Op, value: Any, path: str) -> None:
 
 def written(given: Any, path: str) -> None:
     """Write what `freestone.write` takes, in folders that are made if they are not there."""
-    from freestone.collections import write as write_file
+    from freestone.storage import write as write_file
 
     if "\0" in path:
         raise ValueError(f"no file can be called {path!r}")

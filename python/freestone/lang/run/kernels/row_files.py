@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from freestone.collections.drafting import write_beside
 from freestone.errors import FreestoneError
 from freestone.io import Shape, Writer, open_dataset, open_writer
 from freestone.lang.run.kernels.elementwise import converted
 from freestone.lang.run.kernels.output import matrix_header, row_lines
+from freestone.storage.drafting import write_beside
 
 CELLS_AT_ONCE = 1 << 15
 """So many cells become text at once: it is more bytes than they are."""

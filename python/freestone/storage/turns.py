@@ -21,15 +21,15 @@ import numpy as np
 
 from freestone.client import Client, gather
 from freestone.collections.base import Collection
-from freestone.collections.drafting import place_pieces
-from freestone.collections.encoding import AGAIN, encode, place_there, write_rows
-from freestone.collections.ledger import Turn, ledger
-from freestone.collections.meters import Meter
 from freestone.collections.pieces import Piece
 from freestone.collections.placing import by_turns
 from freestone.io import Writer
 from freestone.io.stores import Draft
 from freestone.io.telling import telling
+from freestone.storage.drafting import place_pieces
+from freestone.storage.encoding import AGAIN, encode, place_there, write_rows
+from freestone.storage.ledger import Turn, ledger
+from freestone.storage.meters import Meter
 
 __all__ = ["write_in_turn"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from freestone.collections.drafting import place_pieces
 from freestone.io import Writer
 from freestone.io.stores import Draft
 from freestone.io.telling import telling
+from freestone.storage.drafting import place_pieces
 
 __all__ = ["AGAIN", "encode", "encode_and_place", "encode_sized", "place_there", "write_rows"]
 

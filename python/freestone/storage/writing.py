@@ -15,15 +15,9 @@ import numpy as np
 from freestone.client import Client, gather
 from freestone.collections.array import Array
 from freestone.collections.base import Collection
-from freestone.collections.drafting import Layout, drafted, place_pieces, write_beside
 from freestone.collections.frame import Frame
-from freestone.collections.meters import Meter, metered
 from freestone.collections.protocols import ArrayMethods
 from freestone.collections.rows import is_sparse, is_table
-from freestone.collections.segmenting import write_segments
-from freestone.collections.spreading import write_there
-from freestone.collections.symmetry import entries_of_half
-from freestone.collections.zarr import write_chunks
 from freestone.errors import EmptyCollectionError, UsageError
 from freestone.io import Shape, StreamWriter, Writer, open_writer
 from freestone.io.formats import format_of
@@ -34,6 +28,12 @@ from freestone.io.formats.zarr import FolderWriter
 from freestone.io.segment_writer import SegmentWriter
 from freestone.io.stores import Draft, locate
 from freestone.io.telling import telling
+from freestone.storage.drafting import Layout, drafted, place_pieces, write_beside
+from freestone.storage.meters import Meter, metered
+from freestone.storage.segmenting import write_segments
+from freestone.storage.spreading import write_there
+from freestone.storage.symmetry import entries_of_half
+from freestone.storage.zarr import write_chunks
 
 __all__ = ["write"]
 

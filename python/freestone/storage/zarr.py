@@ -12,7 +12,7 @@ from freestone.errors import FreestoneError
 
 if TYPE_CHECKING:
     from freestone.collections.array import Array
-    from freestone.collections.meters import Meter
+    from freestone.storage.meters import Meter
 
 __all__ = ["open_zarr", "read_rows", "write_chunks"]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from freestone.client import Client, gather
 from freestone.collections.base import Collection
-from freestone.collections.meters import Meter
 from freestone.io.segment_writer import SegmentWriter
 from freestone.io.stores.hdfs import HdfsPlace
 from freestone.io.telling import telling
+from freestone.storage.meters import Meter
 
 __all__ = ["write_segments"]
 

@@ -14,12 +14,12 @@ from freestone.collections.array import Array
 from freestone.collections.blocking import Offsets, cuts_of
 from freestone.collections.frame import Frame
 from freestone.collections.making import Spec
-from freestone.collections.meters import Meter, metered
 from freestone.collections.rows import split_rows
 from freestone.collections.sources import made
 from freestone.errors import FormatError, UsageError
 from freestone.io import Dataset, open_dataset
 from freestone.io.telling import telling
+from freestone.storage.meters import Meter, metered
 
 __all__ = ["read"]
 

@@ -8,17 +8,17 @@ import numpy as np
 
 from freestone.client import Client, gather
 from freestone.collections.base import Collection
-from freestone.collections.drafting import Layout, drafted, place_pieces, write_beside
-from freestone.collections.encoding import (
+from freestone.io import Writer
+from freestone.storage.drafting import Layout, drafted, place_pieces, write_beside
+from freestone.storage.encoding import (
     AGAIN,
     encode,
     encode_and_place,
     encode_sized,
     place_there,
 )
-from freestone.collections.meters import Meter
-from freestone.collections.turns import write_in_turn
-from freestone.io import Writer
+from freestone.storage.meters import Meter
+from freestone.storage.turns import write_in_turn
 
 __all__ = ["write_there"]
 
