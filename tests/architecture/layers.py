@@ -2,7 +2,7 @@
 
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_native", "errors", "units"}),
-    frozenset({"config"}),
+    frozenset({"config", "plugins"}),
     frozenset(
         {
             "functions",
