@@ -9,11 +9,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
-__all__ = ["Draft", "Place", "best_of", "locate"]
+from freestone import plugins
+
+__all__ = ["GROUP", "Draft", "Place", "best_of", "locate"]
+
+GROUP = "freestone.stores"
+"""The entry points by which other packages offer stores, by the scheme of their URLs."""
 
 
 class Draft(ABC):
-    """A file that is being written, by any number of processes, and that nobody sees yet."""
+    """A file that is being written, by any number of processes, and that nobody sees yet.
+
+    Where many processes can write one file, it is pickled and sent to them.
+    """
 
     @abstractmethod
     def write_at(self, data: Any, offset: int) -> None:
@@ -40,7 +48,11 @@ class Draft(ABC):
 
 @dataclass(frozen=True)
 class Place(ABC):
-    """A file of some store, there or not.
+    """A file of some store, there or not. It is pickled, and sent to those who read and write.
+
+    Another package offers a store as an entry point of the group ``freestone.stores``. Its name is
+    the scheme of its URLs, and it leads to a function, or class, that makes a place of a URL;
+    `freestone.testing.check_store` tests it.
 
     Attributes
     ----------
@@ -138,6 +150,22 @@ def best_of(held: Mapping[str, int]) -> list[str]:
     return sorted(good, key=lambda name: -held[name])
 
 
+def _elsewhere(scheme: str, url: str) -> Place:
+    """Return a file in the store of another package, or else in one that fsspec knows."""
+    make = plugins.load(GROUP, scheme, object)
+    if make is None:
+        from freestone.io.stores.remote import RemotePlace
+
+        return RemotePlace(url)
+    if not callable(make):
+        raise plugins.wrong(GROUP, scheme, "can't be called; it has to be a function of a URL")
+    place = make(url)
+    if not isinstance(place, Place):
+        reason = f"returns what is of type {type(place).__name__}; it has to return a Place"
+        raise plugins.wrong(GROUP, scheme, reason)
+    return place
+
+
 def locate(url: str | os.PathLike[str]) -> Place:
     """Return the file that a path or URL names."""
     text = os.fspath(url)
@@ -149,9 +177,7 @@ def locate(url: str | os.PathLike[str]) -> Place:
 
         return HdfsPlace.of(text)
     elif sign:
-        from freestone.io.stores.remote import RemotePlace
-
-        return RemotePlace(text)
+        return _elsewhere(scheme, text)
     # Workers may be in another folder.
     text = os.path.abspath(text)
     from freestone.io.stores.lustre import LustrePlace, is_lustre
