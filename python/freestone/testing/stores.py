@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from freestone.collections.reading import read
-from freestone.collections.writing import write
 from freestone.io import Draft, Place, read_values
 from freestone.io.stores import locate
+from freestone.storage import read, write
 from freestone.testing.expecting import expect, expect_equal, expecting_no_error
 
 __all__ = ["check_store"]

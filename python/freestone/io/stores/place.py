@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from urllib.parse import unquote
 
-from freestone import plugins
-
-__all__ = ["GROUP", "Draft", "Place", "best_of", "locate"]
-
-GROUP = "freestone.stores"
-"""The entry points by which other packages offer stores, by the scheme of their URLs."""
+__all__ = ["Draft", "Place", "best_of"]
 
 
 class Draft(ABC):
@@ -148,39 +141,3 @@ def best_of(held: Mapping[str, int]) -> list[str]:
     most = max(held.values(), default=0)
     good = [name for name, nbytes in held.items() if nbytes and nbytes >= 0.75 * most]
     return sorted(good, key=lambda name: -held[name])
-
-
-def _elsewhere(scheme: str, url: str) -> Place:
-    """Return a file in the store of another package, or else in one that fsspec knows."""
-    make = plugins.load(GROUP, scheme, object)
-    if make is None:
-        from freestone.io.stores.remote import RemotePlace
-
-        return RemotePlace(url)
-    if not callable(make):
-        raise plugins.wrong(GROUP, scheme, "can't be called; it has to be a function of a URL")
-    place = make(url)
-    if not isinstance(place, Place):
-        reason = f"returns what is of type {type(place).__name__}; it has to return a Place"
-        raise plugins.wrong(GROUP, scheme, reason)
-    return place
-
-
-def locate(url: str | os.PathLike[str]) -> Place:
-    """Return the file that a path or URL names."""
-    text = os.fspath(url)
-    scheme, sign, rest = text.partition("://")
-    if sign and scheme == "file":
-        text = unquote(rest.removeprefix("localhost"))
-    elif sign and scheme == "hdfs":
-        from freestone.io.stores.hdfs import HdfsPlace
-
-        return HdfsPlace.of(text)
-    elif sign:
-        return _elsewhere(scheme, text)
-    # Workers may be in another folder.
-    text = os.path.abspath(text)
-    from freestone.io.stores.lustre import LustrePlace, is_lustre
-    from freestone.io.stores.posix import PosixPlace
-
-    return LustrePlace(text) if is_lustre(text) else PosixPlace(text)
