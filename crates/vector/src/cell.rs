@@ -103,7 +103,7 @@ macro_rules! whole {
             #[inline(always)]
             fn power(self, other: Self) -> Self {
                 if other < 0 as Self {
-                    return (self as f64).powf(other as f64) as Self;
+                    return Self::from_f64((self as f64).powf(other as f64));
                 }
                 let (mut base, mut left, mut result) = (self, other, 1 as Self);
                 while left > 0 {
