@@ -57,7 +57,7 @@ def run(text: str, words: list[str], cluster: Cluster | None) -> tuple[float, in
     before = cluster.statistics().transferred_nbytes
     begin = time.perf_counter()
     program = compile_source(Source(text, "script"), read_arguments(words), settings)
-    DistributedRun(settings, cluster, out).program(program)
+    DistributedRun(settings, cluster.client, out).program(program)
     seconds = time.perf_counter() - begin
     return seconds, cluster.statistics().transferred_nbytes - before, out.getvalue()
 

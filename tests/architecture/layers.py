@@ -1,45 +1,26 @@
-"""Which module may import which: the table of DESIGN, 'Layers', from the bottom up."""
+"""Which module may import which: the table of docs/design.md, 'Layers', from the bottom up."""
 
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_native", "errors", "units"}),
-    frozenset({"config", "failures", "usage"}),
+    frozenset({"config", "plugins"}),
     frozenset(
         {
-            "files",
             "functions",
             "hosts",
             "io",
             "observe.control",
             "observe.explain",
             "observe.figures",
+            "observe.reprs",
+            "observe.trace",
         }
     ),
-    frozenset(
-        {
-            "cluster",
-            "commands",
-            "compat",
-            "definitions",
-            "engines",
-            "environments",
-            "executor",
-            "finished",
-            "future",
-            "members",
-            "observe",
-            "options",
-            "questions",
-            "ranks",
-            "reduction",
-            "serializing",
-            "tasks",
-            "waiting",
-            "worker",
-        }
-    ),
+    frozenset({"client", "node"}),
+    frozenset({"compat", "observe"}),
     frozenset({"collections"}),
     frozenset({"partitions"}),
     frozenset({"events", "graph", "lang", "malleable"}),
+    frozenset({"cluster"}),
     frozenset({"__init__"}),
     frozenset({"__main__", "cli", "demo", "testing"}),
 )
@@ -48,7 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = (
 A module of a part may have a place of its own.
 """
 
-SIBLINGS = LAYERS[6]
+SIBLINGS = LAYERS[7]
 """The surfaces, which do not import one another."""
 
 CRATES: dict[str, frozenset[str]] = {

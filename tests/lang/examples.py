@@ -30,6 +30,6 @@ def example(name: str, settings: Settings, cluster: Cluster | None = None) -> st
     path, out = FOLDER / f"{name}.daph", io.StringIO()
     source, given = Source(path.read_text(), str(path)), read_arguments(ARGUMENTS[name])
     program = compile_source(source, given, settings, path)
-    run = Run(settings, out) if cluster is None else DistributedRun(settings, cluster, out)
+    run = Run(settings, out) if cluster is None else DistributedRun(settings, cluster.client, out)
     run.program(program)
     return out.getvalue()

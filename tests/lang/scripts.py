@@ -59,4 +59,4 @@ def _run_on(
     chosen: dict[str, Any] = {"vec": True, "distributed_bytes": 0} | settings
     options = Settings(distributed=True, **chosen)
     program = compile_source(Source(text, "script"), read_arguments(arguments), options)
-    DistributedRun(options, cluster, out).program(program)
+    DistributedRun(options, cluster.client, out).program(program)

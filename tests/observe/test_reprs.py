@@ -112,26 +112,3 @@ def test_a_cluster_has_a_row_per_worker() -> None:
 def test_what_users_name_is_escaped(text: str) -> None:
     assert "<script>" not in text
     assert "script" in check(text).text
-
-
-class FakeCluster:
-    closed = False
-    address = "unix:/x"
-
-    def statistics(self) -> Statistics:
-        return STATISTICS
-
-
-class FakeFuture:
-    status, label, name, nbytes = "done", "mass", NAME, 8
-
-
-def test_views_are_taken_from_the_objects() -> None:
-    cluster: Any = FakeCluster()
-    future: Any = FakeFuture()
-    assert reprs.cluster_text(cluster).startswith("<Cluster: 2 workers")
-    assert "unix:/x" in reprs.cluster_html(cluster)
-    assert reprs.future_text(future) == "<Future 'mass' 5f0c5f0c: done, 8 bytes>"
-    assert "5f0c5f0c" in reprs.future_html(future)
-    cluster.closed = True
-    assert reprs.cluster_text(cluster) == "<Cluster: closed>"

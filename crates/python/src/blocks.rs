@@ -120,7 +120,7 @@ impl Stored {
 
 fn file_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CELL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CELL.import(py, "freestone.files", "File")
+    CELL.import(py, "freestone.client.files", "File")
 }
 
 /// How long a block's value is used.
@@ -359,7 +359,7 @@ pub fn store_error(error: StoreError) -> PyErr {
     match error {
         StoreError::Full { needed, free, folder } => Python::attach(|py| {
             let made = py
-                .import("freestone.failures")
+                .import("freestone.errors.failures")
                 .and_then(|module| module.getattr("storage_full"))
                 .and_then(|maker| maker.call1((needed, free, folder.display().to_string())));
             made.map_or_else(|error| error, PyErr::from_value)

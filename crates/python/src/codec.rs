@@ -155,7 +155,7 @@ pub fn refusal<'py>(
     error: &PyErr,
 ) -> PyErr {
     let explain = || {
-        let maker = py.import("freestone.serializing")?.getattr("not_serializable")?;
+        let maker = py.import("freestone.functions.serializing")?.getattr("not_serializable")?;
         maker.call1((what, value.into_bound_py_any(py)?, label, error.value(py)))
     };
     explain().map_or_else(|second| second, PyErr::from_value)

@@ -4,6 +4,8 @@
 //! named tuples of them. To pickle and unpickle a small array takes ten times as long as to write
 //! and read it like this. Whatever else there is in a value, all of it is left to pickle: so two
 //! references to one mutable object stay two references to one.
+//!
+//! See docs/decisions/033-plain-values-are-encoded-without-pickle.md
 
 use crate::arrays::{self, Kind, Kinds};
 use crate::codec;

@@ -115,7 +115,7 @@ impl Link {
                 blocks::load(py, &mapped, Use::Long)
             }
             Some(Outcome::Failed(failure)) => {
-                let maker = py.import("freestone.failures")?.getattr("error_of")?;
+                let maker = py.import("freestone.errors.failures")?.getattr("error_of")?;
                 Err(PyErr::from_value(maker.call1((figures::failure(py, &failure)?,))?))
             }
             other => Err(PyRuntimeError::new_err(format!("gathering {name} gave {other:?}"))),

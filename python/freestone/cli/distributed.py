@@ -36,7 +36,7 @@ def run_script(arguments: argparse.Namespace, settings: Settings) -> int:
     from freestone.lang.distributed.running import DistributedRun
 
     with _opened(host, arguments.cluster) as cluster:
-        return script.run_with(DistributedRun(settings, cluster), arguments)
+        return script.run_with(DistributedRun(settings, cluster.client), arguments)
 
 
 def _host(arguments: argparse.Namespace) -> str | None:

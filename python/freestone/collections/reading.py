@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from freestone.cluster import current
+from freestone.client import current
 from freestone.collections.array import Array
 from freestone.collections.blocking import Offsets, cuts_of
 from freestone.collections.frame import Frame
@@ -81,11 +81,11 @@ def read(
     _check_one(url)
     if block_rows is not None and block_rows < 1:
         raise UsageError(f"block_rows={block_rows}: a block has at least one row")
-    cluster = current()
-    dataset = open_dataset(url, format=format, whole=cluster is None, matrix=False, **options)
-    if cluster is None:
+    client = current()
+    dataset = open_dataset(url, format=format, whole=client is None, matrix=False, **options)
+    if client is None:
         return _here(dataset, np.array([0, dataset.rows]), progress)
-    rows = block_rows or _block_rows(dataset, max(cluster.slots, 1))
+    rows = block_rows or _block_rows(dataset, max(client.slots, 1))
     blocks = -(-dataset.rows // max(rows, 1))
     if blocks > MOST_BLOCKS:
         reason = (
@@ -145,8 +145,8 @@ def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array |
 
 def _hosts(dataset: Dataset, offsets: Offsets) -> list[list[str]]:
     """Return what holds each block; nothing where all workers reach it alike."""
-    cluster = current()
-    machines = {worker.host for worker in cluster.statistics().workers} if cluster else ()
+    client = current()
+    machines = {worker.host for worker in client.statistics().workers} if client else ()
     if dataset.place.by_host and len(machines) < 2:
         return []
     dataset.look_up()

@@ -1,11 +1,14 @@
-"""Segments in HDFS written by many workers."""
+"""Segments in HDFS written by many workers.
+
+See docs/decisions/061-hdfs-segments-are-closed-concurrently.md
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from typing import Any
 
-from freestone.cluster import Cluster
+from freestone.client import Client, gather
 from freestone.collections.base import Collection
 from freestone.collections.meters import Meter
 from freestone.io.segment_writer import SegmentWriter
@@ -16,7 +19,7 @@ __all__ = ["write_segments"]
 
 
 def write_segments(
-    writer: SegmentWriter, x: Collection, cluster: Cluster | None, meter: Meter
+    writer: SegmentWriter, x: Collection, client: Client | None, meter: Meter
 ) -> None:
     """Write a segment for each block, by the worker that has it; `meter` is told what is written.
 
@@ -25,10 +28,10 @@ def write_segments(
     """
     part = writer.begin()
     try:
-        if cluster is None:
+        if client is None:
             writer.write(part, enumerate(x.blocks, 1))
         else:
-            _write_there(writer, part, x, cluster, meter)
+            _write_there(writer, part, x, client, meter)
         writer.commit(part)
     except BaseException:
         writer.abandon(part)
@@ -36,10 +39,10 @@ def write_segments(
 
 
 def _write_there(
-    writer: SegmentWriter, part: HdfsPlace, x: Collection, cluster: Cluster, meter: Meter
+    writer: SegmentWriter, part: HdfsPlace, x: Collection, client: Client, meter: Meter
 ) -> None:
     written = []
-    for worker, numbers in _shares(x.where(), _slots(cluster)):
+    for worker, numbers in _shares(x.where(), _slots(client)):
         options = {
             # Written again, after a worker is lost: the same bytes under the same names.
             "pure": False,
@@ -48,13 +51,13 @@ def _write_there(
             "name": f"write {writer.place.name}",
         }
         blocks = [x.blocks[number - 1] for number in numbers]
-        written.append(cluster._submit(_write, (writer, part, numbers, blocks), {}, options))
+        written.append(client.submit(_write, (writer, part, numbers, blocks), {}, options))
         meter.add(written[-1])
-    cluster.gather(written)
+    gather(written)
 
 
-def _slots(cluster: Cluster) -> dict[int, int]:
-    workers = cluster.statistics().workers
+def _slots(client: Client) -> dict[int, int]:
+    workers = client.statistics().workers
     return {int(one.worker.removeprefix("worker-")): one.slots for one in workers}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from freestone.cluster import Cluster
+from freestone.client import Client, gather
 from freestone.collections.base import Collection
 from freestone.collections.drafting import Layout, drafted, place_pieces, write_beside
 from freestone.collections.encoding import (
@@ -25,7 +25,7 @@ __all__ = ["write_there"]
 Pairs = list[tuple[Any, int]]
 
 
-def write_there(writer: Writer, x: Collection, cluster: Cluster, meter: Meter) -> None:
+def write_there(writer: Writer, x: Collection, client: Client, meter: Meter) -> None:
     """Write from the workers, each block by one that has it.
 
     Where a block begins follows from the sizes of those before it. Of values that all take as many
@@ -39,20 +39,20 @@ def write_there(writer: Writer, x: Collection, cluster: Cluster, meter: Meter) -
     pairs = list(zip(x.blocks, starts, strict=True))
     sizes = [writer.sizes(count) for count in counts]
     if not writer.place.random:
-        _write_gathered(writer, pairs, cluster, options)
+        _write_gathered(writer, pairs, client, options)
     elif all(each is not None for each in sizes):
-        _write_known(writer, pairs, sizes, cluster, options, meter)
+        _write_known(writer, pairs, sizes, client, options, meter)
     elif writer.sections == 1:
-        _write_in_turn(writer, x, cluster, options, meter)
+        _write_in_turn(writer, x, client, options, meter)
     else:
-        _write_in_two_steps(writer, pairs, cluster, options, meter)
+        _write_in_two_steps(writer, pairs, client, options, meter)
 
 
-def _write_gathered(writer: Writer, pairs: Pairs, cluster: Cluster, options: Any) -> None:
+def _write_gathered(writer: Writer, pairs: Pairs, client: Client, options: Any) -> None:
     """Encode there and write here, where a file is written from its beginning to its end."""
-    encoded = [cluster._submit(encode, (writer, *pair), {}, options) for pair in pairs]
+    encoded = [client.submit(encode, (writer, *pair), {}, options) for pair in pairs]
     with drafted(writer.place) as draft:
-        pieces = cluster.gather(encoded)
+        pieces = gather(encoded)
         layout = Layout(writer, _all_sizes(pieces))
         draft.write_at(layout.head, 0)
         for number, each in enumerate(pieces):
@@ -61,49 +61,47 @@ def _write_gathered(writer: Writer, pairs: Pairs, cluster: Cluster, options: Any
 
 
 def _write_known(
-    writer: Writer, pairs: Pairs, sizes: Any, cluster: Cluster, options: Any, meter: Meter
+    writer: Writer, pairs: Pairs, sizes: Any, client: Client, options: Any, meter: Meter
 ) -> None:
     layout, again = Layout(writer, sizes), options | AGAIN
     with drafted(writer.place, layout.nbytes) as draft:
         draft.write_at(layout.head, 0)
         written = [
-            cluster._submit(
-                encode_and_place, (writer, draft, *layout.row(number), *pair), {}, again
-            )
+            client.submit(encode_and_place, (writer, draft, *layout.row(number), *pair), {}, again)
             for number, pair in enumerate(pairs)
         ]
         _count(meter, written, sizes)
-        cluster.gather(written)
+        gather(written)
         write_beside(writer, layout.totals)
 
 
 def _write_in_turn(
-    writer: Writer, x: Collection, cluster: Cluster, options: Any, meter: Meter
+    writer: Writer, x: Collection, client: Client, options: Any, meter: Meter
 ) -> None:
     with drafted(writer.place) as draft:
-        totals = [write_in_turn(writer, draft, x, cluster, options, meter)]
+        totals = [write_in_turn(writer, draft, x, client, options, meter)]
         draft.write_at(writer.head(totals), 0)
         write_beside(writer, totals)
 
 
 def _write_in_two_steps(
-    writer: Writer, pairs: Pairs, cluster: Cluster, options: Any, meter: Meter
+    writer: Writer, pairs: Pairs, client: Client, options: Any, meter: Meter
 ) -> None:
     """Encode all blocks, learn the sizes of all sections, and write."""
     encoded = [
-        cluster._submit(encode_sized, (writer, *pair), {}, options, outputs=2) for pair in pairs
+        client.submit(encode_sized, (writer, *pair), {}, options, outputs=2) for pair in pairs
     ]
-    sizes = cluster.gather([each for _, each in encoded])
+    sizes = gather([each for _, each in encoded])
     layout = Layout(writer, sizes)
     again = options | AGAIN
     with drafted(writer.place, layout.nbytes) as draft:
         draft.write_at(layout.head, 0)
         written = [
-            cluster._submit(place_there, (writer, draft, *layout.row(number), pieces), {}, again)
+            client.submit(place_there, (writer, draft, *layout.row(number), pieces), {}, again)
             for number, (pieces, _) in enumerate(encoded)
         ]
         _count(meter, written, sizes)
-        cluster.gather(written)
+        gather(written)
         write_beside(writer, layout.totals)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from freestone.client import gather
 from freestone.collections.array import Array
 from freestone.errors import FormatError
 from freestone.io.formats.mtx_symmetry import Half, difference, half_of, part_of
@@ -44,20 +45,18 @@ def entries_of_half(x: Array, symmetry: str, url: str) -> int:
 def _halves(x: Array, symmetry: str) -> list[Half]:
     cuts, count = x.offsets.tolist(), len(x.blocks)
     columns = (x.blocks, range(count), [cuts] * count, [symmetry] * count)
-    cluster = x.cluster
-    if cluster is None:
+    client = x.client
+    if client is None:
         return [half_of(*given) for given in zip(*columns, strict=True)]
-    found: list[Half] = cluster.gather(
-        cluster._map(half_of, zip(*columns, strict=True), {"near": "input"})
-    )
+    found: list[Half] = gather(client.map(half_of, zip(*columns, strict=True), {"near": "input"}))
     return found
 
 
 def _unequal(x: Array, number: int, other: int, symmetry: str, url: str) -> FormatError:
     """Return the error that names the first place at which two blocks differ."""
-    cuts, cluster = x.offsets.tolist(), x.cluster
+    cuts, client = x.offsets.tolist(), x.client
     given = (x.blocks[number], x.blocks[other], cuts, number, other, symmetry)
-    found = _compared(*given) if cluster is None else cluster.submit(_compared, *given).result()
+    found = _compared(*given) if client is None else client.submit(_compared, given).result()
     assert found is not None
     row, column, value, image = found
     row, column = row + cuts[number] + 1, column + cuts[other] + 1

@@ -6,6 +6,8 @@ its part begins writes it, from memory that the process uses again for its next 
 is kept in the worker's cache until this program knows. Workers of one host take turns part by part,
 so that hardly anything is kept; those of several hosts each write a run of the file, and all but
 the first keep text.
+
+See docs/decisions/064-text-writers-take-turns.md
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from freestone.cluster import Cluster
+from freestone.client import Client, gather
 from freestone.collections.base import Collection
 from freestone.collections.drafting import place_pieces
 from freestone.collections.encoding import AGAIN, encode, place_there, write_rows
@@ -51,25 +53,25 @@ class Part(NamedTuple):
 
 
 def write_in_turn(
-    writer: Writer, draft: Draft, x: Collection, cluster: Cluster, options: Any, meter: Meter
+    writer: Writer, draft: Draft, x: Collection, client: Client, options: Any, meter: Meter
 ) -> int:
     """Write all rows behind the head; return their bytes. `meter` is told what is written."""
     parts = _parts(writer, x)
     nbytes = [meta.nbytes for meta in x._described()]
-    workers = cluster.statistics().workers
+    workers = client.statistics().workers
     places = by_turns(workers, x.where(), nbytes, [part.block for part in parts])
     text = 2 * max(nbytes, default=0) if writer.shape.sparse else PART_NBYTES
     slots = sum(worker.slots for worker in workers)
     ahead = min(max(KEPT_NBYTES // max(text, 1), 2 * slots, 1), len(parts))
     with ledger(f"{draft.path}.sizes") as path:
-        calls = _Calls(writer, draft, cluster, options | AGAIN, parts, places, (path, slots))
+        calls = _Calls(writer, draft, client, options | AGAIN, parts, places, (path, slots))
         for _, place in itertools.product(range(ahead), dict.fromkeys(places)):
             calls.begin_next(place)
         for number in range(len(parts)):
             meter.add(*calls.end(number))
             # If the parts that follow are like those so far.
             meter.total = calls.written * len(parts) // (number + 1)
-        cluster.gather(calls.done)
+        gather(calls.done)
     return calls.written
 
 
@@ -102,13 +104,13 @@ class _Calls:
         self,
         writer: Writer,
         draft: Draft,
-        cluster: Cluster,
+        client: Client,
         options: dict[str, Any],
         parts: list[Part],
         places: list[int | None],
         ledger: tuple[str, int],
     ) -> None:
-        self._writer, self._draft, self._cluster = writer, draft, cluster
+        self._writer, self._draft, self._client = writer, draft, client
         self._options, self._parts, self._places = options, parts, places
         self._ledger, self._abreast = ledger
         self._head = len(writer.head([]))
@@ -137,7 +139,7 @@ class _Calls:
         given = self._writer, self._draft, turn, self._head, part.rows, part.start
         near = {} if place is None else {"near": place}
         options = self._options | near
-        self._begun[number] = self._cluster._submit(take_turn, given, {}, options, outputs=2)
+        self._begun[number] = self._client.submit(take_turn, given, {}, options, outputs=2)
 
     def end(self, number: int) -> tuple[Any, int]:
         """Wait until the size of the next part is known; what ends when it is written, and that."""
@@ -147,7 +149,7 @@ class _Calls:
             place = [self._head + self.written], [self.written]
             given = self._writer, self._draft, *place, text
             first = self._options | {"priority": 1}
-            said = self._cluster._submit(place_there, given, {}, first)
+            said = self._client.submit(place_there, given, {}, first)
         self.done.append(said)
         self.written += nbytes
         self.begin_next(self._places[number])

@@ -1,4 +1,7 @@
-"""Collections into files."""
+"""Collections into files.
+
+See docs/decisions/025-parts-of-a-file-exchange-their-sizes-before-offsets.md
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from freestone.cluster import Cluster
+from freestone.client import Client, gather
 from freestone.collections.array import Array
 from freestone.collections.base import Collection
 from freestone.collections.drafting import Layout, drafted, place_pieces, write_beside
@@ -32,7 +35,7 @@ from freestone.io.segment_writer import SegmentWriter
 from freestone.io.stores import Draft, locate
 from freestone.io.telling import telling
 
-__all__ = ["write"]
+__all__ = ["shape_of", "write"]
 
 
 def write(
@@ -83,13 +86,13 @@ def write(
         _write_histograms(histograms, url, format, options)
         return
     collection = _collection(x)
-    writer = open_writer(url, _shape(collection), format=format, **options)
-    cluster = collection.cluster
-    meter = _meter(writer, cluster)
+    writer = open_writer(url, shape_of(collection), format=format, **options)
+    client = collection.client
+    meter = _meter(writer, client)
     label = f"write {writer.place.name}"
     with telling(writer.place.url), metered(label, meter, progress):
         if isinstance(writer, SegmentWriter):
-            write_segments(writer, collection, cluster, meter)
+            write_segments(writer, collection, client, meter)
         elif isinstance(writer, FolderWriter):
             assert isinstance(collection, Array)
             with writer.drafted() as folder:
@@ -98,10 +101,10 @@ def write(
             _write_stream(writer, collection, meter)
         else:
             writer = _halved(writer, collection)
-            if cluster is None:
+            if client is None:
                 _write_here(writer, collection)
             else:
-                write_there(writer, collection, cluster, meter)
+                write_there(writer, collection, client, meter)
 
 
 def _halved(writer: Writer, x: Collection) -> Writer:
@@ -112,10 +115,10 @@ def _halved(writer: Writer, x: Collection) -> Writer:
     return replace(writer, entries=entries_of_half(x, writer.symmetry, writer.place.url))
 
 
-def _meter(writer: Any, cluster: Cluster | None) -> Meter:
+def _meter(writer: Any, client: Client | None) -> Meter:
     """Return what counts the bytes that are written here, or else by workers."""
     here = isinstance(writer, Writer) and not writer.place.random
-    return Meter.of_writes() if cluster is None or here else Meter()
+    return Meter.of_writes() if client is None or here else Meter()
 
 
 def _write_histograms(
@@ -125,13 +128,14 @@ def _write_histograms(
     options: dict[str, Any],
 ) -> None:
     place = locate(url)
-    module = format_of(place.name, format)
-    if not hasattr(module, "write_histograms"):
+    found = format_of(place.name, format)
+    if found.write_histograms is None:
         raise UsageError(f"{place.url} can't have histograms; give it a name that ends in .root")
     if options:
         raise UsageError(f"histograms are written without options; leave {next(iter(options))} out")
     with telling(place.url), drafted(place) as draft:
-        module.write_histograms(draft.path, histograms)
+        assert draft.path is not None
+        found.write_histograms(draft.path, histograms)
 
 
 def _collection(x: Any) -> Collection:
@@ -165,7 +169,8 @@ def _checked(x: Any, kind: str) -> Any:
     return Spec(collection=kind, kind=kind).check(x, 0, None)
 
 
-def _shape(x: Collection) -> Shape:
+def shape_of(x: Collection) -> Shape:
+    """Return what a collection is to a writer."""
     metas = x._described()
     sparse = bool(metas) and metas[0].sparse
     if isinstance(x, Frame):
@@ -182,10 +187,10 @@ def _shape(x: Collection) -> Shape:
 
 
 def _nonzeros(x: Array) -> int:
-    cluster = x.cluster
-    if cluster is None:
+    client = x.client
+    if client is None:
         return sum(int(block.nnz) for block in x)
-    counts: list[int] = cluster.gather(cluster._map(_nnz, zip(x.blocks), {"near": "input"}))
+    counts: list[int] = gather(client.map(_nnz, zip(x.blocks), {"near": "input"}))
     return sum(counts)
 
 

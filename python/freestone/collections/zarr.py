@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freestone import _native
+from freestone.client import gather, wait
 from freestone.errors import FreestoneError
 
 if TYPE_CHECKING:
@@ -45,22 +46,22 @@ def write_chunks(array: Array, url: str, meter: Meter) -> None:
         url, shape=array.shape, chunks=(rows, *array.shape[1:]), dtype=array.dtype, overwrite=True
     )
     del store
-    cluster, starts = array.cluster, array.offsets[:-1].tolist()
-    if cluster is None:
+    client, starts = array.client, array.offsets[:-1].tolist()
+    if client is None:
         for start, block in zip(starts, array, strict=True):
             _native.io_count(written=_write(url, start, block))
     else:
         # Written again, after a worker is lost: the same chunk.
         options = {"pure": False, "retries": 2, "near": "input", "name": "write zarr"}
         calls = zip([url] * len(starts), starts, array.blocks, strict=True)
-        written = cluster._map(_write, calls, options)
+        written = client.map(_write, calls, options)
         for future in written:
             meter.add(future)
         try:
-            cluster.gather(written)
+            gather(written)
         finally:
             # Whoever removes what is there of a write that failed comes after the last chunk of it.
-            cluster.wait(written)
+            wait(written)
 
 
 def _is_even(array: Array) -> bool:

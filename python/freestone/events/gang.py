@@ -1,4 +1,7 @@
-"""Ranks on the workers of a cluster, all at the same time; `Cluster.spmd` is this."""
+"""Ranks on the workers of a cluster, all at the same time; `Cluster.spmd` is this.
+
+See docs/decisions/029-ranks-of-a-cluster-are-calls.md
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from freestone import _native
+from freestone.client.waiting import FIRST_COMPLETED, wait
 from freestone.errors import ConfigurationError
 from freestone.errors.events import RankLostError
 from freestone.events.outcome import Outcome, carry_out, pickled
@@ -21,12 +25,10 @@ from freestone.events.rank import Rank
 from freestone.events.running import results
 from freestone.events.settings import Settings, resolve
 from freestone.hosts.engine import listen_towards
-from freestone.ranks import offer_spmd
-from freestone.waiting import FIRST_COMPLETED, wait
 
 if TYPE_CHECKING:
-    from freestone.cluster import Cluster
-    from freestone.future import Future
+    from freestone.client.future import Future
+    from freestone.client.interface import Client
 
 PATIENCE_S = 300.0
 """How long ranks on several machines wait for executors of the others to be free."""
@@ -75,7 +77,7 @@ class Place:
 
 
 def spmd(
-    cluster: Cluster,
+    client: Client,
     main: Callable[..., Any],
     ranks: int | None,
     args: Sequence[Any],
@@ -83,24 +85,25 @@ def spmd(
     settings: dict[str, Any],
 ) -> list[Any]:
     """Run a program as ranks on the workers of a cluster; see `Cluster.spmd`."""
-    workers = cluster._manager.statistics()["workers"]
+    workers = client.workers()
     seats = [worker for worker in workers for _ in range(worker["slots"])]
     ranks = _checked(ranks, seats, each)
     own = each or [()] * ranks
     with open(os.memfd_create("begun"), "r+b", buffering=0) as begun:
         place, memory = _place(workers, ranks, resolve(settings, ranks), begun.fileno())
         futures = [
-            cluster.submit(
+            client.submit(
                 _be,
-                place,
-                rank,
-                main,
-                tuple(args),
-                tuple(own[rank]),
-                name=f"rank {rank}",
-                worker=int(seats[rank * len(seats) // ranks]["worker"].removeprefix("worker-")),
-                retries=0,
-                pure=False,
+                (place, rank, main, tuple(args), tuple(own[rank])),
+                {},
+                {
+                    "name": f"rank {rank}",
+                    "worker": int(
+                        seats[rank * len(seats) // ranks]["worker"].removeprefix("worker-")
+                    ),
+                    "retries": 0,
+                    "pure": False,
+                },
             )
             for rank in range(ranks)
         ]
@@ -108,7 +111,7 @@ def spmd(
             return results(_Waiting(futures, memory).outcomes())
         except BaseException:
             # Also those that go on to compute after another rank has failed.
-            cluster.cancel(futures)
+            client.cancel(futures)
             raise
 
 
@@ -228,6 +231,3 @@ class _Waiting:
 
 def _is_lost(outcome: Outcome) -> bool:
     return isinstance(outcome.error, RankLostError)
-
-
-offer_spmd(spmd)

@@ -9,24 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
 
 from freestone.observe.explain import explain
 from freestone.observe.figures import Explanation, Statistics, WorkerFigures
 from freestone.units import format_nbytes, format_seconds
 
-if TYPE_CHECKING:
-    from freestone.cluster import Cluster
-    from freestone.future import Future
-
 __all__ = [
     "ClusterView",
     "FutureView",
-    "cluster_html",
-    "cluster_text",
     "explanation_html",
-    "future_html",
-    "future_text",
     "statistics_html",
     "statistics_text",
     "view_html",
@@ -72,38 +63,6 @@ class FutureView:
     label: str
     name: str
     nbytes: int | None = None
-
-
-def cluster_text(cluster: Cluster) -> str:
-    """Give a cluster's one line."""
-    return view_text(_view_cluster(cluster))
-
-
-def cluster_html(cluster: Cluster) -> str:
-    """Give a cluster's HTML: its figures and one row per worker."""
-    return view_html(_view_cluster(cluster))
-
-
-def future_text(future: Future) -> str:
-    """Give a future's one line."""
-    return view_text(_view_future(future))
-
-
-def future_html(future: Future) -> str:
-    """Give a future's HTML."""
-    return view_html(_view_future(future))
-
-
-def _view_cluster(cluster: Cluster) -> ClusterView:
-    if cluster.closed:
-        return ClusterView(closed=True)
-    return ClusterView(closed=False, address=cluster.address, statistics=cluster.statistics())
-
-
-def _view_future(future: Future) -> FutureView:
-    return FutureView(
-        status=future.status, label=future.label, name=future.name, nbytes=future.nbytes
-    )
 
 
 def view_text(view: ClusterView | FutureView) -> str:

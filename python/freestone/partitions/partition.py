@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freestone import _native
+from freestone.client.future import Future
 from freestone.collections.pieces import value_of
 from freestone.collections.rows import concatenate, take_rows
 from freestone.collections.tiles import TILE_NBYTES, joined
-from freestone.future import Future
 from freestone.partitions.positions import Positioned, Positions
 
 if TYPE_CHECKING:
-    from freestone.cluster import Cluster
+    from freestone.client import Client
     from freestone.collections.base import Collection
 
 __all__ = ["Partition"]
@@ -121,11 +121,11 @@ class Partition(Positioned):
         The extension that section 7 of the paper asks for.
         """
         self._require_live("materialize it")
-        cluster = self._cluster()
-        if self._whole is None and cluster is not None:
+        client = self._client()
+        if self._whole is None and client is not None:
             from freestone.partitions.resident import materialize
 
-            self._whole = materialize(cluster, self)
+            self._whole = materialize(client, self)
         elif self._whole is None:
             columns = ([value_of(block) for block in column] for column in self._blocks)
             self._whole = tuple(map(concatenate, columns))
@@ -136,8 +136,8 @@ class Partition(Positioned):
         for end, count in zip(np.cumsum(rows).tolist(), rows.tolist(), strict=True):
             yield take_rows(whole, end - count, end)
 
-    def _cluster(self) -> Cluster | None:
-        return self._sources[0].cluster if self._sources else None
+    def _client(self) -> Client | None:
+        return self._sources[0].client if self._sources else None
 
     def _require_live(self, action: str) -> None:
         for source in self._sources:
@@ -147,21 +147,21 @@ class Partition(Positioned):
         self._require_live("use a partition of it")
         plain = (self._blocks, self._positions, self.worker, self.nbytes)
         owner = _native.encoding_owner()
-        cluster = None if owner is None else owner()
-        if cluster is None or not self._sources:
+        client = None if owner is None else owner()
+        if client is None or not self._sources:
             return arrived, plain
         if self._whole is not None:
             return arrived_whole, (self._whole, *plain[1:])
         if self.worker is None or not _native.encoding_place(self.worker):
             # Another partition of the call is elsewhere: these blocks go there.
             return arrived, plain
-        return self._hold(cluster).__reduce__()
+        return self._hold(client).__reduce__()
 
-    def _hold(self, cluster: Cluster) -> Future:
+    def _hold(self, client: Client) -> Future:
         from freestone.partitions.resident import hold
 
         if self._held is None:
-            self._held = hold(cluster, self)
+            self._held = hold(client, self)
         return self._held
 
     def __sizeof__(self) -> int:

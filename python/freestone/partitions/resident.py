@@ -1,4 +1,7 @@
-"""Partitions that stay: one block each, whatever the number of blocks in it."""
+"""Partitions that stay: one block each, whatever the number of blocks in it.
+
+See docs/decisions/051-a-call-on-a-group-may-take-the-groups-members-as-inputs.md
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from freestone import _native
-from freestone.cluster import Cluster
+from freestone.client import Client
+from freestone.client.future import Future
 from freestone.collections.pieces import value_of
 from freestone.collections.rows import concatenate
-from freestone.future import Future
 from freestone.partitions.partition import Partition, arrived
 from freestone.partitions.positions import Ints, Positions
 
 __all__ = ["hold", "materialize"]
 
 
-def hold(cluster: Cluster, partition: Partition) -> Future:
+def hold(client: Client, partition: Partition) -> Future:
     """Make a partition one block on its worker: a list of names, over blocks that stay in place.
 
     Notes
@@ -34,11 +37,11 @@ def hold(cluster: Cluster, partition: Partition) -> Future:
         partition.worker,
         partition.nbytes,
     )
-    future: Future = _submit(cluster, partition, _hold, args)
+    future: Future = _submit(client, partition, _hold, args)
     return future
 
 
-def materialize(cluster: Cluster, partition: Partition) -> tuple[Future, ...]:
+def materialize(client: Client, partition: Partition) -> tuple[Future, ...]:
     """Make the rows of a partition one block per collection, by a copy on its worker.
 
     Notes
@@ -48,12 +51,12 @@ def materialize(cluster: Cluster, partition: Partition) -> tuple[Future, ...]:
     if all(len(column) == 1 and type(column[0]) is Future for column in partition._blocks):
         return tuple(column[0] for column in partition._blocks)
     count = len(partition._blocks)
-    made = _submit(cluster, partition, _materialize, (partition,), outputs=count)
+    made = _submit(client, partition, _materialize, (partition,), outputs=count)
     return made if count > 1 else (made,)
 
 
 def _submit(
-    cluster: Cluster,
+    client: Client,
     partition: Partition,
     function: Any,
     args: tuple[Any, ...],
@@ -61,7 +64,7 @@ def _submit(
 ) -> Any:
     worker = partition.worker
     near = None if worker is None else int(worker.removeprefix("worker-"))
-    return cluster._submit(function, args, {}, {"name": "split", "near": near}, outputs)
+    return client.submit(function, args, {}, {"name": "split", "near": near}, outputs)
 
 
 def _hold(*args: Any) -> _native.Group:

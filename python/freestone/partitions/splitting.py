@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freestone.cluster import Cluster
+from freestone.client import Client
+from freestone.client.future import Future
 from freestone.collections.base import Collection, require_same_blocking
 from freestone.collections.pieces import future_of
 from freestone.collections.rows import describe_type
 from freestone.errors import EmptyCollectionError
-from freestone.future import Future
 from freestone.partitions.partition import Partition
 from freestone.partitions.planning import Holders, Plan, assign, even_out, plan
 from freestone.partitions.positions import Positions
@@ -84,11 +84,11 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
 
         return split_dask(*collections, per=per, balance=balance)
     first = _checked(collections)
-    cluster = first.cluster
-    if cluster is not None:
-        cluster._require_open(f"split {first.name!r}")
-    tables = [_located(each, cluster) for each in collections]
-    slots = _slots(cluster)
+    client = first.client
+    if client is not None:
+        client.require_open(f"split {first.name!r}")
+    tables = [_located(each, client) for each in collections]
+    slots = _slots(client)
     workers, nbytes = place(tables, slots, balance)
     plans = plan(workers, nbytes, slots, per)
     columns = [each._live("split it") for each in collections]
@@ -96,7 +96,7 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
         Partition(
             blocks,
             positions,
-            worker=None if cluster is None else f"worker-{one.worker}",
+            worker=None if client is None else f"worker-{one.worker}",
             nbytes=int(nbytes[one.indexes].sum()),
             sources=collections,
         )
@@ -152,25 +152,25 @@ def _refusal(collection: Any, wanted: str) -> TypeError:
     )
 
 
-def _located(collection: Collection, cluster: Cluster | None) -> tuple[Holders, Ints]:
+def _located(collection: Collection, client: Client | None) -> tuple[Holders, Ints]:
     """Where each block is and how large, in one message."""
     pieces = collection._live("split it")
-    if cluster is None:
+    if client is None:
         sizes = collection._block_nbytes()
         return Holders(np.zeros(len(pieces) + 1, np.int64), np.zeros(0, np.int64)), sizes
     futures = [future_of(piece) for piece in pieces]
-    starts, workers, nbytes = _ask(cluster, futures)
+    starts, workers, nbytes = _ask(client, futures)
     if (nbytes < 0).any():
         collection.persist()
-        starts, workers, nbytes = _ask(cluster, futures)
+        starts, workers, nbytes = _ask(client, futures)
     if any(type(piece) is not Future for piece in pieces):
         # Pieces of one block share its bytes.
         nbytes = collection._block_nbytes()
     return Holders(starts, workers), nbytes
 
 
-def _ask(cluster: Cluster, futures: list[Any]) -> list[Ints]:
-    return [np.frombuffer(flat, np.int64) for flat in cluster._manager.locate(futures)]
+def _ask(client: Client, futures: list[Any]) -> list[Ints]:
+    return [np.frombuffer(flat, np.int64) for flat in client.locate(futures)]
 
 
 def _check_per(per: str | int) -> None:
@@ -189,7 +189,7 @@ def _checked(collections: tuple[Collection, ...]) -> Collection:
     first = collections[0]
     for each in collections[1:]:
         require_same_blocking(first, each)
-        if each.cluster is not first.cluster:
+        if each.client is not first.client:
             raise ValueError(
                 f"{first.name!r} and {each.name!r} are not in the same cluster; make both where "
                 "they are to be used"
@@ -197,8 +197,8 @@ def _checked(collections: tuple[Collection, ...]) -> Collection:
     return first
 
 
-def _slots(cluster: Cluster | None) -> dict[int, int]:
-    if cluster is None:
+def _slots(client: Client | None) -> dict[int, int]:
+    if client is None:
         return {0: len(os.sched_getaffinity(0))}
-    workers = cluster.statistics().workers
+    workers = client.statistics().workers
     return {int(worker.worker.removeprefix("worker-")): worker.slots for worker in workers}

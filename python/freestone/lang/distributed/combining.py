@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from freestone.cluster import Cluster
-from freestone.future import Future
+from freestone.client import Client
+from freestone.client.future import Future
 from freestone.lang.kernels.sparse import Csr
 from freestone.lang.types import scalars
 
@@ -27,13 +27,13 @@ def combined(name: str, cell: str, parts: Sequence[Any]) -> Any:
     return reduce(lambda one, two: scalars.binary(word, cell, one, two, cell), parts)
 
 
-def added(cluster: Cluster, name: str, parts: Sequence[Future]) -> Any:
+def added(client: Client, name: str, parts: Sequence[Future]) -> Any:
     """Combine matrices: few of them here, many of them on the workers."""
     merge = _MERGES[name]
     if len(parts) <= FEW:
         whole = reduce(merge, [part.result() for part in parts])
     else:
-        whole = cluster._reduce(merge, list(parts), ARITY, False, {}).result()
+        whole = client.reduce(merge, parts, ARITY).result()
     return whole if isinstance(whole, Csr) else np.array(whole)
 
 

@@ -1,4 +1,7 @@
-"""Files of scripts whose large matrices are in blocks: read, and written, by the workers."""
+"""Files of scripts whose large matrices are in blocks: read, and written, by the workers.
+
+See docs/decisions/060-files-are-read-on-workers-random-matrices-are-drawn-in-one-process.md
+"""
 
 from __future__ import annotations
 
@@ -55,11 +58,11 @@ def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
     cuts = np.array(offsets, np.int64)
     pairs = list(pairwise(offsets))
     hosts = [dataset.where(*pair) for pair in pairs]
-    place = drawn_to(run.cluster, cuts, hosts) if any(hosts) else dealt(run.cluster, cuts)
-    number = run.cluster._define(read_rows, f"read {dataset.place.name}", True)
+    place = drawn_to(run.client, cuts, hosts) if any(hosts) else dealt(run.client, cuts)
+    number = run.client.define(read_rows, f"read {dataset.place.name}")
     given = (dataset, type.cell, type.csr, op.place)
     blocks = [
-        run.cluster._call(number, (*given, *pair), {"near": near}, 1)
+        run.client.call(number, (*given, *pair), {"near": near}, 1)
         for pair, near in zip(pairs, place, strict=True)
     ]
     return run.split(blocks, offsets, width, type.cell, csr=type.csr)
@@ -106,7 +109,7 @@ def write_blocks(run: DistributedRun, op: Op, operands: list[Any]) -> list[Any] 
     blocks, offsets = split.blocks, np.array(split.offsets, np.int64)
     if split.csr:
         form = to_scipy if holds_entries(path) else dense_rows
-        blocks = run.cluster._map(form, zip(blocks), {"near": "input"})
+        blocks = run.client.map(form, zip(blocks), {"near": "input"})
     written(Array(blocks, offsets, name=os.path.basename(path)), path)
     return [None]
 

@@ -6,10 +6,10 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
-from freestone.cluster import Cluster
+from freestone.client import Client
+from freestone.client.future import Future
 from freestone.errors import FreestoneError
 from freestone.errors.lang import ScriptError, ScriptRunError
-from freestone.future import Future
 from freestone.lang.distributed.combining import added, combined
 from freestone.lang.distributed.files import read_blocks
 from freestone.lang.distributed.fragment import Fragment, fragment_of, join_rows, run_fragment
@@ -46,11 +46,11 @@ class DistributedRun(Run):
         Where ``print`` writes; standard output by default.
     """
 
-    def __init__(self, settings: Settings, cluster: Cluster, out: TextIO | None = None) -> None:
+    def __init__(self, settings: Settings, client: Client, out: TextIO | None = None) -> None:
         super().__init__(settings, out)
         # Operations that are made of others while the script runs, by what they are made of.
-        self.cluster = cluster
-        self.sent: Sent = Sent(cluster)
+        self.client = client
+        self.sent: Sent = Sent(client)
         self.derived: dict[Any, Op] = {}
         self._fragments: dict[Any, tuple[Fragment, bytes] | None] = {}
         self._pending: weakref.WeakSet[Split] = weakref.WeakSet()
@@ -116,7 +116,7 @@ class DistributedRun(Run):
     def offsets(self, rows: int, nbytes: int) -> tuple[int, ...]:
         """Return where to cut: a block for each executor, none larger than the settings allow."""
         least = -(-nbytes // self.settings.block_bytes)
-        return even_offsets(rows, max(self.cluster.slots, least))
+        return even_offsets(rows, max(self.client.slots, least))
 
     def _on_blocks(self, op: Op, operands: list[Any]) -> tuple[Any, ...] | None:
         special = SPECIAL.get(op.kind)
@@ -172,9 +172,9 @@ class DistributedRun(Run):
             return None
         fragment, encoded = made
         inputs = [self._inputs(operands[at], role, offsets) for at, role in fragment.inputs]
-        number = self.cluster._define(run_fragment, op.name, True)
+        number = self.client.define(run_fragment, op.name)
         calls = [
-            self.cluster._call(number, (encoded, *each), {}, len(fragment.roles))
+            self.client.call(number, (encoded, *each), {}, len(fragment.roles))
             for each in zip(*inputs, strict=True)
         ]
         rows = [call if isinstance(call, tuple) else (call,) for call in calls]
@@ -207,7 +207,7 @@ class DistributedRun(Run):
     def _combined(self, name: str, type: Type, futures: list[Future]) -> Any:
         if type.data == "scalar":
             return combined(name, type.cell, [future.result() for future in futures])
-        return added(self.cluster, name, futures)
+        return added(self.client, name, futures)
 
     def _fragment(
         self, op: Op, shapes: list[tuple[int, ...]], rows: int
@@ -239,8 +239,8 @@ class DistributedRun(Run):
         if value.whole is None:
             turned = isinstance(value, Turned)
             split = value.split if turned else value
-            number = self.cluster._define(join_rows, "join", True)
-            value.whole = self.cluster._call(number, (turned, *split.blocks), {}, 1)
+            number = self.client.define(join_rows, "join")
+            value.whole = self.client.call(number, (turned, *split.blocks), {}, 1)
         return value.whole
 
 

@@ -1,4 +1,7 @@
-"""What was sent to the cluster: a matrix that is still here is sent once."""
+"""What was sent to the cluster: a matrix that is still here is sent once.
+
+See docs/decisions/055-empty-calls-spread-a-split-matrix.md
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ import weakref
 from itertools import pairwise
 from typing import Any
 
-from freestone.cluster import Cluster
-from freestone.future import Future
+from freestone.client import Client
+from freestone.client.future import Future
 from freestone.lang.distributed.split import rows_of
 
 __all__ = ["Sent"]
@@ -22,8 +25,8 @@ class Sent:
         Where they are sent.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, client: Client) -> None:
+        self._client = client
         self._known: dict[int, tuple[weakref.ref[Any], dict[Any, list[Future]]]] = {}
 
     def whole(self, value: Any) -> Any:
@@ -33,11 +36,11 @@ class Sent:
             nbytes = value.cells.nbytes + value.indices.nbytes + value.indptr.nbytes
         elif not hasattr(value, "shape"):
             return value
-        if nbytes is not None and nbytes <= self._cluster.config.inline_nbytes:
+        if nbytes is not None and nbytes <= self._client.config.inline_nbytes:
             return value
         blocks = self._blocks_of(value)
         if None not in blocks:
-            blocks[None] = [self._cluster.put(value)]
+            blocks[None] = [self._client.put(value)]
         return blocks[None][0]
 
     def blocks(self, value: Any, offsets: tuple[int, ...]) -> list[Future]:
@@ -47,7 +50,7 @@ class Sent:
             # Cells with their places are cut as compressed rows.
             rows = value.tocsr() if hasattr(value, "tocsr") else value
             pairs = pairwise(offsets)
-            known[offsets] = [self._cluster.put(rows_of(rows, a, b)) for a, b in pairs]
+            known[offsets] = [self._client.put(rows_of(rows, a, b)) for a, b in pairs]
             self._spread(known[offsets])
         return known[offsets]
 
@@ -59,16 +62,16 @@ class Sent:
         """
         workers = [
             int(worker["worker"].removeprefix("worker-"))
-            for worker in self._cluster._manager.statistics()["workers"]
+            for worker in self._client.workers()
             for _ in range(worker["slots"])
             if not worker["leaving"]
         ]
         if len(set(workers)) < 2:
             return
-        number = self._cluster._define(nothing, "bring", True)
+        number = self._client.define(nothing, "bring")
         share = len(workers) / len(blocks)
         calls = [
-            self._cluster._call(
+            self._client.call(
                 number, (block,), {"worker": workers[int(at * share)], "pure": False}, 1
             )
             for at, block in enumerate(blocks)

@@ -2,6 +2,8 @@
 
 A program that has an open cluster answers two more questions on its control socket: ``script``
 starts one on a thread of its own, and ``script-output`` waits a moment for more of what it prints.
+
+See docs/decisions/056-a-script-on-another-programs-cluster-runs-in-that-program.md
 """
 
 from __future__ import annotations
@@ -12,10 +14,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from freestone.questions import offer_answer
-
 if TYPE_CHECKING:
-    from freestone.cluster import Cluster
+    from freestone.client.interface import Client
     from freestone.lang.settings import Settings
 
 __all__ = ["Job", "encoded_settings"]
@@ -90,16 +90,16 @@ class Job:
             return found | {"times": self.times} if self.status is not None else found
 
 
-def start(cluster: Cluster, question: dict[str, Any]) -> dict[str, Any]:
+def start(client: Client, question: dict[str, Any]) -> dict[str, Any]:
     """Start a script."""
     number, job = next(_numbers), Job()
     _jobs[number] = job
     name = f"freestone-script-{number}"
-    threading.Thread(target=_run, args=(cluster, question, job), name=name, daemon=True).start()
+    threading.Thread(target=_run, args=(client, question, job), name=name, daemon=True).start()
     return {"job": number}
 
 
-def output(cluster: Cluster, question: dict[str, Any]) -> dict[str, Any]:
+def output(question: dict[str, Any]) -> dict[str, Any]:
     """Return more of what a script prints."""
     number = int(question["job"])
     if number not in _jobs:
@@ -110,7 +110,7 @@ def output(cluster: Cluster, question: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _run(cluster: Cluster, question: dict[str, Any], job: Job) -> None:
+def _run(client: Client, question: dict[str, Any], job: Job) -> None:
     from freestone.errors.lang import ScriptError
     from freestone.lang.distributed.running import DistributedRun
     from freestone.lang.parse.source import Source
@@ -121,7 +121,7 @@ def _run(cluster: Cluster, question: dict[str, Any], job: Job) -> None:
         source = Source(question["script"], question["file"])
         given = read_arguments(question["arguments"])
         program = compile_source(source, given, settings, Path(question["file"]))
-        run = DistributedRun(settings, cluster, job.out)  # type: ignore[arg-type]
+        run = DistributedRun(settings, client, job.out)  # type: ignore[arg-type]
         run.errors = job.errors  # type: ignore[assignment]
         try:
             run.program(program)
@@ -151,7 +151,3 @@ def decoded_settings(data: dict[str, Any]) -> Settings:
     libraries = {name: Path(path) for name, path in data["libraries"].items()}
     explained = tuple(data["explain"])
     return Settings(**data | {"folders": folders, "libraries": libraries, "explain": explained})
-
-
-offer_answer("script", start)
-offer_answer("script-output", output)

@@ -86,7 +86,7 @@ def _index(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
 def _sliced(run: DistributedRun, value: Split, start: int, stop: int, *, csr: bool) -> Any:
     """Take a range of rows: whole blocks as they are; a little of it comes here."""
     dense = value.csr and not csr
-    number = run.cluster._define(take_rows, "rows", True)
+    number = run.client.define(take_rows, "rows")
     blocks, offsets = [], [0]
     for block, (first, last) in zip(value.blocks, pairwise(value.offsets), strict=True):
         begin, end = max(start, first), min(stop, last)
@@ -96,7 +96,7 @@ def _sliced(run: DistributedRun, value: Split, start: int, stop: int, *, csr: bo
             blocks.append(block)
         else:
             which = slice(begin - first, end - first)
-            blocks.append(run.cluster._call(number, (block, which, dense), {}, 1))
+            blocks.append(run.client.call(number, (block, which, dense), {}, 1))
         offsets.append(end - start)
     if not blocks:
         return _none_of(value)
@@ -108,13 +108,13 @@ def _sliced(run: DistributedRun, value: Split, start: int, stop: int, *, csr: bo
 
 def _gathered(run: DistributedRun, value: Split, rows: np.ndarray[Any, Any]) -> Any:
     """Take rows by position; only they come here."""
-    number = run.cluster._define(take_rows, "rows", True)
+    number = run.client.define(take_rows, "rows")
     home = np.searchsorted(np.array(value.offsets[1:]), rows, side="right")
     futures, places = [], []
     for at in np.unique(home):
         wanted = np.flatnonzero(home == at)
         local = rows[wanted] - value.offsets[at]
-        futures.append(run.cluster._call(number, (value.blocks[at], local, True), {}, 1))
+        futures.append(run.client.call(number, (value.blocks[at], local, True), {}, 1))
         places.append(wanted)
     if not futures:
         return _none_of(value)

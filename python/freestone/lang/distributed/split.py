@@ -14,7 +14,7 @@ from freestone.lang.kernels.sparse import Csr
 from freestone.lang.types.types import DTYPES
 
 if TYPE_CHECKING:
-    from freestone.future import Future
+    from freestone.client.future import Future
 
 __all__ = ["Split", "Turned", "as_dense", "even_offsets", "joined", "rows_of", "transposed"]
 
