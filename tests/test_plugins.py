@@ -10,12 +10,14 @@ import pytest
 
 from freestone import plugins
 from freestone.errors import PluginError, UsageError
+from freestone.hosts.engine import make_host
 from freestone.io import Format
 from freestone.io.formats import format_of
 from tests.extend.installing import add_metadata
 
 GROUP = "freestone.formats"
 MODULE = """
+from freestone.hosts.engine import make_host
 from freestone.io import Format
 
 LOUD = Format(name="loud", suffixes=(".loud",), open_dataset=print)
@@ -105,3 +107,24 @@ def test_nothing_looks_for_packages_at_the_start() -> None:
         "assert not {'importlib.metadata', 'freestone.testing'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_unknown_host_lists_those_of_other_packages(site: Path) -> None:
+    add_metadata(site, "plugin-nine", {"freestone.hosts": {"grid": "plugin_nine:Host"}})
+    with pytest.raises(UsageError, match=r"no host 'gird' .* did you mean 'grid'.* offer grid"):
+        make_host("gird", {})
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("7", r"plugin-ten 1.0 .* can't be called; it has to be a function of its options"),
+        ("lambda: 7", r"plugin-ten 1.0 .* returns what is of type int; it has to return a Host"),
+    ],
+)
+def test_what_makes_no_host_is_refused(site: Path, value: str, problem: str) -> None:
+    module = f"plugin_ten_{len(value)}"
+    (site / f"{module}.py").write_text(f"HOST = {value}")
+    add_metadata(site, "plugin-ten", {"freestone.hosts": {"odd": f"{module}:HOST"}})
+    with pytest.raises(PluginError, match=problem):
+        make_host("odd", {})

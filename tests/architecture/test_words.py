@@ -1,5 +1,6 @@
 """Code, documentation and commits use the terms of the field; the check finds what it refuses."""
 
+import os
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -39,6 +40,15 @@ ORDINARY = [
     "The truth is: compressed sparse rows have cells of a table as elements.",
     "Screws and settings; at most eight, at least one. `MAX_S`, `TIMEOUT_S` and POLL_INTERVAL_S.",
 ]
+
+
+@pytest.fixture
+def own_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git knows neither the repository that these tests may run in nor anybody's settings."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
 
 
 def git(*arguments: str, folder: Path) -> None:
@@ -137,6 +147,7 @@ def test_counts_may_neither_rise_nor_be_stale() -> None:
         assert len(list(words.differences({"told": 2}, found))) == 1
 
 
+@pytest.mark.usefixtures("own_git")
 def test_messages_are_those_of_commits_after_the_check(tmp_path: Path) -> None:
     check = tmp_path / "check.py"
     git("init", "-q", "-b", "main", folder=tmp_path)
@@ -159,6 +170,7 @@ def test_messages_are_those_of_commits_after_the_check(tmp_path: Path) -> None:
     assert words.messages(shallow, "check.py") == []
 
 
+@pytest.mark.usefixtures("own_git")
 def test_without_a_repository_there_are_no_messages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

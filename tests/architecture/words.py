@@ -9,7 +9,6 @@ writes the new counts; with a word, it lists the lines where it is left.
 """
 
 import re
-import subprocess
 import sys
 import tomllib
 from collections import Counter
@@ -17,10 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.architecture.repository import ROOT, tracked
+from tests.architecture.repository import ROOT, git, tracked
 
 LEFT = Path(__file__).with_name("words_left.toml")
-CODE = {".c", ".cpp", ".f90", ".h", ".py", ".pyi", ".rs", ".sh"}
+CODE = {".c", ".h", ".py", ".pyi", ".rs", ".sh"}
 # They hold the words, to refuse them.
 OWN = {"words.py", "test_words.py"}
 PHRASES = {
@@ -174,17 +173,6 @@ def differences(left: dict[str, int], found: Counter[str]) -> Iterator[str]:
                 f"{word!r} occurs {there} times, {listed} are listed: "
                 "`python -m tests.architecture.words` writes the new count"
             )
-
-
-def git(*arguments: str, folder: Path) -> str:
-    """Return what git prints, or nothing where there is no git or no repository."""
-    try:
-        done = subprocess.run(
-            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=False
-        )
-    except OSError:
-        return ""
-    return done.stdout if done.returncode == 0 else ""
 
 
 def messages(folder: Path = ROOT, here: str = "tests/architecture/words.py") -> list[str]:

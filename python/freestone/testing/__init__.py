@@ -7,5 +7,6 @@ needs a test framework.
 from __future__ import annotations
 
 from freestone.testing.formats import check_format
+from freestone.testing.hosts import check_host
 
-__all__ = ["check_format"]
+__all__ = ["check_format", "check_host"]
