@@ -13,7 +13,7 @@ from freestone.lang.passes import fusion
 from freestone.lang.plan.graph import Program, Value, outer_operands
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
-from tests.lang.scripts import both, outcome, said
+from tests.lang.scripts import both, outcome
 
 # Two chains, of which each reads a total or a row of the other one.
 CROSSED = {
@@ -111,9 +111,9 @@ def test_numbers_that_are_no_integers_become_the_same_in_every_mode(
     text = f"X = as.{real}([{numbers}](3, 4)); print(as.{cell}(X)); print(as.{cell}(t(X)) + 1);"
     text += f" print(pow(as.{cell}(as.si64([0, 2, 1])), -1)); "
     text += f"print(as.{cell}(as.scalar([1e30]))); print(as.{cell}(as.scalar([nan])));"
-    plain = said(text)
+    plain = outcome(text)
     assert "DenseMatrix" in plain
-    assert said(text, vec=True, num_threads=1) == plain
+    assert outcome(text, vec=True, num_threads=1) == plain
 
 
 def test_conversions_are_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
