@@ -9,6 +9,7 @@ mod codec;
 mod columns;
 mod direct;
 mod durations;
+mod enumerations;
 mod events;
 mod executor;
 mod fields;
@@ -31,12 +32,17 @@ mod worker;
 
 #[pymodule]
 mod _native {
+    /// The version of the package.
+    #[pymodule_export]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
     use crate::access::make_identity;
     #[pymodule_export]
     use crate::blocks::{Hold, MappedBuffer, Stored, checksum, name_file};
     #[pymodule_export]
     use crate::codec::{encoding_owner, encoding_place, load_input};
+    #[pymodule_export]
+    use crate::enumerations::enumerations;
     #[pymodule_export]
     use crate::events::{
         Event, EventBuffer, EventInvitation, EventMeeting, EventMemory, EventRank, EventWorld,

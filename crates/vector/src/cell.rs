@@ -24,6 +24,20 @@ impl Cell {
         CELLS.get(usize::from(code)).copied()
     }
 
+    /// Its name in the language.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::I8 => "si8",
+            Self::U8 => "ui8",
+            Self::I32 => "si32",
+            Self::U32 => "ui32",
+            Self::I64 => "si64",
+            Self::U64 => "ui64",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        }
+    }
+
     /// Bytes of a cell.
     pub fn size(self) -> usize {
         match self {

@@ -20,16 +20,18 @@ pub enum Policy {
     Local,
 }
 
+/// All policies, with their names; `preferred` is given a node's number.
+pub const POLICIES: [(&str, fn(usize) -> Policy); 4] = [
+    ("default", |_| Policy::Default),
+    ("interleave", |_| Policy::Interleave),
+    ("preferred", Policy::Preferred),
+    ("local", |_| Policy::Local),
+];
+
 impl Policy {
     /// The policy of this name; `preferred` takes a node's number.
     pub fn named(name: &str, node: usize) -> Option<Self> {
-        match name {
-            "default" => Some(Self::Default),
-            "interleave" => Some(Self::Interleave),
-            "preferred" => Some(Self::Preferred(node)),
-            "local" => Some(Self::Local),
-            _ => None,
-        }
+        POLICIES.iter().find(|(known, _)| *known == name).map(|(_, policy)| policy(node))
     }
 }
 
