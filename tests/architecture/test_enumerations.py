@@ -12,8 +12,8 @@ from freestone import _native
 from freestone.enumerations import ENGINE_BINARY, ENGINE_CELLS, ENGINE_UNARY, FAILURE_KINDS
 from freestone.errors import FreestoneError
 from freestone.errors.failures import error_of
-from freestone.lang.types.scalars import BINARY, UNARY
-from freestone.lang.types.types import CODES, DTYPES
+from freestone.lang.front.types.scalars import BINARY, UNARY
+from freestone.lang.front.types.types import CODES, DTYPES
 from tests.architecture import enumerations
 
 PYPROJECT = enumerations.WRITTEN.parents[2] / "pyproject.toml"

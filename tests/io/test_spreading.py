@@ -13,11 +13,11 @@ import pytest
 import scipy.sparse
 
 import freestone as fs
-from freestone.collections import turns
-from freestone.collections.encoding import place_there
-from freestone.collections.ledger import Turn, ledger
 from freestone.errors import FormatError
 from freestone.io import Shape, Writer, open_writer
+from freestone.storage import turns
+from freestone.storage.encoding import place_there
+from freestone.storage.ledger import Turn, ledger
 
 X = np.random.default_rng(4).normal(size=(900, 7))
 TABLE = pa.table({"n": np.arange(900), "text": [f"row {row}\n" * (row % 4) for row in range(900)]})

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import freestone as fs
-from freestone.collections import spreading
 from freestone.errors import (
     FileChangedError,
     FormatError,
@@ -27,6 +26,7 @@ from freestone.io.formats.arrow import ArrowWriter
 from freestone.io.formats.parquet import ParquetWriter
 from freestone.io.formats.root import RootWriter
 from freestone.io.formats.tdms import TdmsWriter
+from freestone.storage import spreading
 from tests.io.table import FORMATS, need
 from tests.waiting import until
 

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from freestone.lang.builtins import algebra, elementwise
 from freestone.lang.daphnelib import graph
 from freestone.lang.daphnelib.exchange import table_of
 from freestone.lang.daphnelib.indexing import indexed, written
@@ -20,10 +19,11 @@ from freestone.lang.daphnelib.lazy import (
     value_of,
     wrapped,
 )
-from freestone.lang.kernels.frames import cell_of
-from freestone.lang.plan.graph import Value
-from freestone.lang.types.types import CELLS
-from freestone.lang.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
+from freestone.lang.front.builtins import algebra, elementwise
+from freestone.lang.front.graph.graph import Value
+from freestone.lang.front.types.dtypes import cell_of
+from freestone.lang.front.types.types import CELLS
+from freestone.lang.front.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
 
 __all__ = ["VIEWS", "Action", "Frame", "List", "Matrix", "Scalar"]
 
