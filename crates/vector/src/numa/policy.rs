@@ -20,8 +20,11 @@ pub enum Policy {
     Local,
 }
 
-/// All policies, with their names; `preferred` is given a node's number.
-pub const POLICIES: [(&str, fn(usize) -> Policy); 4] = [
+/// Makes a policy; `preferred` is given a node's number.
+type Make = fn(usize) -> Policy;
+
+/// All policies, with their names.
+pub const POLICIES: [(&str, Make); 4] = [
     ("default", |_| Policy::Default),
     ("interleave", |_| Policy::Interleave),
     ("preferred", Policy::Preferred),
