@@ -32,9 +32,6 @@ mod worker;
 
 #[pymodule]
 mod _native {
-    /// The version of the package.
-    #[pymodule_export]
-    const __version__: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
     use crate::access::make_identity;
     #[pymodule_export]
@@ -83,4 +80,11 @@ mod _native {
     use crate::watch::Watch;
     #[pymodule_export]
     use crate::worker::run_worker;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn add_version(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }
