@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from typing import Any, assert_never
+from typing import Any
 
-from freestone.enumerations import FailureKind
 from freestone.errors import (
     ClosedError,
     DiskExceededError,
@@ -50,8 +49,7 @@ def error_of(failure: dict[str, Any]) -> BaseException:
         Has `kind`, `label`, `name`, `worker`, `attempts`, and what belongs to its kind.
     """
     label, worker = failure["label"], failure["worker"]
-    kind: FailureKind = failure["kind"]
-    match kind:
+    match failure["kind"]:
         case "raised":
             return _raised(failure)
         case "killed":
@@ -107,8 +105,7 @@ def error_of(failure: dict[str, Any]) -> BaseException:
             return too_large(part, label, failure["nbytes"], failure["limit"])
         case "closed":
             return ClosedError(f"finish {label!r}" if label else "finish what was submitted")
-        case _:
-            assert_never(kind)
+    return FreestoneError(f"task {label!r} failed: {failure}")
 
 
 def _file_error(path: str, reason: str) -> BaseException:

@@ -5,9 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from freestone.enumerations import LAYOUTS, NUMA, SCHEMES, VICTIMS
-
-__all__ = ["LAYOUTS", "NUMA", "SCHEMES", "VICTIMS", "Settings"]
+SCHEMES = (
+    "STATIC",
+    "SS",
+    "GSS",
+    "TSS",
+    "FAC2",
+    "TFSS",
+    "FISS",
+    "VISS",
+    "PLS",
+    "PSS",
+    "MFSC",
+    "MSTATIC",
+    "AUTO",
+)
+LAYOUTS = ("CENTRALIZED", "PERGROUP", "PERCPU")
+NUMA = ("default", "interleave", "preferred", "local")
+VICTIMS = ("SEQ", "SEQPRI", "RANDOM", "RANDOMPRI")
 
 
 @dataclass(frozen=True, kw_only=True)
