@@ -11,7 +11,10 @@ __all__ = ["Draft", "Place", "best_of"]
 
 
 class Draft(ABC):
-    """A file that is being written, by any number of processes, and that nobody sees yet."""
+    """A file that is being written, by any number of processes, and that nobody sees yet.
+
+    Where many processes can write one file, it is pickled and sent to them.
+    """
 
     @abstractmethod
     def write_at(self, data: Any, offset: int) -> None:
@@ -38,7 +41,11 @@ class Draft(ABC):
 
 @dataclass(frozen=True)
 class Place(ABC):
-    """A file of some store, there or not.
+    """A file of some store, there or not. It is pickled, and sent to those who read and write.
+
+    Another package offers a store as an entry point of the group ``freestone.stores``. Its name is
+    the scheme of its URLs, and it leads to a function, or class, that makes a place of a URL;
+    `freestone.testing.check_store` tests it.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ from freestone.lang.front.types.types import Type, joined, scalar
 __all__ = ["cond", "do_while_loop", "for_loop", "function", "while_loop"]
 
 MOST_ROUNDS = 4
-"""How often the body of a loop is built until the types of what it carries settle."""
+"""How often the body of a loop is built until the types of what it carries are stable."""
 
 Body = Callable[..., Any]
 Results = tuple[Any, ...]

@@ -218,7 +218,7 @@ class Matrix(Table, Operand, data="matrix"):
     def _dense(self) -> np.ndarray[Any, Any]:
         data = self.compute()
         if not isinstance(data, np.ndarray):
-            raise BufferError("DLPack has no compressed rows; call compute() for them")
+            raise BufferError("DLPack has no CSR; call compute() for it")
         # What can only be read can't be told to be so by all versions of DLPack.
         return data if data.flags.writeable else data.copy()
 

@@ -22,7 +22,7 @@ from freestone.lang.front.types.scalars import Scalar
 from freestone.lang.front.types.types import Type, scalar
 
 MOST_ROUNDS = 4
-"""How often a loop is built anew until the types of its variables settle."""
+"""How often a loop is built anew until the types of its variables are stable."""
 
 
 class Builder(Functions):

@@ -16,7 +16,7 @@ from freestone.lang.front.types.scalars import Scalar
 from freestone.lang.front.types.types import NOTHING, Type, scalar
 
 MOST_GUESSES = 4
-"""How often a function that calls itself is built until the types of its results settle."""
+"""How often a function that calls itself is built until the types of its results are stable."""
 
 
 @dataclass(eq=False)
