@@ -169,7 +169,7 @@ fn what_lies_beside_a_block_that_is_kept() {
 #[test]
 fn there_is_a_sample_of_every_kind() {
     every!(samples::to_worker(), ToWorker: Welcome, Refused, Define, Run, Fetch, Adopt, Pin, Unpin,
-        Drop, Return, Cancel, Shutdown);
+        Drop, Keep, Return, Cancel, Shutdown);
     every!(samples::from_worker(), FromWorker: Hello, Done, Returned, Have, FetchFailed, Pinned, Lost,
         Status, Leaving);
     every!(samples::to_executor(), ToExecutor: Define, Calls, Resume, Opened, Forget, Shutdown);
