@@ -204,6 +204,9 @@ impl Manager {
             self.note_transfer(name, nbytes, source, id, duration_ns);
         }
         self.touch(id);
+        if let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.doubted.is_empty()) {
+            worker.doubted.retain(|(doubted, _)| *doubted != name);
+        }
         let slot = self.blocks.find(&name);
         // A worker that has adopted a block may still be receiving it, and says so later.
         let adopted =
@@ -311,9 +314,12 @@ impl Manager {
             if spare || (!made && failures >= MOST_FAILURES) {
                 unused = !is_used || !self.is_used_at(slot, target, None);
             }
-        } else if (missing_there && !stale) || failures >= MOST_FAILURES {
+        } else if missing_there && !stale {
             self.note_unfetched(slot, target);
             self.remove_replica(slot, source);
+        } else if failures >= MOST_FAILURES {
+            self.note_unfetched(slot, target);
+            self.disbelieve(slot, source);
         }
         let block = self.blocks.get(slot);
         let is_there = block.is_some_and(|block| block.is_at(target));
