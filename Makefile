@@ -101,7 +101,7 @@ target/hdfs/lib: tests/hdfs/server/pom.xml
 	mvn --quiet --batch-mode --file $< package
 	touch $@
 
-## make check   format, lints, types, stubs and import directions
+## make check   format, lints, types, stubs, import directions and words
 .PHONY: check check-python check-types check-rust check-architecture
 check: check-python check-types check-rust check-architecture
 

@@ -1,8 +1,8 @@
-"""Which module may import which: the table of DESIGN, 'Layers', from the bottom up."""
+"""Which module may import which: the table of docs/design.md, 'Layers', from the bottom up."""
 
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_native", "errors", "units"}),
-    frozenset({"config"}),
+    frozenset({"config", "plugins"}),
     frozenset(
         {
             "functions",

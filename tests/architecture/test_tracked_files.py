@@ -1,14 +1,11 @@
 """What is in the repository is about the project, not about a machine that it was made on."""
 
 import re
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.architecture.repository import ROOT, tracked
+
 LONGEST = 600
 LOCKS = re.compile(r"(Cargo\.lock|requirements/.*\.txt|LICENSE)$")
-TEXT = {".c", ".css", ".h", ".json", ".md", ".py", ".pyi", ".rs", ".sh", ".toml", ".txt", ".yml"}
 # Written in pieces, so that this file does not hold what it looks for.
 MACHINE_PATHS = re.compile("|".join(["/wo" + "rk/", "/ro" + "ot/", "/ho" + r"me/\w", "/op" + "t/"]))
 REGISTRIES = re.compile(
@@ -17,17 +14,6 @@ REGISTRIES = re.compile(
     + r"-url|find"
     + r"-links)[ =]\S*://"
 )
-
-
-def tracked() -> Iterator[Path]:
-    """Yield the text files that git tracks, or all of them outside of a checkout."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    names = listed.stdout.split("\0")[:-1] if listed.returncode == 0 else []
-    for path in map(ROOT.joinpath, names):
-        if path.is_file() and (path.suffix in TEXT or not path.suffix):
-            yield path
 
 
 def lines_with(pattern: re.Pattern[str]) -> list[str]:

@@ -287,7 +287,7 @@ def test_a_file_that_changes_while_it_is_read(
     path = tmp_path / f"m.{kind}"
     fs.write(X, path)
     dataset = open_dataset(path)
-    kind_of, read = type(dataset), type(dataset)._read
+    kind_of, read = type(dataset), type(dataset).read_rows
 
     def changing(self: Any, start: int, stop: int, threads: int) -> Any:
         """Change the file between the look at its version and the read."""
@@ -300,6 +300,6 @@ def test_a_file_that_changes_while_it_is_read(
             replace(path)
         return read(self, start, stop, threads)
 
-    monkeypatch.setattr(kind_of, "_read", changing)
+    monkeypatch.setattr(kind_of, "read_rows", changing)
     with pytest.raises((FileChangedError, FormatError), match=f"m.{kind}"):
         dataset.read(0, dataset.rows, threads=2)

@@ -1,4 +1,6 @@
 //! What an executor does with memory that its calls free.
+//!
+//! See docs/decisions/031-executors-keep-memory-that-calls-free.md
 
 #[cfg(target_env = "gnu")]
 use std::os::raw::c_int;

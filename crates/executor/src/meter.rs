@@ -1,5 +1,7 @@
 //! The memory that a call takes, besides what its process had before, and the disk that its
 //! temporary files take; and an end to calls that take more than they may.
+//!
+//! See docs/decisions/048-a-calls-memory-is-measured-as-what-it-adds.md
 
 use freestone_core::net::scratch;
 use freestone_core::wire::{Call, DISK_EXCEEDED, MEMORY_EXCEEDED};

@@ -2,6 +2,8 @@
 //!
 //! A block that is an array has all but its bytes in its pickle stream, so blocks of one shape and
 //! dtype have the same stream. What the first of them turned out to be, the others are too.
+//!
+//! See docs/decisions/032-array-blocks-are-unpickled-once-per-shape.md
 
 use crate::blocks::MappedBuffer;
 use freestone_executor::codec::direct::DTYPES;

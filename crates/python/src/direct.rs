@@ -3,6 +3,8 @@
 //! `None`, numbers, texts, bytes, futures, arrays and scalars of `NumPy`'s own dtypes, tuples and
 //! named tuples of them. Whatever else there is in a value, all of it is left to pickle: so two
 //! references to one mutable object stay two references to one.
+//!
+//! See docs/decisions/033-plain-values-are-encoded-without-pickle.md
 
 use crate::arrays::{self, Kind, Kinds};
 use crate::codec::{self, malformed};

@@ -2,6 +2,8 @@
 //!
 //! Where a file has an array's bytes as they are, a reader copies them from there into the cache, a
 //! piece at a time, and returns the block instead of an array that would be copied there.
+//!
+//! See docs/decisions/062-readers-fill-blocks-in-the-cache-directly.md
 
 use crate::blocks::store_error;
 use crate::codec::buffer_bytes;

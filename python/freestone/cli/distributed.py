@@ -42,8 +42,16 @@ def run_script(arguments: argparse.Namespace, settings: Settings) -> int:
 def _host(arguments: argparse.Namespace) -> str | None:
     backend = arguments.dist_backend
     _check("dist_backend", backend, BACKENDS)
-    _check("host", arguments.host, HOSTS)
+    if arguments.host not in HOSTS:
+        _check("host", arguments.host, (*HOSTS, *_hosts_of_others()))
     return arguments.host or ("mpi" if backend == "MPI" else None)
+
+
+def _hosts_of_others() -> list[str]:
+    from freestone import plugins
+    from freestone.hosts.engine import GROUP
+
+    return plugins.names(GROUP)
 
 
 def _check(key: str, value: str | None, known: tuple[str, ...]) -> None:
@@ -65,6 +73,8 @@ def _opened(host: str | None, address: str | None) -> Iterator[Cluster]:
         opened = Cluster.on_mpi()
     elif host == "slurm":
         opened = Cluster.on_slurm(Config.load().workers or 1)
+    elif host is not None:
+        opened = Cluster.on(host)
     else:
         opened = Cluster()
     with opened as cluster:

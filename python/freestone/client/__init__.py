@@ -1,6 +1,8 @@
 """What runs in the user's program: futures, tasks, files, and the client of a cluster's manager.
 
 Surfaces such as `freestone.collections` and `freestone.graph` use a cluster through `Client` alone.
+
+See docs/decisions/005-modules-are-plural-where-a-function-is-singular.md
 """
 
 from freestone.client.files import File, file

@@ -1,4 +1,7 @@
-"""Command lines as tasks."""
+"""Command lines as tasks.
+
+See docs/decisions/004-command-lines-are-calls.md
+"""
 
 from __future__ import annotations
 

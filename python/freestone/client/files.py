@@ -1,4 +1,7 @@
-"""Files of the user's, named by their content."""
+"""Files of the user's, named by their content.
+
+See docs/decisions/012-folders-are-dicts-of-files.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the surfaces ask of a cluster: the one interface between them and a manager."""
+"""What the surfaces ask of a cluster: the one interface between them and a manager.
+
+See docs/decisions/068-surfaces-use-a-cluster-by-one-interface-client.md
+"""
 
 from __future__ import annotations
 

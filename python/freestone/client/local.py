@@ -1,4 +1,7 @@
-"""The client of a manager that runs in this process."""
+"""The client of a manager that runs in this process.
+
+See docs/decisions/002-values-of-the-program-go-to-the-cache-of-a-home-worker.md
+"""
 
 from __future__ import annotations
 

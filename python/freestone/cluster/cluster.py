@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from freestone import hosts
@@ -54,7 +54,8 @@ class Cluster(Session):
     memory, disk
         What each worker may hold in memory and on disk: bytes, or a text such as ``"2GiB"``.
     host
-        An engine that starts workers elsewhere; see `on_dask`, `on_mpi`, `on_ray`, `on_slurm`.
+        An engine that starts workers elsewhere; see `on`, `on_dask`, `on_mpi`, `on_ray`,
+        `on_slurm`.
         On this machine there is then one worker, which keeps blocks and runs nothing.
     **settings
         All other settings of `freestone.config.Config`.
@@ -103,6 +104,30 @@ class Cluster(Session):
         self._progress = self._show_progress() if config.progress else None
 
     # -- engines ------------------------------------------------------------------------------
+
+    @classmethod
+    def on(
+        cls, host: str, options: Mapping[str, Any] | None = None, **settings: Unpack[Settings]
+    ) -> Self:
+        """Open a cluster whose workers a host of another package starts.
+
+        Parameters
+        ----------
+        host
+            Its name: an entry point in ``freestone.hosts`` of a package that is installed.
+        options
+            Those of the host.
+        **settings
+            Those of `Cluster`; `executors`, `memory` and `disk` are each worker's.
+
+        Raises
+        ------
+        UsageError
+            When no package offers the host, or it does not take these options.
+        PluginError
+            When the package's host can't be used.
+        """
+        return cls(host=hosts.engine.make_host(host, options or {}), **settings)
 
     @classmethod
     def on_dask(cls, client: Any, **settings: Unpack[Settings]) -> Self:

@@ -1,4 +1,7 @@
-"""Segments in HDFS written by many workers."""
+"""Segments in HDFS written by many workers.
+
+See docs/decisions/061-hdfs-segments-are-closed-concurrently.md
+"""
 
 from __future__ import annotations
 

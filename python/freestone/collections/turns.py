@@ -6,6 +6,8 @@ its part begins writes it, from memory that the process uses again for its next 
 is kept in the worker's cache until this program knows. Workers of one host take turns part by part,
 so that hardly anything is kept; those of several hosts each write a run of the file, and all but
 the first keep text.
+
+See docs/decisions/064-text-writers-take-turns.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Collections into files."""
+"""Collections into files.
+
+See docs/decisions/025-parts-of-a-file-exchange-their-sizes-before-offsets.md
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from freestone.io.segment_writer import SegmentWriter
 from freestone.io.stores import Draft, locate
 from freestone.io.telling import telling
 
-__all__ = ["write"]
+__all__ = ["shape_of", "write"]
 
 
 def write(
@@ -83,7 +86,7 @@ def write(
         _write_histograms(histograms, url, format, options)
         return
     collection = _collection(x)
-    writer = open_writer(url, _shape(collection), format=format, **options)
+    writer = open_writer(url, shape_of(collection), format=format, **options)
     client = collection.client
     meter = _meter(writer, client)
     label = f"write {writer.place.name}"
@@ -125,13 +128,14 @@ def _write_histograms(
     options: dict[str, Any],
 ) -> None:
     place = locate(url)
-    module = format_of(place.name, format)
-    if not hasattr(module, "write_histograms"):
+    found = format_of(place.name, format)
+    if found.write_histograms is None:
         raise UsageError(f"{place.url} can't have histograms; give it a name that ends in .root")
     if options:
         raise UsageError(f"histograms are written without options; leave {next(iter(options))} out")
     with telling(place.url), drafted(place) as draft:
-        module.write_histograms(draft.path, histograms)
+        assert draft.path is not None
+        found.write_histograms(draft.path, histograms)
 
 
 def _collection(x: Any) -> Collection:
@@ -165,7 +169,8 @@ def _checked(x: Any, kind: str) -> Any:
     return Spec(collection=kind, kind=kind).check(x, 0, None)
 
 
-def _shape(x: Collection) -> Shape:
+def shape_of(x: Collection) -> Shape:
+    """Return what a collection is to a writer."""
     metas = x._described()
     sparse = bool(metas) and metas[0].sparse
     if isinstance(x, Frame):

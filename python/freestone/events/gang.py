@@ -1,4 +1,7 @@
-"""Ranks on the workers of a cluster, all at the same time; `Cluster.spmd` is this."""
+"""Ranks on the workers of a cluster, all at the same time; `Cluster.spmd` is this.
+
+See docs/decisions/029-ranks-of-a-cluster-are-calls.md
+"""
 
 from __future__ import annotations
 

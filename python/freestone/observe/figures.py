@@ -1,4 +1,7 @@
-"""Figures of a cluster and of a task, as the manager tells them."""
+"""Figures of a cluster and of a task, as the manager tells them.
+
+See docs/decisions/006-observe-has-two-layers.md
+"""
 
 from __future__ import annotations
 

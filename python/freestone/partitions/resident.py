@@ -1,4 +1,7 @@
-"""Partitions that stay: one block each, whatever the number of blocks in it."""
+"""Partitions that stay: one block each, whatever the number of blocks in it.
+
+See docs/decisions/051-a-call-on-a-group-may-take-the-groups-members-as-inputs.md
+"""
 
 from __future__ import annotations
 

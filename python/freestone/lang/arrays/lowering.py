@@ -1,4 +1,7 @@
-"""From nodes to plans: what the engine has becomes its operations, all else calls NumPy."""
+"""From nodes to plans: what the engine has becomes its operations, all else calls NumPy.
+
+See docs/decisions/053-numpy-functions-on-arrays-keep-numpys-rules.md
+"""
 
 from __future__ import annotations
 

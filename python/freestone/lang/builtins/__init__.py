@@ -1,4 +1,7 @@
-"""The built-in functions: what each takes, checks and makes; how it runs is in ``kernels``."""
+"""The built-in functions: what each takes, checks and makes; how it runs is in ``kernels``.
+
+See docs/decisions/034-built-ins-are-declared-apart-from-their-kernels.md
+"""
 
 from freestone.lang.builtins import (
     aggregation,

@@ -1,4 +1,7 @@
-"""Conditions and loops over lazy values: their bodies are built once, and run when computed."""
+"""Conditions and loops over lazy values: their bodies are built once, and run when computed.
+
+See docs/decisions/057-loop-bodies-of-lazy-values-are-traced-once-per-signature.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What other libraries hold, taken and handed out in place."""
+"""What other libraries hold, taken and handed out in place.
+
+See docs/decisions/058-results-may-share-memory-with-inputs.md
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Two graphs have the same structure if they have the same operations in the same order, of the same
 types, with the same constants. What Python gave is no part of it: a program has slots in its place.
+
+See docs/decisions/046-lazy-values-share-compiled-programs-not-results.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Files of scripts whose large matrices are in blocks: read, and written, by the workers."""
+"""Files of scripts whose large matrices are in blocks: read, and written, by the workers.
+
+See docs/decisions/060-files-are-read-on-workers-random-matrices-are-drawn-in-one-process.md
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Each operand is taken by ``"rows"``, the rows that go with a block, or ``"whole"``. What comes back
 is rows as well, or a part of a ``"sum"``, a ``"min"`` or a ``"max"``. The compiler asks this to
 tell what will happen, and the run to make it happen; shapes that are not known hold None.
+
+See docs/decisions/054-placement-of-script-operations-is-decided-at-run-time.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What was sent to the cluster: a matrix that is still here is sent once."""
+"""What was sent to the cluster: a matrix that is still here is sent once.
+
+See docs/decisions/055-empty-calls-spread-a-split-matrix.md
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 A program that has an open cluster answers two more questions on its control socket: ``script``
 starts one on a thread of its own, and ``script-output`` waits a moment for more of what it prints.
+
+See docs/decisions/056-a-script-on-another-programs-cluster-runs-in-that-program.md
 """
 
 from __future__ import annotations

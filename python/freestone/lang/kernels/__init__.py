@@ -1,4 +1,7 @@
-"""What operations do when they run; a module is loaded when an operation first needs it."""
+"""What operations do when they run; a module is loaded when an operation first needs it.
+
+See docs/decisions/035-operations-outside-pipelines-run-in-numpy.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Cells with their places: matrices that store fewer cells than they have rows."""
+"""Cells with their places: matrices that store fewer cells than they have rows.
+
+See docs/decisions/044-coo-is-for-matrices-with-fewer-elements-than-half-their-rows.md
+"""
 
 from __future__ import annotations
 

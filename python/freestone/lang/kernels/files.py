@@ -253,7 +253,7 @@ def format_name(path: str) -> str:
     """Return what a file's format is called."""
     from freestone.io.formats import format_of
 
-    return str(format_of(os.path.basename(path)).__name__.rpartition(".")[2])
+    return format_of(os.path.basename(path)).name
 
 
 def _table(labels: list[str], columns: list[Any]) -> Any:

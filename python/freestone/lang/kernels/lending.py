@@ -1,4 +1,7 @@
-"""Matrices that a script shares with the Python that runs it, in one process."""
+"""Matrices that a script shares with the Python that runs it, in one process.
+
+See docs/decisions/059-addresses-are-handles.md
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 What is estimated to have few cells that are not 0 is held as compressed rows; what has fewer such
 cells than rows, by far, as cells with their places. Operations that keep zeros hand that on.
+
+See docs/decisions/042-the-plan-decides-how-a-result-is-stored.md
 """
 
 from __future__ import annotations

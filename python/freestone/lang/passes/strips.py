@@ -9,6 +9,8 @@ made anew.
 A strip of a matrix with k times the rows has k times as many; one of what a filter keeps has as
 many as are left of it. What is reversed is made of the rows of the other end, and what is put
 below something else of those rows of both that lie in a strip.
+
+See docs/decisions/041-row-strips-are-computed-on-demand.md
 """
 
 from __future__ import annotations
