@@ -156,5 +156,5 @@ pub trait Interpreter {
     ///
     /// # Errors
     /// If it can't be started.
-    fn run_fresh(&self, messages: &[u8]) -> Result<(Vec<u8>, Ended), Self::Error>;
+    fn run_separately(&self, messages: &[u8]) -> Result<(Vec<u8>, Ended), Self::Error>;
 }

@@ -252,7 +252,7 @@ pub fn decode_arguments<'py>(
     payload: &[u8],
     inputs: Vec<Py<PyAny>>,
 ) -> PyResult<Decoded<'py>> {
-    match forms::Arguments::parse(payload).map_err(malformed)? {
+    match forms::Arguments::parse(payload).map_err(|error| malformed(&error))? {
         forms::Arguments::Direct(reader) => direct::read_arguments(py, reader, &inputs),
         forms::Arguments::Positional(pickle) => {
             Ok((load_with_inputs(py, pickle, inputs)?.cast_into::<PyTuple>()?, None))
@@ -277,7 +277,7 @@ fn load_with_inputs<'py>(
 }
 
 /// What bytes that were damaged, or written by nobody of ours, raise.
-pub fn malformed(error: CodecError) -> PyErr {
+pub fn malformed(error: &CodecError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
@@ -352,7 +352,7 @@ pub fn buffer_bytes(buffer: &PyBuffer<u8>) -> &[u8] {
 
 /// Decodes what [`encode_value`] made inline.
 pub fn decode_inline<'py>(py: Python<'py>, inline: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    match forms::Inline::parse(inline).map_err(malformed)? {
+    match forms::Inline::parse(inline).map_err(|error| malformed(&error))? {
         forms::Inline::Direct(reader) => direct::read(py, reader),
         forms::Inline::Pickle { stream, buffers } if buffers.is_empty() => unpickled(py, stream),
         forms::Inline::Pickle { stream, buffers } => {

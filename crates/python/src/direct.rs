@@ -200,9 +200,9 @@ pub fn read_arguments<'py>(
     inputs: &[Py<PyAny>],
 ) -> PyResult<codec::Decoded<'py>> {
     let mut builder = Builder { py, reader, inputs, is_own: true };
-    let count = builder.reader.length().map_err(malformed)?;
+    let count = builder.reader.length().map_err(|error| malformed(&error))?;
     let arguments = builder.tuple(count, 0)?;
-    let count = builder.reader.length().map_err(malformed)?;
+    let count = builder.reader.length().map_err(|error| malformed(&error))?;
     if count == 0 {
         return Ok((arguments, None));
     }
@@ -225,7 +225,7 @@ struct Builder<'py, 'a> {
 impl<'py> Builder<'py, '_> {
     fn value(&mut self, depth: usize) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
-        let value = match self.reader.element(depth).map_err(malformed)? {
+        let value = match self.reader.element(depth).map_err(|error| malformed(&error))? {
             Element::None => py.None().into_bound(py),
             Element::Boolean(value) => PyBool::new(py, value).to_owned().into_any(),
             Element::Integer(value) => value.into_pyobject(py)?.into_any(),

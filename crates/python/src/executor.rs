@@ -74,10 +74,9 @@ impl From<ExecutorError> for Raised {
         Self(match error {
             ExecutorError::Io(error) => PyOSError::new_err(error),
             ExecutorError::Store(error) => blocks::store_error(error),
-            ExecutorError::NoTuple { .. } | ExecutorError::NoGroup { .. } => {
-                PyValueError::new_err(error.to_string())
-            }
-            ExecutorError::Frame(FrameError::TooLarge { .. }) => {
+            ExecutorError::NoTuple { .. }
+            | ExecutorError::NoGroup { .. }
+            | ExecutorError::Frame(FrameError::TooLarge { .. }) => {
                 PyValueError::new_err(error.to_string())
             }
             ExecutorError::Frame(FrameError::Malformed { .. })
@@ -203,7 +202,7 @@ impl<'py> Interpreter for PythonInterpreter<'py> {
         status.and_then(|status| status.extract()).unwrap_or(1)
     }
 
-    fn run_fresh(&self, messages: &[u8]) -> Result<(Vec<u8>, Ended), Raised> {
+    fn run_separately(&self, messages: &[u8]) -> Result<(Vec<u8>, Ended), Raised> {
         let messages = PyBytes::new(self.py, messages);
         let answer = self.hooks.call_method1("run_apart", (messages,))?;
         let (answer, signal, status): (_, Option<i32>, Option<i32>) = answer.extract()?;

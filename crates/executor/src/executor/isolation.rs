@@ -53,7 +53,11 @@ impl<I: Interpreter> Executor<I> {
     }
 
     /// Runs a call in a new interpreter: an executor of this executor's.
-    pub(super) fn run_fresh(&mut self, mut call: Call, spent: &mut Spent) -> Attempt<I::Error> {
+    pub(super) fn run_separately(
+        &mut self,
+        mut call: Call,
+        spent: &mut Spent,
+    ) -> Attempt<I::Error> {
         call.isolation = Isolation::Shared;
         call.sequence = 1;
         let mut messages = vec![self.functions.message(call.function)?];
@@ -70,7 +74,7 @@ impl<I: Interpreter> Executor<I> {
         for message in &messages {
             frame::encode(message, &mut bytes).map_err(ExecutorError::from)?;
         }
-        let (answer, ended) = self.interpreter.run_fresh(&bytes)?;
+        let (answer, ended) = self.interpreter.run_separately(&bytes)?;
         self.report_unmapped(&call);
         let mut frames = Frames::default();
         frames.extend(&answer);

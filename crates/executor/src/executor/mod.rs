@@ -86,7 +86,7 @@ pub struct Executor<I: Interpreter> {
 pub fn map_claims(page: RawFd) -> std::io::Result<Claims<'static>> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let nbytes = size_of::<AtomicU64>();
-    // SAFETY: a fresh mapping at an address that the system chooses.
+    // SAFETY: a new mapping at an address that the system chooses.
     let address =
         unsafe { libc::mmap(std::ptr::null_mut(), nbytes, access, libc::MAP_SHARED, page, 0) };
     if address == libc::MAP_FAILED {
@@ -210,7 +210,7 @@ impl<I: Interpreter> Executor<I> {
         let attempt = match call.isolation {
             Isolation::Shared => self.run_here(&call, &mut spent),
             Isolation::Fork => self.run_forked(&call, &mut spent),
-            Isolation::Process => self.run_fresh(call, &mut spent),
+            Isolation::Process => self.run_separately(call, &mut spent),
         };
         CallResult { sequence, spent, result: self.described(attempt) }
     }

@@ -53,7 +53,7 @@ impl From<ExecutorError> for Wrong {
 /// Runs the language. A block's stream is a number as text.
 pub struct Toy {
     /// Runs an executor on messages, for calls in a process of their own.
-    pub run_fresh: fn(&[u8]) -> Vec<u8>,
+    pub run_separately: fn(&[u8]) -> Vec<u8>,
     /// Where functions find a file, and the cache to write a block into.
     pub world: Arc<super::world::Folders>,
     /// Values that functions keep beyond their call.
@@ -249,7 +249,7 @@ impl Interpreter for Toy {
         1
     }
 
-    fn run_fresh(&self, messages: &[u8]) -> Result<(Vec<u8>, Ended), Wrong> {
-        Ok(((self.run_fresh)(messages), Ended::Status(0)))
+    fn run_separately(&self, messages: &[u8]) -> Result<(Vec<u8>, Ended), Wrong> {
+        Ok(((self.run_separately)(messages), Ended::Status(0)))
     }
 }

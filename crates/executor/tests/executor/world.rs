@@ -88,7 +88,7 @@ pub fn call(sequence: u32, function: &str, inputs: Vec<PlacedInput>, numbers: &[
 }
 
 /// Runs an executor on messages, as in a new process.
-pub fn run_fresh(messages: &[u8]) -> Vec<u8> {
+pub fn run_separately(messages: &[u8]) -> Vec<u8> {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     ours.write_all(messages).unwrap();
     ours.shutdown(Shutdown::Write).unwrap();
@@ -110,7 +110,7 @@ fn executor(socket: UnixStream, claims: Claims<'static>, folders: &Arc<Folders>)
         inline_nbytes: INLINE_NBYTES,
         spin: Duration::from_micros(50),
     };
-    let toy = Toy { run_fresh, world: Arc::clone(folders), kept: RefCell::default() };
+    let toy = Toy { run_separately, world: Arc::clone(folders), kept: RefCell::default() };
     Executor::new(toy, options)
 }
 
