@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import common, plots
 from freestone import Cluster
-from freestone.lang.distributed.running import DistributedRun
-from freestone.lang.parse.source import Source
+from freestone.lang.front.parse.source import Source
+from freestone.lang.run.distributed.running import DistributedRun
 from freestone.lang.script import compile_source, read_arguments, run_text
 from freestone.lang.settings import Settings
 

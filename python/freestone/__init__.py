@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from freestone.client.reduction import reduce
     from freestone.client.tasks import Task, task
     from freestone.cluster import Cluster, as_completed, current, wait
-    from freestone.collections import Array, Bag, Frame, read, write
+    from freestone.collections import Array, Bag, Frame
     from freestone.errors import FreestoneError
     from freestone.partitions import Partition, split
+    from freestone.storage import read, write
 
 __all__ = [
     "Array",
@@ -71,13 +72,13 @@ _HOMES = {
     "current": "cluster",
     "file": "client.files",
     "prepare": "client.environments",
-    "read": "collections",
+    "read": "storage",
     "reduce": "client.reduction",
     "split": "partitions",
     "task": "client.tasks",
     "untar": "client.environments",
     "wait": "cluster",
-    "write": "collections",
+    "write": "storage",
 }
 
 

@@ -24,7 +24,7 @@ def tracked() -> Iterator[Path]:
     """Yield the text files that git tracks, or all of them outside of a checkout."""
     listed = git("ls-files", "-z").split("\0")[:-1]
     paths = [ROOT / name for name in listed] or [
-        *ROOT.glob("*.*"),
+        *ROOT.glob("[!.]*"),
         *(path for name in FOLDERS for path in (ROOT / name).rglob("*")),
     ]
     for path in paths:

@@ -10,7 +10,7 @@ import pytest
 import freestone as fs
 from freestone.cli.main import main
 from freestone.errors import UsageError
-from freestone.lang.kernels import files
+from freestone.lang.run.kernels import files
 from tests.io import table
 from tests.lang.scripts import said_on
 

@@ -4,9 +4,9 @@ import io
 from pathlib import Path
 
 from freestone import Cluster
-from freestone.lang.distributed.running import DistributedRun
-from freestone.lang.parse.source import Source
-from freestone.lang.running import Run
+from freestone.lang.front.parse.source import Source
+from freestone.lang.run.distributed.running import DistributedRun
+from freestone.lang.run.local import Run
 from freestone.lang.script import compile_source, read_arguments
 from freestone.lang.settings import Settings
 

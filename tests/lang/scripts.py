@@ -6,8 +6,8 @@ from typing import Any, TextIO
 
 from freestone import Cluster
 from freestone.errors.lang import ScriptError
-from freestone.lang.distributed.running import DistributedRun
-from freestone.lang.parse.source import Source
+from freestone.lang.front.parse.source import Source
+from freestone.lang.run.distributed.running import DistributedRun
 from freestone.lang.script import compile_source, read_arguments, run_text
 from freestone.lang.settings import Settings
 

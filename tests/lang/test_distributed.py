@@ -9,8 +9,8 @@ import pytest
 
 from freestone import Cluster
 from freestone.errors.lang import ScriptRunError
-from freestone.lang.distributed.running import DistributedRun
-from freestone.lang.parse.source import Source
+from freestone.lang.front.parse.source import Source
+from freestone.lang.run.distributed.running import DistributedRun
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
 from tests.lang.scripts import said, said_on

@@ -6,7 +6,7 @@ import pytest
 
 from freestone import Cluster
 from freestone.errors.lang import ScriptRunError
-from freestone.lang.parse.source import Source
+from freestone.lang.front.parse.source import Source
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
 from tests.lang.scripts import outcome, said_on

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from freestone.lang.parse.source import Source
-from freestone.lang.plan.graph import Program, Value, outer_operands
+from freestone.lang.front.graph.graph import Program, Value, outer_operands
+from freestone.lang.front.parse.source import Source
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
 from tests.lang.scripts import both, outcome
@@ -74,7 +74,7 @@ def test_any_chains_have_an_order(seed: int) -> None:
 def test_thousands_of_operations_are_looked_at_a_few_times_each(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from freestone.lang.passes import fusion
+    from freestone.lang.compile import fusion
 
     asked: list[Value] = []
     time_of = fusion._Fusion._time_of

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from freestone.client.future import Future
 from freestone.client.options import Keep
-from freestone.observe.figures import Explanation, Statistics
+from freestone.observe.explain import Explanation
+from freestone.observe.figures import Statistics
 
 if TYPE_CHECKING:
     from freestone.client.files import File

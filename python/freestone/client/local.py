@@ -18,7 +18,8 @@ from freestone.client.options import Categories, Keep, native_options
 from freestone.client.waiting import Callbacks
 from freestone.config import Config
 from freestone.errors import ClosedError, ConfigurationError
-from freestone.observe.figures import Explanation, Statistics
+from freestone.observe.explain import Explanation
+from freestone.observe.figures import Statistics
 
 __all__ = ["LocalClient"]
 

@@ -42,7 +42,7 @@ def current() -> Cluster | None:
 
 
 class Cluster(Session):
-    """Workers that run calls and hold blocks, and the manager that leads them.
+    """Workers that run calls and hold blocks, and their manager.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class Cluster(Session):
     def on_mpi(cls, comm: Any = None, **settings: Unpack[Settings]) -> Self:
         """Open a cluster in a program started by `mpiexec`: rank 0 goes on, others are workers.
 
-        The other ranks do not come back from this call: they end when the cluster does.
+        This call does not return on the other ranks: they end with the cluster.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class Cluster(Session):
         Parameters
         ----------
         workers
-            How many jobs. They start when Slurm lets them; calls wait for the first.
+            How many jobs. They start when Slurm schedules them; calls wait for the first.
         options
             For `sbatch`, such as ``["--partition=long", "--time=2:00:00"]``.
         share
@@ -233,13 +233,13 @@ class Cluster(Session):
     # -- workers ------------------------------------------------------------------------------
 
     def resize(self, workers: int) -> None:
-        """Have so many workers on this machine.
+        """Set the number of workers on this machine.
 
         Parameters
         ----------
         workers
-            How many of those that this program starts; at least 1. Workers that joined by
-            themselves do not count and stay.
+            The number of workers that this program starts; at least 1. Workers that joined from
+            elsewhere do not count and stay.
 
         Raises
         ------
@@ -250,16 +250,16 @@ class Cluster(Session):
 
         Notes
         -----
-        Growing comes back when all have joined, some 0.3 s for each. Unless `executors`, `memory`
+        Growing returns when all have joined, about 0.3 s for each. Unless `executors`, `memory`
         and `disk` were given, a new worker has what it would have if there had been as many from
-        the start, and at most half of what the others leave of the machine. Shrinking lets the
-        youngest go as `retire` does and comes back at once; the first stays, as the program's own
-        blocks are there.
+        the start, and at most half of what the others leave of the machine. Shrinking drains the
+        youngest ones, as `retire` does, and returns at once; the first stays, as it holds the
+        program's blocks.
 
-        Blocks of collections are evened out among the workers' executors, by the fewest bytes, from
-        worker to worker and while calls run: newcomers get their share, what leavers hold goes to
-        those that have least, and what belongs together stays together. Until
-        ``statistics().moving`` is 0 some are still on their way; `split` says where they are.
+        Blocks of collections are balanced among the workers' executors while calls run, from
+        worker to worker, with the fewest bytes: joining workers get their share, blocks of
+        leaving workers go to those that have least, and blocks of one blocking stay together.
+        ``statistics().moving`` counts the blocks in transfer; `split` finds them where they are.
 
         Examples
         --------
@@ -272,7 +272,7 @@ class Cluster(Session):
         self._members.resize(workers)
 
     def retire(self, worker: int) -> None:
-        """Let a worker go: its calls end, and what only it holds is handed over first.
+        """Drain a worker: it finishes its calls, hands over what only it holds, and ends.
 
         Parameters
         ----------
@@ -294,13 +294,13 @@ class Cluster(Session):
         self._members.retire(worker)
 
     def wait_for_workers(self, workers: int, timeout_s: float | None = None) -> None:
-        """Wait until there are so many workers that run calls.
+        """Wait until at least so many workers run calls.
 
         Parameters
         ----------
         workers
-            How many at least. Workers without executors, such as the program's own on an engine,
-            do not count, nor do those that are being let go.
+            The minimum number. Workers without executors, such as the program's own on an
+            engine, and workers that are being drained do not count.
         timeout_s
             How long to wait, in seconds; forever by default.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from freestone.errors import UsageError
-from freestone.lang.distributed import serving
+from freestone.lang import serving
 
 if TYPE_CHECKING:
     from freestone.cluster.cluster import Cluster

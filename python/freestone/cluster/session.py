@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from freestone.client.local import LocalClient
     from freestone.config import Config
-    from freestone.observe.figures import Explanation, Statistics
+    from freestone.observe.explain import Explanation
+    from freestone.observe.figures import Statistics
 
 __all__ = ["Session"]
 

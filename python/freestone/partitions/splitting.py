@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,10 @@ from freestone.collections.pieces import future_of
 from freestone.collections.rows import describe_type
 from freestone.errors import EmptyCollectionError
 from freestone.partitions.partition import Partition
-from freestone.partitions.planning import Holders, Plan, assign, even_out, plan
+from freestone.partitions.planning import Holders, Plan, place, plan
 from freestone.partitions.positions import Positions
-from freestone.units import format_nbytes
 
-__all__ = ["gathered", "place", "split"]
+__all__ = ["gathered", "split"]
 
 Ints = NDArray[np.int64]
 
@@ -112,30 +110,6 @@ def gathered(
         indexes = one.indexes.tolist()
         blocks = [list(map(column.__getitem__, indexes)) for column in columns]
         yield one, blocks, Positions.of(one.indexes, offsets)
-
-
-def place(
-    tables: Sequence[tuple[Holders, Ints]], slots: Mapping[int, int], balance: bool
-) -> tuple[Ints, Ints]:
-    """Choose a worker for each block, and warn of what has to move; bytes of all blocks too.
-
-    The largest collection stays where it is; the blocks of the others go along. Of several
-    workers that hold a block those are taken that hold most of what belongs to it.
-    """
-    main = max(range(len(tables)), key=lambda number: int(tables[number][1].sum()))
-    total = np.sum([nbytes for _, nbytes in tables], axis=0)
-    others = [table for number, table in enumerate(tables) if number != main]
-    workers = assign(tables[main][0].beside(others), total, slots)
-    if balance:
-        workers = even_out(workers, total, slots)
-    moved = sum(holders.moved(workers, nbytes) for holders, nbytes in others)
-    if moved:
-        warnings.warn(
-            f"{format_nbytes(moved)} of collections that are split together are not where their "
-            "partners are, and will be sent there; blocks that one call makes are together",
-            stacklevel=3,
-        )
-    return workers, total
 
 
 def _is_dask(collections: Sequence[Any]) -> bool:

@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from freestone.testing.formats import check_format
 from freestone.testing.hosts import check_host
+from freestone.testing.stores import check_store
 
-__all__ = ["check_format", "check_host"]
+__all__ = ["check_format", "check_host", "check_store"]

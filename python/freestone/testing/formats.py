@@ -13,12 +13,12 @@ import numpy as np
 
 from freestone.collections.array import Array
 from freestone.collections.frame import Frame
-from freestone.collections.writing import shape_of, write
 from freestone.errors import FileChangedError, FreestoneError
 from freestone.io import Dataset, Format, Writer, open_dataset, open_writer
 from freestone.io.formats import format_of
 from freestone.io.stores import Draft, Place
 from freestone.io.stores.posix import PosixPlace
+from freestone.storage.writing import shape_of, write
 from freestone.testing.expecting import expect, expect_equal, expecting_no_error
 
 __all__ = ["check_format"]

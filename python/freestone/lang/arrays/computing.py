@@ -25,7 +25,7 @@ from freestone.lang.arrays.nodes import Node, ordered
 from freestone.lang.arrays.plans import run_plan
 from freestone.lang.arrays.tiles import each, tiles_of
 from freestone.lang.arrays.totals import COMBINE, IDENTITIES, REDUCERS
-from freestone.lang.kernels.sparse import Csr
+from freestone.lang.run.kernels.sparse import Csr
 from freestone.partitions import split
 
 HERE, THERE = 0, 1

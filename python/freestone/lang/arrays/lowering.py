@@ -15,7 +15,7 @@ from freestone.lang.arrays.calls import CallLowering, Expected
 from freestone.lang.arrays.cells import CELLS, engine_name
 from freestone.lang.arrays.nodes import TRUTH, Function, Node
 from freestone.lang.arrays.plans import Operand, Plan
-from freestone.lang.types.types import Type, matrix, scalar
+from freestone.lang.front.types.types import Type, matrix, scalar
 
 SWAPPED = {
     **{name: name for name in ("add", "mul", "min", "max", "eq", "neq", "and", "or")},

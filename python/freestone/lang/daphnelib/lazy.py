@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from freestone.errors.lang import ScriptCompileError
-from freestone.lang.builtins import BUILTINS, elementwise, lower
 from freestone.lang.daphnelib import graph
 from freestone.lang.daphnelib.exchange import (
     WIDER,
@@ -21,14 +20,15 @@ from freestone.lang.daphnelib.exchange import (
     frame_of_pandas,
 )
 from freestone.lang.daphnelib.tensors import as_tensor
-from freestone.lang.kernels.frames import Frame as FrameData
-from freestone.lang.kernels.frames import cell_of
-from freestone.lang.kernels.sparse import Csr
-from freestone.lang.parse.source import failure
-from freestone.lang.plan.explaining import lines as explained
-from freestone.lang.plan.graph import Value
+from freestone.lang.front.builtins import BUILTINS, elementwise, lower
+from freestone.lang.front.graph.explaining import lines as explained
+from freestone.lang.front.graph.graph import Value
+from freestone.lang.front.parse.source import failure
+from freestone.lang.front.types.dtypes import cell_of
+from freestone.lang.front.types.types import Type
+from freestone.lang.run.kernels.frames import Frame as FrameData
+from freestone.lang.run.kernels.sparse import Csr
 from freestone.lang.settings import Settings
-from freestone.lang.types.types import Type
 
 __all__ = [
     "Lazy",

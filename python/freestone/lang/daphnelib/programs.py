@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from threading import Lock
 
-from freestone.lang.plan.graph import Op, Program, Value
+from freestone.lang.front.graph.graph import Op, Program, Value
 from freestone.lang.settings import Settings
 
 __all__ = ["MOST", "keep", "key_of", "known"]
