@@ -65,9 +65,10 @@ CRATES: dict[str, frozenset[str]] = {
     "core": frozenset({"base", "tls"}),
     "events": frozenset({"base", "tls"}),
     "events-c": frozenset({"events"}),
+    "executor": frozenset({"base", "core"}),
     "io": frozenset({"base"}),
     "vector": frozenset({"base"}),
-    "python": frozenset({"base", "core", "events", "io", "vector"}),
+    "python": frozenset({"base", "core", "events", "executor", "io", "vector"}),
 }
 """The crates of the workspace that each crate may depend on."""
 

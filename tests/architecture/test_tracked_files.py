@@ -14,6 +14,7 @@ REGISTRIES = re.compile(
     + r"-url|find"
     + r"-links)[ =]\S*://"
 )
+CONFLICTS = re.compile(r"^(<{7}|>{7}) ")
 
 
 def lines_with(pattern: re.Pattern[str]) -> list[str]:
@@ -32,6 +33,10 @@ def test_no_file_names_a_place_on_a_developers_machine() -> None:
 
 def test_no_file_names_a_registry_host() -> None:
     assert lines_with(REGISTRIES) == []
+
+
+def test_no_file_holds_the_marks_of_a_merge() -> None:
+    assert lines_with(CONFLICTS) == []
 
 
 def test_no_file_is_too_long() -> None:

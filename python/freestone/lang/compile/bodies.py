@@ -57,9 +57,17 @@ class Body:
         self._derived: dict[tuple[Value, int, int], Value] = {}
         self._here: dict[tuple[Value, Value], Value] = {}
 
-    def made(self, wanted: Sequence[Value], written: Member | None) -> list[Value]:
-        """Add what makes some values, and what writes one; return the values in a strip."""
-        needed = {value: {self.strip: None} for value in wanted}
+    def made(
+        self, wanted: Sequence[Value], written: Member | None, also: Sequence[Value]
+    ) -> list[Value]:
+        """Add what makes some values, `also` others, and what writes one.
+
+        Returns
+        -------
+        list of Value
+            What is wanted, in a strip.
+        """
+        needed = {value: {self.strip: None} for value in (*wanted, *also)}
         chosen: list[tuple[Member, Value]] = []
         if written is not None:
             chosen.append((written, self.strip))

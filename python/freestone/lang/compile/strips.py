@@ -4,7 +4,8 @@ Operations that work row by row are not run where they stand. Where something ne
 extremes, some or all of their rows (a column of results, say), or writes or prints them, one
 operation does that strip by strip: it makes some rows, or reads them, and keeps nothing of them but
 what was asked for. What is asked for later takes another round over the strips, in which rows are
-made anew.
+made anew. What may fail runs before the next output, though nobody has asked for it by then: a
+script that fails prints and writes what it does when it runs as a whole.
 
 A strip of a matrix with k times the rows has k times as many; one of what a filter keeps has as
 many as are left of it. What is reversed is made of the rows of the other end, and what is put
@@ -121,15 +122,14 @@ class _Cutting:
         self._bases = bases_of(ops, rows)
         self._members = members_of(ops, self._bases, paths)
         self._rest = list(self._members)
-        # An operation that only may fail would be left out of the strips.
-        self._read = {value for op in self._rest for value in outer_operands(op)}
-        self._read.update(block.outs)
         self._coming = {result for op in self._rest for result in op.results}
         self._ready: list[Op] = []
         self._order: list[Member] = []
         self._by_rows: dict[Value, Member] = {}
         self._parts: dict[Value, Member] = {}
         self._turned: dict[Value, Op] = {}
+        # What may fail and has not run, by what its strips are cut from.
+        self._failing: dict[int, list[Value]] = {}
         # What a filter kept and is there as a whole: strips can't be found in it any more.
         self._there: set[Value] = set()
 
@@ -138,18 +138,21 @@ class _Cutting:
         while self._rest:
             self._put(self._rest.pop(0))
         self._need(self._outs)
+        self._run_failing()
         return self._ready
 
     def _put(self, op: Op) -> None:
         member = self._member(op)
+        if _is_output(op):
+            self._run_failing(but=member)
         if op.kind == "transpose" and op.operands[0] in self._by_rows:
             self._turned[op.results[0]] = op
         elif member is None:
-            self._need(outer_operands(op))
+            self._need(outer_operands(op), op)
             self._ready.append(op)
         else:
-            self._need(member.whole)
-            self._need(value for value in member.cut if value not in self._by_rows)
+            self._need(member.whole, op)
+            self._need((value for value in member.cut if value not in self._by_rows), op)
             self._keep(member)
         # Not before: what is put ahead of it must not read it.
         self._coming.difference_update(op.results)
@@ -159,13 +162,13 @@ class _Cutting:
             self._flush([], member)
             return
         self._order.append(member)
+        if member.op.pure and may_fail(member.op):
+            self._failing.setdefault(member.base, []).extend(member.op.results)
         for value, way in zip(member.op.results, member.ways, strict=True):
             (self._by_rows if way in BY_ROWS else self._parts)[value] = member
 
     def _member(self, op: Op) -> Member | None:
         member = self._members[op]
-        if op.pure and not self._read.intersection(op.results) and may_fail(op):
-            return None
         if member is not None and member.kind in ENDS and self._is_there(op):
             return None
         turned = self._turned.get(op.operands[0]) if op.kind == "matmul" else None
@@ -186,8 +189,15 @@ class _Cutting:
         small = value.type.nbytes is not None and value.type.nbytes <= self._nbytes
         return small and op.kind == "print"
 
-    def _need(self, values: Iterable[Value]) -> None:
-        """See to it that values are there as a whole."""
+    def _run_failing(self, but: Member | None = None) -> None:
+        """Run what may fail before an output, `but` what a file is written with: it is undone."""
+        written = but.base if but is not None and but.kind == "append_rows" else None
+        if self._failing.keys() - {written}:
+            self._look_ahead(is_output=True)
+            self._flush([], None)
+
+    def _need(self, values: Iterable[Value], reader: Op | None = None) -> None:
+        """See to it that values are there as a whole, for an operation if not for the end."""
         wanted = list(dict.fromkeys(values))
         turned = [self._turned[value] for value in wanted if value in self._turned]
         inner = [op.operands[0] for op in turned]
@@ -197,16 +207,22 @@ class _Cutting:
             if value in self._by_rows and value not in self._there
         ]
         if rows or any(value in self._parts for value in wanted):
-            self._look_ahead()
+            self._look_ahead(is_output=reader is not None and _is_output(reader))
             self._flush(list(dict.fromkeys(rows)), None)
         # Only now: what was put ahead must not read what is turned here.
         for value in wanted:
             self._turned.pop(value, None)
         self._ready += turned
 
-    def _look_ahead(self) -> None:
-        """Put what can be done in the same round over the strips, though it comes later."""
+    def _look_ahead(self, *, is_output: bool) -> None:
+        """Put what can be done in the same round over the strips, though it comes later.
+
+        What may fail is not put ahead of an output; `is_output` tells if one comes next.
+        """
         for op in list(self._rest):
+            is_output = is_output or _is_output(op)
+            if is_output and may_fail(op):
+                continue
             member = self._member(op)
             if member is None or member.ways == (WHOLE,):
                 continue
@@ -226,6 +242,9 @@ class _Cutting:
         wanted: dict[int, list[Value]] = {} if written is None else {written.base: []}
         for value in (*rows, *self._parts):
             wanted.setdefault(self._maker(value).base, []).append(value)
+        if written is None:
+            for base in self._failing:
+                wanted.setdefault(base, [])
         for base, values in wanted.items():
             last = written if written is not None and written.base == base else None
             self._ready.append(self._strips(base, values, last))
@@ -240,14 +259,20 @@ class _Cutting:
         return self._parts[value] if value in self._parts else self._by_rows[value]
 
     def _strips(self, base: int, wanted: list[Value], written: Member | None) -> Op:
-        """Return what runs strip by strip to give some values, and to write one."""
+        """Return what runs strip by strip to give some values, and to write one; it may fail."""
+        failing = self._failing.pop(base, [])
+        last = written or self._maker([*wanted, *failing][-1])
         makers = [self._maker(value) for value in wanted]
         pairs = zip(wanted, makers, strict=True)
         ways = tuple(maker.ways[maker.op.results.index(value)] for value, maker in pairs)
         size = min(self._size, base)
         body = Body(size, self._bases, self._by_rows, self._order)
-        outs = body.made(wanted, written)
+        outs = body.made(wanted, written, failing)
         attrs = {"name": f"of {size} rows", "rows": base, "size": size, "ways": ways}
-        last = written or makers[-1]
         block = Block([body.strip], body.ops, outs)
         return Op("strips", [], list(wanted), attrs, last.op.place, [block])
+
+
+def _is_output(op: Op) -> bool:
+    """Tell whether an operation does what can be seen from outside; reading can't be."""
+    return not op.pure and op.kind != "read"

@@ -28,6 +28,8 @@ EXTREMES = frozenset({"agg_all", "agg_row", "agg_col", "index_row", "index_col"}
 
 def may_fail(op: Op) -> bool:
     """Tell whether an operation may fail for another reason than a lack of memory."""
+    if op.kind == "pipeline":
+        return any(map(may_fail, op.regions[0].ops))
     if op.kernel is not None or op.regions:
         return True
     if op.kind in SAFE:

@@ -16,6 +16,7 @@ from freestone.lang.front.types.types import is_float
 Scalar = int | float | str | bool
 
 BITS = {"si8": 8, "ui8": 8, "si32": 32, "ui32": 32, "index": 64, "si64": 64, "ui64": 64}
+MIN_SI64, MAX_SI64 = -(2**63), 2**63 - 1
 INVALID = -math.nan
 """What x86 makes of 0/0: it prints as -nan."""
 
@@ -33,7 +34,8 @@ class DivisionError(ArithmeticError):
 def wrapped(cell: str, value: Any) -> Any:
     """Convert a number to a cell type, as C++ does.
 
-    Floats are truncated, integers wrap around, and anything but 0 is true.
+    Floats are truncated, to the nearest ``si64`` if they are none, and NaN becomes 0; integers wrap
+    around, and anything but 0 is true.
     """
     if cell == "f64":
         return float(value)
@@ -56,9 +58,11 @@ def _single(value: float) -> float:
 
 
 def _truncated(value: Any) -> int:
-    if isinstance(value, float) and not math.isfinite(value):
-        return -(2**63)
-    return int(value)
+    if not isinstance(value, float) or abs(value) <= MAX_SI64:
+        return int(value)
+    if math.isnan(value):
+        return 0
+    return MAX_SI64 if value > 0 else MIN_SI64
 
 
 def text_of(value: Any) -> str:

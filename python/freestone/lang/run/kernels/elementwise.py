@@ -16,6 +16,8 @@ from freestone.lang.run.kernels.memory import empty
 Array = np.ndarray[Any, Any]
 ALONE = 3
 """References to an operand that nobody else holds: a name, the arguments, getrefcount's own."""
+PIECE = 1 << 15
+"""Cells that are converted at a time."""
 COMPARED = {"eq", "neq", "lt", "le", "gt", "ge"}
 
 
@@ -102,7 +104,22 @@ def converted(value: Any, cell: str) -> Any:
         if cell == "bool" or not (value.dtype.kind == "f" and dtype[:3] in ("int", "uin")):
             return value.astype(dtype)
         # By way of the largest integers: a negative float to an unsigned type wraps around.
-        return value.astype("i8").astype(dtype, copy=False)
+        return _truncated(value).astype(dtype, copy=False)
+
+
+def _truncated(value: Array) -> Array:
+    """Convert floats to the nearest ``si64``, and NaN to 0."""
+    out = np.empty_like(value, "i8")
+    whole, real = out.ravel(order="K"), value.ravel(order="K")
+    # In pieces, so that a cache still holds what is searched for numbers that are no si64.
+    for begin in range(0, len(whole), PIECE):
+        cells, numbers = whole[begin : begin + PIECE], real[begin : begin + PIECE]
+        np.copyto(cells, numbers, casting="unsafe")
+        if cells.min() == scalars.MIN_SI64:
+            # What processors make of any other number, and of NaN.
+            cells[numbers >= 2.0**63] = scalars.MAX_SI64
+            cells[np.isnan(numbers)] = 0
+    return out
 
 
 def binary(run: Any, op: Op, left: Any, right: Any) -> Any:
