@@ -111,7 +111,7 @@ target/hdfs/lib: tests/hdfs/server/pom.xml
 	mvn --quiet --batch-mode --file $< package
 	touch $@
 
-## make check   format, lints, types, stubs and import directions
+## make check   format, lints, types, stubs, import directions and words
 .PHONY: check check-python check-types check-rust check-architecture
 check: check-python check-types check-rust check-architecture
 
@@ -160,19 +160,22 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-heade
 	--no-annotate --no-emit-index-url --no-emit-find-links --no-emit-package freestone \
 	$(if $(UPGRADE),--upgrade) pyproject.toml
 CONSTRAINED = $(COMPILE) --constraints requirements/dev.txt
+# Those of one .venv; the others have an environment of their own.
+SHARED_GROUPS := bench build check docs lock test
 .PHONY: lock
 lock: $(STAMPS)/lock
-	$(COMPILE) --all-extras --group build --group check --group lock -o requirements/dev.txt
+	$(COMPILE) --all-extras $(addprefix --group=,$(SHARED_GROUPS)) -o requirements/dev.txt
 	$(CONSTRAINED) --group build -o requirements/build.txt
 	$(CONSTRAINED) --extra demo -o requirements/demo.txt
 	$(CONSTRAINED) --extra dask -o requirements/dask.txt
 	$(COMPILE) --group newest-dask -o requirements/dask-newest.txt
 	$(COMPILE) --group tensors -o requirements/tensors.txt
 	$(CONSTRAINED) --extra hep -o requirements/hep.txt
-	$(CONSTRAINED) --extra test -o requirements/test.txt
+	$(CONSTRAINED) --all-extras --group test -o requirements/test.txt
 	$(CONSTRAINED) --group check -o requirements/check.txt
-	$(CONSTRAINED) --extra docs -o requirements/docs.txt
-	$(CONSTRAINED) --extra bench -o requirements/bench.txt
+	$(CONSTRAINED) --group docs -o requirements/docs.txt
+	$(CONSTRAINED) --extra examples --extra hdfs --extra hep --extra malleable --group bench \
+		-o requirements/bench.txt
 	$(CONSTRAINED) --group lock -o requirements/lock.txt
 
 ## make clean   remove what the other targets made

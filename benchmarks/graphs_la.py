@@ -40,11 +40,11 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks import common, plots
-from freestone.collections import write
 from freestone.lang.daphnelib import DaphneContext
-from freestone.lang.kernels.memory import empty
+from freestone.lang.run.kernels.memory import empty
 from freestone.lang.script import run_text
 from freestone.lang.settings import LAYOUTS, NUMA, SCHEMES, VICTIMS, Settings
+from freestone.storage import write
 
 QUESTION = "How long does an iteration of PageRank and of components take?"
 SCALES = {True: 16, False: 20}

@@ -25,7 +25,7 @@ from scipy import sparse
 import freestone as fs
 from benchmarks import common, plots
 from freestone.lang.daphnelib import DaphneContext
-from freestone.lang.kernels import elementwise as elementwise_table
+from freestone.lang.run.kernels import elementwise as elementwise_table
 from freestone.lang.settings import Settings
 
 QUESTION = "How fast is each kernel, beside NumPy, SciPy and pandas?"

@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import common, plots
 from freestone import Cluster
-from freestone.lang.distributed.running import DistributedRun
-from freestone.lang.parse.source import Source
+from freestone.lang.front.parse.source import Source
+from freestone.lang.run.distributed.running import DistributedRun
 from freestone.lang.script import compile_source, read_arguments, run_text
 from freestone.lang.settings import Settings
 
@@ -57,7 +57,7 @@ def run(text: str, words: list[str], cluster: Cluster | None) -> tuple[float, in
     before = cluster.statistics().transferred_nbytes
     begin = time.perf_counter()
     program = compile_source(Source(text, "script"), read_arguments(words), settings)
-    DistributedRun(settings, cluster, out).program(program)
+    DistributedRun(settings, cluster.client, out).program(program)
     seconds = time.perf_counter() - begin
     return seconds, cluster.statistics().transferred_nbytes - before, out.getvalue()
 

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import common, plots
-from freestone.lang.parse.source import Source
+from freestone.lang.front.parse.source import Source
 from freestone.lang.script import Arguments, compile_source
 from freestone.lang.settings import Settings
 

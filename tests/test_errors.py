@@ -11,6 +11,13 @@ from freestone.errors import FreestoneError
 
 EXAMPLES: list[FreestoneError] = [
     errors.ConfigurationError("unknown setting 'worker'", key="worker", origin="keyword"),
+    errors.PluginError(
+        group="freestone.formats",
+        entry_point="rows",
+        value="rows:FORMAT",
+        distribution="rows 1.0",
+        reason="can't be imported: no module; mend or uninstall it",
+    ),
     errors.NotAssociativeError(label="total", how="f(a, f(b, c))"),
     errors.MissingKeyError(key="x", needed_by=("y", 0)),
     errors.CycleError(["a", "b", "c"]),
@@ -118,8 +125,8 @@ def test_slugs_are_unique_and_never_change() -> None:
         "file-missing file-unreadable foreign-future format function-load in-task input-lost "
         "input-unknown irreproducible join joining lock-not-held malleable memory-exceeded "
         "message-too-large missing-key no-spawn no-threads not-associative not-serializable "
-        "packages-missing rank-failed rank-lost registration resize-timeout run-over run-stuck "
-        "samples-missing script script-compile script-run script-stopped script-syntax "
+        "packages-missing plugin rank-failed rank-lost registration resize-timeout run-over "
+        "run-stuck samples-missing script script-compile script-run script-stopped script-syntax "
         "spawn-failed storage-full task task-cancelled task-exited task-killed task-raised "
         "task-timeout transport unschedulable usage wait-timeout worker-absent worker-lost "
         "workers-missing"

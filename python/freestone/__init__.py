@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from freestone import graph
+    from freestone.client.environments import prepare, untar
+    from freestone.client.files import File, file
+    from freestone.client.future import Future
+    from freestone.client.reduction import reduce
+    from freestone.client.tasks import Task, task
     from freestone.cluster import Cluster, as_completed, current, wait
-    from freestone.collections import Array, Bag, Frame, read, write
-    from freestone.environments import prepare, untar
+    from freestone.collections import Array, Bag, Frame
     from freestone.errors import FreestoneError
-    from freestone.files import File, file
-    from freestone.future import Future
     from freestone.partitions import Partition, split
-    from freestone.reduction import reduce
-    from freestone.tasks import Task, task
+    from freestone.storage import read, write
 
 __all__ = [
     "Array",
@@ -61,23 +62,23 @@ _HOMES = {
     "Array": "collections",
     "Bag": "collections",
     "Cluster": "cluster",
-    "File": "files",
+    "File": "client.files",
     "Frame": "collections",
     "FreestoneError": "errors",
-    "Future": "future",
+    "Future": "client.future",
     "Partition": "partitions",
-    "Task": "tasks",
+    "Task": "client.tasks",
     "as_completed": "cluster",
     "current": "cluster",
-    "file": "files",
-    "prepare": "environments",
-    "read": "collections",
-    "reduce": "reduction",
+    "file": "client.files",
+    "prepare": "client.environments",
+    "read": "storage",
+    "reduce": "client.reduction",
     "split": "partitions",
-    "task": "tasks",
-    "untar": "environments",
+    "task": "client.tasks",
+    "untar": "client.environments",
     "wait": "cluster",
-    "write": "collections",
+    "write": "storage",
 }
 
 
@@ -95,11 +96,8 @@ _ELSEWHERE = {
     name: _ON_CLUSTER.format(name)
     for name in ("command", "gather", "map", "put", "scatter", "statistics", "submit")
 }
-# Surfaces that give a class of the runtime a method, or answers to questions.
-_ABOVE = {
-    "cluster": ("graph", "events.gang", "lang.distributed.serving"),
-    "collections": ("lang.arrays",),
-}
+# What gives a class more methods.
+_ABOVE = {"collections": ("lang.arrays",)}
 
 
 def __getattr__(name: str) -> Any:

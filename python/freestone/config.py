@@ -2,10 +2,10 @@
 
 Every setting can be given as a keyword of ``Cluster(...)``, as ``FREESTONE_<NAME>`` in the
 environment, and in a TOML file: the one that ``FREESTONE_CONFIG`` names, or else ``freestone.toml``
-in the current folder before ``~/.config/freestone/config.toml``. What is unknown is refused, and a
-wrong value is named with where it came from. Names that begin with ``FREESTONE__`` (two
-underscores) belong to the machinery, those that begin with ``FREESTONE_EVENTS_`` to runs of ranks;
-both are passed over.
+in the current folder before ``~/.config/freestone/config.toml``. Unknown settings are refused, and
+a wrong value is named with where it came from. Names that begin with ``FREESTONE__`` (two
+underscores) are internal, those that begin with ``FREESTONE_EVENTS_`` to runs of ranks; both are
+ignored here.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ __all__ = ["Config", "Setting", "Settings", "format_nbytes", "format_seconds", "
 
 PREFIX = "FREESTONE_"
 _OTHERS = (f"{PREFIX}_", f"{PREFIX}EVENTS_")
+BY_OPTION = f"{PREFIX}_SET"
+"""Which variables of the environment the option ``--set`` has set."""
 _MAX_INLINE_NBYTES = 16 << 20
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -169,23 +171,23 @@ class Config:
     disk: int | None = _setting(None, _amount, "bytes", "disk tier of each worker")
     gpus: int | None = _setting(None, _count(0), "", "graphics processors of each worker")
     listen: str | None = _setting(None, _place, "", "where workers of other machines join")
-    access_days: int = _setting(30, _count(0), "days", "how long a cluster's certificate is good")
-    reconnect_s: float = _setting(30.0, _positive, "s", "how long a lost manager is looked for")
+    access_days: int = _setting(30, _count(0), "days", "days that a certificate is valid")
+    reconnect_s: float = _setting(30.0, _positive, "s", "how long a worker tries to reconnect")
     cache: str | None = _setting(None, _folder, "", "folder of blocks that are kept forever")
     folder: str | None = _setting(None, _folder, "", "folder of sockets and logs")
     trace: str | None = _setting(None, _folder, "", "file for the run's trace")
     transfers_in: int = _setting(4, _count(1), "", "transfers to a worker at once")
     transfers_out: int = _setting(4, _count(1), "", "transfers from a worker at once")
     scrub_nbytes_s: int = _setting(
-        32 << 20, _amount, "bytes/s", "how much of what is in memory is checked again; 0: nothing"
+        32 << 20, _amount, "bytes/s", "rate at which blocks in memory are checked; 0: never"
     )
     links: bool = _setting(False, _flag, "", "hand blocks over as links between local workers")
     silence_s: float = _setting(60.0, _seconds(1), "s", "how long a worker may be silent")
     stopped_s: float = _setting(10.0, _positive, "s", "how long an executor may be stopped")
-    spin_us: float = _setting(50.0, _positive, "µs", "how long idle threads look before they sleep")
+    spin_us: float = _setting(50.0, _positive, "µs", "how long idle threads poll before they sleep")
     inline_nbytes: int = _setting(8192, _small, "bytes", "results up to here travel in messages")
     preload: str = _setting("", _modules, "", "modules that executors import as they start")
-    retries: int = _setting(0, _count(0), "", "how often a task that raises is tried again")
+    retries: int = _setting(0, _count(0), "", "how often a task that raises is retried")
     start_timeout_s: float = _setting(60.0, _positive, "s", "how long workers may take to start")
     progress: bool = _setting(False, _flag, "", "whether to show a bar of all tasks")
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
@@ -228,7 +230,7 @@ class Config:
         return cls(**values, origins={key: value.origin for key, value in given.items()})
 
     def describe(self) -> list[Setting]:
-        """Tell each setting, its value and where it came from."""
+        """Return each setting, its value and its origin."""
         return [self._describe(key) for key in KEYS]
 
     def _describe(self, key: str) -> Setting:
@@ -264,8 +266,14 @@ def _parse(key: str, given: _Given) -> Any:
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, _Given]:
     here = Path.cwd()
+    by_option = environment.get(BY_OPTION, "").split(",")
+
+    def origin(key: str, value: str) -> str:
+        name = key.removeprefix(PREFIX).lower()
+        return f"--set {name}={value}" if key in by_option else f"environment {key}"
+
     return {
-        key.removeprefix(PREFIX).lower(): _Given(value, f"environment {key}", here)
+        key.removeprefix(PREFIX).lower(): _Given(value, origin(key, value), here)
         for key, value in environment.items()
         if key.startswith(PREFIX) and not key.startswith(_OTHERS) and key != f"{PREFIX}CONFIG"
     }

@@ -1,54 +1,62 @@
-"""Which module may import which: the table of DESIGN, 'Layers', from the bottom up."""
+"""Which module may import which: the table of docs/design.md, 'Layers', from the bottom up."""
 
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_native", "errors", "units"}),
-    frozenset({"config", "failures", "usage"}),
+    frozenset({"config", "plugins"}),
     frozenset(
         {
-            "files",
             "functions",
             "hosts",
             "io",
             "observe.control",
             "observe.explain",
             "observe.figures",
+            "observe.html",
+            "observe.reprs",
+            "observe.trace",
         }
     ),
-    frozenset(
-        {
-            "cluster",
-            "commands",
-            "compat",
-            "definitions",
-            "engines",
-            "environments",
-            "executor",
-            "finished",
-            "future",
-            "members",
-            "observe",
-            "options",
-            "questions",
-            "ranks",
-            "reduction",
-            "serializing",
-            "tasks",
-            "waiting",
-            "worker",
-        }
-    ),
-    frozenset({"collections"}),
+    frozenset({"client", "node"}),
+    frozenset({"compat", "observe"}),
+    frozenset({"collections", "storage.meters", "storage.zarr"}),
+    frozenset({"storage"}),
     frozenset({"partitions"}),
     frozenset({"events", "graph", "lang", "malleable"}),
+    frozenset({"cluster"}),
     frozenset({"__init__"}),
     frozenset({"__main__", "cli", "demo", "testing"}),
 )
-"""The parts of `freestone`; a part imports from its own layer and those below.
+"""The rooms of `freestone`, from the bottom up; a room imports from its own layer and those below.
 
-A module of a part may have a place of its own.
+A module of a room may have a place of its own.
 """
 
-SIBLINGS = LAYERS[6]
+INSIDE: dict[str, tuple[frozenset[str], ...]] = {
+    "lang": (
+        frozenset({"settings"}),
+        frozenset({"front"}),
+        frozenset({"compile"}),
+        frozenset({"run"}),
+        frozenset({"script"}),
+        frozenset({"serving"}),
+        frozenset({"arrays", "daphnelib"}),
+    ),
+    "lang.front": (
+        frozenset({"types"}),
+        frozenset({"file_types", "parse", "queries", "ufuncs"}),
+        frozenset({"graph", "sql"}),
+        frozenset({"builtins", "properties"}),
+        frozenset({"build"}),
+    ),
+    "lang.run": (
+        frozenset({"kernels"}),
+        frozenset({"local"}),
+        frozenset({"distributed"}),
+    ),
+}
+"""The layers of rooms that have some, from the bottom up."""
+
+SIBLINGS = LAYERS[8]
 """The surfaces, which do not import one another."""
 
 CRATES: dict[str, frozenset[str]] = {
@@ -57,9 +65,10 @@ CRATES: dict[str, frozenset[str]] = {
     "core": frozenset({"base", "tls"}),
     "events": frozenset({"base", "tls"}),
     "events-c": frozenset({"events"}),
+    "executor": frozenset({"base", "core"}),
     "io": frozenset({"base"}),
     "vector": frozenset({"base"}),
-    "python": frozenset({"base", "core", "events", "io", "vector"}),
+    "python": frozenset({"base", "core", "events", "executor", "io", "vector"}),
 }
 """The crates of the workspace that each crate may depend on."""
 
@@ -78,12 +87,29 @@ STATE_MACHINES = (
 """Folders of `crates` with no clock, socket, file or thread inside."""
 
 
-def layer_of(module: str) -> int:
-    """Return the index of the layer that holds `module`, a name below `freestone`, or its part."""
+def layer_of(module: str, layers: tuple[frozenset[str], ...] = LAYERS) -> int:
+    """Return the index of the layer that holds `module`, or the longest beginning of its name."""
     names = module.split(".")
     for length in range(len(names), 0, -1):
         known = ".".join(names[:length])
-        for index, layer in enumerate(LAYERS):
+        for index, layer in enumerate(layers):
             if known in layer:
                 return index
-    raise LookupError(f"freestone.{module} has no place in LAYERS")
+    raise LookupError(f"{module} has no place among {[sorted(layer) for layer in layers]}")
+
+
+def may_import(own: str, other: str) -> bool:
+    """Tell whether a module may import another one, both named below `freestone`."""
+    surface, imported = own.split(".")[0], other.split(".")[0]
+    if surface != imported and {surface, imported} <= SIBLINGS:
+        return False
+    if layer_of(other) > layer_of(own):
+        return False
+    for room, layers in INSIDE.items():
+        inside = f"{room}."
+        # The room's own module, its door, stands above all that is in it.
+        if own.startswith(inside) and other.startswith(inside):
+            inner, outer = own.removeprefix(inside), other.removeprefix(inside)
+            if layer_of(outer, layers) > layer_of(inner, layers):
+                return False
+    return True

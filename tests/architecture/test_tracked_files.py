@@ -1,14 +1,11 @@
 """What is in the repository is about the project, not about a machine that it was made on."""
 
 import re
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.architecture.repository import ROOT, tracked
+
 LONGEST = 600
 LOCKS = re.compile(r"(Cargo\.lock|requirements/.*\.txt|LICENSE)$")
-TEXT = {".c", ".css", ".h", ".json", ".md", ".py", ".pyi", ".rs", ".sh", ".toml", ".txt", ".yml"}
 # Written in pieces, so that this file does not hold what it looks for.
 MACHINE_PATHS = re.compile("|".join(["/wo" + "rk/", "/ro" + "ot/", "/ho" + r"me/\w", "/op" + "t/"]))
 REGISTRIES = re.compile(
@@ -17,17 +14,7 @@ REGISTRIES = re.compile(
     + r"-url|find"
     + r"-links)[ =]\S*://"
 )
-
-
-def tracked() -> Iterator[Path]:
-    """Yield the text files that git tracks, or all of them outside of a checkout."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    names = listed.stdout.split("\0")[:-1] if listed.returncode == 0 else []
-    for path in map(ROOT.joinpath, names):
-        if path.is_file() and (path.suffix in TEXT or not path.suffix):
-            yield path
+CONFLICTS = re.compile(r"^(<{7}|>{7}) ")
 
 
 def lines_with(pattern: re.Pattern[str]) -> list[str]:
@@ -46,6 +33,10 @@ def test_no_file_names_a_place_on_a_developers_machine() -> None:
 
 def test_no_file_names_a_registry_host() -> None:
     assert lines_with(REGISTRIES) == []
+
+
+def test_no_file_holds_the_marks_of_a_merge() -> None:
+    assert lines_with(CONFLICTS) == []
 
 
 def test_no_file_is_too_long() -> None:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from freestone import _native
-from freestone.future import Future
+from freestone.client.future import Future
 from tests.bindings.arguments import CSV, EVENT_SETTINGS, TOGETHER, Arguments
 from tests.fuzz.fuzzers import Check
 

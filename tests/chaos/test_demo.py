@@ -163,10 +163,10 @@ def test_the_whole_demo_while_workers_and_executors_die(
     class Hunted(fs.Cluster):
         def __enter__(self) -> Hunted:
             hunter.cluster = self
+            submit = self.client.submit
+            watched = lambda *args, **more: hunter.watch(submit(*args, **more))  # noqa: E731
+            monkeypatch.setattr(self.client, "submit", watched)
             return self
-
-        def _submit(self, *args: Any, **options: Any) -> Any:
-            return hunter.watch(super()._submit(*args, **options))
 
     monkeypatch.setattr(fs, "Cluster", Hunted)
     hunted = run_demo(tmp_path)

@@ -124,8 +124,8 @@ def test_a_mistake_in_an_imported_script_names_that_script(
 def test_a_defect_has_a_place_and_no_traceback(
     options: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from freestone.lang.builtins import BUILTINS
-    from freestone.lang.kernels import shapes
+    from freestone.lang.front.builtins import BUILTINS
+    from freestone.lang.run.kernels import shapes
 
     def broken(*operands: object) -> None:
         raise KeyError("a defect")

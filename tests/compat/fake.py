@@ -46,6 +46,7 @@ class FakeCluster:
         self.calls: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
         self.puts: list[Any] = []
         self.pool = concurrent.futures.ThreadPoolExecutor(slots)
+        self.client = FakeClient(self)
 
     def submit(
         self,
@@ -98,6 +99,27 @@ class FakeCluster:
 
     def close(self) -> None:
         self.pool.shutdown()
+
+
+class FakeClient:
+    """What the surfaces ask a `FakeCluster` by."""
+
+    def __init__(self, cluster: FakeCluster) -> None:
+        self.cluster = cluster
+        self.put, self.cancel = cluster.put, cluster.cancel
+
+    @property
+    def slots(self) -> int:
+        return self.cluster.slots
+
+    def submit(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        options: dict[str, Any],
+    ) -> FakeFuture:
+        return self.cluster.submit(function, *args, **kwargs, **options)
 
 
 class Gate:

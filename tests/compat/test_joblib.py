@@ -141,11 +141,7 @@ def test_scikit_learn_runs_on_it(fake: FakeCluster) -> None:
 
 
 def test_without_a_cluster_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    from types import ModuleType
-
-    module: Any = ModuleType("freestone.cluster")
-    module.current = lambda: None
-    monkeypatch.setitem(sys.modules, "freestone.cluster", module)
+    monkeypatch.setattr("freestone.compat.joblib.current", lambda: None)
     with pytest.raises(ClosedError, match=r"freestone\.Cluster"):
         joblib.parallel_config("freestone")
 

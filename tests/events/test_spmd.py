@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import threading
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,32 @@ def test_what_goes_wrong_is_told_and_the_cluster_goes_on() -> None:
         with pytest.raises(RankLostError, match="rank 1 is lost"):
             cluster.spmd(dies, 2)
         assert cluster.submit(pow, 2, 10).result() == 1024
+
+
+def computes(rank: ev.Rank, ends: str) -> None:
+    """End as rank 1 in one of several ways, while rank 0 computes and makes no call."""
+    if rank.id == 0:
+        rank.fire(1, "ready")
+        threading.Event().wait()
+    rank.wait([(0, "ready")])
+    if ends == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise KeyError("no luck")
+
+
+@pytest.mark.parametrize(
+    ("ends", "error", "match"),
+    [("killed", RankLostError, "rank 1 is lost"), ("raises", KeyError, "no luck")],
+)
+def test_a_rank_that_computes_ends_with_the_others(
+    ends: str, error: type[Exception], match: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("freestone.events.gang.GRACE_S", 0.1)
+    with fs.Cluster(workers=2) as cluster:
+        with pytest.raises(error, match=match):
+            cluster.spmd(computes, 2, args=[ends])
+        # Both executors are free again.
+        assert cluster.spmd(total, 2, args=[[1]]) == [2.0, 2.0]
 
 
 def test_more_ranks_than_executors_are_refused() -> None:

@@ -251,7 +251,7 @@ def test_a_worker_dies_at_each_step_of_a_write(
 
             return counted
 
-        monkeypatch.setattr(cluster, "_submit", at_step(cluster._submit))
+        monkeypatch.setattr(cluster.client, "submit", at_step(cluster.client.submit))
         for name in ("begin", "commit"):
             monkeypatch.setattr(SegmentWriter, name, at_step(getattr(SegmentWriter, name)))
         fs.write(array, url)

@@ -16,6 +16,8 @@ import pytest
 import freestone as fs
 from freestone.errors import EngineMissingError
 from freestone.hosts import engine
+from freestone.hosts.dask import DaskHost
+from freestone.testing import check_host
 from tests.mpi import mpiexec
 from tests.waiting import until
 
@@ -69,6 +71,11 @@ def test_dask_with_workers_that_come_and_go(client: Any) -> None:
         assert until(lambda: count(cluster) == 2)
         assert cluster.submit(np.sum, held).result(60) == sum(range(50_000))
     assert until(lambda: not _children_of_dask(client))
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_the_host_of_dask_passes_the_kit(client: Any) -> None:
+    check_host(lambda: DaskHost(client), workers=2)
 
 
 def _children_of_dask(client: Any) -> list[int]:

@@ -112,7 +112,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     module = SimpleNamespace(Client=lambda url: found, WriteOptions=lambda **words: None)
     monkeypatch.setitem(sys.modules, "hdfs_native", module)
     monkeypatch.setattr(hdfs_client, "FIRST_WAIT_S", 0.0)
-    monkeypatch.setattr(hdfs_client, "reach", lambda server: None)
+    monkeypatch.setattr(hdfs_client, "reach", lambda server, timeout_s: None)
     hdfs_client.client.cache_clear()
     yield found
     hdfs_client.client.cache_clear()

@@ -7,6 +7,8 @@ import json
 import os
 import pickle
 import random
+import socket
+import subprocess
 import sys
 import urllib.error
 from collections.abc import Iterator
@@ -19,7 +21,7 @@ import numpy as np
 import pytest
 
 import freestone as fs
-from freestone.errors import FileError, FormatError
+from freestone.errors import FileError, FormatError, UsageError
 from freestone.io.raw import read_values
 from freestone.io.stores import hdfs, hdfs_client, hdfs_source, webhdfs
 from freestone.io.stores.hdfs import HdfsPlace
@@ -221,7 +223,7 @@ def test_settings_of_hadoop_and_kerberos_go_along(monkeypatch: pytest.MonkeyPatc
         def __init__(self, url: str | None) -> None:
             made.append((url, {name: os.environ.get(name, "") for name in hdfs_client.SETTINGS}))
 
-    wanted = {name: f"/of/{name}" for name in hdfs_client.SETTINGS}
+    wanted = {name: f"/of/{name}" for name in hdfs_client.SETTINGS} | {"HDFS_TIMEOUT_S": "20"}
     for name, value in wanted.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HADOOP_USER_NAME", "she")
@@ -247,6 +249,44 @@ def test_a_namenode_that_is_not_there_is_told_at_once(server: str) -> None:
         fs.read(f"hdfs://{server}/m.csv")
     with pytest.raises(FileError, match="can't be reached"):
         fs.write(CONTENT_ARRAY, f"hdfs://{server}/m.csv")
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """A server that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_namenode_that_does_not_answer_is_refused(
+    silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDFS_TIMEOUT_S", "0.1")
+    with pytest.raises(FileError, match=rf"{silent}.* does not answer within 0\.1 s"):
+        fs.read(f"hdfs://{silent}/m.csv")
+
+
+def test_the_command_line_ends_when_hdfs_does_not_answer(silent: str, tmp_path: Path) -> None:
+    script = tmp_path / "one.daph"
+    script.write_text("print(1);")
+    command = [sys.executable, "-m", "freestone", "run", "--enable-hdfs", "--hdfs-ip", silent]
+    environment = {**os.environ, "HDFS_TIMEOUT_S": "0.1"}
+    ended = subprocess.run(
+        [*command, str(script)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode != 0
+    assert f"{silent} does not answer within 0.1 s" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == ""
+
+
+@pytest.mark.parametrize("seconds", ["soon", "0", "-1", "nan", "inf"])
+def test_a_limit_that_is_no_time_is_refused(
+    seconds: str, silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDFS_TIMEOUT_S", seconds)
+    with pytest.raises(UsageError, match=f"HDFS_TIMEOUT_S has to be .*{seconds}"):
+        fs.read(f"hdfs://{silent}/m.csv")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from freestone.collections.ledger import ALL_BITS, ENTRY, Turn, ledger, sum_sizes
+from freestone.storage.ledger import ALL_BITS, ENTRY, Turn, ledger, sum_sizes
 
 
 def entry(size: int) -> bytes:
@@ -63,8 +63,8 @@ def test_patience_is_for_those_that_are_at_it(
         if naps == 3:
             Turn(ledger=path, number=1, front=0, offset=0, abreast=2).tell(4)
 
-    monkeypatch.setattr("freestone.collections.ledger.time.sleep", sleep)
-    monkeypatch.setattr("freestone.collections.ledger.time.monotonic", lambda: now)
+    monkeypatch.setattr("freestone.storage.ledger.time.sleep", sleep)
+    monkeypatch.setattr("freestone.storage.ledger.time.monotonic", lambda: now)
     with ledger(str(tmp_path / "sizes")) as path:
         third = Turn(ledger=path, number=2, front=0, offset=0, abreast=2)
         assert third.find(patience_s=9) is None

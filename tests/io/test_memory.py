@@ -39,7 +39,7 @@ def test_arrays(kind: str) -> None:
 def test_blocks_are_cut_here_for_workers(two_workers: fs.Cluster) -> None:
     fs.write(fs.Array.from_numpy(X, 30), "memory://m.csv")
     found = fs.read("memory://m.csv", block_rows=40)
-    assert found.cluster is two_workers
+    assert found.client is two_workers.client
     assert found.offsets.tolist() == [0, 40, 80, 100]
     np.testing.assert_array_equal(found.compute(), X)
     table = pa.table({"n": range(50), "t": [f"{n}" for n in range(50)]})

@@ -10,7 +10,7 @@ import pytest
 
 import freestone as fs
 from freestone.cli.main import main
-from freestone.collections import meters
+from freestone.storage import meters
 
 X = np.random.default_rng(1).normal(size=(40_000, 8))
 

@@ -15,10 +15,10 @@ import scipy.sparse
 
 import freestone as fs
 from freestone import _native
-from freestone.collections.segmenting import _shares
 from freestone.errors import FileChangedError, FormatError
 from freestone.io import open_dataset, raw, segment_writer
 from freestone.io.stores import hdfs_source
+from freestone.storage.segmenting import _shares
 from tests.io.hdfs import Reader, Store, store
 from tests.lang.scripts import said
 

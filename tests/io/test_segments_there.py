@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import freestone as fs
-from freestone.collections import reading
 from freestone.io import open_dataset
 from freestone.io.stores.hdfs import HdfsPlace
+from freestone.storage import reading
 from tests.io.hdfs import Store, store
 from tests.io.test_segments import URL, X
 

@@ -13,11 +13,12 @@ import pytest
 import scipy.sparse
 
 import freestone as fs
-from freestone.collections import turns
-from freestone.collections.encoding import place_there
-from freestone.collections.ledger import Turn, ledger
+from freestone.client.local import LocalClient
 from freestone.errors import FormatError
 from freestone.io import Shape, Writer, open_writer
+from freestone.storage import turns
+from freestone.storage.encoding import place_there
+from freestone.storage.ledger import Turn, ledger
 
 X = np.random.default_rng(4).normal(size=(900, 7))
 TABLE = pa.table({"n": np.arange(900), "text": [f"row {row}\n" * (row % 4) for row in range(900)]})
@@ -50,14 +51,14 @@ def test_workers_of_a_host_take_turns(
 ) -> None:
     array = fs.Array.from_function(X.shape, 150, lambda start, stop: X[start:stop]).persist()
     assert len({holders[0] for holders in array.where()}) == 2
-    submit, calls = fs.Cluster._submit, list[tuple[Any, ...]]()
+    submit, calls = LocalClient.submit, list[tuple[Any, ...]]()
 
-    def recorded(self: fs.Cluster, function: Any, given: Any, *more: Any, **outputs: Any) -> Any:
+    def recorded(self: LocalClient, function: Any, given: Any, *more: Any, **outputs: Any) -> Any:
         if function is turns.take_turn:
             calls.append((given[2].number, more[1]["near"]))
         return submit(self, function, given, *more, **outputs)
 
-    monkeypatch.setattr(fs.Cluster, "_submit", recorded)
+    monkeypatch.setattr(LocalClient, "submit", recorded)
     fs.write(array, tmp_path / "m.csv")
     assert len(calls) == 6 * 5
     places = [near for _, near in sorted(calls)]

@@ -10,7 +10,7 @@ import pytest
 import freestone as fs
 from freestone.cli.main import main
 from freestone.errors import UsageError
-from freestone.lang.kernels import files
+from freestone.lang.run.kernels import files
 from tests.io import table
 from tests.lang.scripts import said_on
 
@@ -32,7 +32,7 @@ def test_a_cell(two_workers: fs.Cluster, tmp_path: Path, kind: str, format: str)
     read = fs.read(path, block_rows=13, **table.options_of(kind))
     assert len(read.blocks) == 5
     table.check(kind, read.compute())
-    assert read.cluster is two_workers
+    assert read.client is two_workers.client
 
 
 @pytest.mark.parametrize(("kind", "format"), table.cells("dense", "csr"))

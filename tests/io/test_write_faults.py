@@ -10,13 +10,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import freestone as fs
-from freestone.collections import spreading
 from freestone.errors import (
     FileChangedError,
     FormatError,
@@ -27,6 +27,7 @@ from freestone.io.formats.arrow import ArrowWriter
 from freestone.io.formats.parquet import ParquetWriter
 from freestone.io.formats.root import RootWriter
 from freestone.io.formats.tdms import TdmsWriter
+from freestone.storage import spreading
 from tests.io.table import FORMATS, need
 from tests.waiting import until
 
@@ -105,7 +106,7 @@ def test_a_worker_dies_at_each_step(
     fs.write(X, wanted)
     array = held()
     killer = killer_at(three_workers, array, path, step)
-    killer.watch(monkeypatch, three_workers, "_submit")
+    killer.watch(monkeypatch, three_workers.client, "submit")
     killer.watch(monkeypatch, spreading, "drafted")
     killer.watch(monkeypatch, spreading, "write_beside", old=False)
     fs.write(array, path)
@@ -150,14 +151,15 @@ def test_a_worker_dies_while_chunks_are_written(
     fs.write(X[:10], path)
     array = held()
     victim = array.where()[step % 3][0]
-    submit = three_workers.map
+    submit, steps = three_workers.client.map, []
 
-    def submitted(function: Any, *columns: Any, **options: Any) -> Any:
+    def submitted(function: Any, calls: Any, options: Any = MappingProxyType({})) -> Any:
         if getattr(function, "__name__", "") != "_write":
-            return submit(function, *columns, **options)
+            return submit(function, calls, options)
+        steps.append(step)
         if step == 0:
             kill(three_workers, victim)
-        made = submit(function, *columns, **options)
+        made = submit(function, calls, options)
         if step == 2:
             made[0].result()
         if step:
@@ -165,8 +167,9 @@ def test_a_worker_dies_while_chunks_are_written(
         np.testing.assert_array_equal(open_dataset(path).read(0, 10), X[:10])
         return made
 
-    monkeypatch.setattr(three_workers, "map", submitted)
+    monkeypatch.setattr(three_workers.client, "map", submitted)
     fs.write(array, path)
+    assert steps == [step]
     np.testing.assert_array_equal(fs.read(path).compute(), X)
     assert not list(tmp_path.glob(".*"))
 
@@ -287,7 +290,7 @@ def test_a_file_that_changes_while_it_is_read(
     path = tmp_path / f"m.{kind}"
     fs.write(X, path)
     dataset = open_dataset(path)
-    kind_of, read = type(dataset), type(dataset)._read
+    kind_of, read = type(dataset), type(dataset).read_rows
 
     def changing(self: Any, start: int, stop: int, threads: int) -> Any:
         """Change the file between the look at its version and the read."""
@@ -300,6 +303,6 @@ def test_a_file_that_changes_while_it_is_read(
             replace(path)
         return read(self, start, stop, threads)
 
-    monkeypatch.setattr(kind_of, "_read", changing)
+    monkeypatch.setattr(kind_of, "read_rows", changing)
     with pytest.raises((FileChangedError, FormatError), match=f"m.{kind}"):
         dataset.read(0, dataset.rows, threads=2)

@@ -4,9 +4,9 @@ import io
 from pathlib import Path
 
 from freestone import Cluster
-from freestone.lang.distributed.running import DistributedRun
-from freestone.lang.parse.source import Source
-from freestone.lang.running import Run
+from freestone.lang.front.parse.source import Source
+from freestone.lang.run.distributed.running import DistributedRun
+from freestone.lang.run.local import Run
 from freestone.lang.script import compile_source, read_arguments
 from freestone.lang.settings import Settings
 
@@ -30,6 +30,6 @@ def example(name: str, settings: Settings, cluster: Cluster | None = None) -> st
     path, out = FOLDER / f"{name}.daph", io.StringIO()
     source, given = Source(path.read_text(), str(path)), read_arguments(ARGUMENTS[name])
     program = compile_source(source, given, settings, path)
-    run = Run(settings, out) if cluster is None else DistributedRun(settings, cluster, out)
+    run = Run(settings, out) if cluster is None else DistributedRun(settings, cluster.client, out)
     run.program(program)
     return out.getvalue()

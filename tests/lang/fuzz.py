@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from freestone import Cluster
-from freestone.lang.passes import fusion
+from freestone.lang.compile import fusion
 from freestone.lang.settings import LAYOUTS, SCHEMES, VICTIMS
 from tests.fuzz.fuzzers import Check
 from tests.lang.random_programs import Writer

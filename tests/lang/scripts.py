@@ -6,8 +6,8 @@ from typing import Any, TextIO
 
 from freestone import Cluster
 from freestone.errors.lang import ScriptError
-from freestone.lang.distributed.running import DistributedRun
-from freestone.lang.parse.source import Source
+from freestone.lang.front.parse.source import Source
+from freestone.lang.run.distributed.running import DistributedRun
 from freestone.lang.script import compile_source, read_arguments, run_text
 from freestone.lang.settings import Settings
 
@@ -59,4 +59,4 @@ def _run_on(
     chosen: dict[str, Any] = {"vec": True, "distributed_bytes": 0} | settings
     options = Settings(distributed=True, **chosen)
     program = compile_source(Source(text, "script"), read_arguments(arguments), options)
-    DistributedRun(options, cluster, out).program(program)
+    DistributedRun(options, cluster.client, out).program(program)

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from freestone.lang.builtins import BUILTINS
+from freestone.lang.front.builtins import BUILTINS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from freestone.errors.lang import ScriptCompileError, ScriptRunError, ScriptStoppedError
-from freestone.lang.builtins import BUILTINS
+from freestone.lang.front.builtins import BUILTINS
 from tests.lang.scripts import both, said
 
 

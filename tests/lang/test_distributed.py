@@ -9,8 +9,8 @@ import pytest
 
 from freestone import Cluster
 from freestone.errors.lang import ScriptRunError
-from freestone.lang.distributed.running import DistributedRun
-from freestone.lang.parse.source import Source
+from freestone.lang.front.parse.source import Source
+from freestone.lang.run.distributed.running import DistributedRun
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
 from tests.lang.scripts import said, said_on
@@ -198,7 +198,7 @@ def test_values_that_died_are_freed_while_the_script_runs(two_workers: Cluster) 
     script = "X = rand(9000, 10, 0.0, 1.0, 1.0, 1); for (i in 1:5) { X = X + 1.0; print(sum(X)); }"
     options = Settings(vec=True, distributed=True, distributed_bytes=0)
     program = compile_source(Source(script, "script"), {}, options)
-    DistributedRun(options, two_workers, Watch()).program(program)
+    DistributedRun(options, two_workers.client, Watch()).program(program)
     # X, and at most what it was made of.
     assert len(left) == 5
     assert nbytes <= min(left) <= max(left) <= 2 * nbytes

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from freestone.lang.front.types.types import CODES
 from freestone.lang.script import run_text
 from freestone.lang.settings import Settings
-from freestone.lang.types.types import CODES
 from tests.lang.examples import FOLDER, example
 
 Array = np.ndarray[Any, Any]

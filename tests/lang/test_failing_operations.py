@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from freestone import Cluster
 from freestone.errors.lang import ScriptRunError
-from freestone.lang.parse.source import Source
+from freestone.lang.front.parse.source import Source
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
 from tests.lang.scripts import outcome, said_on
@@ -41,6 +43,42 @@ def test_what_nobody_uses_fails_all_the_same(two_workers: Cluster, name: str) ->
     assert outcome(text, memory_bytes=250_000) == plain
     with pytest.raises(ScriptRunError, match=problem):
         said_on(two_workers, text)
+
+
+ORDERED = {
+    "cells that are printed": "print(X / (X - 4999));",
+    "cells that are printed later": "Y = X / (X - 4999); print(sum(X)); print(Y);",
+    "a sum that is printed later": "Y = sum(X % (X - 4999)); print(sum(X)); print(Y);",
+    "cells that are read after an output": "Y = X / (X - 4999); print(nrow(X)); print(sum(Y + 1));",
+    "cells that nobody reads": "Y = X / (X - 4999); print(sum(X));",
+    "cells below others": "Y = X / (X - 4999); print(sum(X)); print(rbind(X, Y));",
+    "cells that come after an output": "print(sum(X)); Y = X / (X - 4999); print(sum(Y) + sum(X));",
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_strips_fail_before_the_same_outputs(name: str) -> None:
+    text = f"X = seq(1, 5000) @ fill(1, 1, 3); {ORDERED[name]}"
+    plain = outcome(text)
+    assert "divided by zero" in plain
+    assert outcome(text, memory_bytes=60_000) == plain
+    assert outcome(text, vec=True, num_threads=2, memory_bytes=60_000) == plain
+    ends = text.replace("4999", "6000")
+    assert outcome(ends, memory_bytes=60_000) == outcome(ends)
+
+
+@pytest.mark.parametrize("where", ["script.csv", "other.csv"])
+def test_strips_that_fail_write_no_file(tmp_path: Path, where: str) -> None:
+    text = "X = seq(1, 5000) @ fill(1, 1, 3); Y = X / (X - 4999); Z = X * 2; "
+    text += f'write({"Y" if where == "script.csv" else "Z"}, "{tmp_path / where}"); print(sum(Y));'
+    assert "divided by zero" in outcome(text, memory_bytes=60_000)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_may_fail_is_cut_into_strips_though_nobody_reads_it() -> None:
+    source = Source("X = seq(1, 5000) @ fill(1, 1, 3); Y = X / (X - 7); print(sum(X));", "script")
+    program = compile_source(source, {}, Settings(memory_bytes=60_000))
+    assert [op.kind for op in program.main.ops if op.kind == "binary"] == []
 
 
 @pytest.mark.parametrize(

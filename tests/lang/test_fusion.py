@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
-from freestone.lang.parse.source import Source
-from freestone.lang.plan.graph import Program, Value, outer_operands
+from freestone.lang.compile import fusion
+from freestone.lang.front.graph.graph import Program, Value, outer_operands
+from freestone.lang.front.parse.source import Source
+from freestone.lang.run.kernels import elementwise
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
 from tests.lang.scripts import both, outcome
@@ -74,7 +77,7 @@ def test_any_chains_have_an_order(seed: int) -> None:
 def test_thousands_of_operations_are_looked_at_a_few_times_each(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from freestone.lang.passes import fusion
+    from freestone.lang.compile import fusion
 
     asked: list[Value] = []
     time_of = fusion._Fusion._time_of
@@ -96,3 +99,28 @@ def test_a_pipeline_that_fails_does_so_after_what_is_printed_before_it() -> None
     printed = "DenseMatrix(3x1, int64_t)\n2\n4\n6\n"
     for vec in (False, True):
         assert outcome(text, vec=vec).startswith(f"{printed}integers are divided by zero\n")
+
+
+@pytest.mark.parametrize("cell", ["si8", "ui8", "si32", "ui32", "si64", "ui64"])
+@pytest.mark.parametrize("real", ["f32", "f64"])
+def test_numbers_that_are_no_integers_become_the_same_in_every_mode(
+    cell: str, real: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fusion, "MANY_CELLS", 1)
+    numbers = "1e30, -1e30, nan, inf, -inf, -2.75, 9.3e18, -9.3e18, 1.8e19, 300.0, 3e9, 0.0"
+    text = f"X = as.{real}([{numbers}](3, 4)); print(as.{cell}(X)); print(as.{cell}(t(X)) + 1);"
+    text += f"print(as.{cell}(as.scalar([1e30]))); print(as.{cell}(as.scalar([nan])));"
+    plain = outcome(text)
+    assert "DenseMatrix" in plain
+    assert outcome(text, vec=True, num_threads=1) == plain
+
+
+def test_conversions_are_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = np.random.default_rng(3).normal(size=(40, 30)) * 1e19
+    with np.errstate(invalid="ignore"):
+        nearest = [int(min(max(each, -(2**63)), 2**63 - 1)) for each in cells.ravel().tolist()]
+    expected = np.array(nearest, "i8").reshape(cells.shape)
+    monkeypatch.setattr(elementwise, "PIECE", 7)
+    for view in (np.s_[:], np.s_[::2, ::-3], np.s_[5:9, :1]):
+        assert np.array_equal(elementwise.converted(cells[view], "si64"), expected[view])
+        assert np.array_equal(elementwise.converted(cells[view].T, "si64"), expected[view].T)

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from freestone.errors.lang import ScriptError
-from freestone.lang.builtins import BUILTINS
-from freestone.lang.parse.source import Source
+from freestone.lang.front.builtins import BUILTINS
+from freestone.lang.front.parse.source import Source
 from freestone.lang.script import compile_source, run_text
 from freestone.lang.settings import Settings
 

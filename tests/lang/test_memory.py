@@ -5,8 +5,8 @@ import tracemalloc
 import pytest
 
 from freestone.errors.lang import ScriptCompileError
-from freestone.lang.parse.source import Source
-from freestone.lang.running import Run
+from freestone.lang.front.parse.source import Source
+from freestone.lang.run.local import Run
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
 

@@ -12,8 +12,8 @@ import pytest
 import freestone as fs
 from freestone.errors.lang import ScriptCompileError, ScriptRunError, ScriptSyntaxError
 from freestone.lang import script
-from freestone.lang.parse.source import Source
-from freestone.lang.plan.explaining import lines
+from freestone.lang.front.graph.explaining import lines
+from freestone.lang.front.parse.source import Source
 from freestone.lang.script import compile_source, run_text
 from freestone.lang.settings import Settings
 from tests.lang.scripts import said
@@ -190,8 +190,8 @@ def test_only_marked_operations_are_fused_when_told() -> None:
 
 
 def test_what_one_run_finds_another_one_knows(tmp_path: Path) -> None:
-    from freestone.lang.properties import save
-    from freestone.lang.running import Run
+    from freestone.lang.front.properties import save
+    from freestone.lang.run.local import Run
 
     text = "A = seq(0.0, 99.0); B = diagMatrix(A); C = B * 2.0; print(sum(C));"
     settings = Settings(record="yes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freestone.errors.lang import ScriptCompileError
-from freestone.lang.kernels.queries import translated
+from freestone.lang.front.queries import translated
 from tests.lang.scripts import said
 
 pytest.importorskip("duckdb")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freestone.lang.compile import fusion
 from freestone.lang.daphnelib import DaphneContext
-from freestone.lang.passes import fusion
 from freestone.lang.settings import Settings
 from tests.lang.schedules import schedules
 

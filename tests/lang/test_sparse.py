@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freestone.lang.daphnelib import DaphneContext
-from freestone.lang.kernels.coordinates import Coo
-from freestone.lang.kernels.sparse import Csr
+from freestone.lang.run.kernels.coordinates import Coo
+from freestone.lang.run.kernels.sparse import Csr
 from freestone.lang.settings import Settings
 from tests.lang.schedules import schedules
 from tests.lang.scripts import said

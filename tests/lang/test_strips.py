@@ -13,12 +13,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from freestone.errors.lang import ScriptCompileError, ScriptError, ScriptRunError
+from freestone.lang.compile import strips
 from freestone.lang.daphnelib import DaphneContext
-from freestone.lang.parse.source import Source
-from freestone.lang.passes import strips
-from freestone.lang.plan.explaining import lines
-from freestone.lang.plan.graph import Program
-from freestone.lang.running import Run
+from freestone.lang.front.graph.explaining import lines
+from freestone.lang.front.graph.graph import Program
+from freestone.lang.front.parse.source import Source
+from freestone.lang.run.local import Run
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
 from tests.lang.scripts import said

@@ -8,7 +8,8 @@ import pytest
 
 from freestone import Cluster
 from freestone.errors.lang import ScriptRunError
-from freestone.lang.kernels import files
+from freestone.lang.front import file_types
+from freestone.lang.run.kernels import files
 from tests.lang.scripts import both, said, said_on
 
 SUMS = "print(nrow(Y)); print(ncol(Y)); print(sum(Y));"
@@ -81,6 +82,7 @@ def test_a_file_that_others_change_is_refused(monkeypatch: pytest.MonkeyPatch) -
         return describe(path if len(asked) == 1 else "other.csv")
 
     said('write(fill(1.5, 7, 2), "other.csv");')
-    monkeypatch.setattr(files, "describe", changed)
+    for module in (file_types, files):
+        monkeypatch.setattr(module, "describe", changed)
     with pytest.raises(ScriptRunError, match=r"is a matrix<f64> 7x2 now, and was a .* 5x2 when"):
         said('print(readMatrix("m.csv"));')

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from freestone.observe.figures import Attempt, Explanation
+from freestone.observe.explain import Attempt, Explanation
 
 STAGES = ["unknown", "waiting", "ready", "assigned", "done", "failed", "released", "block"]
 SECOND = 10**9

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from freestone.observe.figures import Explanation, Statistics, WorkerFigures
+from freestone.observe.explain import Explanation
+from freestone.observe.figures import Statistics, WorkerFigures
 
 KINDS: tuple[Any, ...] = (Statistics, Explanation, WorkerFigures)
 WORKER: dict[str, Any] = {

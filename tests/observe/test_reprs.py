@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from freestone.observe import reprs
-from freestone.observe.figures import Explanation, Statistics, WorkerFigures, WorkerStatus
+from freestone.observe.explain import Explanation
+from freestone.observe.figures import Statistics, WorkerFigures, WorkerStatus
 from freestone.observe.reprs import ClusterView, FutureView, view_html, view_text
 
 NAME = "5f0c" * 8
@@ -97,7 +97,7 @@ def test_a_cluster_has_a_row_per_worker() -> None:
     assert "worker-0node:100 0/2" in checker.text
     assert "256 MiB of 2 GiB" in checker.text
     assert "3 (1 MiB)" in checker.text
-    check(reprs.statistics_html(Statistics()))
+    check(Statistics()._repr_html_())
 
 
 @pytest.mark.parametrize(
@@ -105,33 +105,10 @@ def test_a_cluster_has_a_row_per_worker() -> None:
     [
         view_html(FutureView(status="done", label=EVIL, name=EVIL, nbytes=1)),
         view_html(ClusterView(closed=False, address=EVIL, statistics=STATISTICS)),
-        reprs.explanation_html(Explanation(stage="ready", label=EVIL)),
-        reprs.statistics_html(Statistics(workers=(WorkerFigures(worker=EVIL, host=EVIL),))),
+        Explanation(stage="ready", label=EVIL)._repr_html_(),
+        Statistics(workers=(WorkerFigures(worker=EVIL, host=EVIL),))._repr_html_(),
     ],
 )
 def test_what_users_name_is_escaped(text: str) -> None:
     assert "<script>" not in text
     assert "script" in check(text).text
-
-
-class FakeCluster:
-    closed = False
-    address = "unix:/x"
-
-    def statistics(self) -> Statistics:
-        return STATISTICS
-
-
-class FakeFuture:
-    status, label, name, nbytes = "done", "mass", NAME, 8
-
-
-def test_views_are_taken_from_the_objects() -> None:
-    cluster: Any = FakeCluster()
-    future: Any = FakeFuture()
-    assert reprs.cluster_text(cluster).startswith("<Cluster: 2 workers")
-    assert "unix:/x" in reprs.cluster_html(cluster)
-    assert reprs.future_text(future) == "<Future 'mass' 5f0c5f0c: done, 8 bytes>"
-    assert "5f0c5f0c" in reprs.future_html(future)
-    cluster.closed = True
-    assert reprs.cluster_text(cluster) == "<Cluster: closed>"

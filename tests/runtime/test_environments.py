@@ -192,8 +192,8 @@ def test_a_folder_that_has_no_room_on_the_nodes_disk_is_refused() -> None:
 def test_a_forked_child_that_ends_leaves_its_parents_folders(tmp_path: Path) -> None:
     script = """
         import os, sys, weakref
-        from freestone import environments
-        from freestone.files import Scratch
+        from freestone.client import environments
+        from freestone.client.files import Scratch
         scratch, own = Scratch(), environments._own_folder()
         if (child := os.fork()) == 0:
             sys.exit(0)

@@ -83,7 +83,7 @@ def test_a_block_that_no_worker_can_hand_over_names_no_option() -> None:
         "gone_s": 2.0,
         "present": ["worker-1"],
     }
-    from freestone.failures import error_of
+    from freestone.errors.failures import error_of
 
     error = error_of(failure)
     assert isinstance(error, errors.WorkerLostError)

@@ -147,7 +147,7 @@ def test_small_results_of_one_call_that_no_message_can_carry(
     cluster: fs.Cluster, isolation: str
 ) -> None:
     options = {"isolation": isolation, "pure": False}
-    futures = cluster._submit(many, (9000,), {}, options, outputs=9000)
+    futures = cluster.client.submit(many, (9000,), {}, options, 9000)
     with pytest.raises(errors.MessageTooLargeError) as caught:
         futures[0].result()
     assert caught.value.part == "result"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import freestone as fs
-from freestone.waiting import DoneAndNotDone
+from freestone.client.waiting import DoneAndNotDone
 
 KINDS = ["b", "i1", "<i2", "<i4", "<i8", "u1", "<u2", "<u8", "<f2", "<f4", "<f8", "<c8", "<c16"]
 ARRAYS = hnp.arrays(

@@ -13,7 +13,7 @@ import pytest
 
 import freestone as fs
 from freestone.errors import ConfigurationError, WorkerAbsentError
-from freestone.executor import uncollected
+from freestone.node.executor import uncollected
 from tests.waiting import until
 
 

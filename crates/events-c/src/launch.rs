@@ -1,4 +1,6 @@
 //! Starting the ranks of a program: without a launcher, by copying its process.
+//!
+//! See docs/decisions/027-a-c-program-launches-its-own-ranks.md
 
 use crate::config::Settings;
 use crate::error::Refused;

@@ -19,7 +19,7 @@ macro_rules! dict {
     }};
 }
 
-/// A failure as `freestone.failures.error_of` takes it.
+/// A failure as `freestone.errors.failures.error_of` takes it.
 pub fn failure(py: Python<'_>, failure: &Failure) -> PyResult<Py<PyAny>> {
     let dict = dict!(py, {
         "label": &failure.label,
@@ -243,6 +243,6 @@ impl Fields for Dict<'_> {
 
 /// The error for a future that was put into another cluster's call, or pickled outside any call.
 pub fn foreign(py: Python<'_>, label: &str, name: &str, in_call: bool) -> PyResult<PyErr> {
-    let maker = py.import("freestone.failures")?.getattr("foreign_future")?;
+    let maker = py.import("freestone.errors.failures")?.getattr("foreign_future")?;
     Ok(PyErr::from_value(maker.call1((label, name, in_call))?))
 }

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from freestone.cli import script
+from freestone.cli import running
 from freestone.errors import ConfigurationError
 from freestone.errors.base import did_you_mean
 
@@ -33,17 +33,25 @@ def run_script(arguments: argparse.Namespace, settings: Settings) -> int:
             problem = f"--cluster names a cluster that runs; it goes with --host=dask, not {host}"
             raise ConfigurationError(problem, key="cluster", origin="the options")
         return _run_there(arguments, settings)
-    from freestone.lang.distributed.running import DistributedRun
+    from freestone.lang.run.distributed.running import DistributedRun
 
     with _opened(host, arguments.cluster) as cluster:
-        return script.run_with(DistributedRun(settings, cluster), arguments)
+        return running.run_with(DistributedRun(settings, cluster.client), arguments)
 
 
 def _host(arguments: argparse.Namespace) -> str | None:
     backend = arguments.dist_backend
     _check("dist_backend", backend, BACKENDS)
-    _check("host", arguments.host, HOSTS)
+    if arguments.host not in HOSTS:
+        _check("host", arguments.host, (*HOSTS, *_hosts_of_others()))
     return arguments.host or ("mpi" if backend == "MPI" else None)
+
+
+def _hosts_of_others() -> list[str]:
+    from freestone import plugins
+    from freestone.hosts.engine import GROUP
+
+    return plugins.names(GROUP)
 
 
 def _check(key: str, value: str | None, known: tuple[str, ...]) -> None:
@@ -65,6 +73,8 @@ def _opened(host: str | None, address: str | None) -> Iterator[Cluster]:
         opened = Cluster.on_mpi()
     elif host == "slurm":
         opened = Cluster.on_slurm(Config.load().workers or 1)
+    elif host is not None:
+        opened = Cluster.on(host)
     else:
         opened = Cluster()
     with opened as cluster:
@@ -92,8 +102,8 @@ def _run_there(arguments: argparse.Namespace, settings: Settings) -> int:
     from freestone.config import Config
     from freestone.errors.lang import ScriptError
     from freestone.hosts.folders import runtime_dir
-    from freestone.lang.distributed.serving import encoded_settings
-    from freestone.lang.parse.source import read_source
+    from freestone.lang.front.parse.source import read_source
+    from freestone.lang.serving import encoded_settings
     from freestone.observe.control import find, only
 
     _tell_there(settings)
@@ -102,13 +112,13 @@ def _run_there(arguments: argparse.Namespace, settings: Settings) -> int:
     try:
         text = read_source(path, arguments.script).text
     except ScriptError as error:
-        print(script.message(error))
+        print(running.message(error))
         return error.status
     question = {
         "ask": "script",
         "script": text,
         "file": str(path.resolve()),
-        "arguments": [*script.listed(arguments.args_option), *arguments.args],
+        "arguments": [*running.listed(arguments.args_option), *arguments.args],
         "settings": encoded_settings(settings),
     }
     job = _asked(folder, question)["job"]
@@ -119,7 +129,7 @@ def _run_there(arguments: argparse.Namespace, settings: Settings) -> int:
         sys.stderr.write(found["errors"])
         if found["status"] is not None:
             if settings.statistics:
-                print(script.statistics(found["times"]), file=sys.stderr)
+                print(running.statistics(found["times"]), file=sys.stderr)
             return _ended(found)
 
 
@@ -157,5 +167,5 @@ def _ended(found: dict[str, Any]) -> int:
         kind = kinds[found["status"]]
         # Files are named as they were on the command line.
         text = text.replace(os.getcwd() + os.sep, "")
-        print(script.message(kind(text, problem=problem, file=None, line=None, column=None)))
+        print(running.message(kind(text, problem=problem, file=None, line=None, column=None)))
     return int(found["status"])

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import sys
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from freestone.cli import defaults, hdfs
-from freestone.errors import ConfigurationError, FreestoneError
+from freestone.cli.running import listed, run_with
+from freestone.errors import ConfigurationError
 from freestone.errors.base import did_you_mean
 from freestone.lang.settings import LAYOUTS, NUMA, SCHEMES, VICTIMS, Settings
 from freestone.units import parse_nbytes
 
 if TYPE_CHECKING:
-    from freestone.errors.lang import ScriptError
-    from freestone.lang.plan.graph import Program
-    from freestone.lang.running import Run
+    pass
 
 __all__ = ["SUFFIXES", "configure", "run_script"]
 
@@ -47,17 +43,17 @@ _FLAGS = {
     "vec": "fuse operations into pipelines for the vector engine",
     "hyperthreading": "count the second threads of a core as cores",
     "pin-workers": "keep each worker on one core",
-    "vec-restricted": "the same, but only for operations of cells and their full aggregations",
+    "vec-restricted": "the same, but only for elementwise operations and their full aggregations",
     "pre-partition": "first share the rows out evenly over the queues",
-    "select-matrix-repr": "hold matrices with few non-zeros as compressed rows",
+    "select-matrix-repr": "hold matrices with few non-zeros as CSR",
     "columnar": "SQL works on columns, as it always does here",
     "no-obj-ref-mgnt": "keep every value until the end",
     "no-ipa-const-propa": "keep constants out of the functions that are called with them",
     "no-phy-op-selection": "keep operations as they are written, without syrk, gemv and the like",
     "distributed": "cut large matrices into blocks of a cluster; a local one, if none is named",
-    "debug-mt": "tell of each pipeline, when it has run, how and how long",
-    "enable-profiling": "at the end, tell what the script took as the system counts it",
-    "statistics": "at the end, tell how long each operation took",
+    "debug-mt": "print each pipeline after it has run: how, and how long",
+    "enable-profiling": "at the end, print the resources that the system counted",
+    "statistics": "at the end, print how long each operation took",
     "timing": "at the end, tell how long each stage took, as JSON on standard error",
 }
 _VALUES = {
@@ -143,117 +139,12 @@ def run_script(arguments: argparse.Namespace, data: dict[str, Any]) -> int:
     settings = settings_of(data)
     if not settings.distributed:
         _alone(arguments)
-        from freestone.lang.running import Run
+        from freestone.lang.run.local import Run
 
         return run_with(Run(settings), arguments)
     from freestone.cli import distributed
 
     return distributed.run_script(arguments, settings)
-
-
-def run_with(run: Run, arguments: argparse.Namespace) -> int:
-    """Run a script, tell its errors, and return the exit status."""
-    begin = time.perf_counter()
-    from freestone.errors.lang import ScriptError, ScriptRunError
-    from freestone.lang.parse.source import failure, unexpected
-
-    settings = run.settings
-    try:
-        program, times = compiled(arguments, settings)
-        with _profiled(run, settings):
-            run.program(program)
-        if settings.record:
-            from freestone.lang.properties import save
-
-            save(run.properties, settings.record)
-    except ScriptError as error:
-        sys.stdout.flush()
-        print(message(error))
-        return error.status
-    except (FreestoneError, MemoryError, BrokenPipeError):
-        raise
-    except Exception as error:
-        sys.stdout.flush()
-        print(message(failure(ScriptRunError, unexpected(error))))
-        return ScriptRunError.status
-    finally:
-        sys.stdout.flush()
-        if settings.statistics:
-            print(statistics(run.measured()), file=sys.stderr)
-    if settings.timing:
-        _tell_times(begin, *times)
-    return 0
-
-
-@contextmanager
-def _profiled(run: Run, settings: Settings) -> Iterator[None]:
-    """Measure all that a script does, as one region."""
-    if not settings.profiling:
-        yield
-        return
-    from freestone.lang.kernels.profiling import sample, tell
-
-    begin = sample()
-    try:
-        yield
-    finally:
-        tell(run, "script", begin)
-
-
-def compiled(
-    arguments: argparse.Namespace, settings: Settings
-) -> tuple[Program, tuple[float, float, float]]:
-    from freestone.lang.parse.parser import parse
-    from freestone.lang.parse.source import read_source
-    from freestone.lang.script import compile_source, read_arguments
-
-    words = [*listed(arguments.args_option), *arguments.args]
-    given = read_arguments(words)
-    source = read_source(Path(arguments.script), arguments.script)
-    begin = parsed = time.perf_counter()
-    if settings.timing:
-        # The builder parses by itself; here only to tell how long that takes.
-        parse(source)
-        parsed = time.perf_counter()
-    program = compile_source(source, given, settings, Path(arguments.script))
-    return program, (begin, parsed, time.perf_counter())
-
-
-def listed(text: str | None) -> list[str]:
-    return [word for word in (text or "").split(",") if word]
-
-
-def _tell_times(begin: float, started: float, parsed: float, compiled: float) -> None:
-    end = time.perf_counter()
-    parsing = parsed - started
-    seconds = {
-        "startup_seconds": started - begin,
-        "parsing_seconds": parsing,
-        "compilation_seconds": compiled - parsed - parsing,
-        "execution_seconds": end - compiled,
-        "total_seconds": end - begin - parsing,
-    }
-    print(json.dumps({name: round(value, 6) for name, value in seconds.items()}), file=sys.stderr)
-
-
-def statistics(times: Iterable[tuple[str, str, float, int]]) -> str:
-    """Show name, place, seconds and count of operations as a table, the longest first."""
-    from freestone.cli.output import table
-
-    rows = []
-    for name, place, seconds, count in sorted(times, key=lambda row: -row[2]):
-        average = seconds / count if count else 0.0
-        rows.append([name, f"{seconds:.6f}", int(count), f"{average:.6f}", place])
-    return table(["operation", "seconds", "count", "average", "place"], rows)
-
-
-def message(error: ScriptError) -> str:
-    """Write an error as scripts tell theirs, in red on a terminal."""
-    stage = {1: "parsing", 2: "compiling", 3: "running"}[error.status]
-    where = str(error).removeprefix(error.problem)
-    head = f"[error]: While {stage}: {error.problem}"
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    return (f"\x1b[31m{head}\x1b[0m" if colour else head) + where
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, Any]:

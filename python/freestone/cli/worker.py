@@ -89,7 +89,7 @@ def _join(
     arguments: argparse.Namespace, config: Config, manager: str, access: Access, folders: Folders
 ) -> None:
     from freestone.hosts import node as nodes
-    from freestone.worker import main
+    from freestone.node.worker import main
 
     node = nodes.node(config, folders, "joined")
     variables = nodes.python_path(access.path) | nodes.threads(node.executors)

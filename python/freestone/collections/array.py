@@ -154,7 +154,7 @@ class Array(Expressions, Collection):
         block_rows
             Rows per block; those of the store's chunks by default.
         """
-        from freestone.collections.zarr import open_zarr, read_rows
+        from freestone.storage.zarr import open_zarr, read_rows
 
         store = open_zarr(url)
         rows = store.chunks[0] if block_rows is None else block_rows
@@ -176,10 +176,10 @@ class Array(Expressions, Collection):
         gets all of it or nothing, and takes the place of no folder but an array's; at any other URL
         each chunk is seen when it is written.
         """
-        from freestone.collections.meters import Meter
-        from freestone.collections.zarr import write_chunks
         from freestone.io.formats.zarr import drafted
         from freestone.io.stores import locate
+        from freestone.storage.meters import Meter
+        from freestone.storage.zarr import write_chunks
 
         place = locate(url)
         if place.path is None:

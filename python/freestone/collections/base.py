@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from freestone.cluster import Cluster
+from freestone.client import Client, gather
+from freestone.client.finished import FinishedFuture
+from freestone.client.future import Future
+from freestone.client.reduction import reduce
 from freestone.collections.blocking import Offsets, cuts_of, offsets_of
 from freestone.collections.collecting import collect, disperse
 from freestone.collections.keeping import frozen
@@ -19,9 +22,6 @@ from freestone.collections.pieces import cut, future_of, value_of
 from freestone.collections.rows import concatenate
 from freestone.collections.sources import Sources, name_of
 from freestone.errors import BlockingError, DroppedError, EmptyCollectionError
-from freestone.finished import FinishedFuture
-from freestone.future import Future
-from freestone.reduction import reduce
 
 if TYPE_CHECKING:
     from freestone.collections.rechunking import RechunkCost
@@ -73,12 +73,12 @@ class Collection(Sources):
         return int(self._block_nbytes().sum())
 
     @property
-    def cluster(self) -> Cluster | None:
+    def client(self) -> Client | None:
         """The cluster that holds the blocks; None when they are values here."""
         for piece in self._live("use it"):
             future = future_of(piece)
             if isinstance(future, Future):
-                return future.cluster
+                return future.client
         return None
 
     def where(self) -> list[list[str]]:
@@ -86,12 +86,12 @@ class Collection(Sources):
 
         A block that is not made yet, or that the program holds, stands with none.
         """
-        cluster = self.cluster
+        client = self.client
         pieces = self._live("say where it is")
-        if cluster is None:
+        if client is None:
             return [[] for _ in pieces]
-        cluster._require_open(f"say where {self.name!r} is")
-        return list(cluster._manager.who_has([future_of(piece) for piece in pieces]))
+        client.require_open(f"say where {self.name!r} is")
+        return list(client.who_has([future_of(piece) for piece in pieces]))
 
     def __len__(self) -> int:
         """How many rows, or items, there are."""
@@ -111,11 +111,11 @@ class Collection(Sources):
         """Return what is known of each block; asked on the workers, once."""
         if self._metas is None:
             pieces = self._live("ask for its sizes")
-            cluster = self.cluster
-            if cluster is None:
+            client = self.client
+            if client is None:
                 self._metas = [describe(piece) for piece in pieces]
             else:
-                self._metas = cluster.gather(cluster.map(describe, pieces))
+                self._metas = gather(client.map(describe, zip(pieces)))
         return self._metas
 
     def _block_nbytes(self) -> NDArray[np.int64]:
@@ -179,10 +179,10 @@ class Collection(Sources):
         call = functools.partial(map_block, spec, function)
         near = {} if "worker" in options else {"near": "input"}
         options = {"name": spec.collection, **near, **options}
-        cluster = self.cluster
-        if cluster is None:
+        client = self.client
+        if client is None:
             return [call(*values).value for values in zip(*columns, strict=True)]
-        return cluster._map(call, zip(*columns, strict=True), options)
+        return client.map(call, zip(*columns, strict=True), options)
 
     def reduce(
         self,
@@ -209,14 +209,14 @@ class Collection(Sources):
         pieces = self._live("reduce it")
         if not pieces:
             raise EmptyCollectionError(self.name, "reduce")
-        cluster = self.cluster
-        if cluster is None:
+        client = self.client
+        if client is None:
             values = map(function, pieces) if function is not None else pieces
             return FinishedFuture(functools.reduce(op, values))
         if function is not None:
-            pieces = cluster.map(function, pieces)
+            pieces = client.map(function, zip(pieces))
         elif not all(type(piece) is Future for piece in pieces):
-            pieces = cluster.map(_same, pieces)
+            pieces = client.map(_same, zip(pieces))
         return reduce(op, pieces, **options)
 
     def rechunk(self, block_rows: int | Sequence[int] | NDArray[Any]) -> Self:
@@ -238,7 +238,7 @@ class Collection(Sources):
         if not len(self):
             return self
         new = np.unique(cuts_of(len(self), block_rows))
-        pieces = rechunked(self._live("rechunk it"), self.offsets, new, self.cluster)
+        pieces = rechunked(self._live("rechunk it"), self.offsets, new, self.client)
         return self._alike(pieces, offsets_of(np.diff(new)))
 
     def rechunk_cost(self, block_rows: int | Sequence[int] | NDArray[Any]) -> RechunkCost:
@@ -263,7 +263,7 @@ class Collection(Sources):
 
         pieces, nbytes = self._live("say what a rechunk costs"), self._block_nbytes()
         new = np.unique(cuts_of(len(self), block_rows))
-        return rechunk_cost(pieces, self.offsets, new, nbytes, self.cluster)
+        return rechunk_cost(pieces, self.offsets, new, nbytes, self.client)
 
     def _alike(self, pieces: Sequence[Any], offsets: Offsets) -> Self:
         """Return a collection of the same kind of rows."""

@@ -6,8 +6,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from freestone.client.future import Future
 from freestone.collections.pieces import future_of
-from freestone.future import Future
 
 __all__ = ["collect", "disperse"]
 
@@ -25,17 +25,16 @@ def collect(owner: object, pieces: Sequence[Any]) -> int | None:
     One message, of 16 bytes for each block.
     """
     futures = [future for future in map(future_of, pieces) if isinstance(future, Future)]
-    cluster = futures[0]._owner()() if futures else None
-    if cluster is None or cluster.closed or len(futures) != len(pieces):
+    client = futures[0]._owner()() if futures else None
+    if client is None or client.closed or len(futures) != len(pieces):
         return None
-    manager = cluster._manager
-    number: int = manager.collect(futures)
-    weakref.finalize(owner, manager.disperse, number).atexit = False
+    number: int = client.collect(futures)
+    weakref.finalize(owner, client.disperse, number).atexit = False
     return number
 
 
 def disperse(pieces: Sequence[Any], number: int | None) -> None:
     """Have the blocks moved no more."""
-    cluster = future_of(pieces[0])._owner()() if pieces and number is not None else None
-    if cluster is not None and not cluster.closed:
-        cluster._manager.disperse(number)
+    client = future_of(pieces[0])._owner()() if pieces and number is not None else None
+    if client is not None and not client.closed:
+        client.disperse(number)

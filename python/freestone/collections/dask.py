@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from freestone.client.future import Future
 from freestone.collections.pieces import future_of, value_of
-from freestone.future import Future
 
 if TYPE_CHECKING:
     from freestone.collections.array import Array

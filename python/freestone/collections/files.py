@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from freestone.cluster import current
+from freestone.client import current
+from freestone.client.files import File, file
 from freestone.collections.making import Spec, map_block
-from freestone.files import File, file
 
 __all__ = ["read_files"]
 
@@ -24,7 +24,8 @@ def read_files(spec: Spec, files: Iterable[Any], read: Callable[[Any], Any]) -> 
     named = [one if isinstance(one, File) else file(one) for one in files]
     call = functools.partial(map_block, spec, read)
     nothing = [None] * len(named)
-    cluster = current()
-    if cluster is None:
-        return [call(*which).value for which in zip(range(len(named)), nothing, named, strict=True)]
-    return cluster.map(call, range(len(named)), nothing, named, name=spec.collection)
+    client = current()
+    calls = zip(range(len(named)), nothing, named, strict=True)
+    if client is None:
+        return [call(*which).value for which in calls]
+    return client.map(call, calls, {"name": spec.collection})

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from freestone.client.future import Future
 from freestone.collections.rows import is_sparse, is_table
-from freestone.future import Future
 
 __all__ = ["copied", "frozen"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from freestone.client.future import Future
 from freestone.collections.rows import count_rows, take_rows
-from freestone.future import Future
 
 __all__ = ["Piece", "future_of", "value_of"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from freestone.cluster import Cluster
+from freestone.client import Client
 from freestone.collections.blocking import Offsets
 from freestone.observe.figures import WorkerFigures
 
@@ -18,7 +18,7 @@ __all__ = ["by_turns", "dealt", "drawn_to"]
 MOST = 1.25
 
 
-def dealt(cluster: Cluster, offsets: Offsets) -> list[int | None]:
+def dealt(client: Client, offsets: Offsets) -> list[int | None]:
     """Give each worker a run of blocks, with rows in proportion to its executors.
 
     Returns
@@ -27,7 +27,7 @@ def dealt(cluster: Cluster, offsets: Offsets) -> list[int | None]:
         The worker of each block. The same for the same rows, so that collections of one blocking
         lie together.
     """
-    workers = cluster.statistics().workers
+    workers = client.statistics().workers
     count = len(offsets) - 1
     if not workers:
         return [None] * count
@@ -39,9 +39,7 @@ def dealt(cluster: Cluster, offsets: Offsets) -> list[int | None]:
     return [numbers[each] for each in which.tolist()]
 
 
-def drawn_to(
-    cluster: Cluster, offsets: Offsets, hosts: Sequence[Sequence[str]]
-) -> list[int | None]:
+def drawn_to(client: Client, offsets: Offsets, hosts: Sequence[Sequence[str]]) -> list[int | None]:
     """Give each block to a worker on a host that holds it.
 
     Parameters
@@ -59,7 +57,7 @@ def drawn_to(
     A worker gets at most a quarter more rows than its executors' share; what is over goes to the
     one that has least.
     """
-    workers = cluster.statistics().workers
+    workers = client.statistics().workers
     if not workers:
         return [None] * len(hosts)
     slots = {_number(worker.worker): max(worker.slots, 1) for worker in workers}

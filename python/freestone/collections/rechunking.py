@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freestone import _native
-from freestone.cluster import Cluster
+from freestone.client import Client
 from freestone.collections.pieces import Piece, cut, future_of
 from freestone.collections.rows import concatenate
 
@@ -50,7 +50,7 @@ def overlaps(old: Offsets, new: Offsets) -> list[list[Overlap]]:
     return parts
 
 
-def rechunked(pieces: Sequence[Any], old: Offsets, new: Offsets, cluster: Cluster | None) -> Any:
+def rechunked(pieces: Sequence[Any], old: Offsets, new: Offsets, client: Client | None) -> Any:
     """Make the blocks between `new` from those between `old`.
 
     Notes
@@ -61,13 +61,13 @@ def rechunked(pieces: Sequence[Any], old: Offsets, new: Offsets, cluster: Cluste
     out.
     """
     plan = overlaps(old, new)
-    if cluster is None:
+    if client is None:
         return [
             concatenate([cut(pieces[part.block], part.start, part.stop) for part in parts])
             for parts in plan
             if parts
         ]
-    return _Rechunking(pieces, cluster).make(plan)
+    return _Rechunking(pieces, client).make(plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,11 @@ def rechunk_cost(
     old: Offsets,
     new: Offsets,
     nbytes: NDArray[np.int64],
-    cluster: Cluster | None,
+    client: Client | None,
 ) -> RechunkCost:
     """Return what `rechunked` would move, copy and hold; `nbytes` are those of the old blocks."""
     per_row = (nbytes / np.maximum(np.diff(old), 1)).tolist()
-    places = _places(pieces, cluster)
+    places = _places(pieces, client)
     moved = copied = 0.0
     held: dict[int | None, float] = {}
     for place, size in zip(places, nbytes.tolist(), strict=True):
@@ -115,11 +115,11 @@ def rechunk_cost(
     return RechunkCost(round(moved), round(copied), round(max(held.values())))
 
 
-def _places(pieces: Sequence[Any], cluster: Cluster | None) -> list[int | None]:
+def _places(pieces: Sequence[Any], client: Client | None) -> list[int | None]:
     """Return the number of a worker that holds each piece; None where there is none."""
-    if cluster is None:
+    if client is None:
         return [None] * len(pieces)
-    where = cluster._manager.who_has([future_of(piece) for piece in pieces])
+    where = client.who_has([future_of(piece) for piece in pieces])
     return [int(w[0].removeprefix("worker-")) if w else None for w in where]
 
 
@@ -136,10 +136,10 @@ def _target(parts: Sequence[Overlap], places: Sequence[int | None]) -> int | Non
 class _Rechunking:
     """The calls of one rechunk."""
 
-    def __init__(self, pieces: Sequence[Any], cluster: Cluster) -> None:
+    def __init__(self, pieces: Sequence[Any], client: Client) -> None:
         self.pieces = pieces
-        self.cluster = cluster
-        self.places = _places(pieces, cluster)
+        self.client = client
+        self.places = _places(pieces, client)
 
     def make(self, plan: Sequence[Sequence[Overlap]]) -> list[Any]:
         """Make the new blocks."""
@@ -154,7 +154,7 @@ class _Rechunking:
         target = _target(parts, self.places)
         sources = [self._source(part, target) for part in parts]
         options = {"name": "rechunk", "near": target}
-        return self.cluster._submit(_join, tuple(sources), {}, options)
+        return self.client.submit(_join, tuple(sources), {}, options)
 
     def _source(self, part: Overlap, target: int | None) -> Any:
         piece, place = self.pieces[part.block], self.places[part.block]
@@ -169,7 +169,7 @@ class _Rechunking:
         view = cut(piece, part.start, part.stop)
         # A small block may as well go to a worker that has time.
         near = place if (piece.nbytes or _SMALL) >= _SMALL else None
-        return self.cluster._submit(_take, (view,), {}, {"name": "rechunk", "near": near})
+        return self.client.submit(_take, (view,), {}, {"name": "rechunk", "near": near})
 
 
 def _join(*parts: Any) -> _native.Stored:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from freestone.client.future import Future
 from freestone.collections.pieces import future_of
 from freestone.errors import ClosedError
-from freestone.future import Future
 from freestone.units import format_nbytes
 
 if TYPE_CHECKING:

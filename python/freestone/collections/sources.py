@@ -6,15 +6,15 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from freestone.cluster import Cluster, current
+from freestone.client import Client, current
+from freestone.client.environments import adapt
+from freestone.client.files import File
+from freestone.client.future import Future
 from freestone.collections.blocking import Offsets, offsets_of, total_rows
 from freestone.collections.files import read_files
 from freestone.collections.keeping import copied
 from freestone.collections.making import Spec, check_blocks, describe, make_block
 from freestone.collections.placing import dealt, drawn_to
-from freestone.environments import adapt
-from freestone.files import File
-from freestone.future import Future
 
 __all__ = ["Sources", "made", "name_of", "put_all"]
 
@@ -135,11 +135,11 @@ def made(
     """
     call = functools.partial(make_block, spec, function)
     starts, stops = offsets[:-1].tolist(), offsets[1:].tolist()
-    cluster = current()
-    if cluster is None:
+    client = current()
+    if client is None:
         return [call(*which).value for which in zip(range(len(starts)), starts, stops, strict=True)]
     options = {"name": spec.collection, **options}
-    places = drawn_to(cluster, offsets, hosts) if any(hosts) else dealt(cluster, offsets)
+    places = drawn_to(client, offsets, hosts) if any(hosts) else dealt(client, offsets)
     runs: dict[int | None, list[int]] = {}
     for index, place in enumerate(places):
         runs.setdefault(place, []).append(index)
@@ -148,14 +148,14 @@ def made(
         for worker, which in runs.items()
     }
     futures: list[Any] = [None] * len(starts)
-    for worker, found in _mapped(cluster, call, dealt_calls, options).items():
+    for worker, found in _mapped(client, call, dealt_calls, options).items():
         for index, future in zip(runs[worker], found, strict=True):
             futures[index] = future
     return futures
 
 
 def _mapped(
-    cluster: Cluster,
+    client: Client,
     function: Callable[..., Any],
     dealt_calls: Mapping[int | None, tuple[list[Any], ...]],
     options: dict[str, Any],
@@ -167,16 +167,14 @@ def _mapped(
         for worker, columns in dealt_calls.items():
             near = {} if "worker" in plain else {"near": worker}
             calls = zip(*columns, strict=True)
-            mapped[worker] = cluster._map(function, calls, near | options)
+            mapped[worker] = client.map(function, calls, near | options)
         return mapped
     plain = dict(plain)
-    number = cluster._define(called, plain.pop("name", None), plain.pop("hoist", True))
-    first = (*cluster._carried(number), *first)
+    number = client.define(called, plain.pop("name", None), hoist=plain.pop("hoist", True))
     found: dict[int | None, list[Any]] = {}
     for worker, columns in dealt_calls.items():
         given = [(*first, *args) for args in zip(*columns, strict=True)]
-        native = cluster._native_options({"near": worker, **plain}, 1)
-        found[worker] = cluster._manager.map(number, given, native)
+        found[worker] = client.call_each(number, given, {"near": worker, **plain})
     return found
 
 
@@ -189,8 +187,8 @@ def put_all(blocks: Sequence[Any]) -> list[Any]:
 
 def _put_own(blocks: Sequence[Any]) -> list[Any]:
     """Give values that nobody else has to the open cluster; without one they stay as they are."""
-    cluster = current()
-    return list(blocks) if cluster is None else [cluster.put(block) for block in blocks]
+    client = current()
+    return list(blocks) if client is None else [client.put(block) for block in blocks]
 
 
 def name_of(function: Any) -> str:

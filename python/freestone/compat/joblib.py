@@ -24,13 +24,13 @@ from joblib._parallel_backends import (
     SequentialBackend,
 )
 
+from freestone.client.opened import current
 from freestone.errors import ClosedError
 from freestone.functions import in_executor
 from freestone.functions.pickling import Pickler
 
 if TYPE_CHECKING:
-    from freestone.cluster import Cluster
-    from freestone.future import Future
+    from freestone.client import Client, Future, HasClient
 
 __all__ = ["FreestoneBackend", "register"]
 
@@ -70,30 +70,33 @@ class FreestoneBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[
 
     def __init__(
         self,
-        cluster: Cluster | None = None,
+        cluster: HasClient | None = None,
         nesting_level: int | None = None,
         inner_max_num_threads: int | None = None,
         **options: Any,
     ) -> None:
         super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads)
         # A call may import a module that makes a backend: there it is an error only to use it.
-        self._given = cluster if cluster is not None or in_executor() else _current()
+        if cluster is not None:
+            self._given: Client | None = cluster.client
+        else:
+            self._given = None if in_executor() else _current()
         self._options = {"name": "joblib", **options, "pure": False}
         self._pending: dict[int, Future] = {}
 
     @functools.cached_property
-    def _cluster(self) -> Cluster:
+    def _client(self) -> Client:
         return self._given if self._given is not None else _current()
 
     @functools.cached_property
     def _blocks(self) -> _Blocks:
-        return _Blocks(self._cluster)
+        return _Blocks(self._client)
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
         """Tell how many calls run at once: all executors for -1, all but one for -2."""
         if n_jobs == 0:
             raise ValueError("n_jobs == 0 in Parallel has no meaning")
-        slots = self._cluster.slots
+        slots = self._client.slots
         if n_jobs is None:
             return slots
         return max(1, slots + 1 + n_jobs) if n_jobs < 0 else min(n_jobs, slots)
@@ -115,9 +118,8 @@ class FreestoneBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[
     def submit(self, func: Any, callback: Callable[[Future], object] | None = None) -> Future:
         """Submit a batch; joblib is called back when it is done."""
         payload, blocks = self._blocks.encode(func.items)
-        future: Future = self._cluster.submit(
-            run_batch, payload, blocks, self.inner_max_num_threads, **self._options
-        )
+        args = (payload, blocks, self.inner_max_num_threads)
+        future: Future = self._client.submit(run_batch, args, {}, self._options)
         self._pending[id(future)] = future
         future.add_done_callback(self._forget)
         if callback is not None:
@@ -133,7 +135,7 @@ class FreestoneBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
         """Cancel all batches, also those that run."""
-        self._cluster.cancel(list(self._pending.values()))
+        self._client.cancel(list(self._pending.values()))
         self._pending.clear()
 
     def stop_call(self) -> None:
@@ -153,8 +155,8 @@ class FreestoneBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[
 class _Blocks:
     """The arrays of one ``Parallel``, each put once."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, client: Client) -> None:
+        self._client = client
         self._known: dict[int, tuple[object, Future]] = {}
 
     def encode(self, items: list[Any]) -> tuple[bytes, list[Future]]:
@@ -179,7 +181,7 @@ class _Blocks:
     def _put(self, value: object) -> Future:
         known = self._known.get(id(value))
         if known is None:
-            known = self._known[id(value)] = (value, self._cluster.put(value))
+            known = self._known[id(value)] = (value, self._client.put(value))
         return known[1]
 
     def clear(self) -> None:
@@ -220,13 +222,11 @@ def _limited(threads: int | None) -> Iterator[None]:
         yield
 
 
-def _current() -> Cluster:
-    from freestone.cluster import current
-
-    cluster = current()
-    if cluster is None:
+def _current() -> Client:
+    client = current()
+    if client is None:
         raise ClosedError("run joblib's calls")
-    return cluster
+    return client
 
 
 register()

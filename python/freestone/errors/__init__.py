@@ -3,6 +3,7 @@
     FreestoneError
     ├── UsageError                          what was asked for can't be done
     │   ├── ConfigurationError (ValueError)     a setting is unknown or has a wrong value
+    │   ├── PluginError (ImportError)           what another package offers can't be used
     │   ├── CycleError (ValueError)             tasks that wait for each other
     │   ├── MissingKeyError (KeyError)          a key that is not in the graph
     │   ├── NotAssociativeError (ValueError)    a reducer whose grouping matters
@@ -149,6 +150,7 @@ from freestone.errors.usage import (
     MissingKeyError,
     NotAssociativeError,
     NotSerializableError,
+    PluginError,
     UsageError,
     WaitTimeoutError,
     WorkersMissingError,
@@ -215,6 +217,7 @@ __all__ = [
     "NotAssociativeError",
     "NotSerializableError",
     "PackagesMissingError",
+    "PluginError",
     "RankFailedError",
     "RankLostError",
     "RegistrationError",

@@ -14,6 +14,40 @@ class UsageError(FreestoneError):
     slug = "usage"
 
 
+class PluginError(UsageError, ImportError):
+    """What another package offers by an entry point can't be used.
+
+    Attributes
+    ----------
+    group, entry_point, value : str
+        The entry point: its group, its name, and where it leads.
+    distribution : str
+        The package that has it, with its version.
+    reason : str
+        Why.
+    """
+
+    slug = "plugin"
+    group: str
+    entry_point: str
+    value: str
+    distribution: str
+    reason: str
+
+    def __init__(
+        self, *, group: str, entry_point: str, value: str, distribution: str, reason: str
+    ) -> None:
+        super().__init__(
+            f"{entry_point!r} of {distribution} (entry point {entry_point} = {value} in {group}) "
+            f"{reason}",
+            group=group,
+            entry_point=entry_point,
+            value=value,
+            distribution=distribution,
+            reason=reason,
+        )
+
+
 class ConfigurationError(UsageError, ValueError):
     """A setting is unknown or has a wrong value.
 
@@ -22,7 +56,7 @@ class ConfigurationError(UsageError, ValueError):
     key : str
         The setting.
     origin : str
-        Where it was given: ``keyword``, an environment variable, or a file.
+        Where it was given: ``keyword``, ``--set``, an environment variable, or a file.
     """
 
     slug = "configuration"

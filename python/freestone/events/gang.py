@@ -1,29 +1,34 @@
-"""Ranks on the workers of a cluster, all at the same time; `Cluster.spmd` is this."""
+"""Ranks on the workers of a cluster, all at the same time; `Cluster.spmd` is this.
+
+See docs/decisions/029-ranks-of-a-cluster-are-calls.md
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from freestone import _native
+from freestone.client.waiting import FIRST_COMPLETED, wait
 from freestone.errors import ConfigurationError
 from freestone.errors.events import RankLostError
 from freestone.events.outcome import Outcome, carry_out, pickled
+from freestone.events.processes import GRACE_S, POLL_INTERVAL_S
 from freestone.events.rank import Rank
 from freestone.events.running import results
-from freestone.events.settings import resolve
+from freestone.events.settings import Settings, resolve
 from freestone.hosts.engine import listen_towards
-from freestone.ranks import offer_spmd
-from freestone.waiting import as_completed
 
 if TYPE_CHECKING:
-    from freestone.cluster import Cluster
-    from freestone.future import Future
+    from freestone.client.future import Future
+    from freestone.client.interface import Client
 
 PATIENCE_S = 300.0
 """How long ranks on several machines wait for executors of the others to be free."""
@@ -31,17 +36,31 @@ PATIENCE_S = 300.0
 
 @dataclass(frozen=True)
 class Place:
-    """Where ranks find each other: shared memory by its path, or a meeting by its address."""
+    """Where ranks find each other: shared memory by its path, or a meeting by its address.
+
+    `begun` is the file in which ranks that share memory note that they began.
+    """
 
     ranks: int
     settings: dict[str, Any]
     arena: int
     memory: str | None = None
+    begun: str | None = None
     meeting: str | None = None
     identity: tuple[str, str] | None = None
 
+    def begin_once(self, rank: int) -> None:
+        """Refuse to be a rank whose executor died: it can't go on where that one was."""
+        if self.begun is None:
+            return
+        with open(self.begun, "r+b", buffering=0) as file:
+            if os.pread(file.fileno(), 1, rank) == b"1":
+                raise RuntimeError("its executor ended while it ran, and a rank runs only once")
+            os.pwrite(file.fileno(), b"1", rank)
+
     def join(self, rank: int) -> _native.EventRank:
         """Become one of the ranks."""
+        self.begin_once(rank)
         if self.memory is not None:
             descriptor = os.open(self.memory, os.O_RDWR | os.O_CLOEXEC)
             try:
@@ -58,7 +77,7 @@ class Place:
 
 
 def spmd(
-    cluster: Cluster,
+    client: Client,
     main: Callable[..., Any],
     ranks: int | None,
     args: Sequence[Any],
@@ -66,43 +85,51 @@ def spmd(
     settings: dict[str, Any],
 ) -> list[Any]:
     """Run a program as ranks on the workers of a cluster; see `Cluster.spmd`."""
-    workers = cluster._manager.statistics()["workers"]
+    workers = client.workers()
     seats = [worker for worker in workers for _ in range(worker["slots"])]
     ranks = _checked(ranks, seats, each)
-    here = all(worker["host"] == socket.gethostname() for worker in workers)
-    resolved = resolve(settings, ranks)
-    native, arena = resolved.native(), resolved.arena
-    memory = _native.EventMemory(ranks, arena=arena) if here else None
-    if memory is not None:
-        place = Place(ranks, native, arena, memory=f"/proc/{os.getpid()}/fd/{memory.fd}")
-    else:
-        identity = _native.make_identity(1)
-        elsewhere = next(one["host"] for one in workers if one["host"] != socket.gethostname())
-        address = listen_towards(elsewhere).removeprefix("tcp://")
-        meeting = _native.EventMeeting(address, identity)
-        place = Place(ranks, native, arena, meeting=meeting.address, identity=identity)
-        threading.Thread(target=_hold, args=(meeting, ranks), daemon=True).start()
     own = each or [()] * ranks
-    futures = [
-        cluster.submit(
-            _be,
-            place,
-            rank,
-            main,
-            tuple(args),
-            tuple(own[rank]),
-            name=f"rank {rank}",
-            worker=int(seats[rank * len(seats) // ranks]["worker"].removeprefix("worker-")),
-            retries=0,
-            pure=False,
-        )
-        for rank in range(ranks)
-    ]
-    try:
-        return results(_outcomes(futures, memory))
-    except BaseException:
-        cluster.cancel(futures)
-        raise
+    with open(os.memfd_create("begun"), "r+b", buffering=0) as begun:
+        place, memory = _place(workers, ranks, resolve(settings, ranks), begun.fileno())
+        futures = [
+            client.submit(
+                _be,
+                (place, rank, main, tuple(args), tuple(own[rank])),
+                {},
+                {
+                    "name": f"rank {rank}",
+                    "worker": int(
+                        seats[rank * len(seats) // ranks]["worker"].removeprefix("worker-")
+                    ),
+                    "retries": 0,
+                    "pure": False,
+                },
+            )
+            for rank in range(ranks)
+        ]
+        try:
+            return results(_Waiting(futures, memory).outcomes())
+        except BaseException:
+            # Also those that go on to compute after another rank has failed.
+            client.cancel(futures)
+            raise
+
+
+def _place(
+    workers: list[Any], ranks: int, settings: Settings, begun: int
+) -> tuple[Place, _native.EventMemory | None]:
+    """Return where ranks find each other, and the memory that they share, if they do."""
+    native, arena = settings.native(), settings.arena
+    elsewhere = [one["host"] for one in workers if one["host"] != socket.gethostname()]
+    if not elsewhere:
+        memory = _native.EventMemory(ranks, arena=arena)
+        path, begun_path = (f"/proc/{os.getpid()}/fd/{each}" for each in (memory.fd, begun))
+        return Place(ranks, native, arena, memory=path, begun=begun_path), memory
+    identity = _native.make_identity(1)
+    address = listen_towards(elsewhere[0]).removeprefix("tcp://")
+    meeting = _native.EventMeeting(address, identity)
+    threading.Thread(target=_hold, args=(meeting, ranks), daemon=True).start()
+    return Place(ranks, native, arena, meeting=meeting.address, identity=identity), None
 
 
 def _checked(ranks: int | None, seats: list[Any], each: Sequence[Sequence[Any]] | None) -> int:
@@ -139,25 +166,68 @@ def _be(
     return pickled(carry_out(Rank(place.join(rank)), main, args + own), rank)
 
 
-def _outcomes(futures: list[Future], memory: _native.EventMemory | None) -> list[Outcome]:
-    """Wait for all ranks; the others are told when one is lost."""
-    found = [Outcome() for _ in futures]
-    numbers = {future: rank for rank, future in enumerate(futures)}
-    for future in as_completed(futures):
-        rank = numbers[future]
+class _Waiting:
+    """Waits for the calls of all ranks; the others hear of it when one is lost.
+
+    Parameters
+    ----------
+    futures : list of Future
+        One for each rank.
+    memory : EventMemory or None
+        Of ranks on one machine: it tells who is lost, and which ranks take the run to be over.
+    """
+
+    def __init__(self, futures: list[Future], memory: _native.EventMemory | None) -> None:
+        self._memory = memory
+        self._numbers = {future: rank for rank, future in enumerate(futures)}
+        self._found = [Outcome() for _ in futures]
+        self._left = set(futures)
+        self._is_one_lost = False
+        self._end = math.inf
+
+    def outcomes(self) -> list[Outcome]:
+        """Return how the ranks ended, once all have, or one failed so long ago."""
+        while self._left and time.monotonic() < self._end:
+            self._wait()
+        others = [one for one in self._found if not (one.own and _is_lost(one))]
+        if not self._left and others and all(one.error is None for one in others):
+            # Whoever asked for lost ranks went on without them.
+            return [Outcome() if _is_lost(one) else one for one in self._found]
+        return self._found
+
+    def _wait(self) -> None:
+        now = time.monotonic()
+        if self._is_one_lost and self._has_given_up():
+            # A program that computes would not hear of it before its next call.
+            self._end = min(self._end, now + GRACE_S)
+        wait_s = self._end - now
+        if self._is_one_lost and self._memory is not None:
+            wait_s = min(wait_s, POLL_INTERVAL_S)
+        timeout_s = wait_s if wait_s < math.inf else None
+        done, self._left = wait(self._left, timeout_s, FIRST_COMPLETED)
+        for future in done:
+            self._take(future, self._numbers[future])
+
+    def _has_given_up(self) -> bool:
+        memory = self._memory
+        return memory is not None and any(
+            memory.has_given_up(self._numbers[future]) for future in self._left
+        )
+
+    def _take(self, future: Future, rank: int) -> None:
         try:
-            found[rank] = pickle.loads(future.result())
+            self._found[rank] = pickle.loads(future.result())
         except Exception as error:
             lost = RankLostError(f"rank {rank} is lost: {error}", rank=rank)
             lost.__cause__ = error
-            found[rank] = Outcome(error=lost, own=True)
-            if memory is not None:
-                memory.lose(rank)
-    others = [one for one in found if not isinstance(one.error, RankLostError) or not one.own]
-    if others and all(one.error is None for one in others):
-        # Whoever asked for lost ranks went on without them.
-        return [Outcome() if isinstance(one.error, RankLostError) else one for one in found]
-    return found
+            self._found[rank] = Outcome(error=lost, own=True)
+            self._is_one_lost = True
+            if self._memory is not None:
+                self._memory.lose(rank)
+            return
+        if self._found[rank].error is not None:
+            self._end = min(self._end, time.monotonic() + GRACE_S)
 
 
-offer_spmd(spmd)
+def _is_lost(outcome: Outcome) -> bool:
+    return isinstance(outcome.error, RankLostError)

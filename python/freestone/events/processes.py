@@ -26,7 +26,7 @@ GRACE_S = 10.0
 """How long the others may take to end after one has failed or was lost: a program that catches the
 error may have something to save."""
 
-_LOOK_S = 0.2
+POLL_INTERVAL_S = 0.2
 """How often it is looked whether the run goes on without a lost rank."""
 
 _CODE = (
@@ -105,7 +105,7 @@ class Processes:
             if self._lost and any(map(self._memory.has_given_up, left)):
                 # A program that computes would not hear of it before its next call.
                 end = min(end, now + GRACE_S)
-            wait = min(end - now, _LOOK_S if self._lost else math.inf)
+            wait = min(end - now, POLL_INTERVAL_S if self._lost else math.inf)
             for key, _ in selector.select(wait if wait < math.inf else None):
                 selector.unregister(key.fd)
                 os.close(key.fd)

@@ -6,12 +6,9 @@ follows ``dask.config.set(scheduler=cluster.get)``.
 
 from __future__ import annotations
 
-from freestone.cluster import offer_get
 from freestone.errors import NotAssociativeError
 from freestone.graph.reducers import associative
 from freestone.graph.running import get
 from freestone.graph.stack import Stack
 
 __all__ = ["NotAssociativeError", "Stack", "associative", "get"]
-
-offer_get(get)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from freestone import _native
-from freestone.cluster import Cluster
-from freestone.future import Future
+from freestone.client.future import Future
+from freestone.client.interface import Client
 from freestone.graph.callbacks import Told
 from freestone.graph.durations import key_label
 from freestone.graph.reading import Graph
@@ -18,12 +17,12 @@ __all__ = ["run_by_program"]
 _LONGEST_LOOK_S = 0.05
 
 
-def run_by_program(cluster: Cluster, graph: Graph, stack: Stack, callbacks: Told) -> dict[int, Any]:
+def run_by_program(client: Client, graph: Graph, stack: Stack, callbacks: Told) -> dict[int, Any]:
     """Run a graph task by task, every result fetched and sent along with each call on it.
 
     Parameters
     ----------
-    cluster, graph, stack, callbacks
+    client, graph, stack, callbacks
         As for `run_graph`; nothing is fused, and wide tasks stay as they are.
 
     Returns
@@ -48,7 +47,7 @@ def run_by_program(cluster: Cluster, graph: Graph, stack: Stack, callbacks: Told
 
     def submit(node: int) -> None:
         given = {graph.keys[need]: values[need] for need in graph.needs[node]}
-        futures[node] = _submit(cluster, graph, stack, node, given)
+        futures[node] = _submit(client, graph, stack, node, given)
         watch.add(futures[node], node)
 
     def settle(node: int) -> None:
@@ -70,22 +69,19 @@ def run_by_program(cluster: Cluster, graph: Graph, stack: Stack, callbacks: Told
             for node in watch.take(_LONGEST_LOOK_S):
                 settle(node)
     except BaseException:
-        cluster.cancel(list(futures.values()))
+        client.cancel(list(futures.values()))
         raise
     return {node: values[node] for node in graph.wanted.values()}
 
 
-def _submit(
-    cluster: Cluster, graph: Graph, stack: Stack, node: int, given: dict[Any, Any]
-) -> Future:
+def _submit(client: Client, graph: Graph, stack: Stack, node: int, given: dict[Any, Any]) -> Future:
     key = graph.keys[node]
     needs = graph.nodes[node].dependencies
     aliases = {need: graph.aliases[need] for need in needs if need in graph.aliases}
     options = stack.call_options()
-    call: Callable[..., Any] = run_task
-    return cluster.submit(
-        call, graph.nodes[node], aliases, given, name=key_label(key), hoist=stack.hoist, **options
-    )
+    options |= {"name": key_label(key), "hoist": stack.hoist}
+    future: Future = client.submit(run_task, (graph.nodes[node], aliases, given), {}, options)
+    return future
 
 
 def run_task(task: Any, aliases: dict[Any, Any], given: dict[Any, Any]) -> Any:

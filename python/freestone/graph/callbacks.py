@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from freestone import _native
-from freestone.future import Future
+from freestone.client.future import Future
 from freestone.graph.reading import Graph
 
 __all__ = ["Told", "told"]

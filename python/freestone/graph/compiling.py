@@ -1,4 +1,7 @@
-"""From the nodes of a Dask graph to the steps of programs."""
+"""From the nodes of a Dask graph to the steps of programs.
+
+See docs/decisions/015-callables-of-a-graph-are-named-by-their-pickle.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which tasks of a graph run in one call, one after the other."""
+"""Which tasks of a graph run in one call, one after the other.
+
+See docs/decisions/014-tasks-of-a-dask-graph-are-grouped-by-level.md
+"""
 
 from __future__ import annotations
 

@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from freestone.cluster import Cluster
+from freestone.client.future import Future
+from freestone.client.interface import Client
+from freestone.client.waiting import FIRST_COMPLETED, wait
 from freestone.errors import NotSerializableError
-from freestone.future import Future
 from freestone.graph.by_program import run_by_program
 from freestone.graph.callbacks import Told, told
 from freestone.graph.compiling import Compiler, Program
@@ -26,7 +27,6 @@ from freestone.graph.rewriting import Reduction
 from freestone.graph.stack import Stack
 from freestone.graph.storing import run_here, tasks_here
 from freestone.graph.tools import Packed, Tools, encode
-from freestone.waiting import FIRST_COMPLETED, wait
 
 __all__ = ["get", "run_graph"]
 
@@ -58,11 +58,11 @@ _DASKS_OPTIONS = frozenset(
 )
 """What is for Dask's own schedulers, or for what Dask does before: it hands on all it was given."""
 
-_durations: WeakKeyDictionary[Cluster, Durations] = WeakKeyDictionary()
+_durations: WeakKeyDictionary[Client, Durations] = WeakKeyDictionary()
 
 
 def get(
-    cluster: Cluster, graph: Any, keys: Any, *, stack: Stack | None = None, **options: Any
+    client: Client, graph: Any, keys: Any, *, stack: Stack | None = None, **options: Any
 ) -> Any:
     """Run a Dask graph; see `Cluster.get`."""
     options = {name: value for name, value in options.items() if name not in _DASKS_OPTIONS}
@@ -72,29 +72,29 @@ def get(
         specs = specs_of(callbacks.graph)
         here = tasks_here(specs)
         if not here:
-            return _shaped(keys, _values(cluster, specs, flat, stack, callbacks))
+            return _shaped(keys, _values(client, specs, flat, stack, callbacks))
         inside = {*here}
         needed = {need: None for key in here for need in specs[key].dependencies}
         elsewhere = [key for key in [*needed, *flat] if key not in inside]
-        values = _values(cluster, specs, list(dict.fromkeys(elsewhere)), stack, callbacks)
+        values = _values(client, specs, list(dict.fromkeys(elsewhere)), stack, callbacks)
         return _shaped(keys, values | run_here(specs, inside, flat, values))
 
 
 def _values(
-    cluster: Cluster, specs: Any, keys: list[Any], stack: Stack, callbacks: Told
+    client: Client, specs: Any, keys: list[Any], stack: Stack, callbacks: Told
 ) -> dict[Any, Any]:
     """Compute keys of a graph on the cluster."""
     with no_collection():
         graph = read(specs, keys, is_tree=stack.tree and stack.retain)
     callbacks.begin(graph)
     run_it = run_graph if stack.retain else run_by_program
-    values = run_it(cluster, graph, stack, callbacks) if graph.wanted else {}
+    values = run_it(client, graph, stack, callbacks) if graph.wanted else {}
     return {key: values[node] for key, node in graph.wanted.items()} | graph.constants
 
 
-def run_graph(cluster: Cluster, graph: Graph, stack: Stack, callbacks: Told) -> dict[int, Any]:
+def run_graph(client: Client, graph: Graph, stack: Stack, callbacks: Told) -> dict[int, Any]:
     """Run a graph and return the values of the nodes that are wanted."""
-    this_run = _Run(cluster, graph, stack)
+    this_run = _Run(client, graph, stack)
     with no_collection():
         this_run.submit_all()
     return this_run.results(callbacks)
@@ -149,11 +149,11 @@ class _Written:
 class _Run:
     """One run of one graph."""
 
-    def __init__(self, cluster: Cluster, graph: Graph, stack: Stack) -> None:
-        self.cluster, self.graph, self.stack = cluster, graph, stack
-        self.durations = _durations.setdefault(cluster, Durations())
+    def __init__(self, client: Client, graph: Graph, stack: Stack) -> None:
+        self.client, self.graph, self.stack = client, graph, stack
+        self.durations = _durations.setdefault(client, Durations())
         self.kinds = _kinds(graph)
-        self.compiler = Compiler(graph, cluster.put)
+        self.compiler = Compiler(graph, client.put)
         self.packed: Packed = {}
         self.tools = Tools(self.packed)
         self.futures: dict[int, Future] = {}
@@ -178,7 +178,7 @@ class _Run:
 
     def submit_all(self) -> None:
         """Submit the whole graph."""
-        slots = max(self.cluster.slots, 1)
+        slots = max(self.client.slots, 1)
         piloted = self._pilot(slots) if self.is_measured else 0
         known = {kind: self.durations.of(kind) for kind in set(self.kinds)}
         seconds = [known[kind] for kind in self.kinds]
@@ -279,8 +279,8 @@ class _Run:
         options = self.stack.call_options() | {"priority": priority}
         try:
             encoded = written.tools.encoded(run, self.stack.hoist)
-            number = self.cluster._define_encoded(encoded, self._label(tasks[-1]))
-            futures = self.cluster._call(number, arguments, options, len(results) + 1)
+            number = self.client.define(encoded, self._label(tasks[-1]))
+            futures = self.client.call(number, arguments, options, len(results) + 1)
         except NotSerializableError as error:
             error.add_note(f"among Dask tasks {_some([self.graph.keys[task] for task in tasks])}")
             raise
@@ -294,15 +294,15 @@ class _Run:
         blocks = [self.futures[part] for part in self.parts.left_of(node)]
         label = self._label(node)
         encoded = encode(recipe.combine, self.stack.hoist)
-        number = self.cluster._define_encoded(encoded, label, as_block=False)
+        number = self.client.define(encoded, label, as_block=False)
         options = self.stack.call_options() | {"priority": priority}
         if self.stack.debug:
             sample = (recipe.combine, label, recipe.commutes, *blocks[:3])
-            self.checks.append(self.cluster.submit(check, *sample, pure=False))
+            self.checks.append(self.client.submit(check, sample, {}, {"pure": False}))
         if len(blocks) > 1:
-            blocks = [
-                self.cluster._reduce_defined(number, blocks, _ARITY, recipe.commutes, options)
-            ]
+            commutes = recipe.commutes
+            whole = self.client.reduce(number, blocks, _ARITY, commutes=commutes, options=options)
+            blocks = [whole]
         self.futures[node] = blocks[0]
         self.reduced[node] = blocks[0]
         self._release([node])
@@ -351,7 +351,7 @@ class _Run:
                 values[node] = self.futures.pop(node).result()
         except BaseException as error:
             self._explain(error)
-            self.cluster.cancel([*(timing for timing, _ in self.calls), *self.reduced.values()])
+            self.client.cancel([*(timing for timing, _ in self.calls), *self.reduced.values()])
             raise
         for timing, program in self.calls[:: max(1, len(self.calls) // _MOST_SAMPLES)]:
             if timing.status == "done":

@@ -5,26 +5,46 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib
+import inspect
 import json
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from freestone import plugins
 from freestone.config import Config
-from freestone.errors import EngineMissingError
+from freestone.errors import EngineMissingError, UsageError, did_you_mean
 from freestone.hosts.access import Access
 
-__all__ = ["Host", "end", "home_of", "launch", "listen_towards", "require", "words"]
+__all__ = [
+    "GROUP",
+    "Host",
+    "end",
+    "home_of",
+    "launch",
+    "listen_towards",
+    "make_host",
+    "require",
+    "words",
+]
+
+GROUP = "freestone.hosts"
+"""The entry points by which other packages offer hosts: functions that return a `Host`."""
 
 # What a worker that was told to end may take to hand over what only it holds.
 _FAREWELL_S = 25.0
 _LOOPBACK = "tcp://127.0.0.1:0"
 
 
+@runtime_checkable
 class Host(Protocol):
     """An engine that starts workers somewhere.
+
+    Another package offers a function that returns one, as an entry point of the group
+    ``freestone.hosts``; `freestone.testing.check_host` tests it.
 
     Attributes
     ----------
@@ -47,6 +67,49 @@ class Host(Protocol):
         """End the workers that are left. Called once, also when `start` was not."""
 
 
+def make_host(name: str, options: Mapping[str, Any]) -> Host:
+    """Return a host of another package.
+
+    Parameters
+    ----------
+    name
+        The name of its entry point.
+    options
+        The keywords of the function there.
+
+    Raises
+    ------
+    UsageError
+        When no package offers the name, or the function takes other options.
+    PluginError
+        When what is offered can't be used.
+    """
+    make = plugins.load(GROUP, name, object)
+    if make is None:
+        known = plugins.names(GROUP)
+        hint = did_you_mean(name, known)
+        offered = f"other packages offer {', '.join(known)}" if known else "no package offers any"
+        problem = f"there is no host {name!r} among the entry points in {GROUP}{hint}"
+        raise UsageError(
+            f"{problem}; {offered}; see also Cluster.on_dask, on_mpi, on_ray, on_slurm"
+        )
+    if not callable(make):
+        raise plugins.wrong(GROUP, name, "can't be called; it has to be a function of its options")
+    _check_options(name, make, options)
+    host = make(**options)
+    if not isinstance(host, Host):
+        reason = f"returns what is of type {type(host).__name__}; it has to return a Host"
+        raise plugins.wrong(GROUP, name, reason)
+    return host
+
+
+def _check_options(name: str, make: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    try:
+        inspect.signature(make).bind(**options)
+    except TypeError as error:
+        raise UsageError(f"the host {name!r} does not take these options: {error}") from None
+
+
 def home_of(config: Config, host: Host) -> Config:
     """Return the settings of the program's own worker, which keeps blocks and runs nothing."""
     listen = config.listen or host.listen()
@@ -64,12 +127,24 @@ def words(config: Config, executors: int | None = None) -> list[str]:
     return [word for key, value in known.items() for word in (f"--{key}", str(value))]
 
 
-def launch(access: str, words: list[str]) -> subprocess.Popen[bytes]:
-    """Start a worker on this machine that ends, in good order, when this process does.
+def launch(
+    access: str, words: Sequence[str], python: Sequence[str] = (sys.executable,)
+) -> subprocess.Popen[bytes]:
+    """Start a worker that ends, in good order, when this process does.
 
     The access goes through its standard input, so that no file and no argument holds the key.
+
+    Parameters
+    ----------
+    access
+        What `Access.text` returns.
+    words
+        What the worker is told of the settings; see `words`.
+    python
+        What starts Python there, such as ``["ssh", "node7", "python3"]``; by default this Python,
+        on this machine.
     """
-    command = [sys.executable, "-m", "freestone", "worker", "--quiet", "--access", "-", *words]
+    command = [*python, "-m", "freestone", "worker", "--quiet", "--access", "-", *words]
     process = subprocess.Popen(command, stdin=subprocess.PIPE)
     if process.stdin is not None:
         line = json.dumps(json.loads(access))

@@ -229,7 +229,7 @@ class Site:
             self.config, node, f"unix:{self.socket}", self.access_file, self.folder, self.listen
         )
         return subprocess.Popen(
-            [sys.executable, "-m", "freestone.worker", *words],
+            [sys.executable, "-m", "freestone.node.worker", *words],
             stdin=subprocess.DEVNULL,
             env=threads(sum(node.executors for node in self.nodes)) | os.environ | python_path(),
             process_group=0,

@@ -1,4 +1,7 @@
-"""What a worker on this machine has: its share of the machine, and its words."""
+"""What a worker on this machine has: its share of the machine, and its words.
+
+See docs/decisions/030-executors-compute-with-one-thread.md
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,8 +19,11 @@ MOST_NBYTES = 1 << 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dataset:
+class Dataset(ABC):
     """Rows of a file, of which any range can be read by any process that reaches the file.
+
+    A format derives a class from it, which has `read_rows` and what that needs to know of the file.
+    It is pickled, and sent to those who read.
 
     Attributes
     ----------
@@ -38,7 +42,7 @@ class Dataset:
     unit_rows : int
         Rows that should not be cut: those of a chunk or row group; 1 if any can be.
     stamp : tuple
-        What the store says of the file's version.
+        What the store says of the file's version: ``place.stamp()`` when it was opened.
     nonzeros : int or None
         How many values a sparse matrix stores, about; None of what is not sparse.
     """
@@ -93,7 +97,7 @@ class Dataset:
         """Read rows, all of them."""
         if (stop - start) * self.row_nbytes > MOST_NBYTES:
             raise MemoryError(f"{stop - start:,} rows are more than any memory holds")
-        rows = self._read(start, stop, threads)
+        rows = self.read_rows(start, stop, threads)
         if rows.shape[0] != stop - start:
             reason = (
                 f"it has {rows.shape[0]:,} of rows {start:,} to {stop:,} (truncated, or damaged)"
@@ -129,8 +133,22 @@ class Dataset:
         if found != self.stamp:
             raise FileChangedError(self.place.url, "its size or time of change differs")
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read rows ``start:stop``, by at most so many threads: what a format implements.
+
+        `read` calls it, and checks before and after that the file is the one that was opened.
+
+        Returns
+        -------
+        array, sparse array or pyarrow.Table
+            As `kind`, `columns` and `dtype` say, of ``stop - start`` rows.
+
+        Raises
+        ------
+        FormatError
+            When the rows are not what the format says.
+        """
 
     def where(self, start: int, stop: int) -> list[str]:
         """Return what holds rows ``start:stop``, best first; empty if all workers are alike.
@@ -141,5 +159,5 @@ class Dataset:
         last = min(int(stop * each) + 1, self.nbytes)
         return self.place.hosts(int(start * each), last, self.stamp)
 
-    def look_up(self) -> None:
+    def look_up(self) -> None:  # noqa: B027 (most have nothing to ask)
         """Have ready what `where` asks of the store, where that is more than one question."""

@@ -50,8 +50,8 @@ def open_dataset(
         Those of the format.
     """
     place = locate(url)
-    module = format_of(place.name, format)
-    _check(module.open_dataset, options, f"read {place.url}")
+    found = format_of(place.name, format)
+    _check(found.open_dataset, options, f"read {place.url}")
     kind = options.get("kind")
     if kind not in (None, *KINDS):
         raise UsageError(f"kind={kind!r}: a file is read as {' or as '.join(map(repr, KINDS))}")
@@ -60,18 +60,18 @@ def open_dataset(
         from freestone.io.segments import check_said, open_segments
 
         with telling(place.url):
-            segments = open_segments(folder, module, options)
+            segments = open_segments(folder, found, options)
             if folder is not place:
                 check_said(place, segments)
             _check_matrix(segments)
             return segments
-    words = (place, whole) if getattr(module, "PASSES", 1) > 1 else (place,)
+    words = (place, whole) if found.passes > 1 else (place,)
     with telling(place.url):
-        found = module.open_dataset(*words, **options)
-    assert isinstance(found, Dataset)
+        dataset = found.open_dataset(*words, **options)
+    assert isinstance(dataset, Dataset)
     if matrix:
-        _check_matrix(found)
-    return found
+        _check_matrix(dataset)
+    return dataset
 
 
 def _check_matrix(dataset: Dataset) -> None:
@@ -111,12 +111,12 @@ def open_writer(
     place = locate(url)
     if (stripe_count, stripe_size, pool) != (None, None, None):
         place = _striped(place, stripe_count, stripe_size, pool)
-    module = format_of(place.name, format)
-    if not hasattr(module, "open_writer"):
-        raise UsageError(f"{place.url} can't be written: its format is only read (see the list)")
-    _check(module.open_writer, options, f"write {place.url}")
+    found = format_of(place.name, format)
+    if found.open_writer is None:
+        raise UsageError(f"{place.url} can't be written: its format, {found.name}, is only read")
+    _check(found.open_writer, options, f"write {place.url}")
     folder = _folder(place)
-    if folder is not None or not getattr(module, "ANY_DIMENSIONS", False):
+    if folder is not None or not found.any_dimensions:
         _check_dimensions(place, shape)
     if folder is not None:
         from freestone.io.segment_writer import SegmentWriter
@@ -124,9 +124,10 @@ def open_writer(
         if options.get("symmetry", "general") != "general":
             raise UsageError("a segment has some rows, and no half of them; leave symmetry out")
         local = None if folder is place else place
-        name = module.__name__.rpartition(".")[2]
-        return SegmentWriter(place=folder, local=local, shape=shape, format=name, options=options)
-    made = module.open_writer(place, shape, **options)
+        return SegmentWriter(
+            place=folder, local=local, shape=shape, format=found.name, options=options
+        )
+    made = found.open_writer(place, shape, **options)
     assert isinstance(made, Writer | StreamWriter | FolderWriter)
     return made
 

@@ -129,7 +129,8 @@ class SegmentWriter:
             self.shape, rows=rows, nonzeros=int(block.nnz) if self.shape.sparse else None
         )
         place = part.inside(f"{self.place.name}_segment_{number}")
-        writer = format_of(place.name, self.format).open_writer(place, shape, **self.options)
+        open_writer = format_of(place.name, self.format).open_writer
+        writer = None if open_writer is None else open_writer(place, shape, **self.options)
         if not isinstance(writer, Writer):
             raise UsageError(f"segments are written as csv, dbdf, mtx or npy, not as {self.format}")
         pieces = writer.encode(block, 0)

@@ -12,13 +12,13 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from freestone.errors import FileChangedError, FileMissingError, FormatError, UsageError
 from freestone.io.dataset import Dataset
+from freestone.io.formats import Format
 from freestone.io.formats.meta import CODES, read_meta
 from freestone.io.held import MOST_HELD
 from freestone.io.stores import Place
@@ -75,7 +75,8 @@ class Segments(Dataset):
         part, low, high = parts[0]
         return part.read_block(low, high)
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         parts = list(self._within(start, stop))
         if not parts:
             return self.parts[0].read(0, 0)
@@ -199,7 +200,8 @@ class Described(Dataset):
             raise FormatError(self.place.url, reason)
         return found
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         return self._found(start, stop).read(start, stop, threads=threads)
 
     def _into(self, out: Any, start: int, stop: int, threads: int) -> bool:
@@ -218,9 +220,9 @@ def _look_at(place: Place, options: dict[str, Any], *, whole: bool = False) -> D
     return csv.open_dataset(place, whole, **options)
 
 
-def _described(place: Place, module: ModuleType, options: dict[str, Any]) -> Dataset | None:
+def _described(place: Place, format: Format, options: dict[str, Any]) -> Dataset | None:
     """Return what a `.meta` says of a segment of text; None where only the text tells."""
-    if not module.__name__.endswith(".csv") or options.keys() - {"separator", "delimiter", "index"}:
+    if format.name != "csv" or options.keys() - {"separator", "delimiter", "index"}:
         return None
     meta = read_meta(place)
     if meta is None or meta.nonzeros is not None or meta.value_type in ("str", "bool"):
@@ -242,14 +244,14 @@ def _described(place: Place, module: ModuleType, options: dict[str, Any]) -> Dat
     )
 
 
-def _opened(place: HdfsPlace, module: ModuleType, options: dict[str, Any]) -> Dataset:
+def _opened(place: HdfsPlace, format: Format, options: dict[str, Any]) -> Dataset:
     with telling(place.url):
-        found = _described(place, module, options) or module.open_dataset(place, **options)
+        found = _described(place, format, options) or format.open_dataset(place, **options)
     assert isinstance(found, Dataset)
     return found
 
 
-def open_segments(place: HdfsPlace, module: ModuleType, options: dict[str, Any]) -> Dataset:
+def open_segments(place: HdfsPlace, format: Format, options: dict[str, Any]) -> Dataset:
     """Look at a folder of segments."""
     if not place.is_folder():
         if not place.exists():
@@ -258,7 +260,7 @@ def open_segments(place: HdfsPlace, module: ModuleType, options: dict[str, Any])
     count = _numbers(place)
     if not count:
         raise FormatError(place.url, "it is a folder without segments")
-    opened = functools.partial(_opened, module=module, options=options)
+    opened = functools.partial(_opened, format=format, options=options)
     parts = _at_once(opened, [(_segment(place, number),) for number in range(1, count + 1)])
     first = parts[0]
     for part in parts:

@@ -9,17 +9,17 @@ from typing import TextIO
 
 from freestone.errors import FreestoneError
 from freestone.errors.lang import ScriptCompileError, ScriptSyntaxError
-from freestone.lang.kernels.extension import kernels_of
-from freestone.lang.parse.lexer import literal_value, tokens
-from freestone.lang.parse.source import Source, failure, unexpected
-from freestone.lang.passes import PASSES
-from freestone.lang.plan.builder import Builder
-from freestone.lang.plan.explaining import explain
-from freestone.lang.plan.graph import Program
-from freestone.lang.plan.search import Search
-from freestone.lang.running import Run
+from freestone.lang.compile import PASSES
+from freestone.lang.front.build.builder import Builder
+from freestone.lang.front.build.search import Search
+from freestone.lang.front.graph.explaining import explain
+from freestone.lang.front.graph.graph import Program
+from freestone.lang.front.parse.lexer import literal_value, tokens
+from freestone.lang.front.parse.source import Source, failure, unexpected
+from freestone.lang.front.types.scalars import Scalar
+from freestone.lang.run.kernels.extension import kernels_of
+from freestone.lang.run.local import Run
 from freestone.lang.settings import Settings
-from freestone.lang.types.scalars import Scalar
 
 MOST_FRAMES = 20_000
 Arguments = dict[str, tuple[Scalar, str]]

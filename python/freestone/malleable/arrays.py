@@ -37,13 +37,13 @@ class Array:
     name : str
         What it is registered as.
     kind : {"constant", "variable"}
-        Whether it moves while the steps go on, or at the switch.
+        Whether it moves during steps, or at the switch.
     is_shared : bool
         Whether the processes of a host have it in the same memory.
     start, stop : int
         The rows that this rank has.
     local : array of shape (stop - start, ...) or CSR matrix
-        Those rows, in place. After a resize it is another one: take it anew in each step.
+        Those rows, in place. A resize replaces it: read it again in each step.
     """
 
     def __init__(self, description: Description, storages: list[Storage]) -> None:
@@ -60,7 +60,7 @@ class Array:
 
     @property
     def description(self) -> Description:
-        """What newcomers are told."""
+        """What joining processes are sent."""
         return Description(self.name, self.kind, self.form, self.is_shared)
 
     @property

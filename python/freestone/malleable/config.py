@@ -37,27 +37,27 @@ class Config:
         Such as ``"merge-p2p-nonblocking"``. By default chosen by network and by what was
         measured.
     relabel : bool
-        Choose which process becomes which rank so that the fewest rows move. Without it, rank
-        ``r`` stays rank ``r`` as in the paper.
+        Choose which process becomes which rank so that the fewest rows move. Otherwise rank
+        ``r`` stays rank ``r``, as in the paper.
     by_host : bool
-        When processes are chosen, look at their hosts: rows stay on a host where they can, and
-        the busiest network card carries as little as it can. Without it only processes count.
-        Where MPI places newcomers (no hosts in `slots`), theirs are not known beforehand.
+        Consider hosts in that choice: rows stay on their host where possible, and the busiest
+        network card carries the least. Otherwise only processes count. Without hosts in `slots`,
+        MPI places joining processes, and their hosts are not known beforehand.
     share : bool
-        Keep constant data once for all processes of a host, in memory that all of them map: it
-        changes hands there without being moved. Without it, messages of MPI carry everything.
+        Keep constant data once per host, in memory that all its processes map, so that it
+        changes owners without being moved. Otherwise MPI messages carry everything.
     balance : {"rows", "nonzeros"} or sequence of float
-        What each process gets the same of at a resize; or their weights, in the order of the
-        ranks, of which the first as many as there are ranks are used.
+        What a resize distributes evenly; or weights of the ranks, in their order, of which as
+        many are used as there are ranks.
     slots : int or mapping of str to int, optional
-        How many processes there may be at most; by host, newcomers are placed there.
+        The maximum number of processes; by host, joining processes are placed there.
     check_every : int
-        Steps from one look at the targets to the next.
+        Steps between two checks of the targets.
     timeout_s : float
         How long any wait for other ranks may take.
     spawn_timeout_s : float
-        How long newcomers may take until they are ready; and how long MPI may take to start
-        them, before the job is ended.
+        How long joining processes may take until they are ready; and how long MPI may take to
+        start them before the job is ended.
     measurements : path, optional
         The table of preferred methods that ``freestone malleable analyse`` writes.
     on_resize : callable, optional

@@ -6,6 +6,8 @@ the newcomer is killed before it has joined, this process takes leave in its nam
 on the newcomer has rows that nobody else has; then its end is made known as it was.
 
 Run as a file, by a Python that imports next to nothing.
+
+See docs/decisions/021-joining-processes-have-a-guard-process.md
 """
 
 from __future__ import annotations

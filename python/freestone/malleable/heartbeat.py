@@ -3,6 +3,8 @@
 One small all-reduce, posted at the head of a step and read at the head of the next one, so that
 nobody waits for its way. It says at which step everyone is, what is asked for, and whether all are
 ready for what comes next: so all ranks do the same thing at the head of the same step.
+
+See docs/decisions/020-steps-synchronise-by-a-delayed-all-reduce.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A spawned process, until it has joined the job."""
+"""A spawned process, until it has joined the job.
+
+See docs/decisions/018-joining-processes-get-the-plan-when-they-are-spawned.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""From what the ranks hold to a plan: who stays, which cuts, who becomes which rank."""
+"""From what the ranks hold to a plan: who stays, which cuts, who becomes which rank.
+
+See docs/decisions/063-multi-node-resize-plans-start-from-processes-not-from-nodes.md
+"""
 
 from __future__ import annotations
 

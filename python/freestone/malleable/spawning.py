@@ -5,6 +5,8 @@ group can leave at once later: a process that ends waits for its group (MPICH). 
 wait while processes start. Newcomers say when their program is ready, or why it is not, before
 anyone else has anything to do with them; so what fails until then leaves the job as it was. They
 run under a guard (`guard.py`), so that until the switch one that is lost does, too.
+
+See docs/decisions/023-only-rank-0-spawns-processes.md
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ warm: it is fresh pages, not MPI, that a resize on one machine costs.
 
 Constant data may lie in memory that the processes of a host share: then their rows change hands
 without moving.
+
+See docs/decisions/016-rows-of-a-malleable-job-keep-their-addresses.md
+See docs/decisions/022-row-buffers-use-huge-pages.md
 """
 
 from __future__ import annotations

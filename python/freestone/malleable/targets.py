@@ -28,14 +28,14 @@ def is_whole(value: Any, least: int) -> bool:
 
 @dataclass(frozen=True)
 class Request:
-    """How many processes there shall be, and how they shall get there.
+    """A number of processes, and the method of the resize.
 
     Attributes
     ----------
     size : int
         The number of processes.
     method : Method or None
-        ``None`` leaves it to the job.
+        ``None`` uses the job's.
     """
 
     size: int
@@ -89,10 +89,10 @@ class Status:
 
 
 class Source(ABC):
-    """Someone who says how many processes there shall be.
+    """What decides the number of processes.
 
-    Rank 0 asks, which may be another process after a resize: what a source has to remember it
-    finds in the status.
+    Rank 0 asks it, which may be another process after a resize; so a source takes its state from
+    the status.
 
     Attributes
     ----------
@@ -154,12 +154,12 @@ class Schedule(Source):
 
 
 class File(Source):
-    """A file with one number; whenever it is written, that many processes are asked for.
+    """A file with a number of processes; a resize is requested whenever it is written.
 
     Parameters
     ----------
     path : path
-        It need not exist yet. What is no number is passed over.
+        It need not exist yet. Content that is no number is ignored.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -236,7 +236,7 @@ class Efficiency(Source):
     Parameters
     ----------
     low, high : float
-        Below `low` there are too many processes, above `high` more would pay.
+        Below `low` processes are removed, above `high` processes are added.
     every : int
         Steps between two looks.
     """
@@ -275,7 +275,7 @@ def _efficiency(status: Status, size: int) -> float:
 
 
 class Deadline(Source):
-    """Be ready in time, with as few processes as that takes.
+    """Finish by a deadline, with as few processes as possible.
 
     Parameters
     ----------

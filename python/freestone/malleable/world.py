@@ -48,10 +48,10 @@ class _Leave(BaseException):
 
 
 class World:
-    """The ranks of a job, how many there may be at present, and their data.
+    """The ranks of a job, whose number may change, and their data.
 
-    Every rank makes one, as a context; a process that is spawned later runs the same program and
-    finds itself in the middle of the loop.
+    Every rank makes one, as a context. A process that is spawned later runs the same program and
+    joins in the middle of the loop.
 
         with malleable.World(config) as world:
             A = world.constant("A", load_rows)
@@ -64,7 +64,7 @@ class World:
     config : Config or mapping, optional
         The settings, the same on all ranks.
     comm : mpi4py communicator, optional
-        The ranks to begin with; by default all.
+        The initial ranks; by default all.
     **settings
         Settings by keyword.
 
@@ -72,9 +72,9 @@ class World:
     ----------
     changed : bool
         Whether this is the first step of this process on this layout: the first step of all, or
-        after a resize. What is made from ``local`` and not registered is made anew then.
+        after a resize. Rebuild then what is derived from ``local`` and not registered.
     resizes : list of Resized
-        What was done, or failed.
+        Resizes that were carried out, or failed.
 
     Raises
     ------
@@ -87,9 +87,9 @@ class World:
 
     Notes
     -----
-    A process that has to leave ends at the end of the ``with`` block: what comes behind it is run
-    only by those that are left. A step costs one all-reduce of 56 bytes that nobody waits for,
-    unless ranks are more than a step apart.
+    A process that leaves ends at the end of the ``with`` block: only the remaining ones run the
+    code after it. A step costs one all-reduce of 56 bytes that nobody waits for, unless ranks
+    are more than a step apart.
     """
 
     def __init__(
@@ -132,22 +132,22 @@ class World:
 
     @property
     def is_joining(self) -> bool:
-        """Whether this process was spawned for a resize, and is not yet at the others' loop."""
+        """Whether this process was spawned for a resize and has not joined the others' loop yet."""
         return self._joining is not None
 
     @property
     def comm(self) -> Any:
-        """Today's communicator; another one after a resize."""
+        """The current communicator; a resize replaces it."""
         return self._members("world.comm").comm
 
     @property
     def rank(self) -> int:
-        """The rank of this process, today."""
+        """The current rank of this process."""
         return self._members("world.rank").rank
 
     @property
     def size(self) -> int:
-        """How many ranks there are, today."""
+        """The current number of ranks."""
         return self._members("world.size").size
 
     def _members(self, what: str) -> Crew:
@@ -220,7 +220,7 @@ class World:
         Returns
         -------
         object
-            What it has returned on rank 0, on all ranks, those that join later as well.
+            What it returned on rank 0, on all ranks, including those that join later.
 
         Raises
         ------
@@ -258,7 +258,8 @@ class World:
         Parameters
         ----------
         total : int
-            How many, counted from 0; a newcomer begins with the one that the others are at.
+            How many, counted from 0; a joining process begins with the current step of the
+            others.
 
         Raises
         ------

@@ -1,36 +1,106 @@
-"""An explanation in sentences."""
+"""Why a task waits, or where and when it ran."""
 
 from __future__ import annotations
 
-from freestone.observe.figures import Attempt, Explanation
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from freestone.observe import html
 from freestone.units import format_nbytes, format_seconds
 
-__all__ = ["explain"]
+__all__ = ["Attempt", "Explanation"]
 
 
-def explain(explanation: Explanation) -> str:
-    """Tell why a task waits, or where and when it ran, attempt by attempt.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt at a task.
 
-    Parameters
+    Attributes
     ----------
-    explanation : Explanation
-        What the manager knows.
-
-    Returns
-    -------
-    str
-        One sentence for its state, one line per attempt that is known, one for its output.
+    worker : str
+        Where.
+    sent_ns, start_ns : int
+        When it was sent there and when it began, or 0 if that is not known (monotonic clock).
+    duration_ns : int
+        How long it ran.
+    ended : str
+        ``running``, ``done``, or what went wrong.
     """
-    lines = [_state(explanation)]
-    attempts = explanation.attempts
-    unknown = max(0, explanation.attempted - len(attempts))
-    first = f"attempt {unknown + 1}" if unknown else "the first"
-    for number, attempt in enumerate(attempts, unknown + 1):
-        after_s = (attempt.sent_ns - attempts[0].sent_ns) / 1e9
-        sent = f", sent {format_seconds(after_s)} after {first}" if number > unknown + 1 else ""
-        lines.append(_attempt(number, attempt, sent))
-    output = _output(explanation)
-    return "\n".join([*lines, output] if output else lines)
+
+    worker: str
+    sent_ns: int = 0
+    start_ns: int = 0
+    duration_ns: int = 0
+    ended: str = "running"
+
+    @classmethod
+    def from_dict(cls, figures: Mapping[str, Any]) -> Attempt:
+        """Make it from the manager's figures."""
+        return cls(**figures)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why a task waits, or where and when it ran.
+
+    Attributes
+    ----------
+    stage : str
+        ``unknown``, ``waiting``, ``ready``, ``assigned``, ``done``, ``failed``, ``released`` or
+        ``block``.
+    label : str
+        The task's function.
+    waits_for : tuple of str
+        Names of inputs that are not there yet.
+    ahead : int
+        Tasks that run before it.
+    resources : mapping of str to int
+        What it asks for.
+    attempts : tuple of Attempt
+        The last attempts, in order; of a task that failed, up to four.
+    attempted : int
+        How many attempts there were, those that are no longer listed too.
+    replicas : tuple of str
+        Workers that have its output.
+    nbytes : int or None
+        Bytes of its output, if known.
+    """
+
+    stage: str
+    label: str = ""
+    waits_for: tuple[str, ...] = ()
+    ahead: int = 0
+    resources: Mapping[str, int] = field(default_factory=dict)
+    attempts: tuple[Attempt, ...] = ()
+    attempted: int = 0
+    replicas: tuple[str, ...] = ()
+    nbytes: int | None = None
+
+    @classmethod
+    def from_dict(cls, figures: Mapping[str, Any]) -> Explanation:
+        """Make it from the manager's figures, attempts nested as mappings."""
+        attempts = tuple(Attempt.from_dict(attempt) for attempt in figures.get("attempts", ()))
+        lists = {key: tuple(figures.get(key, ())) for key in ("waits_for", "replicas")}
+        return cls(**{**figures, **lists, "attempts": attempts})
+
+    def __str__(self) -> str:
+        """Tell it in sentences: its state, a line for each attempt that is known, its output."""
+        attempts = self.attempts
+        lines = [_state(self)]
+        unknown = max(0, self.attempted - len(attempts))
+        first = f"attempt {unknown + 1}" if unknown else "the first"
+        for number, attempt in enumerate(attempts, unknown + 1):
+            after_s = (attempt.sent_ns - attempts[0].sent_ns) / 1e9
+            sent = f", sent {format_seconds(after_s)} after {first}" if number > unknown + 1 else ""
+            lines.append(_attempt(number, attempt, sent))
+        output = _output(self)
+        return "\n".join([*lines, output] if output else lines)
+
+    def _repr_html_(self) -> str:
+        first, *rest = (html.escaped(line) for line in str(self).splitlines())
+        lines = "".join(f'<div style="{html.MONO}">{line.strip()}</div>' for line in rest)
+        return html.card(f"{html.dot(self.stage)}{first}{lines}")
 
 
 def _state(explanation: Explanation) -> str:

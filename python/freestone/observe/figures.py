@@ -1,12 +1,18 @@
-"""Figures of a cluster and of a task, as the manager tells them."""
+"""Figures of a cluster, as the manager reports them.
+
+See docs/decisions/006-observe-has-two-layers.md
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Attempt", "Explanation", "Statistics", "WorkerFigures", "WorkerStatus"]
+from freestone.observe import html
+from freestone.units import format_nbytes, format_seconds
+
+__all__ = ["Statistics", "WorkerFigures", "WorkerStatus"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,81 +164,60 @@ class Statistics:
         """Bytes of blocks on all workers, replicas counted each."""
         return sum(worker.nbytes for worker in self.workers)
 
+    def summary(self) -> str:
+        """Return them as one line, without what is zero."""
+        workers = len(self.workers)
+        parts = [f"{_count(workers, 'worker')} with {_count(self.slots, 'executor')}"]
+        amounts = ("pending", "done", "answered", "failed", "retried", "recovered")
+        parts += [f"{getattr(self, key):,} {key}" for key in amounts if getattr(self, key)]
+        if self.blocks:
+            parts.append(f"{_count(self.blocks, 'block')} of {format_nbytes(self.nbytes)}")
+        return ", ".join(parts)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """One attempt at a task.
+    def table_html(self) -> str:
+        """Return them as HTML: what was run, and one row per worker."""
+        moved = f"{self.transfers:,} ({format_nbytes(self.transferred_nbytes)})"
+        figures = {
+            "pending": f"{self.pending:,}",
+            "run": f"{self.done:,}",
+            "answered": f"{self.answered:,}",
+            "failed": f"{self.failed:,}",
+            "moved": moved,
+            "busy": format_seconds(self.busy_ns / 1e9),
+        }
+        head = html.table([list(figures)], [list(figures.values())])
+        table = _worker_rows(self.workers) if self.workers else ""
+        return head + table
 
-    Attributes
-    ----------
-    worker : str
-        Where.
-    sent_ns, start_ns : int
-        When it was sent there and when it began, or 0 if that is not known (monotonic clock).
-    duration_ns : int
-        How long it ran.
-    ended : str
-        ``running``, ``done``, or what went wrong.
-    """
-
-    worker: str
-    sent_ns: int = 0
-    start_ns: int = 0
-    duration_ns: int = 0
-    ended: str = "running"
-
-    @classmethod
-    def from_dict(cls, figures: Mapping[str, Any]) -> Attempt:
-        """Make it from the manager's figures."""
-        return cls(**figures)
+    def _repr_html_(self) -> str:
+        return html.card(self.table_html())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """Why a task waits, or where and when it ran.
+def _worker_rows(workers: Sequence[WorkerFigures]) -> str:
+    rows = [
+        [
+            html.escaped(worker.worker),
+            f"{html.escaped(worker.host)}:{worker.pid}",
+            html.bar(worker.status.running, worker.slots),
+            f"{worker.assigned:,}",
+            f"{worker.done:,}",
+            f"{worker.blocks:,}",
+            _store(worker.status.memory_nbytes, worker.resources, "memory"),
+            _store(worker.status.disk_nbytes, worker.resources, "disk"),
+        ]
+        for worker in workers
+    ]
+    head = ["worker", "process", "running", "held", "run", "blocks", "memory", "disk"]
+    return html.table([head], rows, escaped=True)
 
-    Attributes
-    ----------
-    stage : str
-        ``unknown``, ``waiting``, ``ready``, ``assigned``, ``done``, ``failed``, ``released`` or
-        ``block``.
-    label : str
-        The task's function.
-    waits_for : tuple of str
-        Names of inputs that are not there yet.
-    ahead : int
-        Tasks that run before it.
-    resources : mapping of str to int
-        What it asks for.
-    attempts : tuple of Attempt
-        The last attempts, in order; of a task that failed, up to four.
-    attempted : int
-        How many attempts there were, those that are no longer listed too.
-    replicas : tuple of str
-        Workers that have its output.
-    nbytes : int or None
-        Bytes of its output, if known.
-    """
 
-    stage: str
-    label: str = ""
-    waits_for: tuple[str, ...] = ()
-    ahead: int = 0
-    resources: Mapping[str, int] = field(default_factory=dict)
-    attempts: tuple[Attempt, ...] = ()
-    attempted: int = 0
-    replicas: tuple[str, ...] = ()
-    nbytes: int | None = None
+def _store(used: int, resources: Mapping[str, int], kind: str) -> str:
+    return format_nbytes(used) + _share(used, resources.get(kind, 0))
 
-    @classmethod
-    def from_dict(cls, figures: Mapping[str, Any]) -> Explanation:
-        """Make it from the manager's figures, attempts nested as mappings."""
-        attempts = tuple(Attempt.from_dict(attempt) for attempt in figures.get("attempts", ()))
-        lists = {key: tuple(figures.get(key, ())) for key in ("waits_for", "replicas")}
-        return cls(**{**figures, **lists, "attempts": attempts})
 
-    def __str__(self) -> str:
-        """Tell it in sentences."""
-        from freestone.observe.explain import explain
+def _share(used: int, total: int) -> str:
+    return f" of {format_nbytes(total)}" if total else ""
 
-        return explain(self)
+
+def _count(amount: int, noun: str) -> str:
+    return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"

@@ -13,13 +13,19 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from freestone.observe.figures import Statistics
 
 if TYPE_CHECKING:
-    from freestone.cluster import Cluster
-    from freestone.future import Future
+    from freestone.client.future import Future
 
 __all__ = ["Bar", "Progress", "Sample", "progress", "shows_progress"]
 
 PERIOD_S = 0.1
 F = TypeVar("F", bound="Future")
+
+
+class HasStatistics(Protocol):
+    """What knows the figures of a run, such as a cluster."""
+
+    def statistics(self) -> Statistics:
+        """Return the figures so far."""
 
 
 class Sample(Protocol):
@@ -47,7 +53,7 @@ def shows_progress() -> bool:
 
 
 def progress(
-    what: Cluster | Sequence[F], *, label: str = "", visible: bool | None = None
+    what: HasStatistics | Sequence[F], *, label: str = "", visible: bool | None = None
 ) -> Progress[F]:
     """Show how far futures, or all tasks of a cluster, are.
 
@@ -195,7 +201,7 @@ class _ClusterSample:
 
 
 def _as_completed(futures: Sequence[F]) -> Iterator[F]:
-    from freestone.waiting import as_completed
+    from freestone.client.waiting import as_completed
 
     return as_completed(futures)
 

@@ -1,4 +1,7 @@
-"""Partitions of collections: calls that don't depend on how many blocks there are."""
+"""Partitions of collections: calls that don't depend on how many blocks there are.
+
+See docs/decisions/052-partitions-are-a-layer-below-the-surfaces.md
+"""
 
 from __future__ import annotations
 

@@ -15,9 +15,8 @@ from freestone.collections.rows import count_rows
 from freestone.collections.tiles import TILE_NBYTES
 from freestone.errors import BlockingError, BlockShapeError, EmptyCollectionError
 from freestone.partitions.partition import Partition, arrived
-from freestone.partitions.planning import Holders, plan
+from freestone.partitions.planning import Holders, place, plan
 from freestone.partitions.positions import Positioned, Positions
-from freestone.partitions.splitting import place
 
 __all__ = ["DaskPartition", "split_dask"]
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freestone import _native
+from freestone.client.future import Future
 from freestone.collections.pieces import value_of
 from freestone.collections.rows import concatenate, take_rows
 from freestone.collections.tiles import TILE_NBYTES, joined
-from freestone.future import Future
-from freestone.partitions.positions import Positioned, Positions
+from freestone.partitions.positions import Ints, Positioned, Positions
 
 if TYPE_CHECKING:
-    from freestone.cluster import Cluster
+    from freestone.client import Client
     from freestone.collections.base import Collection
 
 __all__ = ["Partition"]
@@ -121,11 +121,9 @@ class Partition(Positioned):
         The extension that section 7 of the paper asks for.
         """
         self._require_live("materialize it")
-        cluster = self._cluster()
-        if self._whole is None and cluster is not None:
-            from freestone.partitions.resident import materialize
-
-            self._whole = materialize(cluster, self)
+        client = self._client()
+        if self._whole is None and client is not None:
+            self._whole = _made_one_array(client, self)
         elif self._whole is None:
             columns = ([value_of(block) for block in column] for column in self._blocks)
             self._whole = tuple(map(concatenate, columns))
@@ -136,8 +134,8 @@ class Partition(Positioned):
         for end, count in zip(np.cumsum(rows).tolist(), rows.tolist(), strict=True):
             yield take_rows(whole, end - count, end)
 
-    def _cluster(self) -> Cluster | None:
-        return self._sources[0].cluster if self._sources else None
+    def _client(self) -> Client | None:
+        return self._sources[0].client if self._sources else None
 
     def _require_live(self, action: str) -> None:
         for source in self._sources:
@@ -147,21 +145,19 @@ class Partition(Positioned):
         self._require_live("use a partition of it")
         plain = (self._blocks, self._positions, self.worker, self.nbytes)
         owner = _native.encoding_owner()
-        cluster = None if owner is None else owner()
-        if cluster is None or not self._sources:
+        client = None if owner is None else owner()
+        if client is None or not self._sources:
             return arrived, plain
         if self._whole is not None:
             return arrived_whole, (self._whole, *plain[1:])
         if self.worker is None or not _native.encoding_place(self.worker):
             # Another partition of the call is elsewhere: these blocks go there.
             return arrived, plain
-        return self._hold(cluster).__reduce__()
+        return self._hold(client).__reduce__()
 
-    def _hold(self, cluster: Cluster) -> Future:
-        from freestone.partitions.resident import hold
-
+    def _hold(self, client: Client) -> Future:
         if self._held is None:
-            self._held = hold(cluster, self)
+            self._held = _made_one_block(client, self)
         return self._held
 
     def __sizeof__(self) -> int:
@@ -195,3 +191,76 @@ def arrived_whole(
     partition = Partition([], positions, worker=worker, nbytes=nbytes)
     partition._whole = wholes
     return partition
+
+
+def _made_one_block(client: Client, partition: Partition) -> Future:
+    """Make a partition one block on its worker: a list of names, over blocks that stay in place.
+
+    Notes
+    -----
+    O(blocks) once; from then on a call that has the partition carries one input, and an executor
+    that has mapped it does so no more. If a block moves or is lost, the list is made again.
+    See docs/decisions/051-a-call-on-a-group-may-take-the-groups-members-as-inputs.md
+    """
+    positions = partition._positions
+    # Tuples and arrays alone: thousands of futures among them are written without pickle.
+    args = (
+        tuple(map(tuple, partition._blocks)),
+        positions.index_runs,
+        positions.item_runs,
+        positions.block_rows,
+        partition.worker,
+        partition.nbytes,
+    )
+    future: Future = _submit(client, partition, _hold, args)
+    return future
+
+
+def _made_one_array(client: Client, partition: Partition) -> tuple[Future, ...]:
+    """Make the rows of a partition one block per collection, by a copy on its worker.
+
+    Notes
+    -----
+    A single block is that already.
+    """
+    if all(len(column) == 1 and type(column[0]) is Future for column in partition._blocks):
+        return tuple(column[0] for column in partition._blocks)
+    count = len(partition._blocks)
+    made = _submit(client, partition, _materialize, (partition,), outputs=count)
+    return made if count > 1 else (made,)
+
+
+def _submit(
+    client: Client,
+    partition: Partition,
+    function: Any,
+    args: tuple[Any, ...],
+    outputs: int = 1,
+) -> Any:
+    worker = partition.worker
+    near = None if worker is None else int(worker.removeprefix("worker-"))
+    return client.submit(function, args, {}, {"name": "split", "near": near}, outputs)
+
+
+def _hold(*args: Any) -> _native.Group:
+    return _native.Group(_arrived(*args), _arrived)
+
+
+def _arrived(
+    blocks: Sequence[Sequence[Any]],
+    index_runs: Ints,
+    item_runs: Ints,
+    block_rows: Ints,
+    worker: str | None,
+    nbytes: int,
+) -> Partition:
+    return arrived(blocks, Positions(index_runs, item_runs, block_rows), worker, nbytes)
+
+
+def _materialize(partition: Partition) -> Any:
+    """Return the whole columns, for `Partition.materialize`."""
+    wholes = tuple(
+        _native.Stored(concatenate([value_of(block) for block in column]))
+        for column in partition._blocks
+    )
+    return wholes if len(wholes) > 1 else wholes[0]

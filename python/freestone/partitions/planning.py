@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freestone import _native
+from freestone.units import format_nbytes
 
-__all__ = ["Holders", "Plan", "assign", "cut", "even_out", "plan"]
+__all__ = ["Holders", "Plan", "assign", "cut", "even_out", "place", "plan"]
 
 Ints = NDArray[np.int64]
 
@@ -218,3 +220,27 @@ def cut(indexes: Ints, nbytes: Ints, count: int) -> list[Ints]:
     cuts = np.maximum.accumulate(np.maximum(cuts, least) - least) + least
     cuts = np.minimum(cuts, len(indexes) - count + least)
     return np.split(indexes, cuts)
+
+
+def place(
+    tables: Sequence[tuple[Holders, Ints]], slots: Mapping[int, int], balance: bool
+) -> tuple[Ints, Ints]:
+    """Choose a worker for each block, and warn of what has to move; bytes of all blocks too.
+
+    The largest collection stays where it is; the blocks of the others go along. Of several
+    workers that hold a block those are taken that hold most of what belongs to it.
+    """
+    main = max(range(len(tables)), key=lambda number: int(tables[number][1].sum()))
+    total = np.sum([nbytes for _, nbytes in tables], axis=0)
+    others = [table for number, table in enumerate(tables) if number != main]
+    workers = assign(tables[main][0].beside(others), total, slots)
+    if balance:
+        workers = even_out(workers, total, slots)
+    moved = sum(holders.moved(workers, nbytes) for holders, nbytes in others)
+    if moved:
+        warnings.warn(
+            f"{format_nbytes(moved)} of collections that are split together are not where their "
+            "partners are, and will be sent there; blocks that one call makes are together",
+            stacklevel=3,
+        )
+    return workers, total

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from freestone.cluster import Cluster
+from freestone.client import Client
+from freestone.client.future import Future
 from freestone.collections.base import Collection, require_same_blocking
 from freestone.collections.pieces import future_of
 from freestone.collections.rows import describe_type
 from freestone.errors import EmptyCollectionError
-from freestone.future import Future
 from freestone.partitions.partition import Partition
-from freestone.partitions.planning import Holders, Plan, assign, even_out, plan
+from freestone.partitions.planning import Holders, Plan, place, plan
 from freestone.partitions.positions import Positions
-from freestone.units import format_nbytes
 
-__all__ = ["gathered", "place", "split"]
+__all__ = ["gathered", "split"]
 
 Ints = NDArray[np.int64]
 
@@ -84,11 +82,11 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
 
         return split_dask(*collections, per=per, balance=balance)
     first = _checked(collections)
-    cluster = first.cluster
-    if cluster is not None:
-        cluster._require_open(f"split {first.name!r}")
-    tables = [_located(each, cluster) for each in collections]
-    slots = _slots(cluster)
+    client = first.client
+    if client is not None:
+        client.require_open(f"split {first.name!r}")
+    tables = [_located(each, client) for each in collections]
+    slots = _slots(client)
     workers, nbytes = place(tables, slots, balance)
     plans = plan(workers, nbytes, slots, per)
     columns = [each._live("split it") for each in collections]
@@ -96,7 +94,7 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
         Partition(
             blocks,
             positions,
-            worker=None if cluster is None else f"worker-{one.worker}",
+            worker=None if client is None else f"worker-{one.worker}",
             nbytes=int(nbytes[one.indexes].sum()),
             sources=collections,
         )
@@ -114,30 +112,6 @@ def gathered(
         yield one, blocks, Positions.of(one.indexes, offsets)
 
 
-def place(
-    tables: Sequence[tuple[Holders, Ints]], slots: Mapping[int, int], balance: bool
-) -> tuple[Ints, Ints]:
-    """Choose a worker for each block, and warn of what has to move; bytes of all blocks too.
-
-    The largest collection stays where it is; the blocks of the others go along. Of several
-    workers that hold a block those are taken that hold most of what belongs to it.
-    """
-    main = max(range(len(tables)), key=lambda number: int(tables[number][1].sum()))
-    total = np.sum([nbytes for _, nbytes in tables], axis=0)
-    others = [table for number, table in enumerate(tables) if number != main]
-    workers = assign(tables[main][0].beside(others), total, slots)
-    if balance:
-        workers = even_out(workers, total, slots)
-    moved = sum(holders.moved(workers, nbytes) for holders, nbytes in others)
-    if moved:
-        warnings.warn(
-            f"{format_nbytes(moved)} of collections that are split together are not where their "
-            "partners are, and will be sent there; blocks that one call makes are together",
-            stacklevel=3,
-        )
-    return workers, total
-
-
 def _is_dask(collections: Sequence[Any]) -> bool:
     of_dask = [hasattr(each, "__dask_keys__") for each in collections]
     if any(of_dask) and not all(of_dask):
@@ -152,25 +126,25 @@ def _refusal(collection: Any, wanted: str) -> TypeError:
     )
 
 
-def _located(collection: Collection, cluster: Cluster | None) -> tuple[Holders, Ints]:
+def _located(collection: Collection, client: Client | None) -> tuple[Holders, Ints]:
     """Where each block is and how large, in one message."""
     pieces = collection._live("split it")
-    if cluster is None:
+    if client is None:
         sizes = collection._block_nbytes()
         return Holders(np.zeros(len(pieces) + 1, np.int64), np.zeros(0, np.int64)), sizes
     futures = [future_of(piece) for piece in pieces]
-    starts, workers, nbytes = _ask(cluster, futures)
+    starts, workers, nbytes = _ask(client, futures)
     if (nbytes < 0).any():
         collection.persist()
-        starts, workers, nbytes = _ask(cluster, futures)
+        starts, workers, nbytes = _ask(client, futures)
     if any(type(piece) is not Future for piece in pieces):
         # Pieces of one block share its bytes.
         nbytes = collection._block_nbytes()
     return Holders(starts, workers), nbytes
 
 
-def _ask(cluster: Cluster, futures: list[Any]) -> list[Ints]:
-    return [np.frombuffer(flat, np.int64) for flat in cluster._manager.locate(futures)]
+def _ask(client: Client, futures: list[Any]) -> list[Ints]:
+    return [np.frombuffer(flat, np.int64) for flat in client.locate(futures)]
 
 
 def _check_per(per: str | int) -> None:
@@ -189,7 +163,7 @@ def _checked(collections: tuple[Collection, ...]) -> Collection:
     first = collections[0]
     for each in collections[1:]:
         require_same_blocking(first, each)
-        if each.cluster is not first.cluster:
+        if each.client is not first.client:
             raise ValueError(
                 f"{first.name!r} and {each.name!r} are not in the same cluster; make both where "
                 "they are to be used"
@@ -197,8 +171,8 @@ def _checked(collections: tuple[Collection, ...]) -> Collection:
     return first
 
 
-def _slots(cluster: Cluster | None) -> dict[int, int]:
-    if cluster is None:
+def _slots(client: Client | None) -> dict[int, int]:
+    if client is None:
         return {0: len(os.sched_getaffinity(0))}
-    workers = cluster.statistics().workers
+    workers = client.statistics().workers
     return {int(worker.worker.removeprefix("worker-")): worker.slots for worker in workers}

@@ -1,4 +1,6 @@
 //! Blocks of collections that move when workers come and go, so that each worker has its share.
+//!
+//! See docs/decisions/019-the-manager-balances-collections.md
 
 use super::Manager;
 use super::api::Now;

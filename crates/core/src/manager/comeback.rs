@@ -2,6 +2,8 @@
 //!
 //! Each comes back under a new number: what it ran was given to others meanwhile, and what it
 //! holds is as good as ever. A block that is there again need not be made again.
+//!
+//! See docs/decisions/009-a-worker-that-reconnects-gets-a-new-id.md
 
 use super::Manager;
 use super::api::Action;

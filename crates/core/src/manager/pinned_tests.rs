@@ -86,5 +86,5 @@ fn what_is_taken_back_before_its_worker_joins_is_queued_there_once() {
     assert_eq!(runs.len(), 1);
     // The worker has nothing else: that is checked after each event.
     play.done(1, &runs[0], stored(2, 10));
-    assert_eq!(play.settled().len(), 1);
+    assert_eq!(refusal(&play), None);
 }

@@ -3,6 +3,8 @@
 //! A reduction is a row of items. Each is a block that is there or to come; calls take up to
 //! `arity` of them and put one in their place, until a last call makes the output. These calls
 //! are tasks as any other.
+//!
+//! See docs/decisions/011-reductions-keep-the-order-unless-the-caller-says-commutes-true.md
 
 use super::Manager;
 use super::api::{Failure, Reduction, Submission, Why};

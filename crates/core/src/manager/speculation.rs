@@ -3,6 +3,8 @@
 //!
 //! The later attempt is the task's; the first one is kept here, with the slot that it holds, until
 //! it ends, the task does, or the task is given to a third worker. That happens once to a task.
+//!
+//! See docs/decisions/010-the-second-attempt-of-a-straggler-is-the-tasks-attempt.md
 
 use super::Manager;
 use super::api::Now;

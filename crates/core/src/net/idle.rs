@@ -2,6 +2,8 @@
 //!
 //! To shake hands anew for each small block costs more than to send it. No clock and no socket in
 //! here: a connection is closed by being dropped.
+//!
+//! See docs/decisions/050-peer-tls-connections-are-pooled-unix-sockets-are-not.md
 
 use std::collections::VecDeque;
 

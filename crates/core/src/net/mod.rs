@@ -6,6 +6,8 @@
 //! - [`worker`]: the process of a worker; [`executors`], [`transfer`], [`idle`],
 //!   [`pool`], [`signals`], [`scratch`]: what it is made of.
 //! - [`manager`]: the manager's thread; [`client`], [`cell`]: how a program talks to it.
+//!
+//! See docs/decisions/001-one-poll-loop-thread-per-process-no-asynchronous-runtime.md
 
 mod admission;
 pub mod cell;

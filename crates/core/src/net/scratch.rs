@@ -1,6 +1,8 @@
 //! Where calls put their temporary files: a folder of each executor's, beside the blocks on disk.
 //!
 //! It goes with its executor, so that those that are killed leave nothing.
+//!
+//! See docs/decisions/049-a-calls-disk-is-its-executors-folder.md
 
 use std::fs;
 use std::io::{self, ErrorKind};

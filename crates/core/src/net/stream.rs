@@ -1,4 +1,6 @@
 //! Streams of bytes: unix sockets, and TLS for everything else.
+//!
+//! See docs/decisions/007-no-plaintext-tcp.md
 
 use crate::wire::Address;
 use freestone_tls::Access;

@@ -2,6 +2,8 @@
 //!
 //! Beside each block's file lies a small one that describes it, written last: a block without it
 //! is not there. Whoever finds a block checks its checksum before the first use.
+//!
+//! See docs/decisions/013-blocks-kept-forever-lie-in-a-folder-that-the-user-names.md
 
 use super::error::{At, StoreError};
 use super::files::{create_unique, make_folder, place};

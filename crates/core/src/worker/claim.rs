@@ -9,6 +9,8 @@
 //! A revocation stays in force until the executor reads `Resume`: by then it has passed over
 //! everything that was sent before. The worker sends `Resume` right after revoking, before any
 //! newer call, and cannot revoke again until the executor has read it.
+//!
+//! See docs/decisions/003-calls-are-revoked-through-one-shared-word.md
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 const STUCK: Duration = Duration::from_secs(60);
 /// How often threads are looked at that may be stuck.
 const LOOK: Duration = Duration::from_secs(5);
-/// How often it is said how far a survey is.
+/// How often a survey reports how far it is.
 const PROGRESS: Duration = Duration::from_secs(30);
-/// What is said of a trial that does not end.
+/// What stands for the failure of a trial that does not end.
 pub const NEVER_ENDS: &str = "  never ends";
 /// What stands for the seed of a thread that runs no trial, or whose place another one took.
 const NONE: u64 = u64::MAX;
@@ -85,7 +85,7 @@ pub struct Survey {
     workers: Vec<Worker>,
     left: usize,
     began: Instant,
-    said: Instant,
+    reported: Instant,
     looked: Instant,
 }
 
@@ -103,7 +103,7 @@ impl Survey {
             workers: Vec::new(),
             left: threads,
             began: now,
-            said: now,
+            reported: now,
             looked: now,
         };
         survey.workers = (0..threads).map(|_| survey.start()).collect();
@@ -157,8 +157,8 @@ impl Iterator for Survey {
                     return Some(Finding::Wrong(seed, NEVER_ENDS.to_owned()));
                 }
             }
-            if self.said.elapsed() >= PROGRESS {
-                self.said = Instant::now();
+            if self.reported.elapsed() >= PROGRESS {
+                self.reported = Instant::now();
                 return Some(Finding::Progress(self.began.elapsed()));
             }
         }
@@ -172,7 +172,7 @@ pub fn gist(wrong: &str) -> &str {
 }
 
 /// What failures have in common that read the same but for names and numbers.
-pub fn kind(wrong: &str) -> String {
+pub fn cause(wrong: &str) -> String {
     let word = |word| if str::contains(word, |c: char| c.is_ascii_digit()) { "#" } else { word };
     gist(wrong).split_whitespace().take(12).map(word).collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,6 @@
 //! The one pass over all bytes: line ends, quotes, and what kinds of bytes there are.
+//!
+//! See docs/decisions/026-csv-chunks-are-summarised-for-both-quote-states.md
 
 use super::{CHUNK, QUOTE};
 use crate::{IoError, Result, Source, parallel};

@@ -16,7 +16,7 @@ pub fn raised(error: IoError) -> PyErr {
             let row = other.row().map(|row| row + 1);
             let column = other.column().map(|column| column + 1);
             let made = py
-                .import("freestone.failures")
+                .import("freestone.errors.failures")
                 .and_then(|module| module.getattr("bad_format"))
                 .and_then(|maker| maker.call1((other.to_string(), row, column)));
             made.map_or_else(|error| error, PyErr::from_value)

@@ -137,7 +137,7 @@ pub(super) fn require_sendable(
     if nbytes <= MAX_FRAME - REST_NBYTES {
         return Ok(());
     }
-    let maker = py.import("freestone.failures")?.getattr("too_large")?;
+    let maker = py.import("freestone.errors.failures")?.getattr("too_large")?;
     Err(PyErr::from_value(maker.call1((part, label, nbytes, MAX_FRAME))?))
 }
 

@@ -1,4 +1,6 @@
 //! Where memory is placed on machines with several memory nodes.
+//!
+//! See docs/decisions/045-numa-policies-apply-to-large-results.md
 
 use std::fs;
 use std::path::Path;

@@ -7,6 +7,9 @@
 //! be looked up: loops, and where their cells are, are found once for each worker.
 //!
 //! What comes from memory is asked for some pieces ahead as well, a piece's lines at a time.
+//!
+//! See docs/decisions/065-chains-run-on-one-kilobyte-pieces.md
+//! See docs/decisions/066-sums-use-blocks-of-8192-elements.md
 
 use std::ops::Range;
 

@@ -1,4 +1,8 @@
 //! How much is worked on at once: rows of tiles, and where tasks begin.
+//!
+//! See docs/decisions/038-csr-tasks-are-cut-by-stored-elements.md
+//! See docs/decisions/039-auto-tasks-have-at-least-32768-elements.md
+//! See docs/decisions/040-auto-tasks-have-at-most-a-quarter-of-a-million-elements.md
 
 use std::ops::Range;
 

@@ -1,4 +1,7 @@
 //! Runs a pipeline: cuts tasks, lets workers take them, merges what they reduced.
+//!
+//! See docs/decisions/037-full-sums-are-kept-per-task-and-added-in-row-order.md
+//! See docs/decisions/047-small-pipelines-run-in-the-calling-thread.md
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};

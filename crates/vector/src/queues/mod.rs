@@ -1,4 +1,6 @@
 //! Queues of tasks: how many, who takes from which, and in which order the others are visited.
+//!
+//! See docs/decisions/036-a-pipelines-queue-is-two-counters.md
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

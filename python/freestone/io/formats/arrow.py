@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from freestone.io.dataset import Dataset
+from freestone.io.formats.format import Format
 from freestone.io.formats.parquet import dtype_of, marked
 from freestone.io.formats.tables import foreign, needs, opened, table_of, to_matrix, whole
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
-__all__ = ["open_dataset", "open_writer"]
+__all__ = ["FORMAT", "open_dataset", "open_writer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,8 @@ class Batches(Dataset):
 
     ends: tuple[int, ...]
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         pa = needs("pyarrow", "arrow", "Arrow IPC")
         ends = np.array(self.ends, np.int64)
         first = max(int(np.searchsorted(ends, start, "right")) - 1, 0)
@@ -87,3 +89,11 @@ class ArrowWriter(StreamWriter):
         if self.shape.kind == "array":
             table = table.replace_schema_metadata(marked(table.schema, self.shape).metadata)
         file.write_table(table)
+
+
+FORMAT = Format(
+    name="arrow",
+    suffixes=(".arrow", ".feather"),
+    open_dataset=open_dataset,
+    open_writer=open_writer,
+)

@@ -40,15 +40,14 @@ from freestone.io.formats.csv_guess import (
 from freestone.io.formats.csv_rows import Columns, Numbers, Triples
 from freestone.io.formats.csv_writing import CsvWriter
 from freestone.io.formats.entries import form_of
+from freestone.io.formats.format import Format
 from freestone.io.formats.meta import CODES, Meta, read_meta
 from freestone.io.held import fetched
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer, needs_columns
 
-__all__ = ["open_dataset", "open_writer"]
+__all__ = ["FORMAT", "open_dataset", "open_writer"]
 
-# One finds where rows begin and what cells hold, one reads them.
-PASSES = 2
 WIDEST, MOST_DECIMALS = 4096, 300
 OTHER, FLOAT = 1, 2
 # Marks of texts with two bytes for a character.
@@ -436,3 +435,12 @@ def _common_code(codes: tuple[str, ...]) -> str:
     """Return the type that holds the numbers of all columns; of those that hold others, too."""
     numbers = set(codes) - {"str", "b1"}
     return numbers.pop() if len(numbers) == 1 else "f8"
+
+
+FORMAT = Format(
+    name="csv",
+    suffixes=(".csv",),
+    open_dataset=open_dataset,
+    open_writer=open_writer,
+    passes=2,
+)

@@ -49,7 +49,8 @@ def _stored(dtype: str | None) -> str:
 class Numbers(_Lines):
     """Numbers of one type; truths are 0 and 1."""
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         out = np.empty((stop - start, *self.columns), self.dtype)
         self._into(out, start, stop, threads)
         return out
@@ -75,7 +76,8 @@ class Columns(_Lines):
 
     codes: tuple[str, ...]
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         import pyarrow as pa
 
         types = [_arrow_type(code) for code in self.codes]
@@ -130,7 +132,8 @@ class Triples(_Lines):
     cells: int
     form: str = "csr"
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         import scipy.sparse
 
         whole = (start, stop) == (0, self.rows)

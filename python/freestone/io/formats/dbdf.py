@@ -42,12 +42,13 @@ from freestone.io.formats.dbdf_layout import (
 )
 from freestone.io.formats.dbdf_writing import DbdfWriter, type_of, type_of_column
 from freestone.io.formats.entries import form_of, in_form
+from freestone.io.formats.format import Format
 from freestone.io.formats.meta import CODES
 from freestone.io.raw import fill_block, read_values
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
 
-__all__ = ["open_dataset", "open_writer"]
+__all__ = ["FORMAT", "open_dataset", "open_writer"]
 
 FIRST = 4096
 
@@ -60,7 +61,8 @@ class Dense(Dataset):
         offset = VALUES + start * int(self.row_nbytes)
         return self.place.source(self.stamp), offset, (stop - start, *self.columns), str(self.dtype)
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         return read_values(*self._values(start, stop), threads, unit=self.place.unit)
 
     def _into(self, out: Any, start: int, stop: int, threads: int) -> bool:
@@ -81,7 +83,8 @@ class Sparse(Dataset):
     pointer: str
     form: str
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         import scipy.sparse
 
         source, columns = self.place.source(self.stamp), int(self.columns[0])
@@ -119,7 +122,8 @@ class Empty(Dataset):
 
     form: str | None
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         shape = (stop - start, int(self.columns[0]))
         if self.form is not None:
             import scipy.sparse
@@ -139,7 +143,8 @@ class Columns(Dataset):
     codes: tuple[str, ...]
     at: int
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         import pyarrow as pa
 
         source, at, arrays = self.place.source(self.stamp), self.at, []
@@ -331,3 +336,11 @@ def open_writer(place: Place, shape: Shape, *, meta: bool = True) -> Writer:
     if max(shape.rows, shape.width) >= 2**32 and shape.kind == "array":
         raise UsageError(f"a DBDF block has fewer than 2^32 rows; {shape.rows:,} are too many")
     return DbdfWriter(place=place, shape=shape, types=tuple(types), meta=meta)
+
+
+FORMAT = Format(
+    name="dbdf",
+    suffixes=(".dbdf",),
+    open_dataset=open_dataset,
+    open_writer=open_writer,
+)

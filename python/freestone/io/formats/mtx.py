@@ -22,13 +22,14 @@ from freestone import _native
 from freestone.errors import FormatError, UsageError, did_you_mean
 from freestone.io.dataset import Dataset
 from freestone.io.formats.entries import form_of, in_form
+from freestone.io.formats.format import Format
 from freestone.io.formats.mtx_symmetry import SYMMETRIES, mirrored
 from freestone.io.formats.mtx_writing import BANNER, MtxWriter
 from freestone.io.raw import joined
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
 
-__all__ = ["open_dataset", "open_writer"]
+__all__ = ["FORMAT", "open_dataset", "open_writer"]
 
 FIELDS = {
     "real": ("f8", 1),
@@ -54,7 +55,8 @@ class Matrix(Dataset):
     length: int
     form: str
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         import scipy.sparse
 
         rows, columns, values = self._entries(threads)
@@ -245,3 +247,11 @@ def _check_symmetry(shape: Shape, kind: str, pattern: bool, symmetry: str) -> No
         raise UsageError(f"{said} is for values with a sign, and these are {shape.dtype}")
     if symmetry != "symmetric" and pattern:
         raise UsageError(f"{said} says more than a pattern does: those are symmetric or general")
+
+
+FORMAT = Format(
+    name="mtx",
+    suffixes=(".mtx",),
+    open_dataset=open_dataset,
+    open_writer=open_writer,
+)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from typing import Any
 
-from freestone.errors import UsageError, did_you_mean
+from freestone import plugins
+from freestone.errors import PluginError, UsageError, did_you_mean
+from freestone.io.formats.format import Format
 
-__all__ = ["FORMATS", "format_of"]
+__all__ = ["FORMATS", "GROUP", "format_of"]
 
 FORMATS = {
     "csv": (".csv",),
@@ -21,11 +22,13 @@ FORMATS = {
     "tdms": (".tdms",),
     "root": (".root",),
 }
-"""What the name of a file of each format ends in."""
+"""What the name of a file of each format of this package ends in."""
+GROUP = "freestone.formats"
+"""The entry points by which other packages offer formats; they can't replace those above."""
 
 
-def format_of(name: str, chosen: str | None = None) -> Any:
-    """Return the module of a file's format.
+def format_of(name: str, chosen: str | None = None) -> Format:
+    """Return a file's format.
 
     Parameters
     ----------
@@ -38,18 +41,58 @@ def format_of(name: str, chosen: str | None = None) -> Any:
     ------
     UsageError
         When nothing is known that has such a name.
+    PluginError
+        When the format is another package's, and can't be used.
     """
     if chosen is None:
         # Segments in HDFS are called after the file that they are of.
         lower = re.sub(r"\.hdfs(_segment_\d+)?$", "", name.lower())
         fits = [key for key, ends in FORMATS.items() if lower.endswith(ends)]
-        if not fits:
-            known = " ".join(end for ends in FORMATS.values() for end in ends)
-            raise UsageError(
-                f"the name of {name!r} does not say its format; say format=, or end it in {known}"
-            )
-        chosen = fits[0]
-    if chosen not in FORMATS:
-        hint = did_you_mean(chosen, FORMATS)
-        raise UsageError(f"there is no format {chosen!r}{hint}; there are {', '.join(FORMATS)}")
-    return import_module(f"freestone.io.formats.{chosen}")
+        return _built_in(fits[0]) if fits else _others_by_suffix(name, lower)
+    if chosen in FORMATS:
+        return _built_in(chosen)
+    if (found := _others(chosen)) is not None:
+        return found
+    known = [*FORMATS, *plugins.names(GROUP)]
+    hint = did_you_mean(chosen, known)
+    raise UsageError(f"there is no format {chosen!r}{hint}; there are {', '.join(known)}")
+
+
+def _built_in(name: str) -> Format:
+    found = import_module(f"freestone.io.formats.{name}").FORMAT
+    assert isinstance(found, Format)
+    return found
+
+
+def _others(name: str) -> Format | None:
+    """Return another package's format of a name."""
+    found = plugins.load(GROUP, name, Format)
+    if found is not None and found.name != name:
+        raise plugins.wrong(GROUP, name, f"is a format called {found.name!r}; give both one name")
+    return found
+
+
+def _others_by_suffix(name: str, lower: str) -> Format:
+    """Return another package's format that has files of such a name."""
+    fits, broken, suffixes = [], [], [end for ends in FORMATS.values() for end in ends]
+    for each in plugins.names(GROUP):
+        try:
+            found = _others(each)
+        except PluginError as error:
+            # It may be of no concern to this file.
+            broken.append(error)
+            continue
+        if found is not None:
+            suffixes += found.suffixes
+            if lower.endswith(found.suffixes):
+                fits.append(found)
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        names = " and ".join(each.name for each in fits)
+        raise UsageError(f"the name of {name!r} fits the formats {names}; say which by format=")
+    reason = f"the name of {name!r} does not say its format"
+    problem = UsageError(f"{reason}; say format=, or end it in {' '.join(suffixes)}")
+    for each_broken in broken:
+        problem.add_note(f"a format that can't be used: {each_broken}")
+    raise problem

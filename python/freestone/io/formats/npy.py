@@ -12,16 +12,15 @@ import numpy as np
 
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
+from freestone.io.formats.format import Format
 from freestone.io.formats.mtx import read_some
 from freestone.io.raw import dtype_said, fill_block, read_values
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
 
-__all__ = ["open_dataset", "open_writer"]
+__all__ = ["FORMAT", "open_dataset", "open_writer"]
 
 LONGEST_HEADER = 1 << 16
-# Arrays of three dimensions and more are read and written, too.
-ANY_DIMENSIONS = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +30,8 @@ class Rows(Dataset):
     offset: int
     by_columns: bool
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         if not self.by_columns:
             return read_values(*self._values(start, stop), threads, unit=self.place.unit)
         source, dtype = self.place.source(self.stamp), np.dtype(self.dtype)
@@ -132,3 +132,12 @@ class NpyWriter(Writer):
     def encode(self, block: Any, start: int) -> list[Any]:
         """Return the values of a block."""
         return [np.ascontiguousarray(block).reshape(-1).view(np.uint8)]
+
+
+FORMAT = Format(
+    name="npy",
+    suffixes=(".npy",),
+    open_dataset=open_dataset,
+    open_writer=open_writer,
+    any_dimensions=True,
+)

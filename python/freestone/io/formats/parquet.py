@@ -13,12 +13,13 @@ import numpy as np
 
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
+from freestone.io.formats.format import Format
 from freestone.io.formats.tables import foreign, needs, opened, table_of, to_matrix, whole
 from freestone.io.raw import dtype_said
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
-__all__ = ["open_dataset", "open_writer"]
+__all__ = ["FORMAT", "open_dataset", "open_writer"]
 
 MARK = b"freestone.dtype"
 
@@ -29,7 +30,8 @@ class Groups(Dataset):
 
     ends: tuple[int, ...]
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         parquet = needs("pyarrow.parquet", "arrow", "Parquet")
         ends = np.array(self.ends, np.int64)
         with foreign(self.place), parquet.ParquetFile(opened(self.place)) as file:
@@ -111,3 +113,11 @@ class ParquetWriter(StreamWriter):
         """Write a block."""
         table = table_of(block, self.shape)
         file.write_table(table.replace_schema_metadata(file.schema.metadata))
+
+
+FORMAT = Format(
+    name="parquet",
+    suffixes=(".parquet",),
+    open_dataset=open_dataset,
+    open_writer=open_writer,
+)

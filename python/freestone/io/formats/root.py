@@ -15,11 +15,12 @@ import numpy as np
 
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
+from freestone.io.formats.format import Format
 from freestone.io.formats.tables import file_of, foreign, needs, table_of, whole
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
-__all__ = ["histograms_of", "open_dataset", "open_writer", "write_histograms"]
+__all__ = ["FORMAT", "histograms_of", "open_dataset", "open_writer", "write_histograms"]
 
 MATRIX = "freestone_matrix"
 # Of what a basket unpacks to, to what it is, whatever its branch says that all have.
@@ -41,7 +42,8 @@ class Entries(Dataset):
     tree: str
     branches: tuple[str, ...]
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         uproot = needs("uproot", "root", "ROOT")
         ak = needs("awkward", "root", "ROOT")
         with foreign(self.place), file_of(self.place) as raw, uproot.open(raw) as file:
@@ -236,3 +238,12 @@ def _columns(table: Any) -> dict[str, Any]:
             )
         columns[str(name)] = values
     return columns
+
+
+FORMAT = Format(
+    name="root",
+    suffixes=(".root",),
+    open_dataset=open_dataset,
+    open_writer=open_writer,
+    write_histograms=write_histograms,
+)

@@ -19,12 +19,13 @@ import numpy as np
 
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
+from freestone.io.formats.format import Format
 from freestone.io.formats.tables import file_of, foreign, needs, table_of
 from freestone.io.raw import dtype_said
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
-__all__ = ["open_dataset", "open_writer"]
+__all__ = ["FORMAT", "open_dataset", "open_writer"]
 
 MARK = "freestone_dtype"
 # Tag, table of contents, version, bytes to the next segment, bytes to the values.
@@ -42,7 +43,8 @@ class Channels(Dataset):
     group: str
     channels: tuple[str, ...]
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         with _opened(self.place) as file:
             group = file[self.group]
             channels = [group[name] for name in self.channels]
@@ -199,3 +201,11 @@ def _values(name: str, column: Any) -> Any:
             f"column {name!r} has missing values, for which TDMS has no form; fill them"
         )
     return column.to_numpy()
+
+
+FORMAT = Format(
+    name="tdms",
+    suffixes=(".tdms",),
+    open_dataset=open_dataset,
+    open_writer=open_writer,
+)

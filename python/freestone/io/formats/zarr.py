@@ -15,15 +15,14 @@ from typing import Any
 
 from freestone.errors import FileError, FormatError, UsageError
 from freestone.io.dataset import Dataset
+from freestone.io.formats.format import Format
 from freestone.io.formats.tables import foreign, needs
 from freestone.io.raw import dtype_said
 from freestone.io.stores import Place
 from freestone.io.writer import Shape
 
-__all__ = ["FolderWriter", "drafted", "open_dataset", "open_writer"]
+__all__ = ["FORMAT", "FolderWriter", "drafted", "open_dataset", "open_writer"]
 
-# Arrays of three dimensions and more are read and written, too.
-ANY_DIMENSIONS = True
 # What says shape and chunks, in the third version of the format and in the second.
 METADATA = ("zarr.json", ".zarray")
 # Of Linux: paths are those of the process, and both names stay.
@@ -43,7 +42,8 @@ class Rows(Dataset):
         """Raise `FileChangedError` unless its metadata are those that were read."""
         _checked(self)
 
-    def _read(self, start: int, stop: int, threads: int) -> Any:
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
         with foreign(self.place):
             return _open(self.place)[start:stop]
 
@@ -163,3 +163,12 @@ def drafted(place: Place) -> Iterator[str]:
     finally:
         shutil.rmtree(part, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+FORMAT = Format(
+    name="zarr",
+    suffixes=(".zarr",),
+    open_dataset=open_dataset,
+    open_writer=open_writer,
+    any_dimensions=True,
+)

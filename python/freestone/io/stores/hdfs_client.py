@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import queue
 import socket
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,7 +19,8 @@ __all__ = ["SETTINGS", "Settings", "asked", "client", "hdfs_native", "reach", "r
 T = TypeVar("T")
 # A DataNode that died is handed out by the NameNode until it misses its heartbeats.
 RETRIED_S, FIRST_WAIT_S = 60.0, 0.5
-REACHED_S = 10.0
+# Until when a server has to answer, unless this variable has other seconds.
+TIMEOUT_S, TIMEOUT = 10.0, "HDFS_TIMEOUT_S"
 # How the client tells what happened: it has no types for it.
 PASSING = (
     "Connection refused",
@@ -57,22 +61,65 @@ SETTINGS = (
     "KRB5_CONFIG",
     "KRB5CCNAME",
     "KRB5_CLIENT_KTNAME",
+    TIMEOUT,
 )
 Settings = tuple[tuple[str, str], ...]
 
 
 @functools.lru_cache(maxsize=16)
 def client(server: str, user: str | None, settings: Settings, process: int) -> Any:
-    """Return this process's client of a server, such as ``hdfs://host:port``."""
-    reach(server)
+    """Return this process's client of a server, such as ``hdfs://host:port``, once that answers.
+
+    Raises
+    ------
+    FileError
+        When nobody is there, or nobody answers in time: the client itself would wait for ever.
+    """
     os.environ.update(settings)
     if user is not None:
         os.environ["HADOOP_USER_NAME"] = user
-    return hdfs_native().Client(server or None)
+    library, timeout_s = hdfs_native(), _timeout_s()
+    answers: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
+
+    def connect() -> None:
+        try:
+            reach(server, timeout_s)
+            made = library.Client(server or None)
+            # What a NameNode says is for who asks it for a file: any answer will do here.
+            with contextlib.suppress(Exception):
+                made.get_file_info("/")
+            answers.put((made, None))
+        except Exception as error:
+            answers.put((None, error))
+
+    # The client's calls know no deadline, and can't be interrupted.
+    threading.Thread(target=connect, name="hdfs-connect", daemon=True).start()
+    try:
+        made, error = answers.get(timeout=timeout_s)
+    except queue.Empty:
+        reason = (
+            f"does not answer within {timeout_s:g} s; it has to be host:port of a NameNode's RPC, "
+            f"and {TIMEOUT} says how many seconds it has"
+        )
+        raise FileError(server or "hdfs://", reason) from None
+    if error is not None:
+        raise error
+    return made
 
 
-def reach(server: str) -> None:
-    """Connect to a NameNode: the client itself would try for minutes without a word.
+def _timeout_s() -> float:
+    text = os.environ.get(TIMEOUT, "") or str(TIMEOUT_S)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise UsageError(f"{TIMEOUT} has to be a number of seconds above 0, not {text!r}")
+    return seconds
+
+
+def reach(server: str, timeout_s: float) -> None:
+    """Connect to a NameNode, of which the client would not tell that nobody is there.
 
     Which NameNodes a service has, Hadoop's files say; those are left to the client.
 
@@ -85,7 +132,7 @@ def reach(server: str) -> None:
     if not sign or not port.isdigit():
         return
     try:
-        socket.create_connection((host.strip("[]"), int(port)), REACHED_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout_s).close()
     except (OSError, OverflowError) as error:
         reason = f"can't be reached: {error}; it has to be host:port of a NameNode's RPC"
         raise FileError(server, reason) from None

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from urllib.parse import unquote
 
-__all__ = ["Draft", "Place", "best_of", "locate"]
+__all__ = ["Draft", "Place", "best_of"]
 
 
 class Draft(ABC):
-    """A file that is being written, by any number of processes, and that nobody sees yet."""
+    """A file that is being written, by any number of processes, and that nobody sees yet.
+
+    Where many processes can write one file, it is pickled and sent to them.
+    """
 
     @abstractmethod
     def write_at(self, data: Any, offset: int) -> None:
@@ -40,7 +41,11 @@ class Draft(ABC):
 
 @dataclass(frozen=True)
 class Place(ABC):
-    """A file of some store, there or not.
+    """A file of some store, there or not. It is pickled, and sent to those who read and write.
+
+    Another package offers a store as an entry point of the group ``freestone.stores``. Its name is
+    the scheme of its URLs, and it leads to a function, or class, that makes a place of a URL;
+    `freestone.testing.check_store` tests it.
 
     Attributes
     ----------
@@ -136,25 +141,3 @@ def best_of(held: Mapping[str, int]) -> list[str]:
     most = max(held.values(), default=0)
     good = [name for name, nbytes in held.items() if nbytes and nbytes >= 0.75 * most]
     return sorted(good, key=lambda name: -held[name])
-
-
-def locate(url: str | os.PathLike[str]) -> Place:
-    """Return the file that a path or URL names."""
-    text = os.fspath(url)
-    scheme, sign, rest = text.partition("://")
-    if sign and scheme == "file":
-        text = unquote(rest.removeprefix("localhost"))
-    elif sign and scheme == "hdfs":
-        from freestone.io.stores.hdfs import HdfsPlace
-
-        return HdfsPlace.of(text)
-    elif sign:
-        from freestone.io.stores.remote import RemotePlace
-
-        return RemotePlace(text)
-    # Workers may be in another folder.
-    text = os.path.abspath(text)
-    from freestone.io.stores.lustre import LustrePlace, is_lustre
-    from freestone.io.stores.posix import PosixPlace
-
-    return LustrePlace(text) if is_lustre(text) else PosixPlace(text)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from freestone.lang.arrays.nodes import Function, Node, Shape, broadcast, cut_up, refusal
-from freestone.lang.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
+from freestone.lang.front.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
 
 CELLS = {
     "bool": "ui8",

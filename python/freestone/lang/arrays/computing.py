@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freestone.cluster import Cluster
+from freestone.client import Client
+from freestone.client.reduction import reduce
 from freestone.collections import Array
 from freestone.collections.pieces import value_of
 from freestone.collections.rows import concatenate, count_rows, is_sparse
@@ -24,9 +25,8 @@ from freestone.lang.arrays.nodes import Node, ordered
 from freestone.lang.arrays.plans import run_plan
 from freestone.lang.arrays.tiles import each, tiles_of
 from freestone.lang.arrays.totals import COMBINE, IDENTITIES, REDUCERS
-from freestone.lang.kernels.sparse import Csr
+from freestone.lang.run.kernels.sparse import Csr
 from freestone.partitions import split
-from freestone.reduction import reduce
 
 HERE, THERE = 0, 1
 """How many cores a plan uses: all of them here; an executor is one."""
@@ -115,11 +115,11 @@ def _combined(nodes: list[Node], known: Known) -> list[Any]:
     names = tuple((_way(node), node.dtype.str) for node in nodes)
     call = functools.partial(parts_of, lowering.plan.encoded(), names)
     whole = _wholes(lowering, known)
-    cluster = arrays[0].cluster
-    if cluster is None:
+    client = arrays[0].client
+    if client is None:
         parts = _parts_here(call, lowering, whole, names)
     else:
-        parts = _parts_there(cluster, arrays, call, whole, names)
+        parts = _parts_there(client, arrays, call, whole, names)
     return [_finished(node, part) for node, part in zip(nodes, parts, strict=True)]
 
 
@@ -130,18 +130,18 @@ def _parts_here(call: Any, lowering: Lowering | CallLowering, whole: list[Any], 
 
 
 def _parts_there(
-    cluster: Cluster, arrays: Sequence[Array], call: Any, whole: list[Any], names: Any
+    client: Client, arrays: Sequence[Array], call: Any, whole: list[Any], names: Any
 ) -> Any:
     partitions = split(*arrays)
-    sent = _sent(cluster, whole)
-    futures = [cluster.submit(call, THERE, sent, part) for part in partitions]
+    sent = _sent(client, whole)
+    futures = [client.submit(call, (THERE, sent, part)) for part in partitions]
     return reduce(functools.partial(merged, names), futures, commutes=True).result()
 
 
-def _sent(cluster: Cluster, whole: list[Any]) -> Any:
+def _sent(client: Client, whole: list[Any]) -> Any:
     """Make what is whole and large a block, which each worker gets once."""
     large = sum(getattr(value, "nbytes", 0) for value in whole) > LARGE
-    return cluster.put(whole) if large else whole
+    return client.put(whole) if large else whole
 
 
 def parts_of(
@@ -199,20 +199,20 @@ def _mapped(node: Node, known: Known) -> Array:
         return node.attrs["data"]  # type: ignore[no-any-return]
     lowering = lowered([node])
     arrays = [one.attrs["data"] for one in lowering.sources]
-    cluster = arrays[0].cluster
+    client = arrays[0].client
     whole = _wholes(lowering, known)
     call = functools.partial(
         rows_of,
         lowering.plan.encoded(),
-        HERE if cluster is None else THERE,
+        HERE if client is None else THERE,
         node.ndim,
         node.dtype.str,
         len(arrays),
     )
-    sent = whole if cluster is None else _sent(cluster, whole)
+    sent = whole if client is None else _sent(client, whole)
     blocks = [*arrays[1:], sent]
     if node.rows is not None and node.rows.count is None:
-        return _chosen(arrays[0], call, blocks, cluster)
+        return _chosen(arrays[0], call, blocks, client)
     shape = tuple(side or 0 for side in node.shape)
     made: Array = arrays[0].map_blocks(
         call, *blocks, shape=shape, dtype=node.dtype, name="expression"
@@ -220,22 +220,22 @@ def _mapped(node: Node, known: Known) -> Array:
     return made
 
 
-def _chosen(first: Array, call: Any, more: list[Any], cluster: Cluster | None) -> Array:
+def _chosen(first: Array, call: Any, more: list[Any], client: Client | None) -> Array:
     """Map to blocks of which nobody knows yet how many rows they have."""
     columns = [
         each.blocks if isinstance(each, Array) else [each] * len(first.blocks) for each in more
     ]
-    if cluster is None:
+    if client is None:
         values = [[value_of(piece) for piece in column] for column in (first.blocks, *columns)]
         pieces: list[Any] = [call(*row) for row in zip(*values, strict=True)]
         return Array._from_own(pieces, name="expression")
-    futures = cluster._map(call, zip(first.blocks, *columns, strict=True), {"near": "input"})
+    futures = client.map(call, zip(first.blocks, *columns, strict=True), {"near": "input"})
     return Array.from_futures(futures, name="expression")
 
 
 def _gathered(node: Node, known: Known) -> Any:
     lowering = lowered([node]) if node.kind != "source" else None
-    if lowering is None or lowering.sources[0].attrs["data"].cluster is not None:
+    if lowering is None or lowering.sources[0].attrs["data"].client is not None:
         return _mapped(node, known).compute()
     encoded, whole = lowering.plan.encoded(), _wholes(lowering, known)
 

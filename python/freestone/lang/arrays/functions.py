@@ -139,7 +139,7 @@ def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0
     made = _node(default)
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         if _node(condition).dtype != bool:
-            raise TypeError(f"np.select takes truths as conditions, not {_node(condition).dtype}")
+            raise TypeError(f"np.select takes booleans as conditions, not {_node(condition).dtype}")
         made = _where(condition, choice, made)
     return made
 

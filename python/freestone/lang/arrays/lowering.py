@@ -1,4 +1,7 @@
-"""From nodes to plans: what the engine has becomes its operations, all else calls NumPy."""
+"""From nodes to plans: what the engine has becomes its operations, all else calls NumPy.
+
+See docs/decisions/053-numpy-functions-on-arrays-keep-numpys-rules.md
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from freestone.lang.arrays.calls import CallLowering, Expected
 from freestone.lang.arrays.cells import CELLS, engine_name
 from freestone.lang.arrays.nodes import TRUTH, Function, Node
 from freestone.lang.arrays.plans import Operand, Plan
-from freestone.lang.types.types import Type, matrix, scalar
+from freestone.lang.front.types.types import Type, matrix, scalar
 
 SWAPPED = {
     **{name: name for name in ("add", "mul", "min", "max", "eq", "neq", "and", "or")},

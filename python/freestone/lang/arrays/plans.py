@@ -12,13 +12,13 @@ import numpy as np
 
 from freestone.collections.rows import is_sparse
 from freestone.lang.arrays.calls import Calls, Expected
-from freestone.lang.kernels.sparse import Csr
-from freestone.lang.passes import PASSES
-from freestone.lang.plan.explaining import lines
-from freestone.lang.plan.graph import Block, Op, Program, Value
-from freestone.lang.running import Run
+from freestone.lang.compile import PASSES
+from freestone.lang.front.graph.explaining import lines
+from freestone.lang.front.graph.graph import Block, Op, Program, Value
+from freestone.lang.front.types.types import Type
+from freestone.lang.run.kernels.sparse import Csr
+from freestone.lang.run.local import Run
 from freestone.lang.settings import Settings
-from freestone.lang.types.types import Type
 
 Operand = int | tuple[Any, str]
 

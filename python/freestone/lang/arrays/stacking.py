@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from freestone.client.future import Future
 from freestone.collections import Array
 from freestone.collections.blocking import offsets_of
 from freestone.collections.pieces import Piece, future_of
-from freestone.future import Future
 from freestone.lang.arrays.nodes import Node, refusal, source
 from freestone.lang.arrays.totals import cast, small
 
@@ -43,15 +43,15 @@ def one_below_the_other(nodes: Sequence[Node]) -> Node:
 
 def _together(pieces: list[Any]) -> list[Any]:
     """Give blocks that are here to the cluster that has the others, if one has."""
-    clusters = {
-        id(future.cluster): future.cluster
+    clients = {
+        id(future.client): future.client
         for future in map(future_of, pieces)
         if isinstance(future, Future)
     }
-    if len(clusters) > 1:
+    if len(clients) > 1:
         raise ValueError("np.concatenate of arrays in different clusters; make both in one")
-    for cluster in clusters.values():
-        return [one if isinstance(one, Future | Piece) else cluster.put(one) for one in pieces]
+    for client in clients.values():
+        return [one if isinstance(one, Future | Piece) else client.put(one) for one in pieces]
     return pieces
 
 

@@ -23,7 +23,7 @@ REDUCERS: dict[str, np.ufunc] = {
 IDENTITIES = {"sum": 0, "prod": 1, "any": False, "all": True}
 """What a reduction of no rows is; there are no extremes of none."""
 COMBINE = {"any": "max", "all": "min"}
-"""How parts of truths are combined, which are 0 or 1; all others by their own name."""
+"""How parts of booleans are combined, which are 0 or 1; all others by their own name."""
 
 
 def reduction(name: str, arg: Node, axis: Any, dtype: Any = None, keepdims: bool = False) -> Node:

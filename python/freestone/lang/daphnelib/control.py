@@ -1,4 +1,7 @@
-"""Conditions and loops over lazy values: their bodies are built once, and run when computed."""
+"""Conditions and loops over lazy values: their bodies are built once, and run when computed.
+
+See docs/decisions/057-loop-bodies-of-lazy-values-are-traced-once-per-signature.md
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,15 @@ from typing import Any
 from freestone.errors.lang import ScriptCompileError
 from freestone.lang.daphnelib import graph
 from freestone.lang.daphnelib.lazy import Lazy, lifted, value_of, wrapped
-from freestone.lang.parse.source import failure
-from freestone.lang.plan.emitter import Emitter
-from freestone.lang.plan.graph import Block, Op, Value
-from freestone.lang.types.types import Type, joined, scalar
+from freestone.lang.front.graph.emitter import Emitter
+from freestone.lang.front.graph.graph import Block, Op, Value
+from freestone.lang.front.parse.source import failure
+from freestone.lang.front.types.types import Type, joined, scalar
 
 __all__ = ["cond", "do_while_loop", "for_loop", "function", "while_loop"]
 
 MOST_ROUNDS = 4
-"""How often the body of a loop is built until the types of what it carries settle."""
+"""How often the body of a loop is built until the types of what it carries are stable."""
 
 Body = Callable[..., Any]
 Results = tuple[Any, ...]

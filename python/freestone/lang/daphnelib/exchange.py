@@ -1,4 +1,7 @@
-"""What other libraries hold, taken and handed out in place."""
+"""What other libraries hold, taken and handed out in place.
+
+See docs/decisions/058-results-may-share-memory-with-inputs.md
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from freestone.lang.kernels.coordinates import Coo
-from freestone.lang.kernels.frames import Frame as FrameData
-from freestone.lang.kernels.frames import cell_of
-from freestone.lang.kernels.sparse import Csr
+from freestone.lang.front.types.dtypes import cell_of
+from freestone.lang.run.kernels.coordinates import Coo
+from freestone.lang.run.kernels.frames import Frame as FrameData
+from freestone.lang.run.kernels.sparse import Csr
 
 __all__ = [
     "cells_of",

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from freestone.lang.compile import PASSES
 from freestone.lang.daphnelib import programs
-from freestone.lang.passes import PASSES
-from freestone.lang.plan.emitter import Emitter
-from freestone.lang.plan.graph import Block, Op, Program, Value, outer_operands
-from freestone.lang.running import Run
+from freestone.lang.front.graph.emitter import Emitter
+from freestone.lang.front.graph.graph import Block, Op, Program, Value, outer_operands
+from freestone.lang.front.types.types import Type
+from freestone.lang.run.local import Run
 from freestone.lang.settings import Settings
-from freestone.lang.types.types import Type
 
 __all__ = ["building", "emitter", "given", "program_of", "run"]
 

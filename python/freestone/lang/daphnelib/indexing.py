@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from freestone.lang.builtins.reorganisation import indexed_type, inserted, position
-from freestone.lang.plan.emitter import Emitter
-from freestone.lang.plan.graph import Value
-from freestone.lang.types.types import Type, matrix
+from freestone.lang.front.builtins.reorganisation import indexed_type, inserted, position
+from freestone.lang.front.graph.emitter import Emitter
+from freestone.lang.front.graph.graph import Value
+from freestone.lang.front.types.types import Type, matrix
 
 __all__ = ["indexed", "written"]
 

@@ -2,6 +2,8 @@
 
 Two graphs have the same structure if they have the same operations in the same order, of the same
 types, with the same constants. What Python gave is no part of it: a program has slots in its place.
+
+See docs/decisions/046-lazy-values-share-compiled-programs-not-results.md
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from threading import Lock
 
-from freestone.lang.plan.graph import Op, Program, Value
+from freestone.lang.front.graph.graph import Op, Program, Value
 from freestone.lang.settings import Settings
 
 __all__ = ["MOST", "keep", "key_of", "known"]

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from freestone.lang.builtins import algebra, elementwise
 from freestone.lang.daphnelib import graph
 from freestone.lang.daphnelib.exchange import table_of
 from freestone.lang.daphnelib.indexing import indexed, written
@@ -20,10 +19,11 @@ from freestone.lang.daphnelib.lazy import (
     value_of,
     wrapped,
 )
-from freestone.lang.kernels.frames import cell_of
-from freestone.lang.plan.graph import Value
-from freestone.lang.types.types import CELLS
-from freestone.lang.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
+from freestone.lang.front.builtins import algebra, elementwise
+from freestone.lang.front.graph.graph import Value
+from freestone.lang.front.types.dtypes import cell_of
+from freestone.lang.front.types.types import CELLS
+from freestone.lang.front.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
 
 __all__ = ["VIEWS", "Action", "Frame", "List", "Matrix", "Scalar"]
 
@@ -218,7 +218,7 @@ class Matrix(Table, Operand, data="matrix"):
     def _dense(self) -> np.ndarray[Any, Any]:
         data = self.compute()
         if not isinstance(data, np.ndarray):
-            raise BufferError("DLPack has no compressed rows; call compute() for them")
+            raise BufferError("DLPack has no CSR; call compute() for it")
         # What can only be read can't be told to be so by all versions of DLPack.
         return data if data.flags.writeable else data.copy()
 

@@ -1,4 +1,7 @@
-"""Rows on their way: one file for each way of sending them."""
+"""Rows on their way: one file for each way of sending them.
+
+See docs/decisions/017-variable-data-is-sent-as-messages-within-a-node-too.md
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@
 //! Cray MPICH and MVAPICH share and for which the wheels of mpi4py are built. They differ in
 //! constants and in what a handle is: a pointer, or an int. A pointer's low half is the int where
 //! arguments go in registers and bytes are in little-endian order.
+//!
+//! See docs/decisions/028-two-mpi-binary-interfaces.md
 
 use crate::transport::TransportError;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};

@@ -1,5 +1,7 @@
 //! Ranks that a batch system, or a person, starts on several machines: the environment of each says
 //! where all meet, and whether others may join later.
+//!
+//! See docs/decisions/067-ranks-join-over-tcp-admitted-by-rank-0.md
 
 use super::{Meeting, Tcp};
 use crate::event::Rank;

@@ -1,4 +1,6 @@
 //! A choice between two sides, cell by cell.
+//!
+//! See docs/decisions/043-comparisons-keep-booleans-at-their-operands-width.md
 
 use super::binary::Side;
 use crate::cell::Number;

@@ -1,0 +1,71 @@
+"""The functions that a cluster knows: each is defined once, and a large one is a block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from freestone import functions
+from freestone.client.usage import check_function
+
+if TYPE_CHECKING:
+    from freestone import _native
+    from freestone.client.future import Future
+
+__all__ = ["Definitions"]
+
+
+class Definitions:
+    """Numbers functions and sends their code once.
+
+    Parameters
+    ----------
+    manager
+        What knows them by their numbers.
+
+    Attributes
+    ----------
+    home : int or None
+        The worker that holds the blocks of this program, and with them those of large functions.
+    """
+
+    def __init__(self, manager: _native.Manager) -> None:
+        self._manager = manager
+        self._numbers: dict[tuple[bytes, str, bool], int] = {}
+        self._large: dict[int, tuple[int | None, Future]] = {}
+        self.home: int | None = None
+
+    def define(
+        self, function: Callable[..., Any], name: str | None, *, hoist: bool, as_block: bool
+    ) -> int:
+        """Return the number of a function."""
+        encoded = functions.encode(function, hoist=hoist)
+        label = name or encoded.label
+        if (encoded.name, label, False) not in self._numbers:
+            check_function(function)
+        return self.define_encoded(encoded, label, as_block=as_block)
+
+    def define_encoded(
+        self, encoded: functions.EncodedFunction, label: str, *, as_block: bool
+    ) -> int:
+        """Return the function's number; a large one becomes a block, if its call can have one."""
+        as_block = as_block and len(encoded.definition) > functions.LARGE_NBYTES
+        key = (encoded.name, label, as_block)
+        number = self._numbers.get(key)
+        if number is None:
+            sent = functions.encode(functions.call_large) if as_block else encoded
+            number = self._manager.define(label, encoded.name, sent.definition)
+            self._numbers[key] = number
+        if as_block:
+            self._put(number, encoded)
+        return number
+
+    def _put(self, number: int, encoded: functions.EncodedFunction) -> None:
+        """Make a large function a block, once, and again where the worker that had it is gone."""
+        if number not in self._large or self._large[number][0] != self.home:
+            large = functions.LargeFunction(encoded.name, encoded.definition)
+            self._large[number] = self.home, self._manager.put(large, "task", large.block_name)
+
+    def leading(self, number: int) -> tuple[Future, ...]:
+        """Return what calls of a function are given first: its block, if it is one."""
+        return (self._large[number][1],) if number in self._large else ()

@@ -1,0 +1,156 @@
+"""Futures: a client's handles to the outputs of tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
+
+from freestone import _native
+from freestone.client.usage import NotAValue, check_keywords
+from freestone.errors import WaitTimeoutError
+from freestone.errors.failures import error_of
+from freestone.observe.reprs import FutureView, view_html, view_text
+
+if TYPE_CHECKING:
+    import typing_extensions
+
+    from freestone.client.interface import Client
+
+    T = typing_extensions.TypeVar("T", default=Any)
+else:
+    T = TypeVar("T")
+
+__all__ = ["Future"]
+
+_TIMEOUT = {"timeout": "write timeout_s={value}, in seconds"}
+
+
+class Future(_native.FutureBase, NotAValue, Generic[T]):
+    """A block that is there or will be: the output of a call, or a value that was put.
+
+    Made by `Cluster.submit` and its like, never by hand. A block is kept for as long as a future
+    refers to it. Passed to another call, however deep inside its arguments, it stands for the
+    value; the value itself does not travel through this process.
+    """
+
+    __slots__ = ()
+
+    @property
+    def client(self) -> Client:
+        """The client of the cluster that it belongs to."""
+        client: Client | None = self._owner()()
+        if client is None:
+            raise ReferenceError(f"the cluster of {self!r} is gone")
+        return client
+
+    def result(self, timeout_s: float | None = None, **unknown: Never) -> T:
+        """Wait for the block and return its value.
+
+        Parameters
+        ----------
+        timeout_s
+            How long to wait, in seconds; None waits for as long as it takes.
+
+        Returns
+        -------
+        object
+            The value. Arrays are read-only views of the node's cache: blocks are immutable.
+
+        Raises
+        ------
+        WaitTimeoutError
+            When the time is over; the task goes on.
+        Exception
+            What the task raised, with the remote traceback as notes, or a `TaskError`.
+
+        Notes
+        -----
+        A large block is mapped, not copied, if it lies on this machine; otherwise it is fetched
+        from a worker once.
+        """
+        check_keywords("result()", unknown, _TIMEOUT)
+        start = time.monotonic()
+        self._wait_or_raise(timeout_s)
+        error = self._error()
+        if error is not None:
+            raise error
+        left = None if timeout_s is None else timeout_s - (time.monotonic() - start)
+        value: T = self._value(left)
+        return value
+
+    def exception(self, timeout_s: float | None = None, **unknown: Never) -> BaseException | None:
+        """Wait for the block and return what `result` would raise, or None."""
+        check_keywords("exception()", unknown, _TIMEOUT)
+        self._wait_or_raise(timeout_s)
+        return self._error()
+
+    def _error(self) -> BaseException | None:
+        failure = self._failure()
+        if failure is None:
+            return None
+        return error_of(failure | {"label": failure["label"] or self.label})
+
+    def _wait_or_raise(self, timeout_s: float | None) -> None:
+        if not self._wait(timeout_s):
+            raise WaitTimeoutError(timeout_s=timeout_s or 0.0)
+
+    def cancelled(self) -> bool:
+        """Tell whether it was cancelled."""
+        return self.status == "cancelled"
+
+    def cancel(self) -> bool:
+        """Cancel the task, also while it runs, and all that depends on it.
+
+        Returns
+        -------
+        bool
+            Whether it is cancelled: `cancelled` says the same from then on. False if it had ended
+            before, and for a value that is being put.
+        """
+        if not self.done():
+            self.client.cancel([self])
+            # Answered after the cancellation, so that this future knows by then.
+            self.client.who_has(())
+        return self.cancelled()
+
+    def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
+        """Call `callback` with this future once it is done, on a thread of the cluster's."""
+        self.client.subscribe(self, callback)
+
+    def replay(self) -> T:
+        """Run the call again, here, in this process: for a debugger.
+
+        Raises
+        ------
+        InputUnknownError
+            When it was not made by a call, or an input is no longer in the cluster.
+        """
+        value: T = self.client.replay(self)
+        return value
+
+    def __await__(self) -> Generator[Any, None, T]:
+        loop = asyncio.get_running_loop()
+        ready = loop.create_future()
+
+        def settle() -> None:
+            if not ready.done():
+                ready.set_result(None)
+
+        self.add_done_callback(lambda _: loop.call_soon_threadsafe(settle))
+        try:
+            yield from ready
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        return self.result()
+
+    def __repr__(self) -> str:
+        return view_text(self._view())
+
+    def _repr_html_(self) -> str:
+        return view_html(self._view())
+
+    def _view(self) -> FutureView:
+        return FutureView(status=self.status, label=self.label, name=self.name, nbytes=self.nbytes)

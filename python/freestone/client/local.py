@@ -1,0 +1,300 @@
+"""The client of a manager that runs in this process.
+
+See docs/decisions/002-values-of-the-program-go-to-the-cache-of-a-home-worker.md
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from freestone import _native, functions
+from freestone.client.definitions import Definitions
+from freestone.client.environments import adapt
+from freestone.client.files import File, fetch_block
+from freestone.client.future import Future
+from freestone.client.options import Categories, Keep, native_options
+from freestone.client.waiting import Callbacks
+from freestone.config import Config
+from freestone.errors import ClosedError, ConfigurationError
+from freestone.observe.explain import Explanation
+from freestone.observe.figures import Statistics
+
+__all__ = ["LocalClient"]
+
+
+class LocalClient:
+    """Submits calls to a manager in this process; see `Client`.
+
+    Parameters
+    ----------
+    config
+        The cluster's settings.
+    socket, key, listen
+        Where workers join, what they show for it, and where those of other machines do.
+    trace
+        Whether the manager keeps records of what happens.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        socket: str,
+        key: str,
+        listen: tuple[str, str, tuple[str, str]] | None,
+        trace: bool,
+    ) -> None:
+        self.config: Config = config
+        self.manager: _native.Manager = _native.Manager(
+            socket=socket,
+            key=key,
+            owner=weakref.ref(self),
+            future=Future,
+            spin_us=int(config.spin_us),
+            inline_nbytes=config.inline_nbytes,
+            transfers_in=config.transfers_in,
+            transfers_out=config.transfers_out,
+            silence_s=config.silence_s,
+            trace=trace,
+            listen=listen,
+        )
+        self._definitions = Definitions(self.manager)
+        self._categories = Categories()
+        self._files: dict[str, Future] = {}
+        self._tags: dict[str, weakref.WeakSet[Future]] = {}
+        self._callbacks = Callbacks()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the cluster has ended."""
+        return bool(self.manager.closed)
+
+    @property
+    def address(self) -> str:
+        """Where workers join."""
+        return self.manager.address
+
+    @property
+    def slots(self) -> int:
+        """How many calls run at once."""
+        return sum(worker["slots"] for worker in self.workers())
+
+    def require_open(self, action: str) -> None:
+        """Raise `ClosedError` if the cluster has ended."""
+        if self.closed:
+            raise ClosedError(action)
+
+    def set_home(self, worker: int, memory: tuple[str, int], disk: tuple[str, int]) -> None:
+        """Put blocks of this program with a worker from now on.
+
+        Parameters
+        ----------
+        worker
+            Its number.
+        memory, disk
+            The folders of its cache, and how many bytes each may hold.
+        """
+        self.manager.set_home(worker, memory, disk)
+        self._definitions.home = worker
+
+    def close(self) -> None:
+        """End the manager: pending futures fail with `ClosedError`."""
+        self.manager.close()
+        self._callbacks.close()
+
+    # -- calls ------------------------------------------------------------------------------
+
+    def define(
+        self,
+        function: Callable[..., Any] | functions.EncodedFunction,
+        name: str | None = None,
+        *,
+        hoist: bool = True,
+        as_block: bool = True,
+    ) -> int:
+        """Return the number of a function; see `Client.define`."""
+        if isinstance(function, functions.EncodedFunction):
+            label = name or function.label
+            return self._definitions.define_encoded(function, label, as_block=as_block)
+        return self._definitions.define(function, name, hoist=hoist, as_block=as_block)
+
+    def call(
+        self, function: int, args: Sequence[Any], options: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Submit a call of a defined function."""
+        given = (*self._definitions.leading(function), *args)
+        return self.manager.submit(function, given, None, self._native({**options}, outputs))
+
+    def call_each(
+        self, function: int, calls: Iterable[tuple[Any, ...]], options: Mapping[str, Any]
+    ) -> list[Future]:
+        """Submit a call of a defined function for each tuple of arguments."""
+        leading = self._definitions.leading(function)
+        if leading:
+            calls = [(*leading, *args) for args in calls]
+        futures: list[Future] = self.manager.map(function, calls, self._native({**options}, 1))
+        return futures
+
+    def submit(
+        self,
+        function: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+        options: Mapping[str, Any] = {},
+        outputs: int = 1,
+    ) -> Any:
+        """Define a function and submit a call of it."""
+        function, first, options, tag = adapt(function, options)
+        number, native = self._prepare(function, options, outputs)
+        first = (*self._definitions.leading(number), *first)
+        future = self.manager.submit(number, (*first, *args), kwargs, native)
+        if tag is not None:
+            self._tag(tag, future if isinstance(future, tuple) else (future,))
+        return future
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        calls: Iterable[tuple[Any, ...]],
+        options: Mapping[str, Any] = {},
+    ) -> list[Future]:
+        """Define a function and submit a call of it for each tuple of arguments."""
+        function, first, options, tag = adapt(function, options)
+        number, native = self._prepare(function, options)
+        first = (*self._definitions.leading(number), *first)
+        if first:
+            calls = ((*first, *args) for args in calls)
+        futures: list[Future] = self.manager.map(number, calls, native)
+        if tag is not None:
+            self._tag(tag, futures)
+        return futures
+
+    def reduce(
+        self,
+        function: Callable[..., Any] | int,
+        blocks: Sequence[Any],
+        arity: int,
+        *,
+        commutes: bool = False,
+        options: Mapping[str, Any] = {},
+    ) -> Future:
+        """Combine blocks by a function of up to `arity` values."""
+        if isinstance(function, int):
+            number, native = function, self._native({**options}, 1)
+        else:
+            number, native = self._prepare(function, options, as_block=False)
+        futures = [block if isinstance(block, Future) else self.put(block) for block in blocks]
+        result: Future = self.manager.reduce(number, futures, arity, commutes, native)
+        return result
+
+    def cancel(self, futures: Iterable[Future] | Future) -> None:
+        """Cancel tasks, also those that run, and all that depends on them."""
+        self.manager.cancel([futures] if isinstance(futures, Future) else list(futures))
+
+    def tagged(self, tag: str) -> list[Future]:
+        """Return the futures of calls with a tag, as far as the program still refers to them."""
+        return list(self._tags.get(tag, ()))
+
+    def subscribe(self, future: Future, callback: Callable[[Future], object]) -> None:
+        """Call `callback(future)` once it is done."""
+        self._callbacks.add(future, callback)
+
+    def replay(self, future: Future) -> Any:
+        """Run the call that made a block again, in this process."""
+        definition, args, kwargs = self.manager.call_of(future)
+        return functions.load(definition)(*args, **(kwargs or {}))
+
+    def _tag(self, tag: str, futures: Iterable[Future]) -> None:
+        self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
+
+    def _prepare(
+        self,
+        function: Callable[..., Any],
+        options: Mapping[str, Any],
+        outputs: int = 1,
+        *,
+        as_block: bool = True,
+    ) -> tuple[int, _native.Options]:
+        options = dict(options)
+        name, hoist = options.pop("name", None), options.pop("hoist", True)
+        native = self._native(options, outputs)
+        return self._definitions.define(function, name, hoist=hoist, as_block=as_block), native
+
+    def _native(self, options: dict[str, Any], outputs: int) -> _native.Options:
+        self.require_open("submit a call")
+        self._require_cache(options.get("keep"))
+        resources = options.pop("resources", None)
+        if options.get("category") is not None:
+            options["category"] = self._categories.number(options["category"], resources or {})
+        if options.get("retries") is None:
+            options["retries"] = self.config.retries
+        return native_options(tuple((resources or {}).items()), outputs, tuple(options.items()))
+
+    def _require_cache(self, keep: str | None) -> None:
+        if keep == "forever" and self.config.cache is None:
+            problem = "keep='forever' needs a folder: open the cluster with cache=..., a path"
+            raise ConfigurationError(problem, key="cache", origin="default")
+
+    # -- blocks -----------------------------------------------------------------------------
+
+    def put(self, value: Any, *, keep: Keep = "task") -> Future:
+        """Make a value a block, named by its content."""
+        self.require_open("put a value")
+        self._require_cache(keep)
+        if isinstance(value, File):
+            return self.put_file(value)
+        future: Future = self.manager.put(value, keep)
+        return future
+
+    def put_file(self, file: File) -> Future:
+        """Make the content of a file a block."""
+        file.check()
+        known = self._files.get(file.name)
+        if known is not None:
+            return known
+        future: Future
+        if file.is_remote:
+            future = self.submit(fetch_block, (file.path, file.name), {}, {"keep": "session"})
+        else:
+            future = self.manager.adopt(
+                file.path, bytes.fromhex(file.name), file.nbytes, file.checksum, file.basename
+            )
+        self._files[file.name] = future
+        return future
+
+    def who_has(self, futures: Sequence[Future]) -> list[list[str]]:
+        """Return for each block the workers that hold it."""
+        return self.manager.who_has(list(futures))
+
+    def locate(self, futures: Sequence[Future]) -> tuple[bytes, bytes, bytes]:
+        """Return where blocks are."""
+        return self.manager.locate(list(futures))
+
+    def collect(self, futures: Sequence[Future]) -> int:
+        """Have the blocks of a collection evened out among workers."""
+        return self.manager.collect(list(futures))
+
+    def disperse(self, collection: int) -> None:
+        """Leave the blocks of a collection where they are from now on."""
+        self.manager.disperse(collection)
+
+    # -- the cluster ------------------------------------------------------------------------
+
+    def workers(self) -> list[dict[str, Any]]:
+        """Return the figures of each worker."""
+        workers: list[dict[str, Any]] = self.manager.statistics()["workers"]
+        return workers
+
+    def statistics(self) -> Statistics:
+        """Return the run's figures so far."""
+        self.require_open("ask for its statistics")
+        return Statistics.from_dict(self.manager.statistics())
+
+    def explain(self, future: Future) -> Explanation:
+        """Tell why a task waits, or where and when it ran."""
+        if not isinstance(future, Future):
+            kind = type(future).__name__
+            raise TypeError(f"explain() takes a future, not {future!r:.80} ({kind})")
+        return Explanation.from_dict(self.manager.explain(future))

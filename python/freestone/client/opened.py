@@ -1,0 +1,25 @@
+"""The clusters that are open in this process."""
+
+from __future__ import annotations
+
+from freestone.client.interface import Client
+
+__all__ = ["current", "enter", "leave"]
+
+_open: list[Client] = []
+
+
+def current() -> Client | None:
+    """Return the client of the cluster that was opened last and is still open, or None."""
+    return _open[-1] if _open else None
+
+
+def enter(client: Client) -> None:
+    """Have calls without a cluster of their own go to this one."""
+    _open.append(client)
+
+
+def leave(client: Client) -> None:
+    """Have calls go to the cluster that was opened before, if it is open still."""
+    if client in _open:
+        _open.remove(client)

@@ -1,0 +1,171 @@
+"""Options of calls, in the form in which they travel."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from freestone import _native
+from freestone.config import parse_nbytes
+from freestone.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from freestone.client.environments import Prepared
+    from freestone.client.files import File
+
+__all__ = [
+    "DEFAULTS",
+    "CallOptions",
+    "Categories",
+    "Isolation",
+    "Keep",
+    "changed",
+    "check_options",
+    "native_options",
+]
+
+Keep = Literal["task", "session", "worker", "forever"]
+"""How long a block stays when no future and no task needs it any more."""
+Isolation = Literal["shared", "fork", "process"]
+"""Where a call runs: in a resident executor, in a child of one, in an interpreter of its own."""
+
+
+class CallOptions(TypedDict, total=False):
+    """The options of calls; `Cluster.submit` says what each means."""
+
+    name: str | None
+    priority: int
+    resources: Mapping[str, int | str] | None
+    retries: int | None
+    timeout_s: float | None
+    isolation: Isolation
+    keep: Keep
+    pure: bool
+    hoist: bool
+    worker: int | None
+    replicas: int
+    environment: File | Prepared | None
+    env: Mapping[str, str] | None
+    tag: str | None
+    category: str | None
+
+
+# What a call has where `Cluster.submit` is given nothing else.
+DEFAULTS: dict[str, Any] = {
+    "name": None,
+    "priority": 0,
+    "resources": None,
+    "retries": None,
+    "timeout_s": None,
+    "isolation": "shared",
+    "keep": "task",
+    "pure": True,
+    "hoist": True,
+    "worker": None,
+    "replicas": 1,
+}
+_Amounts = tuple[tuple[str, int | str], ...]
+_Options = tuple[tuple[str, Any], ...]
+# What other parts of the runtime read, so that it does not travel with a call.
+_ELSEWHERE = {"name", "hoist", "environment", "env", "tag", "category", "resources"}
+_INTERNAL = {"near", "category"}
+_NAMES = tuple(CallOptions.__annotations__)
+
+
+class Categories:
+    """Numbers the categories of calls: the calls of one need about as much memory each."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, category: str, resources: Mapping[str, int | str]) -> int:
+        """Return the number of a category, from 1.
+
+        Raises
+        ------
+        ValueError
+            If the resources name an amount of memory, which the category is to find out.
+        """
+        if "memory" in resources:
+            raise ValueError(
+                f"category={category!r} finds out how much memory is needed: give it, or "
+                f"resources={{'memory': {resources['memory']!r}}}, not both"
+            )
+        return self._numbers.setdefault(category, len(self._numbers) + 1)
+
+
+def native_options(amounts: _Amounts, outputs: int, options: _Options) -> _native.Options:
+    """Make the options of calls; the same object for the same ones.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option or a resource is unknown, or has a wrong value.
+    """
+    try:
+        return _checked(amounts, outputs, options)
+    except TypeError:
+        for key, value in (*amounts, *options):
+            if not isinstance(value, Hashable):
+                kind = type(value).__name__
+                raise TypeError(f"{key}={value!r} ({kind}): a {kind} is no value for it") from None
+        raise
+
+
+@lru_cache(maxsize=1024)
+def _checked(amounts: _Amounts, outputs: int, options: _Options) -> _native.Options:
+    known = {"cores", "gpus", "memory", "disk"}
+    unknown = [key for key, _ in amounts if key not in known]
+    if unknown:
+        raise ValueError(f"unknown resources {unknown}: there are {sorted(known)}")
+    _check_names(key for key, _ in options if key not in _INTERNAL)
+    parsed: dict[str, Any] = {key: _amount(key, amount) for key, amount in amounts}
+    for key, value in options:
+        try:
+            _native.Options(**{key: value})
+        except (TypeError, OverflowError) as error:
+            raise type(error)(f"{key}={value!r} ({type(value).__name__}): {error}") from None
+    return _native.Options(**parsed, outputs=outputs, **dict(options))
+
+
+def _amount(key: str, amount: int | str) -> int:
+    number = parse_nbytes(amount) if key in ("memory", "disk") else int(amount)
+    try:
+        given: dict[str, Any] = {key: number}
+        _native.Options(**given)
+    except OverflowError:
+        problem = f"resources={{{key!r}: {amount!r}}}: {key} can't be below 0 or that large"
+        raise ValueError(problem) from None
+    return number
+
+
+def changed(options: Mapping[str, Any]) -> list[str]:
+    """Return the options that are not what they are by default."""
+    return [key for key, value in options.items() if value != DEFAULTS.get(key)]
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Check options before there is a call.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `native_options` does.
+    """
+    _check_names(options)
+    given = {key: value for key, value in options.items() if key not in _ELSEWHERE}
+    if given.get("retries", 0) is None:
+        del given["retries"]
+    resources = options.get("resources") or {}
+    native_options(tuple(resources.items()), 1, tuple(given.items()))
+
+
+def _check_names(options: Iterable[str]) -> None:
+    for option in options:
+        if option not in _NAMES:
+            advice = did_you_mean(option, _NAMES) or (
+                f": there are {', '.join(_NAMES)}. An argument that is the same for all calls "
+                f"goes to the function by functools.partial(f, {option}=...)"
+            )
+            raise TypeError(f"a call has no option {option!r}{advice}")

@@ -1,0 +1,214 @@
+"""Waiting for many futures at once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from freestone import _native
+from freestone.client.future import Future
+from freestone.errors import WaitTimeoutError
+
+__all__ = ["Callbacks", "DoneAndNotDone", "as_completed", "gather", "wait"]
+
+T = TypeVar("T")
+
+ALL_COMPLETED = "ALL_COMPLETED"
+FIRST_COMPLETED = "FIRST_COMPLETED"
+FIRST_EXCEPTION = "FIRST_EXCEPTION"
+
+_FOREVER = 1e9
+
+
+class DoneAndNotDone(NamedTuple, Generic[T]):
+    """What `wait` returns."""
+
+    done: set[Future[T]]
+    not_done: set[Future[T]]
+
+
+def as_completed(
+    futures: Iterable[Future[T]], timeout_s: float | None = None
+) -> Iterator[Future[T]]:
+    """Yield futures in the order in which they are done.
+
+    Parameters
+    ----------
+    futures
+        Each is yielded once, also if it was given twice.
+    timeout_s
+        The longest time for all, in seconds.
+
+    Raises
+    ------
+    WaitTimeoutError
+        When the time is over before all are done.
+    """
+    waiting = dict(enumerate(dict.fromkeys(_checked(futures))))
+    watch = _native.Watch()
+    for key, future in waiting.items():
+        watch.add(future, key)
+    end = None if timeout_s is None else time.monotonic() + timeout_s
+    while waiting:
+        left = _FOREVER if end is None else end - time.monotonic()
+        keys = watch.take(min(max(left, 0.0), 0.05))
+        if not keys and left <= 0:
+            raise WaitTimeoutError(timeout_s=timeout_s or 0.0, pending=len(waiting))
+        for key in keys:
+            yield waiting.pop(key)
+
+
+def wait(
+    futures: Iterable[Future[T]], timeout_s: float | None = None, return_when: str = ALL_COMPLETED
+) -> DoneAndNotDone[T]:
+    """Wait for futures, as `concurrent.futures.wait` does.
+
+    Parameters
+    ----------
+    futures
+        What to wait for.
+    timeout_s
+        The longest wait, in seconds; when it is over, what is done so far is returned.
+    return_when
+        ``ALL_COMPLETED``, ``FIRST_COMPLETED`` or ``FIRST_EXCEPTION``.
+    """
+    if return_when not in (ALL_COMPLETED, FIRST_COMPLETED, FIRST_EXCEPTION):
+        raise ValueError(
+            f"return_when={return_when!r}: give {ALL_COMPLETED!r}, {FIRST_COMPLETED!r} "
+            f"or {FIRST_EXCEPTION!r}"
+        )
+    futures = set(_checked(futures))
+    done: set[Future[T]] = set()
+    try:
+        for future in as_completed(futures, timeout_s):
+            done.add(future)
+            failed = return_when == FIRST_EXCEPTION and future.status == "failed"
+            if failed or return_when == FIRST_COMPLETED:
+                break
+    except WaitTimeoutError:
+        pass
+    done |= {future for future in futures if future.done()}
+    return DoneAndNotDone(done, futures - done)
+
+
+def _checked(futures: Iterable[Future[T]]) -> Iterable[Future[T]]:
+    """Return futures; one by itself is a list of one."""
+    if isinstance(futures, Future):
+        return [futures]
+    futures = list(futures)
+    for future in futures:
+        if not isinstance(future, Future):
+            raise TypeError(f"{future!r:.80} ({type(future).__name__}) is no future to wait for")
+    return futures
+
+
+def gather(futures: Any, *, errors: str = "raise") -> Any:
+    """Return the values of futures, in the shape in which they are given.
+
+    Parameters
+    ----------
+    futures
+        A future, or lists, tuples, sets and dicts of them; any other iterable, such as a generator,
+        gives a list.
+    errors
+        ``"raise"`` the first error, or ``"skip"`` failed futures in lists, tuples and sets.
+
+    Raises
+    ------
+    TypeError
+        For a value among them that is no future.
+    """
+    if errors not in ("raise", "skip"):
+        raise ValueError(f"errors={errors!r}: give 'raise' or 'skip'")
+    return _values(_listed(futures), errors)
+
+
+def _listed(futures: Any) -> Any:
+    """Return futures in their shape, with lists for what is neither list, tuple, set nor dict."""
+    # Pieces of blocks, too, give a result.
+    if isinstance(futures, Future) or callable(getattr(futures, "result", None)):
+        return futures
+    if isinstance(futures, Mapping):
+        return {key: _listed(value) for key, value in futures.items()}
+    if isinstance(futures, str | bytes) or not isinstance(futures, Iterable):
+        raise TypeError(
+            f"gather() takes a future, or futures in lists, dicts and other iterables, no value "
+            f"of type {type(futures).__name__}: {futures!r:.100}"
+        )
+    parts = [one if type(one) is Future else _listed(one) for one in futures]
+    return _as(futures, parts) if isinstance(futures, tuple | set | frozenset) else parts
+
+
+def _values(futures: Any, errors: str) -> Any:
+    if isinstance(futures, Mapping):
+        return {key: _values(value, errors) for key, value in futures.items()}
+    if not isinstance(futures, list | tuple | set | frozenset):
+        return futures.result()
+    values = []
+    for future in futures:
+        try:
+            values.append(_values(future, errors))
+        except Exception:
+            if errors == "raise":
+                raise
+    return values if isinstance(futures, list) else _as(futures, values)
+
+
+def _as(like: Any, values: list[Any]) -> Any:
+    """Return values as a tuple or set of the type of another one."""
+    if hasattr(like, "_fields") and len(values) == len(like):
+        return type(like)(*values)
+    return tuple(values) if hasattr(like, "_fields") else type(like)(values)
+
+
+class Callbacks:
+    """Calls functions when futures are done, on a thread that starts with the first of them."""
+
+    def __init__(self) -> None:
+        self._watch = _native.Watch()
+        self._waiting: dict[int, tuple[Future, Callable[[Future], object]]] = {}
+        self._lock = threading.Lock()
+        self._count = 0
+        self._thread: threading.Thread | None = None
+        self._ended = False
+
+    def add(self, future: Future, callback: Callable[[Future], object]) -> None:
+        """Call `callback(future)` once `future` is done."""
+        with self._lock:
+            key = self._count
+            self._count += 1
+            self._waiting[key] = (future, callback)
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="freestone-callbacks", daemon=True
+                )
+                self._thread.start()
+        self._watch.add(future, key)
+
+    def close(self) -> None:
+        """End the thread after the callbacks whose futures are done."""
+        self._ended = True
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._watch.push(-1 % 2**64)
+            self._thread.join(timeout=1.0)
+
+    def _run(self) -> None:
+        while True:
+            keys = self._watch.take(1.0)
+            for key in keys:
+                self._call(key)
+            if self._ended and (not keys or not self._waiting):
+                return
+
+    def _call(self, key: int) -> None:
+        with self._lock:
+            future, callback = self._waiting.pop(key, (None, None))
+        if future is None or callback is None:
+            return
+        try:
+            callback(future)
+        except Exception:
+            logging.getLogger("freestone").exception("a callback of %r raised", future)

@@ -1,0 +1,373 @@
+"""Clusters: the workers that a program starts, on this machine or by an engine."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+from freestone import hosts
+from freestone.client import opened
+from freestone.client.local import LocalClient
+from freestone.cluster.control import answer
+from freestone.cluster.members import Members
+from freestone.cluster.session import Session
+from freestone.compat import offer_joblib
+from freestone.config import Config, Settings
+from freestone.observe import trace
+
+if TYPE_CHECKING:
+    from freestone.client.future import Future
+    from freestone.observe.progress import Progress
+
+__all__ = ["Cluster", "current"]
+
+_open: list[Cluster] = []
+
+
+def _forget_all() -> None:
+    """In a child of this process, which has no manager: its clusters are closed there."""
+    while _open:
+        _open.pop()._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+
+
+def current() -> Cluster | None:
+    """Return the cluster that was opened last and is still open, or None."""
+    return _open[-1] if _open else None
+
+
+class Cluster(Session):
+    """Workers that run calls and hold blocks, and their manager.
+
+    Parameters
+    ----------
+    workers
+        How many workers to start on this machine; one by default. Workers share nothing but
+        sockets, as if each were a node.
+    executors
+        Processes per worker that run calls; by default the machine's cores are shared out.
+    memory, disk
+        What each worker may hold in memory and on disk: bytes, or a text such as ``"2GiB"``.
+    host
+        An engine that starts workers elsewhere; see `on`, `on_dask`, `on_mpi`, `on_ray`,
+        `on_slurm`.
+        On this machine there is then one worker, which keeps blocks and runs nothing.
+    **settings
+        All other settings of `freestone.config.Config`.
+
+    Raises
+    ------
+    ConfigurationError
+        For an unknown or wrong setting.
+    ClusterStartError
+        When the workers don't start.
+
+    Examples
+    --------
+    >>> import freestone as fs
+    >>> with fs.Cluster(executors=2) as cluster:
+    ...     cluster.submit(pow, 2, 10).result()
+    1024
+    """
+
+    def __init__(self, *, host: hosts.Host | None = None, **settings: Unpack[Settings]) -> None:
+        config = Config.load(settings)
+        home = config if host is None else hosts.engine.home_of(config, host)
+        self._site = hosts.local.Site.create(home)
+        client = LocalClient(
+            config,
+            socket=self._site.socket,
+            key=self._site.access.key,
+            listen=self._site.listening,
+            trace=trace.check(config.trace),
+        )
+        super().__init__(client)
+        self._host = host
+        self._members = Members(client, self._site, host)
+        self.started: float = time.time()
+        try:
+            self._members.start()
+            self._site.serve(lambda question: answer(self, question))
+            self._members.start_host()
+        except BaseException:
+            self._abandon()
+            raise
+        _open.append(self)
+        opened.enter(client)
+        atexit.register(self.close)
+        offer_joblib()
+        self._progress = self._show_progress() if config.progress else None
+
+    # -- engines ------------------------------------------------------------------------------
+
+    @classmethod
+    def on(
+        cls, host: str, options: Mapping[str, Any] | None = None, **settings: Unpack[Settings]
+    ) -> Self:
+        """Open a cluster whose workers a host of another package starts.
+
+        Parameters
+        ----------
+        host
+            Its name: an entry point in ``freestone.hosts`` of a package that is installed.
+        options
+            Those of the host.
+        **settings
+            Those of `Cluster`; `executors`, `memory` and `disk` are each worker's.
+
+        Raises
+        ------
+        UsageError
+            When no package offers the host, or it does not take these options.
+        PluginError
+            When the package's host can't be used.
+        """
+        return cls(host=hosts.engine.make_host(host, options or {}), **settings)
+
+    @classmethod
+    def on_dask(cls, client: Any, **settings: Unpack[Settings]) -> Self:
+        """Open a cluster with a worker beside each of a Dask cluster, now and later.
+
+        Parameters
+        ----------
+        client
+            A `distributed.Client`.
+        **settings
+            Those of `Cluster`; `executors`, `memory` and `disk` are each worker's.
+
+        Raises
+        ------
+        EngineMissingError
+            When Dask is not installed.
+        """
+        from freestone.hosts.dask import DaskHost
+
+        return cls(host=DaskHost(client), **settings)
+
+    @classmethod
+    def on_mpi(cls, comm: Any = None, **settings: Unpack[Settings]) -> Self:
+        """Open a cluster in a program started by `mpiexec`: rank 0 goes on, others are workers.
+
+        This call does not return on the other ranks: they end with the cluster.
+
+        Parameters
+        ----------
+        comm
+            An `mpi4py` communicator; by default all ranks.
+        **settings
+            Those of `Cluster`; `executors` is 1 in each rank by default.
+
+        Raises
+        ------
+        EngineMissingError
+            Without mpi4py, or with fewer than two ranks.
+        """
+        from freestone.hosts.mpi import MpiHost
+
+        host = MpiHost(comm)
+        host.serve()
+        try:
+            return cls(host=host, **settings)
+        except BaseException:
+            # Others wait to be told where to join.
+            host.close()
+            raise
+
+    @classmethod
+    def on_ray(cls, **settings: Unpack[Settings]) -> Self:
+        """Open a cluster with a worker on each node of the Ray cluster, now and later.
+
+        Parameters
+        ----------
+        **settings
+            Those of `Cluster`; `executors` is by default how many cores Ray says that a node has.
+
+        Raises
+        ------
+        EngineMissingError
+            Without Ray, or if `ray.init()` was not called.
+        """
+        from freestone.hosts.ray import RayHost
+
+        return cls(host=RayHost(), **settings)
+
+    @classmethod
+    def on_slurm(
+        cls,
+        workers: int,
+        *,
+        options: Sequence[str] = (),
+        share: str | os.PathLike[str] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Open a cluster whose workers are jobs of Slurm.
+
+        Parameters
+        ----------
+        workers
+            How many jobs. They start when Slurm schedules them; calls wait for the first.
+        options
+            For `sbatch`, such as ``["--partition=long", "--time=2:00:00"]``.
+        share
+            A folder that the nodes see as well, for the access file and logs; by default
+            ``~/.freestone``.
+        **settings
+            Those of `Cluster`; `executors` is 1 by default, and a job asks for as many cores.
+
+        Raises
+        ------
+        EngineMissingError
+            Where there is no `sbatch`.
+        ClusterStartError
+            When Slurm refuses the jobs.
+        """
+        from freestone.hosts.slurm import SlurmHost
+
+        return cls(host=SlurmHost(workers, options, share), **settings)
+
+    # -- workers ------------------------------------------------------------------------------
+
+    def resize(self, workers: int) -> None:
+        """Set the number of workers on this machine.
+
+        Parameters
+        ----------
+        workers
+            The number of workers that this program starts; at least 1. Workers that joined from
+            elsewhere do not count and stay.
+
+        Raises
+        ------
+        ConfigurationError
+            For less than 1, or when an engine starts the workers.
+        ClusterStartError
+            When new workers don't start.
+
+        Notes
+        -----
+        Growing returns when all have joined, about 0.3 s for each. Unless `executors`, `memory`
+        and `disk` were given, a new worker has what it would have if there had been as many from
+        the start, and at most half of what the others leave of the machine. Shrinking drains the
+        youngest ones, as `retire` does, and returns at once; the first stays, as it holds the
+        program's blocks.
+
+        Blocks of collections are balanced among the workers' executors while calls run, from
+        worker to worker, with the fewest bytes: joining workers get their share, blocks of
+        leaving workers go to those that have least, and blocks of one blocking stay together.
+        ``statistics().moving`` counts the blocks in transfer; `split` finds them where they are.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster(executors=1, memory="64MiB") as cluster:
+        ...     cluster.resize(2)
+        ...     len(cluster.statistics().workers)
+        2
+        """
+        self._members.resize(workers)
+
+    def retire(self, worker: int) -> None:
+        """Drain a worker: it finishes its calls, hands over what only it holds, and ends.
+
+        Parameters
+        ----------
+        worker
+            Its number: 3 for ``worker-3``.
+
+        Raises
+        ------
+        UsageError
+            When there is no such worker.
+        ClosedError
+            When the cluster is closed.
+
+        Warns
+        -----
+        RuntimeWarning
+            When no other worker runs calls and none can join from elsewhere.
+        """
+        self._members.retire(worker)
+
+    def wait_for_workers(self, workers: int, timeout_s: float | None = None) -> None:
+        """Wait until at least so many workers run calls.
+
+        Parameters
+        ----------
+        workers
+            The minimum number. Workers without executors, such as the program's own on an
+            engine, and workers that are being drained do not count.
+        timeout_s
+            How long to wait, in seconds; forever by default.
+
+        Raises
+        ------
+        WorkersMissingError
+            A `TimeoutError`: when there are fewer by then.
+        ClosedError
+            When the cluster is closed, before or meanwhile.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster(workers=2, executors=1) as cluster:
+        ...     cluster.wait_for_workers(2, timeout_s=60)
+        """
+        self._members.wait_for(workers, timeout_s)
+
+    @property
+    def folder(self) -> str:
+        """Where the cluster keeps its sockets and logs while it runs."""
+        return str(self._site.folder)
+
+    @property
+    def address(self) -> str:
+        """Where workers join: ``unix:PATH``, or ``tcp://HOST:PORT`` if it listens there."""
+        return self.client.address
+
+    @property
+    def access(self) -> str:
+        """The path of the access file with which workers join; whoever has it owns the cluster."""
+        return str(self._site.access_file)
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End the run: workers end, blocks go, pending futures fail with `ClosedError`."""
+        if self in _open:
+            _open.remove(self)
+        opened.leave(self.client)
+        atexit.unregister(self.close)
+        if self._progress is not None:
+            self._progress.stop()
+        if self.config.trace is not None and not self.closed:
+            trace.leave(self.config.trace, self.client.manager)
+        self._abandon()
+
+    def _abandon(self) -> None:
+        self._site.start_closing()
+        self.client.close()
+        if self._host is not None:
+            self._host.close()
+        self._site.close()
+
+    def _forget(self) -> None:
+        opened.leave(self.client)
+        atexit.unregister(self.close)
+        self.client.manager.forget()
+        self._site.forget()
+
+    def _show_progress(self) -> Progress[Future]:
+        from freestone.observe.progress import progress
+
+        return progress(self).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,48 @@
+"""What a cluster answers to commands in other terminals, such as ``freestone status``."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from freestone.errors import UsageError
+from freestone.lang import serving
+
+if TYPE_CHECKING:
+    from freestone.cluster.cluster import Cluster
+
+__all__ = ["answer"]
+
+Question = dict[str, Any]
+
+
+def answer(cluster: Cluster, question: Question) -> dict[str, Any]:
+    """Answer a question; one without a known ``ask`` is for the figures."""
+    reply = _ANSWERS.get(question.get("ask", ""), _status)
+    return reply(cluster, question)
+
+
+def _status(cluster: Cluster, question: Question) -> dict[str, Any]:
+    return {"statistics": cluster.client.manager.statistics(), "started": cluster.started}
+
+
+def _retire(cluster: Cluster, question: Question) -> dict[str, Any]:
+    # Who asks chose from a list: the worker may have ended since.
+    with contextlib.suppress(UsageError):
+        cluster.retire(int(question["worker"]))
+    return _status(cluster, question)
+
+
+def _cancel(cluster: Cluster, question: Question) -> dict[str, Any]:
+    tagged = cluster.client.tagged(question["tag"])
+    cluster.cancel(tagged)
+    return {"cancelled": len(tagged)}
+
+
+_ANSWERS: dict[str, Callable[[Cluster, Question], dict[str, Any]]] = {
+    "cancel": _cancel,
+    "retire": _retire,
+    "script": lambda cluster, question: serving.start(cluster.client, question),
+    "script-output": lambda _, question: serving.output(question),
+}

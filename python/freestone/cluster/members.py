@@ -1,0 +1,143 @@
+"""The workers of a cluster: how many there are, who comes and who goes."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from typing import TYPE_CHECKING
+
+from freestone.errors import ClosedError, ConfigurationError, UsageError, WorkersMissingError
+
+if TYPE_CHECKING:
+    from freestone import hosts
+    from freestone.client.local import LocalClient
+    from freestone.hosts.node import Node
+
+__all__ = ["Members"]
+
+# How long to wait until the manager is asked again: joining takes about as long.
+_POLL_INTERVAL_S = 0.02
+
+
+class Members:
+    """Starts workers, waits for them and lets them go.
+
+    Parameters
+    ----------
+    client
+        Whose manager they join.
+    site
+        Those on this machine.
+    host
+        The engine that starts others, if there is one.
+    """
+
+    def __init__(
+        self, client: LocalClient, site: hosts.local.Site, host: hosts.Host | None
+    ) -> None:
+        self._client, self._site, self._host = client, site, host
+        self._resizing = threading.Lock()
+
+    def start(self) -> None:
+        """Start the workers of this machine and wait until they have joined."""
+        self._site.start(self._client.address, self._joined, self._make_home)
+        self._make_home(self._site.home)
+
+    def start_host(self) -> None:
+        """Have the engine start workers, if there is one."""
+        if self._host is not None:
+            self._host.start(self._site.access, self._client.config)
+            self._site.wait_for_any(self._host, lambda: self._client.slots)
+        self._warn_if_none_runs_calls(stacklevel=4)
+
+    def _warn_if_none_runs_calls(self, stacklevel: int) -> None:
+        """Say at once that calls will wait: later the program waits too and can't say it."""
+        listens = self._client.config.listen is not None
+        if self._host is None and not listens and not self._running_calls():
+            warnings.warn(
+                "this cluster has no worker that runs calls, so they wait until one joins: open it "
+                "with executors=1 or more, add workers with resize(), or start one with "
+                "'freestone worker' and the file that cluster.access names",
+                RuntimeWarning,
+                stacklevel=stacklevel,
+            )
+
+    def retire(self, worker: int) -> None:
+        """Let a worker go; see `Cluster.retire`."""
+        self._client.require_open("retire a worker")
+        folder = self._folder_of(worker)
+        if folder is None:
+            there = ", ".join(one["worker"] for one in self._client.workers())
+            raise UsageError(f"there is no worker {worker!r} to retire; there are: {there or None}")
+        self._site.let_go(folder)
+        self._make_home(self._site.home)
+        self._client.manager.retire([worker])
+        self._warn_if_none_runs_calls(stacklevel=4)
+
+    def resize(self, workers: int) -> None:
+        """Have so many workers on this machine; see `Cluster.resize`."""
+        self._require_resizable(workers)
+        with self._resizing:
+            leaving = self._site.present()[max(workers, 1) :]
+            self._let_nodes_go(leaving)
+            if not leaving:
+                self._site.grow(workers)
+                self._client.manager.balance()
+
+    def _require_resizable(self, workers: int) -> None:
+        self._client.require_open("resize the cluster")
+        if self._host is not None:
+            problem = (
+                f"the workers are started by {self._host.name}: let it start or end some, and they "
+                "join or leave here; see also 'freestone factory'"
+            )
+            raise ConfigurationError(problem, key="workers", origin="resize")
+        if workers < 1:
+            problem = f"a cluster has at least 1 worker, not {workers}; close() ends all"
+            raise ConfigurationError(problem, key="workers", origin="resize")
+
+    def _let_nodes_go(self, nodes: list[Node]) -> None:
+        """Retire all at once, so that none hands over to another that leaves."""
+        for node in nodes:
+            self._site.let_go(node.memory_dir)
+        numbers = [self._number_of(node) for node in nodes]
+        self._client.manager.retire([number for number in numbers if number is not None])
+
+    def wait_for(self, workers: int, timeout_s: float | None = None) -> None:
+        """Wait until there are so many that run calls; see `Cluster.wait_for_workers`."""
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        while not self._client.closed:
+            there = self._running_calls()
+            if there >= workers:
+                return
+            if end is not None and time.monotonic() > end:
+                raise WorkersMissingError(wanted=workers, there=there, timeout_s=timeout_s or 0.0)
+            time.sleep(_POLL_INTERVAL_S)
+        raise ClosedError("wait for workers")
+
+    def _running_calls(self) -> int:
+        """How many workers take calls."""
+        workers = self._client.workers()
+        return sum(worker["slots"] > 0 and not worker["leaving"] for worker in workers)
+
+    def _joined(self) -> list[str]:
+        return [worker["folder"] for worker in self._client.workers()]
+
+    def _folder_of(self, worker: int) -> str | None:
+        label = f"worker-{worker}"
+        workers = self._client.workers()
+        return next((one["folder"] for one in workers if one["worker"] == label), None)
+
+    def _number_of(self, node: Node) -> int | None:
+        for worker in self._client.workers():
+            if worker["folder"] == node.memory_dir:
+                return int(worker["worker"].removeprefix("worker-"))
+        return None
+
+    def _make_home(self, node: Node) -> None:
+        """Make the worker of a node the home of the program's own blocks, if it is the first."""
+        number = self._number_of(node) if node is self._site.home else None
+        if number is not None:
+            memory, disk = (node.memory_dir, node.memory), (node.disk_dir, node.disk)
+            self._client.set_home(number, memory, disk)

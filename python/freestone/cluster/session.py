@@ -1,0 +1,420 @@
+"""What a program does with a cluster, whoever started its workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
+
+from freestone.client.commands import Command, run_command
+from freestone.client.environments import Prepared
+from freestone.client.files import File
+from freestone.client.future import Future
+from freestone.client.options import DEFAULTS, CallOptions, Isolation, Keep, changed
+from freestone.client.usage import refuse_ambiguous, rows
+from freestone.client.waiting import DoneAndNotDone, as_completed, gather, wait
+from freestone.compat.concurrent import Executor
+from freestone.events.gang import spmd
+from freestone.graph import get as graph_get
+from freestone.observe.reprs import ClusterView, view_html, view_text
+
+if TYPE_CHECKING:
+    import concurrent.futures
+
+    from freestone.client.local import LocalClient
+    from freestone.config import Config
+    from freestone.observe.explain import Explanation
+    from freestone.observe.figures import Statistics
+
+__all__ = ["Session"]
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class Session:
+    """Submits calls to a cluster, holds blocks there, and asks about them.
+
+    Parameters
+    ----------
+    client
+        What speaks to its manager.
+    """
+
+    def __init__(self, client: LocalClient) -> None:
+        self.client: LocalClient = client
+
+    @property
+    def config(self) -> Config:
+        """The settings."""
+        return self.client.config
+
+    # -- calls ------------------------------------------------------------------------------
+
+    def submit(
+        self,
+        function: Callable[..., T],
+        /,
+        *args: Any,
+        name: str | None = None,
+        priority: int = 0,
+        resources: Mapping[str, int | str] | None = None,
+        retries: int | None = None,
+        timeout_s: float | None = None,
+        isolation: Isolation = "shared",
+        keep: Keep = "task",
+        pure: bool = True,
+        hoist: bool = True,
+        worker: int | None = None,
+        replicas: int = 1,
+        environment: File | Prepared | None = None,
+        env: Mapping[str, str] | None = None,
+        tag: str | None = None,
+        category: str | None = None,
+        **kwargs: Any,
+    ) -> Future[T]:
+        """Submit a call; its future comes back at once.
+
+        Parameters
+        ----------
+        function
+            Any callable. Its code goes to each worker once.
+        *args, **kwargs
+            Its arguments. Futures and files in them, however deep, become their values.
+        name
+            What people see; the function's name by default.
+        priority
+            Calls of larger priority run first.
+        resources
+            What it takes while it runs: ``cores`` (1 by default), ``gpus``, ``memory``, ``disk``
+            (bytes, or a text such as ``"1GiB"``). One that takes more memory than it says, besides
+            what its executor had before, is ended: `MemoryExceededError`. So is one whose temporary
+            files take more of the disk: `DiskExceededError`.
+        retries
+            How often it may raise or time out before it fails for good.
+        timeout_s
+            The longest that one attempt may run, in seconds.
+        isolation
+            ``"shared"``: in a resident executor. ``"fork"``: in a child of it, so that nothing
+            it does to its process outlasts the call. ``"process"``: in a new interpreter.
+        keep
+            How long the result stays when no future and no task needs it any more: ``"task"``
+            (not at all: it goes within about 0.1 s), ``"session"``, ``"worker"``, or ``"forever"``
+            (on disk, for later runs, in the folder that the setting `cache` names).
+        pure
+            Whether equal calls have equal results, so that one that was made before is not made
+            again while its result is there.
+        hoist
+            Whether modules that the function imports are imported before its first call.
+        worker
+            The number of the worker to run it on; by default where it can start soonest. If that
+            worker is gone, the call fails with `WorkerAbsentError`.
+        replicas
+            On how many workers its result should be, unless it is small: what is lost with one
+            need not be made again. By default 1; where workers are lost, the cluster makes a second
+            replica by itself of what would take longer to make again than to copy.
+        environment
+            An archive (`fs.file`) of a virtual environment or of conda-pack, which has cloudpickle
+            in it: the function runs under its Python. It goes to each node once and is unpacked
+            there once.
+        env
+            Environment variables that are set while the function runs.
+        tag
+            A word by which `cancel` finds the call.
+        category
+            A word for calls that take about as much memory. The cluster measures them, and gives
+            each what the largest so far took and a quarter more; one that takes more is tried again
+            with all of a worker. The first three get all of a worker each.
+
+        Returns
+        -------
+        Future
+
+        Notes
+        -----
+        Costs some microseconds. A large argument becomes a block, which is sent only once.
+        """
+        options: dict[str, Any] = {
+            "name": name,
+            "priority": priority,
+            "resources": resources,
+            "retries": retries,
+            "timeout_s": timeout_s,
+            "isolation": isolation,
+            "keep": keep,
+            "pure": pure,
+            "hoist": hoist,
+            "worker": worker,
+            "replicas": replicas,
+        }
+        if environment is not None or env is not None or tag is not None:
+            options |= {"environment": environment, "env": env, "tag": tag}
+        if category is not None:
+            options["category"] = category
+        if options != DEFAULTS:
+            refuse_ambiguous(function, changed(options), len(args))
+        future: Future[T] = self.client.submit(function, args, kwargs, options)
+        return future
+
+    def map(
+        self,
+        function: Callable[..., T],
+        /,
+        *iterables: Iterable[Any],
+        **options: Unpack[CallOptions],
+    ) -> list[Future[T]]:
+        """Submit a call for each element, as the builtin `map` does.
+
+        Parameters
+        ----------
+        function
+            Any callable.
+        *iterables
+            The arguments; the shortest decides how many calls there are.
+        **options
+            Those of `submit`.
+        """
+        calls = rows(iterables)
+        refuse_ambiguous(function, options, len(iterables))
+        return self.client.map(function, calls, options)
+
+    def get(self, graph: Any, keys: Any, **options: Any) -> Any:
+        """Run a Dask graph: a scheduler for Dask.
+
+        Parameters
+        ----------
+        graph
+            What a collection gives as its graph, or a dict of keys to tasks, old-style or new.
+        keys
+            The keys whose values are wanted, in lists of any nesting.
+        **options
+            ``stack``, a `freestone.graph.Stack`, or its fields one by one.
+
+        Returns
+        -------
+        object
+            The value, or tuples of values in the nesting of `keys`. Large arrays in it are
+            read-only views of the node's cache.
+
+        Raises
+        ------
+        MissingKeyError
+            When a key is not in the graph.
+        CycleError
+            When tasks wait for each other.
+        NotSerializableError
+            When what a task is made of, or its result, can't be sent.
+        Exception
+            What a task raised, with notes that say where.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster() as cluster:
+        ...     cluster.get({"x": 1, "y": (pow, "x", 2)}, "y")
+        1
+
+        ``array.sum().compute(scheduler=cluster.get)`` does it for a collection, and
+        ``dask.config.set(scheduler=cluster.get)`` for all of them.
+        """
+        return graph_get(self.client, graph, keys, **options)
+
+    def spmd(
+        self,
+        main: Callable[..., Any],
+        ranks: int | None = None,
+        *,
+        args: Sequence[Any] = (),
+        each: Sequence[Sequence[Any]] | None = None,
+        **settings: Any,
+    ) -> list[Any]:
+        """Run a program as ranks on the workers, all at the same time, and wait for its end.
+
+        Parameters
+        ----------
+        main : callable
+            Called on every rank with its `freestone.events.Rank`, `args`, and its own of `each`.
+        ranks : int, optional
+            How many; by default one on each executor. Each takes an executor until the end.
+        args : sequence
+            More arguments, the same on every rank. Futures and blocks in them, however deep, are
+            what they stand for: arrays are read-only views of the cache of the rank's node.
+        each : sequence of sequences, optional
+            More arguments for each rank, by rank: for instance partitions.
+        **settings
+            ``progress``, ``spin_us``, ``arena``, ``stuck_s`` and ``send_timeout_s`` of
+            `freestone.events.run`, and ``workers``: how many tasks of a rank run at the same time.
+
+        Returns
+        -------
+        list
+            What `main` returned on each rank.
+
+        Raises
+        ------
+        ConfigurationError
+            If there are not enough executors for all ranks to run at the same time.
+        Exception
+            What `freestone.events.run` raises.
+
+        Notes
+        -----
+        Ranks on one machine exchange events through shared memory; on several, by TCP with mutual
+        TLS and a certificate made for the run.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> from freestone import events as ev
+        >>> def main(rank, value):
+        ...     rank.fire(0, "part", value + rank.id)
+        ...     if rank.id == 0:
+        ...         return sum(event.data for event in rank.wait([(ev.ALL, "part")]))
+        >>> with fs.Cluster(workers=2) as cluster:
+        ...     cluster.spmd(main, ranks=2, args=[cluster.submit(pow, 2, 10)])
+        [2049, None]
+        """
+        return spmd(self.client, main, ranks, args, each, settings)
+
+    def command(
+        self,
+        command: str | Sequence[str],
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        outputs: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Command:
+        """Run a command line in a folder of its own, with files in and out.
+
+        Parameters
+        ----------
+        command
+            A text for the shell, or a list of words that is run as it is.
+        inputs
+            What each name in the folder holds: a file, a future of one, bytes or text.
+        outputs
+            Names of files that it must leave there; each becomes a block.
+        env
+            Environment variables besides the worker's.
+        **options
+            Those of `submit`.
+
+        Returns
+        -------
+        Command
+            Has `outputs`, futures by name, and `stdout`, the future of what it printed.
+
+        Raises
+        ------
+        subprocess.CalledProcessError
+            At `result()`, when it ends with another status than 0.
+        """
+        args = (command, dict(inputs or {}), tuple(outputs), dict(env or {}))
+        options.setdefault("name", command if isinstance(command, str) else " ".join(command))
+        made = self.client.submit(run_command, args, {}, options, 1 + len(outputs))
+        futures = made if outputs else (made,)
+        return Command(futures[0], dict(zip(outputs, futures[1:], strict=True)))
+
+    def executor(self) -> concurrent.futures.Executor:
+        """Return a `concurrent.futures.Executor` whose calls run here."""
+        return Executor(self)
+
+    # -- blocks -----------------------------------------------------------------------------
+
+    def put(self, value: T, *, keep: Keep = "task") -> Future[T]:
+        """Make a value a block, named by its content.
+
+        Notes
+        -----
+        A large value is copied once, into the cache of the worker on this machine.
+        """
+        return self.client.put(value, keep=keep)
+
+    def scatter(self, values: Iterable[T], *, keep: Keep = "task") -> list[Future[T]]:
+        """Make each of some values a block; see `put`."""
+        return [self.put(value, keep=keep) for value in values]
+
+    @overload
+    def gather(self, futures: Future[T], *, errors: str = "raise") -> T: ...
+    @overload
+    def gather(self, futures: list[Future[T]], *, errors: str = "raise") -> list[T]: ...
+    @overload
+    def gather(self, futures: dict[K, Future[T]], *, errors: str = "raise") -> dict[K, T]: ...
+    @overload
+    def gather(self, futures: Any, *, errors: str = "raise") -> Any: ...
+    def gather(self, futures: Any, *, errors: str = "raise") -> Any:
+        """Return the values of futures, in their shape; see `freestone.client.waiting.gather`."""
+        return gather(futures, errors=errors)
+
+    def cancel(self, futures: Iterable[Future] | Future = (), *, tag: str | None = None) -> None:
+        """Cancel tasks, also those that run, and all that depends on them.
+
+        Parameters
+        ----------
+        futures
+            A future, or some.
+        tag
+            Besides, all calls that were submitted with this tag and are still referred to.
+        """
+        cancelled = [futures] if isinstance(futures, Future) else list(futures)
+        if tag is not None:
+            cancelled += self.client.tagged(tag)
+        self.client.cancel(cancelled)
+
+    def wait(
+        self,
+        futures: Iterable[Future[T]],
+        timeout_s: float | None = None,
+        return_when: str = "ALL_COMPLETED",
+    ) -> DoneAndNotDone[T]:
+        """Wait for futures; see `freestone.wait`."""
+        return wait(futures, timeout_s, return_when)
+
+    def as_completed(
+        self, futures: Iterable[Future[T]], timeout_s: float | None = None
+    ) -> Iterable[Future[T]]:
+        """Yield futures as they are done; see `freestone.as_completed`."""
+        return as_completed(futures, timeout_s)
+
+    def who_has(self, futures: Iterable[Future] | Future) -> dict[str, list[str]]:
+        """Return for each block, by name, the workers that hold it.
+
+        A small value lies with the manager and stands with no worker.
+        """
+        futures = [futures] if isinstance(futures, Future) else list(futures)
+        workers = self.client.who_has(futures)
+        return dict(zip((future.name for future in futures), workers, strict=True))
+
+    # -- figures ----------------------------------------------------------------------------
+
+    def statistics(self) -> Statistics:
+        """Return the run's figures so far."""
+        return self.client.statistics()
+
+    def explain(self, future: Future) -> Explanation:
+        """Tell why a task waits, or where and when it ran; print it to read it."""
+        return self.client.explain(future)
+
+    @property
+    def slots(self) -> int:
+        """How many calls run at once."""
+        return self.client.slots
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended."""
+        return self.client.closed
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # `dask.config`, whose scheduler may be `get`, is copied by libraries.
+
+    def __repr__(self) -> str:
+        return view_text(self._view())
+
+    def _repr_html_(self) -> str:
+        return view_html(self._view())
+
+    def _view(self) -> ClusterView:
+        if self.closed:
+            return ClusterView(closed=True)
+        return ClusterView(closed=False, address=self.client.address, statistics=self.statistics())

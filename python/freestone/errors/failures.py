@@ -1,0 +1,173 @@
+"""From what the manager says of a failure to the exception that a user sees."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from typing import Any
+
+from freestone.errors import (
+    ClosedError,
+    DiskExceededError,
+    FileChangedError,
+    FileMissingError,
+    FileUnreadableError,
+    ForeignFutureError,
+    FormatError,
+    FreestoneError,
+    FunctionLoadError,
+    InputLostError,
+    InputUnknownError,
+    MemoryExceededError,
+    MessageTooLargeError,
+    NotSerializableError,
+    StorageFullError,
+    TaskCancelledError,
+    TaskExitedError,
+    TaskKilledError,
+    TaskRaisedError,
+    TaskTimeoutError,
+    UnschedulableError,
+    WorkerAbsentError,
+    WorkerLostError,
+    attach_remote,
+)
+from freestone.units import format_seconds
+
+__all__ = ["bad_format", "error_of", "foreign_future", "too_large"]
+
+_CONTROL = (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
+"""What a task may raise, and what must not be raised where its result is asked for."""
+
+
+def error_of(failure: dict[str, Any]) -> BaseException:
+    """Make the exception for a failure, as the native module describes it.
+
+    Parameters
+    ----------
+    failure
+        Has `kind`, `label`, `name`, `worker`, `attempts`, and what belongs to its kind.
+    """
+    label, worker = failure["label"], failure["worker"]
+    match failure["kind"]:
+        case "raised":
+            return _raised(failure)
+        case "killed":
+            return TaskKilledError(
+                label=label,
+                attempts=failure["kills"],
+                signal=failure["signal"],
+                status=failure["status"],
+                worker=worker,
+            )
+        case "timed_out":
+            return TaskTimeoutError(
+                label=label,
+                timeout_s=failure["timeout_s"],
+                attempts=max(1, failure["attempts"]),
+                worker=worker,
+            )
+        case "memory_exceeded":
+            return MemoryExceededError(label=label, limit=failure["limit"], worker=worker)
+        case "disk_exceeded":
+            return DiskExceededError(label=label, limit=failure["limit"], worker=worker)
+        case "cancelled":
+            return TaskCancelledError(label=label, worker=worker)
+        case "unschedulable":
+            needs, largest = failure["needs"], failure["largest"]
+            return UnschedulableError(label=label, needs=needs, largest=largest)
+        case "worker_absent" if not label:
+            # Nobody gave worker=: a block is read through the program's own worker.
+            gone = "" if failure["gone_s"] is None else f" {format_seconds(failure['gone_s'])} ago"
+            reason = f"it went away{gone}, and no other on this machine took its place"
+            return WorkerLostError(worker=failure["absent"], reason=reason)
+        case "worker_absent":
+            return WorkerAbsentError(
+                label=label,
+                absent=failure["absent"],
+                gone_s=failure["gone_s"],
+                present=failure["present"],
+            )
+        case "unknown_input":
+            return InputUnknownError(label=label, name=failure["input"])
+        case "input_lost":
+            return InputLostError(
+                label=label, name=failure["input"], worker=worker, attempts=failure["attempts"]
+            )
+        case "storage_full":
+            return StorageFullError(
+                needed=failure["needed"], free=failure["free"], folder=failure["folder"]
+            )
+        case "file_changed":
+            return _file_error(failure["path"], failure["reason"])
+        case "too_large":
+            part = "result" if failure["is_result"] else "arguments"
+            return too_large(part, label, failure["nbytes"], failure["limit"])
+        case "closed":
+            return ClosedError(f"finish {label!r}" if label else "finish what was submitted")
+    return FreestoneError(f"task {label!r} failed: {failure}")
+
+
+def _file_error(path: str, reason: str) -> BaseException:
+    if "no such file" in reason.lower():
+        return FileMissingError(path, "is gone since it was named; name it again")
+    if "permission" in reason.lower():
+        return FileUnreadableError(path)
+    return FileChangedError(path, reason)
+
+
+def _raised(failure: dict[str, Any]) -> BaseException:
+    label, worker = failure["label"], failure["worker"]
+    error: BaseException | None = None
+    if failure["pickled"]:
+        try:
+            error = pickle.loads(failure["pickled"])
+        except Exception:
+            error = None
+    if failure["type"] == "ModuleNotFoundError" and failure["in_encoding"]:
+        module = getattr(error, "name", None) or failure["message"]
+        error = FunctionLoadError(label=label, module=module, reason="is missing", worker=worker)
+    if not isinstance(error, BaseException):
+        kind, text = failure["type"], failure["message"]
+        error = TaskRaisedError(label=label, kind=kind, text=text, worker=worker)
+    if isinstance(error, SystemExit):
+        error = _exited(error, label, worker)
+    elif isinstance(error, _CONTROL):
+        kind, text = failure["type"], failure["message"]
+        why = "raised here, that would end or cancel what waits for the result; raise an Exception"
+        error = TaskRaisedError(label=label, kind=kind, text=text, why=why, worker=worker)
+    return attach_remote(error, failure["traceback"], label, worker, failure["attempts"])
+
+
+def _exited(error: SystemExit, label: str, worker: str | None) -> TaskExitedError:
+    status = error.code
+    if not isinstance(status, int | str | None):
+        status = str(status)
+    return TaskExitedError(label=label, status=status, worker=worker)
+
+
+def foreign_future(label: str, name: str, in_call: bool) -> FreestoneError:
+    """Make the error for a future that is pickled where it can't be."""
+    if in_call:
+        return ForeignFutureError(label=label, name=name)
+    return NotSerializableError(
+        what="value",
+        where=f"future {name[:8]} of {label!r}",
+        kind="freestone.Future",
+        reason="a future is pickled only inside the arguments of its cluster's calls",
+    )
+
+
+def too_large(part: str, label: str, nbytes: int, limit: int) -> MessageTooLargeError:
+    """Make the error for what no message can carry."""
+    return MessageTooLargeError(part=part, label=label, nbytes=nbytes, limit=limit)
+
+
+def storage_full(needed: int, free: int, folder: str) -> StorageFullError:
+    """Make the error for a block that has no room."""
+    return StorageFullError(needed=needed, free=free, folder=folder)
+
+
+def bad_format(reason: str, row: int | None, column: int | None) -> FormatError:
+    """Make the error for a file that the caller knows: see `freestone.io.telling`."""
+    return FormatError("", reason, row=row, column=column)

@@ -1,0 +1,80 @@
+"""Finding what can't be pickled inside a value."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import cloudpickle
+
+from freestone import _native
+from freestone.errors import FreestoneError, NotSerializableError
+
+__all__ = ["not_serializable"]
+
+_DEEPEST = 20
+
+
+def not_serializable(what: str, value: Any, label: str, error: BaseException) -> BaseException:
+    """Make the error for a value that can't be pickled, with the path of the part that can't.
+
+    Parameters
+    ----------
+    what
+        ``"argument"`` (`value` is the pair of positional and keyword arguments) or ``"result"``.
+    value
+        What was to be pickled.
+    label
+        The function's name.
+    error
+        What pickling it raised.
+
+    Notes
+    -----
+    Pickles each part of the value once more to find the one.
+    """
+    if isinstance(error, FreestoneError) or not isinstance(error, Exception):
+        return error
+    where, part = _culprit(value, what, 0)
+    return NotSerializableError(
+        what=what,
+        where=where.removeprefix("argument."),
+        kind=f"{type(part).__module__}.{type(part).__qualname__}".removeprefix("builtins."),
+        label=label,
+        reason=str(error),
+    )
+
+
+def _culprit(value: Any, where: str, depth: int) -> tuple[str, Any]:
+    if depth < _DEEPEST:
+        for step, part in _parts(value, where):
+            if not _can_be_pickled(part):
+                return _culprit(part, step, depth + 1)
+    return where, value
+
+
+def _parts(value: Any, where: str) -> Iterator[tuple[str, Any]]:
+    if where == "argument":
+        args, kwargs = value
+        yield from ((f"argument.args[{index}]", part) for index, part in enumerate(args))
+        yield from ((f"argument.{key}", part) for key, part in (kwargs or {}).items())
+    elif isinstance(value, Mapping):
+        yield from ((f"{where}[{key!r}]", part) for key, part in value.items())
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from ((f"{where}[{index}]", part) for index, part in enumerate(value))
+    elif isinstance(getattr(value, "__dict__", None), dict):
+        yield from ((f"{where}.{key}", part) for key, part in vars(value).items())
+
+
+def _can_be_pickled(value: Any) -> bool:
+    if isinstance(value, _native.FutureBase):
+        return True
+    try:
+        pickle.dumps(value, protocol=5)
+    except Exception:
+        try:
+            cloudpickle.dumps(value, protocol=5)
+        except Exception:
+            return False
+    return True

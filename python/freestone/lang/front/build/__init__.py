@@ -1,0 +1,1 @@
+"""From a syntax tree to the typed graph: statements, expressions, functions, imports."""

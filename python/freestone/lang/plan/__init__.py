@@ -1,1 +1,0 @@
-"""The typed expression graph: operations in blocks, made by the builder, changed by passes."""

@@ -1,0 +1,1 @@
+"""Runs programs: kernels, and their order, on this machine or on a cluster."""

@@ -1,0 +1,126 @@
+"""Files of scripts whose large matrices are in blocks: read, and written, by the workers.
+
+See docs/decisions/060-files-are-read-on-workers-random-matrices-are-drawn-in-one-process.md
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from freestone import _native
+from freestone.collections import Array
+from freestone.collections.placing import dealt, drawn_to
+from freestone.errors import FreestoneError
+from freestone.errors.lang import ScriptRunError
+from freestone.io import Dataset, open_dataset
+from freestone.lang.front.file_types import holds_entries, widened, width_of
+from freestone.lang.front.graph.graph import Op
+from freestone.lang.front.parse.source import Place, failure
+from freestone.lang.front.types.dtypes import cell_of
+from freestone.lang.front.types.types import DTYPES, SIZES, Type, most_general
+from freestone.lang.run.distributed.split import Split, as_dense
+from freestone.lang.run.kernels.elementwise import converted
+from freestone.lang.run.kernels.files import framed, written
+from freestone.lang.run.kernels.sparse import Csr
+
+if TYPE_CHECKING:
+    from freestone.lang.run.distributed.running import DistributedRun
+
+__all__ = ["read_blocks", "write_blocks"]
+
+
+def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
+    """Have each block of a matrix read by a worker; None for what is small, or no matrix.
+
+    The path has to lead to the same file on every worker.
+    """
+    type = op.results[0].type
+    if type.data != "matrix" or type.cell == "str" or type.coo:
+        return None
+    try:
+        dataset = open_dataset(path)
+    except FreestoneError:
+        # Told by whoever reads it here.
+        return None
+    if not dataset.place.is_shared:
+        return None
+    width, nbytes = width_of(dataset), _nbytes(dataset, type)
+    # What is not as it is described is told by whoever reads it here, too.
+    fits = type.rows in (None, dataset.rows) and type.columns in (None, width)
+    if dataset.rows < 2 or not fits or not _holds(type.cell, dataset):
+        return None
+    if nbytes < max(run.settings.distributed_bytes, 1):
+        return None
+    offsets = run.offsets(dataset.rows, nbytes)
+    cuts = np.array(offsets, np.int64)
+    pairs = list(pairwise(offsets))
+    hosts = [dataset.where(*pair) for pair in pairs]
+    place = drawn_to(run.client, cuts, hosts) if any(hosts) else dealt(run.client, cuts)
+    number = run.client.define(read_rows, f"read {dataset.place.name}")
+    given = (dataset, type.cell, type.csr, op.place)
+    blocks = [
+        run.client.call(number, (*given, *pair), {"near": near}, 1)
+        for pair, near in zip(pairs, place, strict=True)
+    ]
+    return run.split(blocks, offsets, width, type.cell, csr=type.csr)
+
+
+def _holds(cell: str, dataset: Dataset) -> bool:
+    """Tell whether cells of a type hold what a file holds, as the script was compiled for it."""
+    if dataset.kind == "frame":
+        return True
+    return most_general([cell, cell_of(widened(dataset.dtype))]) == cell
+
+
+def _nbytes(dataset: Dataset, type: Type) -> int:
+    cells = dataset.nonzeros if type.csr else None
+    count = dataset.rows * width_of(dataset)
+    return (count if cells is None else cells) * SIZES[type.cell]
+
+
+def read_rows(
+    dataset: Dataset, cell: str, csr: bool, place: Place | None, start: int, stop: int
+) -> _native.Stored:
+    """Read the rows of a block, on a worker; what goes wrong has its place in the script."""
+    try:
+        return _native.Stored(_cells(dataset.place.url, dataset.read(start, stop), cell, csr))
+    except (FreestoneError, ValueError, OSError) as error:
+        raise failure(ScriptRunError, str(error), place) from None
+
+
+def _cells(url: str, block: Any, cell: str, csr: bool) -> Any:
+    if csr and hasattr(block, "toarray"):
+        return Csr.of_scipy(block.astype(DTYPES[cell], copy=False))
+    if hasattr(block, "column_names"):
+        block = framed(url, block, Type("matrix", cell)).matrix(cell)
+    dense = block.toarray() if hasattr(block, "toarray") else block
+    found = converted(np.ascontiguousarray(dense.reshape(len(dense), -1)), cell)
+    return Csr.of(found) if csr else found
+
+
+def write_blocks(run: DistributedRun, op: Op, operands: list[Any]) -> list[Any] | None:
+    """Have each block of a matrix written by the worker that has it."""
+    split, path = operands
+    if not isinstance(split, Split):
+        return None
+    blocks, offsets = split.blocks, np.array(split.offsets, np.int64)
+    if split.csr:
+        form = to_scipy if holds_entries(path) else dense_rows
+        blocks = run.client.map(form, zip(blocks), {"near": "input"})
+    written(Array(blocks, offsets, name=os.path.basename(path)), path)
+    return [None]
+
+
+def to_scipy(block: Any) -> _native.Stored:
+    """Give the entries of a block, on a worker."""
+    sparse = block if isinstance(block, Csr) else Csr.of(block)
+    return _native.Stored(sparse.to_scipy())
+
+
+def dense_rows(block: Any) -> _native.Stored:
+    """Give all cells of a block, on a worker."""
+    return _native.Stored(as_dense(block))

@@ -1,0 +1,283 @@
+"""Elementwise operations on matrices, with NumPy; scalars do without it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from freestone.lang.front.graph.graph import Op
+from freestone.lang.front.types import scalars
+from freestone.lang.front.types.types import DTYPES, is_float
+from freestone.lang.run.kernels.memory import empty
+
+Array = np.ndarray[Any, Any]
+ALONE = 3
+"""References to an operand that nobody else holds: a name, the arguments, getrefcount's own."""
+PIECE = 1 << 15
+"""Cells that are converted at a time."""
+COMPARED = {"eq", "neq", "lt", "le", "gt", "ge"}
+
+
+def _int_divide(left: Array, right: Array) -> Array:
+    _check_divisor(right)
+    # One of all pairs overflows, and wraps around as it does in compiled code.
+    return (left - np.fmod(left, right)) // right
+
+
+def _int_modulo(left: Array, right: Array) -> Array:
+    _check_divisor(right)
+    return np.fmod(left, right)
+
+
+def _check_divisor(right: Array) -> None:
+    if np.any(np.equal(right, 0)):
+        raise scalars.DivisionError
+
+
+def _int_power(left: Array, right: Array) -> Array:
+    if np.any(np.less(right, 0)):
+        with np.errstate(all="ignore"):
+            return np.asarray(np.trunc(np.power(left.astype("f8"), right.astype("f8"))))
+    return np.power(left, right)
+
+
+def _smaller(left: Array, right: Array) -> Array:
+    return np.where(np.less(right, left), right, left)
+
+
+def _larger(left: Array, right: Array) -> Array:
+    return np.where(np.greater(right, left), right, left)
+
+
+BINARY: dict[str, Callable[[Any, Any], Array]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "mod": np.fmod,
+    "pow": np.power,
+    "log": lambda left, right: np.log(left) / np.log(right),
+    "min": _smaller,
+    "max": _larger,
+    "eq": np.equal,
+    "neq": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "and": lambda left, right: np.not_equal(left, 0) & np.not_equal(right, 0),
+    "or": lambda left, right: np.not_equal(left, 0) | np.not_equal(right, 0),
+    "concat": np.add,
+}
+WHOLE: dict[str, Callable[[Any, Any], Array]] = {
+    "div": _int_divide,
+    "mod": _int_modulo,
+    "pow": _int_power,
+}
+TRUTH: dict[str, Callable[[Any, Any], Array]] = {
+    "sub": lambda left, right: left.astype("i8") - right.astype("i8"),
+    "div": lambda left, right: _int_divide(left.astype("i8"), right.astype("i8")),
+    "mod": lambda left, right: _int_modulo(left.astype("i8"), right.astype("i8")),
+    "pow": lambda left, right: left.astype("i8") ** right.astype("i8"),
+}
+
+
+def converted(value: Any, cell: str) -> Any:
+    """Convert a scalar or a matrix to other cells, as compiled code does."""
+    dtype = DTYPES[cell]
+    if not isinstance(value, np.ndarray):
+        if cell == "str":
+            return np.array(scalars.text_of(value), object)
+        return np.dtype(dtype).type(scalars.wrapped(cell, value))
+    if value.dtype == dtype:
+        return value
+    if cell == "str":
+        texts = [scalars.text_of(item) for item in value.ravel().tolist()]
+        return np.array(texts, object).reshape(value.shape)
+    if value.dtype == object:
+        numbers = [scalars.number_of(item, cell) for item in value.ravel().tolist()]
+        return np.array(numbers, dtype).reshape(value.shape)
+    with np.errstate(all="ignore"):
+        if cell == "bool" or not (value.dtype.kind == "f" and dtype[:3] in ("int", "uin")):
+            return value.astype(dtype)
+        # By way of the largest integers: a negative float to an unsigned type wraps around.
+        return _truncated(value).astype(dtype, copy=False)
+
+
+def _truncated(value: Array) -> Array:
+    """Convert floats to the nearest ``si64``, and NaN to 0."""
+    out = np.empty_like(value, "i8")
+    whole, real = out.ravel(order="K"), value.ravel(order="K")
+    # In pieces, so that a cache still holds what is searched for numbers that are no si64.
+    for begin in range(0, len(whole), PIECE):
+        cells, numbers = whole[begin : begin + PIECE], real[begin : begin + PIECE]
+        np.copyto(cells, numbers, casting="unsafe")
+        if cells.min() == scalars.MIN_SI64:
+            # What processors make of any other number, and of NaN.
+            cells[numbers >= 2.0**63] = scalars.MAX_SI64
+            cells[np.isnan(numbers)] = 0
+    return out
+
+
+def binary(run: Any, op: Op, left: Any, right: Any) -> Any:
+    """Compute cell by cell; one row or one column on the right broadcasts."""
+    cell, result = op.attrs["cell"], op.results[0].type
+    if result.data == "scalar":
+        return scalars.binary(op.attrs["name"], cell, left, right, result.cell)
+    fit(op, left, right)
+    over = op.attrs.get("over")
+    target = None
+    if over is not None:
+        operand = right if over else left
+        # It has one more name here.
+        if sys.getrefcount(operand) <= ALONE + 1 and _is_own(operand):
+            target = operand
+    return computed(op.attrs["name"], cell, left, right, result.cell, target)
+
+
+def _is_own(operand: Any) -> bool:
+    return isinstance(operand, np.ndarray) and operand.base is None and operand.flags.writeable
+
+
+def computed(
+    name: str, cell: str, left: Any, right: Any, result: str, target: Array | None = None
+) -> Array:
+    """Compute a binary operation whose sides fit; over `target` where NumPy can."""
+    one, other = converted(left, cell), converted(right, cell)
+    table = TRUTH if cell == "bool" else BINARY if is_float(cell) or cell == "str" else WHOLE
+    compute = table.get(name, BINARY[name])
+    with np.errstate(all="ignore"):
+        fits = target is not None and target.dtype == DTYPES[result] == DTYPES[cell]
+        if fits and isinstance(compute, np.ufunc) and name not in COMPARED:
+            return np.asarray(compute(one, other, out=target))
+        out = compute(one, other)
+    if cell == "str" and name in COMPARED:
+        return out.astype("i8")
+    return out if out.dtype == DTYPES[result] else np.asarray(converted(out, result))
+
+
+def fit(op: Op, left: Any, right: Any) -> None:
+    """Check that two sides have shapes that go together."""
+    one, other = np.shape(left), np.shape(right)
+    if not one or not other or one == other:
+        return
+    row = other[0] == 1 and other[1] == one[1]
+    column = other[1] == 1 and other[0] == one[0]
+    if not row and not column:
+        raise ValueError(
+            f"{op.attrs['name']} of a {one[0]}x{one[1]} and a {other[0]}x{other[1]} matrix: "
+            "the right one has to be of the same shape, one row or one column"
+        )
+
+
+def _rounded(value: Array) -> Array:
+    return np.copysign(np.floor(np.abs(value) + 0.5), value)
+
+
+UNARY: dict[str, Callable[[Any], Array]] = {
+    "minus": np.negative,
+    "abs": np.abs,
+    "sign": np.sign,
+    "exp": np.exp,
+    "ln": np.log,
+    "sqrt": np.sqrt,
+    "round": _rounded,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "isNan": np.isnan,
+}
+
+
+def unary(run: Any, op: Op, value: Any) -> Any:
+    """Compute cell by cell."""
+    name, result = op.attrs["name"], op.results[0].type
+    if result.data == "scalar":
+        return scalars.unary(name, value, result.cell)
+    if "over" in op.attrs and is_float(result.cell) and value.dtype == DTYPES[result.cell]:
+        compute = UNARY[name]
+        alone = sys.getrefcount(value) <= ALONE and _is_own(value)
+        if alone and isinstance(compute, np.ufunc) and name != "isNan":
+            with np.errstate(all="ignore"):
+                return compute(value, out=value)
+    return mapped(name, value, result.cell)
+
+
+def mapped(name: str, value: Array, cell: str) -> Array:
+    """Compute a unary operation."""
+    if value.dtype == object:
+        texts = [scalars.UNARY[name](item) for item in value.ravel().tolist()]
+        return np.array(texts, object).reshape(value.shape)
+    if value.dtype.kind != "f" and name in ("round", "floor", "ceil"):
+        return value
+    if value.dtype == bool:
+        value = value.astype("i8")
+    with np.errstate(all="ignore"):
+        out = UNARY[name](converted(value, cell) if is_float(cell) else value)
+    return np.asarray(converted(out, cell))
+
+
+def cast(run: Any, op: Op, value: Any) -> Any:
+    """Convert cells."""
+    type = op.results[0].type
+    if type.data != "scalar":
+        return converted(value, type.cell)
+    if isinstance(value, str):
+        try:
+            return scalars.number_of(value, type.cell)
+        except ValueError:
+            raise ValueError(f"{value!r} is no number") from None
+    return scalars.wrapped(type.cell, value)
+
+
+def choose(run: Any, op: Op, condition: Array, then: Any, otherwise: Any) -> Array:
+    """Take each cell from one of two sides; expressions of arrays broadcast, scripts do not."""
+    cell = op.results[0].type.cell
+    for side in (then, otherwise):
+        fits = not np.shape(side) or np.shape(side) == condition.shape
+        if not fits and not op.attrs.get("broadcasts"):
+            raise ValueError(f"?: of shapes {condition.shape} and {np.shape(side)}")
+    sides = converted(then, cell), converted(otherwise, cell)
+    return np.asarray(np.where(condition != 0, *sides))
+
+
+def outer(run: Any, op: Op, left: Array, right: Array) -> Array:
+    """Compute every pair of a column and a row."""
+    if left.shape[1] != 1 or right.shape[0] != 1:
+        raise ValueError(f"an outer operation of shapes {left.shape} and {right.shape}")
+    cell, result = op.attrs["cell"], op.results[0].type.cell
+    target = None
+    if DTYPES[cell] == DTYPES[result]:
+        target = empty(run, (left.shape[0], right.shape[1]), DTYPES[result])
+    return computed(op.attrs["name"], cell, left, right, result, target)
+
+
+def map_(run: Any, op: Op, value: Array) -> Array:
+    """Call a function of the script on every cell."""
+    function, cell = op.attrs["function"], op.results[0].type.cell
+    out = [run.call(function, [item], op)[0] for item in value.ravel().tolist()]
+    return np.array(out, DTYPES[cell]).reshape(value.shape)
+
+
+def to_scalar(run: Any, op: Op, value: Array) -> Any:
+    """Take the only cell."""
+    if value.shape != (1, 1):
+        rows, columns = value.shape
+        raise ValueError(f"only a 1x1 matrix can be a scalar, not a {rows}x{columns} one")
+    return value.item()
+
+
+def to_matrix(run: Any, op: Op, value: Any) -> Array:
+    """Make a 1x1 matrix."""
+    return np.full((1, 1), value, DTYPES[op.results[0].type.cell])

@@ -1,0 +1,57 @@
+"""Frames at run time: a column of cells for every label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freestone.lang.front.types.types import DTYPES, most_general
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Columns with labels.
+
+    Parameters
+    ----------
+    columns : list of ndarray, shape (n,)
+        The cells.
+    labels : list of str
+        A label for each.
+    cells : list of str
+        The type of each column's cells.
+    """
+
+    columns: list[Array]
+    labels: list[str]
+    cells: list[str]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return (len(self.columns[0]) if self.columns else 0), len(self.columns)
+
+    def taken(self, rows: Any) -> Frame:
+        """Return the frame of some rows."""
+        return Frame([column[rows] for column in self.columns], self.labels, self.cells)
+
+    def chosen(self, columns: Sequence[int]) -> Frame:
+        """Return the frame of some columns."""
+        return Frame(
+            [self.columns[at] for at in columns],
+            [self.labels[at] for at in columns],
+            [self.cells[at] for at in columns],
+        )
+
+    def matrix(self, cell: str | None = None) -> Array:
+        """Return all cells as a matrix."""
+        cell = cell or most_general(self.cells)
+        out = np.empty(self.shape, DTYPES[cell])
+        for at, column in enumerate(self.columns):
+            out[:, at] = column
+        return out

@@ -1,0 +1,117 @@
+"""Time, preprocessing and lists, with NumPy where there are matrices."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from freestone.lang.front.graph.graph import Op
+from freestone.lang.front.types.types import DTYPES
+
+
+def now(run: Any, op: Op) -> int:
+    """Tell the nanoseconds since 1970."""
+    return time.time_ns()
+
+
+def quantize(run: Any, op: Op, value: Any, low: Any, high: Any) -> Any:
+    """Map an interval to the numbers from 0 to 255."""
+    import numpy as np
+
+    if not low < high:
+        raise ValueError(f"quantize: min {low} has to be below max {high}")
+    scaled = (value.astype("f8") - low) / (high - low) * 255
+    return np.clip(np.floor(scaled + 0.5), 0, 255).astype("u1")
+
+
+def one_hot(run: Any, op: Op, value: Any, info: Any) -> Any:
+    """Replace columns of positions by columns of zeros and ones."""
+    import numpy as np
+
+    if info.shape != (1, value.shape[1]):
+        raise ValueError(
+            f"oneHot of {value.shape[1]} columns needs a row of as many, not {info.shape}"
+        )
+    parts = []
+    for column, width in zip(value.T, info[0].astype("i8").tolist(), strict=True):
+        if width == -1:
+            parts.append(column.reshape(-1, 1))
+        elif width > 0:
+            parts.append(_encoded(column, width))
+        elif width < -1:
+            raise ValueError(f"info of oneHot holds -1, 0 or a width, not {width}")
+    return np.hstack(parts) if parts else np.empty((value.shape[0], 0), value.dtype)
+
+
+def _encoded(column: Any, width: int) -> Any:
+    import numpy as np
+
+    places = column.astype("i8")
+    wrong = places[(places != column) | (places < 0) | (places >= width)]
+    if wrong.size:
+        raise IndexError(f"oneHot: {wrong[0]} is no position of {width}")
+    out = np.zeros((len(column), width), column.dtype)
+    out[np.arange(len(column)), places] = 1
+    return out
+
+
+def recode(run: Any, op: Op, value: Any, ordered: Any) -> tuple[Any, Any]:
+    """Replace values by codes."""
+    import numpy as np
+
+    if value.shape[1] != 1:
+        raise ValueError(f"recode takes one column, not {value.shape[1]}")
+    found, first, codes = np.unique(value[:, 0], return_index=True, return_inverse=True)
+    if not ordered:
+        places = np.argsort(first, kind="stable")
+        ranks = np.empty_like(places)
+        ranks[places] = np.arange(len(places))
+        found, codes = found[places], ranks[codes]
+    dtype = DTYPES[op.results[1].type.cell]
+    return codes.astype("i8").reshape(-1, 1), found.astype(dtype).reshape(-1, 1)
+
+
+def bin_(run: Any, op: Op, value: Any, count: Any, *ends: Any) -> Any:
+    """Replace values by the numbers of equally wide bins; what is outside goes to the last ones."""
+    import numpy as np
+
+    cells = value.astype("f8")
+    known = cells[np.isfinite(cells)]
+    if not ends and not known.size:
+        raise ValueError("bin: no finite values; give min and max")
+    low, high = (float(end) for end in ends or (known.min(), known.max()))
+    if low > high:
+        raise ValueError(f"bin: min {low} is above max {high}")
+    if int(count) < 1:
+        raise ValueError("bin needs at least one bin")
+    width = (high - low) / int(count)
+    with np.errstate(all="ignore"):
+        # A bin has its upper end, not its lower one; the first has both.
+        places = np.ceil((cells - low) / width) - 1 if width else np.zeros_like(cells)
+    places = np.clip(places, 0, int(count) - 1)
+    places[np.isnan(cells)] = np.nan
+    with np.errstate(all="ignore"):
+        return places.astype(value.dtype)
+
+
+def create_list(run: Any, op: Op, *items: Any) -> list[Any]:
+    """Make a list."""
+    return list(items)
+
+
+def length(run: Any, op: Op, items: list[Any]) -> int:
+    """Count the elements."""
+    return len(items)
+
+
+def append(run: Any, op: Op, items: list[Any], item: Any) -> list[Any]:
+    """Make a list with one more element."""
+    return [*items, item]
+
+
+def remove(run: Any, op: Op, items: list[Any], index: Any) -> tuple[list[Any], Any]:
+    """Make a list without one element."""
+    at = int(index)
+    if not 0 <= at < len(items):
+        raise IndexError(f"element {at} is outside of a list of {len(items)}")
+    return items[:at] + items[at + 1 :], items[at]

@@ -1,0 +1,62 @@
+"""SQL on frames, by DuckDB."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from freestone.lang.front.graph.graph import Op
+from freestone.lang.front.sql import connection_to_duckdb, executed, problem_of
+
+
+def _fetched(found: Any) -> dict[str, Any]:
+    import duckdb
+
+    try:
+        columns: dict[str, Any] = found.fetchnumpy()
+    except duckdb.Error as error:
+        raise ValueError(problem_of(error)) from None
+    return columns
+
+
+def register_view(run: Any, op: Op, frame: Any) -> None:
+    """Make a frame known to SQL."""
+    run.views[op.attrs["view"]] = frame
+
+
+def sql(run: Any, op: Op, *frames: Any) -> Any:
+    """Ask a query of what the script has registered, or of the frames that are given."""
+    import numpy as np
+
+    from freestone.lang.front.types.types import DTYPES
+    from freestone.lang.run.kernels.frames import Frame
+
+    connection = connection_to_duckdb()
+    views = run.views | dict(zip(op.attrs.get("given", ()), frames, strict=True))
+    for name, frame in views.items():
+        connection.register(name, _arrow(frame))
+    found = _fetched(executed(connection, op.attrs["query"]))
+    schema = op.results[0].type.schema or ()
+    # A number beyond the type of its column becomes what compiled code makes of it.
+    with np.errstate(invalid="ignore"):
+        columns = [
+            np.ascontiguousarray(_filled(column, cell).astype(DTYPES[cell]))
+            for column, (_, cell) in zip(found.values(), schema, strict=True)
+        ]
+    return Frame(columns, [label for label, _ in schema], [cell for _, cell in schema])
+
+
+def _filled(column: Any, cell: str) -> Any:
+    import numpy as np
+
+    if not isinstance(column, np.ma.MaskedArray) or not column.mask.any():
+        return np.asarray(column)
+    if cell not in ("f32", "f64"):
+        raise ValueError("the result of sql has NULLs in a column that is not of f32 or f64")
+    return column.filled(np.nan)
+
+
+def _arrow(frame: Any) -> Any:
+    import pyarrow as pa
+
+    arrays = [pa.array(column) for column in frame.columns]
+    return pa.table(dict(zip(frame.labels, arrays, strict=True)))

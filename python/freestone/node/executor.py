@@ -1,0 +1,181 @@
+"""An executor: the resident process of a worker that runs calls. Started by its worker only."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import cloudpickle
+
+from freestone import _native, functions
+
+__all__ = ["Hooks", "main"]
+
+_PICKLED_NBYTES = 8 << 20
+"""An exception that is larger travels as its type's name, its message and its traceback."""
+_TEXT_LENGTH = 100_000
+"""What is left of a message or a traceback, in characters."""
+
+
+class Hooks:
+    """What the native loop asks of Python."""
+
+    def __init__(self) -> None:
+        self._has_loaded = False
+
+    def load(self, definition: bytes, label: str) -> Callable[..., Any]:
+        """Make a function resident, with the modules that it imports."""
+        if self._has_loaded:
+            return functions.load(definition)
+        self._has_loaded = True
+        with uncollected():
+            return functions.load(definition)
+
+    def describe(self, error: BaseException, in_encoding: bool) -> tuple[bytes, str, str, str]:
+        """Return an exception pickled, its type's name, its message and its traceback."""
+        kind = type(error)
+        name = kind.__qualname__
+        if kind.__module__ not in ("builtins", "__main__"):
+            name = f"{kind.__module__}.{name}"
+        text = "".join(traceback.format_exception(error))
+        return _pickled(error), name, _shortened(str(error)), _shortened(text)
+
+    def before_fork(self, value: Any) -> None:
+        """Do once what each child would do again.
+
+        That is to write out what was printed, and to load the function if `value`, the call's first
+        input, is a large one.
+        """
+        self.after_fork()
+        if isinstance(value, functions.LargeFunction):
+            value.loaded()
+
+    def after_fork(self) -> None:
+        """Write out what was printed."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+    def end_of_child(self, error: BaseException | None) -> int:
+        """Return the status with which a child ends that a call has forked, as Python would."""
+        status = 0
+        if isinstance(error, SystemExit):
+            status = error.code if isinstance(error.code, int) else int(error.code is not None)
+        elif error is not None:
+            traceback.print_exception(error)
+            status = 1
+        self.after_fork()
+        return status & 0xFF
+
+    def run_apart(self, messages: bytes) -> tuple[bytes, int | None, int | None]:
+        """Run an executor in a new interpreter on `messages`; what it says and how it ended."""
+        ours, theirs = socket.socketpair()
+        page = os.memfd_create("freestone-claims")
+        with ours, theirs, os.fdopen(page, "wb") as claims:
+            claims.write(_native.fresh_claims())
+            claims.flush()
+            env = os.environ | {
+                "FREESTONE__EXECUTOR_SOCKET": str(theirs.fileno()),
+                "FREESTONE__EXECUTOR_PAGE": str(page),
+                # One call needs what it imports, and no more.
+                "FREESTONE__PRELOAD": "",
+            }
+            with subprocess.Popen(
+                [sys.executable, "-m", "freestone.node.executor"],
+                env=env,
+                pass_fds=(theirs.fileno(), page),
+                stdin=subprocess.DEVNULL,
+            ) as process:
+                theirs.close()
+                said = _exchange(ours, messages)
+        code = process.returncode
+        return (said, -code, None) if code < 0 else (said, None, code)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep the collector of cycles from what is made meanwhile, now and later.
+
+    Imports make many objects that stay, and to look through them again and again takes a tenth to
+    a fifth of the time. Only for what comes before the first call: none of its values must stay.
+    """
+    thresholds = gc.get_threshold()
+    gc.set_threshold(0)
+    try:
+        yield
+    finally:
+        gc.freeze()
+        # A module may have set its own.
+        if gc.get_threshold()[0] == 0:
+            gc.set_threshold(*thresholds)
+
+
+def _exchange(connection: socket.socket, messages: bytes) -> bytes:
+    said = bytearray()
+    try:
+        connection.sendall(messages)
+        while chunk := connection.recv(1 << 16):
+            said += chunk
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    return bytes(said)
+
+
+def _pickled(error: BaseException) -> bytes:
+    """Pickle an exception so that it can be unpickled; empty if that can't be."""
+    try:
+        pickled = pickle.dumps(error)
+        if b"__main__" in pickled:
+            pickled = cloudpickle.dumps(error)
+        pickle.loads(pickled)
+    except Exception:
+        return b""
+    return pickled if len(pickled) <= _PICKLED_NBYTES else b""
+
+
+def _shortened(text: str) -> str:
+    """Cut out the middle of a text that is too long for a message to people."""
+    if len(text) <= _TEXT_LENGTH:
+        return text
+    half = _TEXT_LENGTH // 2
+    return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
+
+
+def _preload(modules: str) -> None:
+    """Import modules; one that can't be is told here, and to whoever needs it."""
+    for module in filter(None, modules.split(",")):
+        try:
+            importlib.import_module(module)
+        except BaseException as error:
+            print(f"freestone: preload={module!r} can't be imported: {error}", file=sys.stderr)
+
+
+def main() -> None:
+    """Run calls until the worker ends."""
+    env = os.environ
+    functions.enter_executor()
+    functions.apply_python_path(json.loads(env["FREESTONE__PYTHON_PATH"]))
+    with uncollected():
+        _preload(env.get("FREESTONE__PRELOAD", ""))
+    _native.run_executor(
+        socket=int(env["FREESTONE__EXECUTOR_SOCKET"]),
+        page=int(env["FREESTONE__EXECUTOR_PAGE"]),
+        memory=(env["FREESTONE__MEMORY_DIR"], int(env["FREESTONE__MEMORY"])),
+        disk=(env["FREESTONE__DISK_DIR"], int(env["FREESTONE__DISK"])),
+        inline_nbytes=int(env["FREESTONE__INLINE_NBYTES"]),
+        spin_us=int(env["FREESTONE__SPIN_US"]),
+        hooks=Hooks(),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""The process of a worker: sockets, cache and executors, all of it native."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from freestone import _native
+from freestone.hosts.access import Access
+
+__all__ = ["main"]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="freestone worker", description=__doc__)
+    parser.add_argument("--manager", required=True, metavar="ADDRESS", help="unix:... or tcp:...")
+    parser.add_argument("--access", required=True, metavar="FILE", help="the cluster's")
+    parser.add_argument("--listen", help="host or interface for peers of other machines")
+    parser.add_argument("--reconnect-s", type=float, default=30.0)
+    parser.add_argument("--folder", required=True, help="for its socket")
+    parser.add_argument("--memory-dir", required=True, help="its cache's memory tier")
+    parser.add_argument("--disk-dir", required=True, help="its cache's disk tier")
+    parser.add_argument("--cache", help="folder of blocks that are kept forever")
+    parser.add_argument("--executors", type=int, default=1, help="calls that run at once")
+    parser.add_argument("--ram", type=int, required=True, help="bytes that calls may take")
+    parser.add_argument("--memory", type=int, required=True, help="bytes of the memory tier")
+    parser.add_argument("--disk", type=int, required=True, help="bytes of the disk tier")
+    parser.add_argument("--gpus", type=int, default=0)
+    parser.add_argument("--transfers-in", type=int, default=4)
+    parser.add_argument("--transfers-out", type=int, default=4)
+    parser.add_argument("--scrub-nbytes-s", type=int, default=32 << 20)
+    parser.add_argument("--links", type=int, default=0)
+    parser.add_argument("--stopped-s", type=float, default=10.0)
+    parser.add_argument("--spin-us", type=int, default=50)
+    parser.add_argument("--inline-nbytes", type=int, default=8192)
+    parser.add_argument("--preload", default="")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run a worker until its manager ends."""
+    options = _parser().parse_args(argv)
+    access = Access.read(options.access)
+    # Executors inherit these.
+    for name in ("inline_nbytes", "spin_us", "memory", "disk", "preload"):
+        os.environ[f"FREESTONE__{name.upper()}"] = str(getattr(options, name))
+    run(options, access)
+
+
+def run(options: argparse.Namespace, access: Access) -> None:
+    """Run it; a cluster that was closed meanwhile has no use for it, which is no error."""
+    try:
+        _run(options, access)
+    except OSError:
+        kind, _, path = options.manager.partition(":")
+        if kind != "unix" or os.path.exists(path):
+            raise
+
+
+def _run(options: argparse.Namespace, access: Access) -> None:
+    _native.run_worker(
+        manager=options.manager,
+        key=access.key,
+        identity=access.identity,
+        listen=options.listen,
+        reconnect_s=options.reconnect_s,
+        folder=options.folder,
+        memory_dir=options.memory_dir,
+        disk_dir=options.disk_dir,
+        cache=options.cache,
+        executors=options.executors,
+        ram=options.ram,
+        memory=options.memory,
+        disk=options.disk,
+        gpus=options.gpus,
+        spin_us=options.spin_us,
+        stopped_s=options.stopped_s,
+        transfers_in=options.transfers_in,
+        transfers_out=options.transfers_out,
+        scrub_nbytes_s=options.scrub_nbytes_s,
+        links=bool(options.links),
+        executor_command=[sys.executable, "-m", "freestone.node.executor"],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""Collections into files.
+
+See docs/decisions/025-parts-of-a-file-exchange-their-sizes-before-offsets.md
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from freestone.client import Client, gather
+from freestone.collections.array import Array
+from freestone.collections.base import Collection
+from freestone.collections.frame import Frame
+from freestone.collections.protocols import ArrayMethods
+from freestone.collections.rows import is_sparse, is_table
+from freestone.errors import EmptyCollectionError, UsageError
+from freestone.io import Shape, StreamWriter, Writer, open_writer
+from freestone.io.formats import format_of
+from freestone.io.formats.mtx_writing import MtxWriter
+from freestone.io.formats.root import histograms_of
+from freestone.io.formats.tables import by_library
+from freestone.io.formats.zarr import FolderWriter
+from freestone.io.segment_writer import SegmentWriter
+from freestone.io.stores import Draft, locate
+from freestone.io.telling import telling
+from freestone.storage.drafting import Layout, drafted, place_pieces, write_beside
+from freestone.storage.meters import Meter, metered
+from freestone.storage.segmenting import write_segments
+from freestone.storage.spreading import write_there
+from freestone.storage.symmetry import entries_of_half
+from freestone.storage.zarr import write_chunks
+
+__all__ = ["shape_of", "write"]
+
+
+def write(
+    x: Any,
+    url: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> None:
+    """Write an array or a frame into one file, each block by the worker that has it.
+
+    Parameters
+    ----------
+    x
+        An `Array`, an expression of arrays or a `Frame`; or an array, a sparse matrix, a table or a
+        pandas frame that is here. Into ROOT also a histogram of boost-histogram or hist, or a dict
+        of them by name.
+    url
+        A path, or a URL such as ``hdfs://host:port/path``. A path has to lead to the same file
+        on every worker.
+    format
+        One of ``freestone.io.formats.FORMATS``; by default what the name says.
+    progress
+        Whether to show a bar with bytes a second when it takes longer than a second; by default if
+        standard error is a terminal.
+    **options
+        Those of the format; see `freestone.io.formats`.
+
+    Raises
+    ------
+    FormatError
+        When a value can't be written in the format.
+    StorageFullError
+        When the disk is full.
+
+    Notes
+    -----
+    Whoever reads sees the file that was there before, or all of the new one. When a write fails,
+    the old file stays and nothing is left beside it. Each worker encodes its blocks and tells how
+    large they are; from the sizes follows where each begins, and each is written there. Of text a
+    worker keeps at most 256 MiB that can't be written yet. No byte of the rows goes through this
+    program, unless a library of Python writes the format (Parquet, Arrow, TDMS, ROOT): then this
+    program writes, block after block.
+    """
+    histograms = histograms_of(x)
+    if histograms is not None:
+        _write_histograms(histograms, url, format, options)
+        return
+    collection = _collection(x)
+    writer = open_writer(url, shape_of(collection), format=format, **options)
+    client = collection.client
+    meter = _meter(writer, client)
+    label = f"write {writer.place.name}"
+    with telling(writer.place.url), metered(label, meter, progress):
+        if isinstance(writer, SegmentWriter):
+            write_segments(writer, collection, client, meter)
+        elif isinstance(writer, FolderWriter):
+            assert isinstance(collection, Array)
+            with writer.drafted() as folder:
+                write_chunks(collection, folder, meter)
+        elif isinstance(writer, StreamWriter):
+            _write_stream(writer, collection, meter)
+        else:
+            writer = _halved(writer, collection)
+            if client is None:
+                _write_here(writer, collection)
+            else:
+                write_there(writer, collection, client, meter)
+
+
+def _halved(writer: Writer, x: Collection) -> Writer:
+    """Check what is to be written as one half, and count the entries of that."""
+    if not isinstance(writer, MtxWriter) or writer.symmetry == "general":
+        return writer
+    assert isinstance(x, Array)
+    return replace(writer, entries=entries_of_half(x, writer.symmetry, writer.place.url))
+
+
+def _meter(writer: Any, client: Client | None) -> Meter:
+    """Return what counts the bytes that are written here, or else by workers."""
+    here = isinstance(writer, Writer) and not writer.place.random
+    return Meter.of_writes() if client is None or here else Meter()
+
+
+def _write_histograms(
+    histograms: dict[str, Any],
+    url: str | os.PathLike[str],
+    format: str | None,
+    options: dict[str, Any],
+) -> None:
+    place = locate(url)
+    found = format_of(place.name, format)
+    if found.write_histograms is None:
+        raise UsageError(f"{place.url} can't have histograms; give it a name that ends in .root")
+    if options:
+        raise UsageError(f"histograms are written without options; leave {next(iter(options))} out")
+    with telling(place.url), drafted(place) as draft:
+        assert draft.path is not None
+        found.write_histograms(draft.path, histograms)
+
+
+def _collection(x: Any) -> Collection:
+    if isinstance(x, Frame):
+        return x
+    if not isinstance(x, Array) and isinstance(x, ArrayMethods):
+        x = _computed(x)
+    if isinstance(x, Array):
+        return x
+    if is_table(x) or type(x).__module__.split(".")[0] in ("pandas", "pyarrow"):
+        return Frame([_checked(x, "frame")], None, name="frame")
+    if isinstance(x, np.ndarray) or is_sparse(x):
+        return Array([_checked(x, "array")], None, name="array")
+    raise UsageError(
+        f"a value of type {type(x).__name__} can't be written; make it an array or a table"
+    )
+
+
+def _computed(expression: Any) -> Any:
+    """Return an expression's blocks, computed where they are; or all of it, if it has none."""
+    try:
+        return expression.to_array()
+    except TypeError:
+        # Sums of all rows, products and transposes.
+        return expression.compute()
+
+
+def _checked(x: Any, kind: str) -> Any:
+    from freestone.collections.making import Spec
+
+    return Spec(collection=kind, kind=kind).check(x, 0, None)
+
+
+def shape_of(x: Collection) -> Shape:
+    """Return what a collection is to a writer."""
+    metas = x._described()
+    sparse = bool(metas) and metas[0].sparse
+    if isinstance(x, Frame):
+        return Shape(kind="frame", rows=len(x), columns=x.columns, schema=x.schema)
+    assert isinstance(x, Array)
+    return Shape(
+        kind="array",
+        rows=len(x),
+        columns=x.shape[1:],
+        dtype=x.dtype.str,
+        sparse=sparse,
+        nonzeros=_nonzeros(x) if sparse else None,
+    )
+
+
+def _nonzeros(x: Array) -> int:
+    client = x.client
+    if client is None:
+        return sum(int(block.nnz) for block in x)
+    counts: list[int] = gather(client.map(_nnz, zip(x.blocks), {"near": "input"}))
+    return sum(counts)
+
+
+def _nnz(block: Any) -> int:
+    return int(block.nnz)
+
+
+def _write_here(writer: Writer, x: Collection) -> None:
+    threads = len(os.sched_getaffinity(0))
+    with drafted(writer.place) as draft:
+        pairs = list(zip(x.blocks, x.offsets[:-1].tolist(), strict=True))
+        if not _write_rows(writer, draft, pairs, threads):
+            _write_pieces(writer, draft, [writer.encode(*pair) for pair in pairs])
+
+
+def _write_pieces(writer: Writer, draft: Draft, pieces: Sequence[list[Any]]) -> None:
+    """Write the encoded blocks, all of which are here."""
+    sizes = [[memoryview(piece).nbytes for piece in each] for each in pieces]
+    layout = Layout(writer, sizes)
+    draft.write_at(layout.head, 0)
+    for number, each in enumerate(pieces):
+        place_pieces(writer, draft, *layout.row(number), each)
+    write_beside(writer, layout.totals)
+
+
+def _write_stream(writer: StreamWriter, x: Collection, meter: Meter) -> None:
+    """Write block after block here, by the library of the format."""
+    if not x.blocks:
+        raise EmptyCollectionError(x.name, "write")
+    with drafted(writer.place) as draft:
+        assert draft.path is not None
+        with meter.watching(draft.path):
+            _stream(writer, draft.path, x)
+
+
+def _stream(writer: StreamWriter, path: str, x: Collection) -> None:
+    file = None
+    try:
+        for block in x:
+            with by_library(writer.place):
+                if file is None:
+                    file = writer.begin(path, block)
+                writer.append(file, block)
+        with by_library(writer.place):
+            writer.finish(file)
+    except BaseException:
+        if file is not None:
+            writer.abandon(file)
+        raise
+
+
+def _write_rows(
+    writer: Writer, draft: Draft, pairs: Sequence[tuple[Any, int]], threads: int
+) -> bool:
+    """Write the blocks by the format's own threads, if it has such a way."""
+    if draft.path is None:
+        return False
+    head = writer.head([])
+    offset: int | None = len(head)
+    for block, start in pairs:
+        offset = writer.write_rows(
+            draft.path, offset or 0, block, start, threads=threads, unit=draft.unit
+        )
+        if offset is None:
+            return False
+    draft.write_at(head, 0)
+    write_beside(writer, [(offset or 0) - len(head)])
+    return True

@@ -1,0 +1,78 @@
+"""Arrays from Zarr stores, and into them: each block is read and written by a worker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from freestone import _native
+from freestone.client import gather, wait
+from freestone.errors import FreestoneError
+
+if TYPE_CHECKING:
+    from freestone.collections.array import Array
+    from freestone.storage.meters import Meter
+
+__all__ = ["open_zarr", "read_rows", "write_chunks"]
+
+
+def _zarr() -> Any:
+    try:
+        import zarr
+    except ImportError as error:
+        raise FreestoneError("Zarr stores need zarr; install freestone[zarr]") from error
+    return zarr
+
+
+def open_zarr(url: str) -> Any:
+    """Open the Zarr array at a path or URL for reading."""
+    return _zarr().open_array(url, mode="r")
+
+
+def read_rows(url: str, start: int, stop: int) -> Any:
+    """Read rows ``start:stop`` of the Zarr array at a path or URL."""
+    return open_zarr(url)[start:stop]
+
+
+def write_chunks(array: Array, url: str, meter: Meter) -> None:
+    """Write an array, a chunk for each block; waits until it is written.
+
+    Blocks of uneven lengths are rechunked first. `meter` is told what is written.
+    """
+    array = array if _is_even(array) else array.rechunk(array.block_rows)
+    rows = max(array.block_rows, 1)
+    store = _zarr().create_array(
+        url, shape=array.shape, chunks=(rows, *array.shape[1:]), dtype=array.dtype, overwrite=True
+    )
+    del store
+    client, starts = array.client, array.offsets[:-1].tolist()
+    if client is None:
+        for start, block in zip(starts, array, strict=True):
+            _native.io_count(written=_write(url, start, block))
+    else:
+        # Written again, after a worker is lost: the same chunk.
+        options = {"pure": False, "retries": 2, "near": "input", "name": "write zarr"}
+        calls = zip([url] * len(starts), starts, array.blocks, strict=True)
+        written = client.map(_write, calls, options)
+        for future in written:
+            meter.add(future)
+        try:
+            gather(written)
+        finally:
+            # Whoever removes what is there of a write that failed comes after the last chunk of it.
+            wait(written)
+
+
+def _is_even(array: Array) -> bool:
+    """Tell whether all blocks but the last are of one length, as Zarr chunks have to be."""
+    rows = np.diff(array.offsets)
+    return bool((rows[:-1] == rows[:1]).all() and (rows[-1:] <= rows[:1]).all())
+
+
+def _write(url: str, start: int, block: Any) -> int:
+    """Write a block; how many bytes it has."""
+    target = _zarr().open_array(url, mode="r+")
+    dense = block.toarray() if hasattr(block, "toarray") else block
+    target[start : start + dense.shape[0]] = dense
+    return int(dense.nbytes)

@@ -1,0 +1,14 @@
+"""Test kits: what a format or another part of an outside package has to do, as functions to call.
+
+Each raises `AssertionError` that says what was found, with which values, and what was wanted. None
+needs a test framework.
+"""
+
+from __future__ import annotations
+
+from freestone.testing.builtins import check_builtin
+from freestone.testing.formats import check_format
+from freestone.testing.hosts import check_host
+from freestone.testing.stores import check_store
+
+__all__ = ["check_builtin", "check_format", "check_host", "check_store"]

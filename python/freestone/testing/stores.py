@@ -1,0 +1,133 @@
+"""The kit for stores."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from freestone.io import Draft, Place, read_values
+from freestone.io.stores import locate
+from freestone.storage import read, write
+from freestone.testing.expecting import expect, expect_equal, expecting_no_error
+
+__all__ = ["check_store"]
+
+OLD = b"what was there before"
+CONTENT = bytes(np.random.default_rng(7).integers(0, 256, 5_000, np.uint8))
+
+
+def check_store(folder: str) -> None:
+    """Check a store: files are written whole or not at all, read at any offset, and have versions.
+
+    Parameters
+    ----------
+    folder
+        A URL, or path, in which files can be made, and where there are none yet; names are added
+        behind a slash.
+
+    Raises
+    ------
+    AssertionError
+        That says what is wrong.
+
+    Notes
+    -----
+    A store that is only read has no kit.
+    """
+    base = folder.rstrip("/")
+    place = locate(f"{base}/file.bin")
+    with expecting_no_error(f"a file of {type(place).__name__}"):
+        _check_names(place)
+        _check_absence(place)
+        _check_content(place)
+        _check_drafts(place)
+        _check_arrays(f"{base}/array.npy")
+        place.remove()
+
+
+def _check_names(place: Place) -> None:
+    expect(isinstance(place, Place), f"{place!r} is no Place")
+    expect(place.name == "file.bin", f"its name is {place.name!r}, and not 'file.bin'")
+    beside = place.beside(".meta")
+    expect(beside.name == "file.bin.meta", f"beside('.meta') is called {beside.name!r}")
+    copy = pickle.loads(pickle.dumps(place))
+    expect(copy == place, f"a pickled copy is {copy!r}, and not {place!r}")
+
+
+def _check_absence(place: Place) -> None:
+    place.remove()
+    expect(not place.exists(), "a file that was removed exists")
+    try:
+        stamp = place.stamp()
+    except OSError:
+        return
+    raise AssertionError(f"the stamp of a file that is not there is {stamp!r}, and no OSError")
+
+
+def _check_content(place: Place) -> None:
+    place.write_bytes(OLD)
+    old = place.stamp()
+    place.write_bytes(CONTENT)
+    expect(place.exists(), "a file that was written does not exist")
+    stamp = _check_is(place, CONTENT)
+    expect(stamp == place.stamp(), "two stamps of one version differ")
+    place.write_bytes(CONTENT[::-1])
+    expect(place.stamp() not in (old, stamp), "the stamp of another version is the same")
+    hosts = place.hosts(0, len(CONTENT), place.stamp())
+    is_list = type(hosts) is list and all(type(host) is str for host in hosts)
+    expect(is_list, f"hosts() says {hosts!r}, and no list of names")
+
+
+def _check_is(place: Place, content: bytes) -> tuple[object, ...]:
+    """Check what a file holds, read in every way."""
+    stamp = place.stamp()
+    expect(stamp[0] == len(content), f"the stamp {stamp!r} does not begin with {len(content)}")
+    expect(place.read_bytes() == content, "read_bytes() returns something else than was written")
+    source = place.source(stamp)
+    for start, stop in ((0, len(content)), (0, 0), (1, 4), (len(content) - 3, len(content))):
+        found = read_values(source, start, (stop - start,), np.uint8)
+        problem = f"bytes {start}:{stop} of its source are others than were written"
+        expect(found.tobytes() == content[start:stop], problem)
+    return stamp
+
+
+def _check_drafts(place: Place) -> None:
+    """Write at offsets, or else a file of this machine, over a file that is there."""
+    place.write_bytes(OLD)
+    draft = place.create(len(CONTENT))
+    if draft is None:
+        expect(not place.random, "random is True, and create() returns no draft")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "file")
+            path.write_bytes(CONTENT)
+            place.upload(str(path))
+        _check_is(place, CONTENT)
+        return
+    _fill(place, draft)
+    expect(place.read_bytes() == OLD, "a draft is seen before it is committed")
+    draft.abandon()
+    expect(place.read_bytes() == OLD, "a draft that was abandoned changed the file")
+    draft = place.create(len(CONTENT))
+    assert draft is not None
+    _fill(place, draft)
+    draft.commit()
+    _check_is(place, CONTENT)
+
+
+def _fill(place: Place, draft: Draft) -> None:
+    """Write the pieces in the wrong order, and as other processes do where they can."""
+    if place.random:
+        draft = pickle.loads(pickle.dumps(draft))
+    for start in (3_000, 0, 1_000):
+        stop = {3_000: 5_000, 0: 1_000, 1_000: 3_000}[start]
+        draft.write_at(memoryview(CONTENT)[start:stop], start)
+
+
+def _check_arrays(url: str) -> None:
+    x = np.arange(30.0).reshape(10, 3)
+    write(x, url)
+    expect_equal(read(url).compute(), x, f"{url}: rows that were written")
+    locate(url).remove()

@@ -1,0 +1,130 @@
+"""What other packages offer by entry points is found, or refused with their names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from freestone import plugins
+from freestone.errors import PluginError, UsageError
+from freestone.hosts.engine import make_host
+from freestone.io import Format
+from freestone.io.formats import format_of
+from tests.extend.installing import add_metadata
+
+GROUP = "freestone.formats"
+MODULE = """
+from freestone.hosts.engine import make_host
+from freestone.io import Format
+
+LOUD = Format(name="loud", suffixes=(".loud",), open_dataset=print)
+QUIET = Format(name="quiet", suffixes=(".quiet", ".loud"), open_dataset=print)
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def offer(site: Path, name: str, **formats: str) -> None:
+    """Lay out a package that offers formats, each at a place in its module."""
+    module = name.replace("-", "_")
+    (site / f"{module}.py").write_text(MODULE)
+    add_metadata(site, name, {GROUP: {key: f"{module}:{at}" for key, at in formats.items()}})
+
+
+def test_a_format_is_found_by_name_and_by_suffix(site: Path) -> None:
+    offer(site, "plugin-one", loud="LOUD")
+    assert plugins.names(GROUP) == ["loud"]
+    assert format_of("x.LOUD").name == format_of("x", "loud").name == "loud"
+
+
+def test_a_package_that_is_broken_is_named(site: Path) -> None:
+    add_metadata(site, "plugin-broken", {GROUP: {"odd": "plugin_missing:FORMAT"}}, "2.7")
+    with pytest.raises(PluginError) as caught:
+        format_of("x", "odd")
+    assert str(caught.value) == (
+        "'odd' of plugin-broken 2.7 (entry point odd = plugin_missing:FORMAT in "
+        "freestone.formats) can't be imported: No module named 'plugin_missing' "
+        "(ModuleNotFoundError); mend or uninstall it"
+    )
+
+
+def test_a_package_that_is_broken_holds_no_other_up(site: Path) -> None:
+    add_metadata(site, "plugin-also-broken", {GROUP: {"odd": "plugin_absent:FORMAT"}})
+    offer(site, "plugin-two", loud="LOUD")
+    assert format_of("x.loud").name == "loud"
+    with pytest.raises(UsageError, match=r"end it in \.csv .* \.loud") as caught:
+        format_of("x.none")
+    assert "plugin-also-broken 1.0" in caught.value.__notes__[0]
+
+
+def test_what_is_no_format_is_refused(site: Path) -> None:
+    offer(site, "plugin-three", list="MODULE_NAME")
+    (site / "plugin_three.py").write_text("MODULE_NAME = 7")
+    with pytest.raises(PluginError, match=r"plugin-three 1.0 .* is of type int; .* a Format"):
+        format_of("x", "list")
+
+
+def test_another_name_than_that_of_the_entry_point_is_refused(site: Path) -> None:
+    offer(site, "plugin-four", other="LOUD")
+    with pytest.raises(PluginError, match=r"plugin-four 1.0 .* is a format called 'loud'"):
+        format_of("x", "other")
+
+
+def test_two_packages_with_one_name_are_refused(site: Path) -> None:
+    offer(site, "plugin-five", loud="LOUD")
+    offer(site, "plugin-six", loud="LOUD")
+    with pytest.raises(PluginError, match=r"is offered by plugin-five 1\.0 and plugin-six 1.0"):
+        format_of("x.any", "loud")
+
+
+def test_two_formats_with_one_suffix_are_named(site: Path) -> None:
+    offer(site, "plugin-seven", loud="LOUD", quiet="QUIET")
+    assert format_of("x.quiet").name == "quiet"
+    with pytest.raises(UsageError, match="fits the formats loud and quiet; say which"):
+        format_of("x.loud")
+
+
+def test_an_unknown_name_lists_those_of_other_packages(site: Path) -> None:
+    offer(site, "plugin-eight", loud="LOUD")
+    with pytest.raises(UsageError, match=r"no format 'lout'; did you mean 'loud'.* root, loud"):
+        format_of("x", "lout")
+
+
+def test_nothing_is_offered_under_other_names(site: Path) -> None:
+    assert plugins.load("freestone.nothing", "x", Format) is None
+
+
+def test_nothing_looks_for_packages_at_the_start() -> None:
+    code = (
+        "import sys, freestone; assert freestone.read and freestone.Cluster;"
+        "assert not {'importlib.metadata', 'freestone.testing'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_unknown_host_lists_those_of_other_packages(site: Path) -> None:
+    add_metadata(site, "plugin-nine", {"freestone.hosts": {"grid": "plugin_nine:Host"}})
+    with pytest.raises(UsageError, match=r"no host 'gird' .* did you mean 'grid'.* offer grid"):
+        make_host("gird", {})
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("7", r"plugin-ten 1.0 .* can't be called; it has to be a function of its options"),
+        ("lambda: 7", r"plugin-ten 1.0 .* returns what is of type int; it has to return a Host"),
+    ],
+)
+def test_what_makes_no_host_is_refused(site: Path, value: str, problem: str) -> None:
+    module = f"plugin_ten_{len(value)}"
+    (site / f"{module}.py").write_text(f"HOST = {value}")
+    add_metadata(site, "plugin-ten", {"freestone.hosts": {"odd": f"{module}:HOST"}})
+    with pytest.raises(PluginError, match=problem):
+        make_host("odd", {})
