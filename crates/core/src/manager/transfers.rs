@@ -204,6 +204,9 @@ impl Manager {
             self.note_transfer(name, nbytes, source, id, duration_ns);
         }
         self.touch(id);
+        if let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.doubted.is_empty()) {
+            worker.doubted.retain(|(doubted, _)| *doubted != name);
+        }
         let slot = self.blocks.find(&name);
         // A worker that has adopted a block may still be receiving it, and says so later.
         let adopted =
@@ -311,15 +314,17 @@ impl Manager {
             if spare || (!made && failures >= MAX_FAILURES) {
                 unused = !is_used || !self.is_used_at(slot, target, None);
             }
-        } else if is_missing || failures >= MAX_FAILURES {
+        } else if is_missing {
+            self.note_unfetched(slot, target);
+            self.remove_replica(slot, source);
+        } else if failures >= MAX_FAILURES {
             self.note_unfetched(slot, target);
             // Who says that it has a block is believed where nothing else can give it.
-            if is_missing || !self.is_last_copy(slot, source) {
-                self.drop_bad(slot, source);
-                self.remove_replica(slot, source);
-            } else {
+            if self.is_last_copy(slot, source) {
                 self.run_elsewhere(slot, target);
                 unused = true;
+            } else {
+                self.disbelieve(slot, source);
             }
         }
         let block = self.blocks.get(slot);
@@ -347,15 +352,6 @@ impl Manager {
             {
                 self.fail_with(task, Why::InputLost(name));
             }
-        }
-    }
-
-    /// What a worker could not give, or not whole, need not lie about there, unless it is just being
-    /// put there again.
-    fn drop_bad(&mut self, slot: BlockSlot, source: WorkerId) {
-        let block = self.blocks.get(slot);
-        if let Some(block) = block.filter(|block| !block.is_to_be_adopted_by(source)) {
-            self.drop_at(source, block.name);
         }
     }
 

@@ -77,6 +77,9 @@ pub(super) struct Worker {
     /// Those of them that are only there so that others can be made again.
     pub roots: BTreeSet<BlockSlot>,
     pub roots_nbytes: u64,
+    /// Dropped here while the tasks that make them might run here again: when a call reports one,
+    /// it can't be told whether that was stored before it was dropped or after. And whether one did.
+    pub doubted: Vec<(Name, bool)>,
 
     /// Blocks being received.
     pub receiving: Vec<BlockSlot>,
@@ -126,6 +129,7 @@ impl Worker {
             nbytes: 0,
             roots: BTreeSet::new(),
             roots_nbytes: 0,
+            doubted: Vec::new(),
             receiving: Vec::new(),
             sending: Vec::new(),
             wanted: SetOf::default(),
