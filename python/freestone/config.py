@@ -24,6 +24,8 @@ __all__ = ["Config", "Setting", "Settings", "format_nbytes", "format_seconds", "
 
 PREFIX = "FREESTONE_"
 _OTHERS = (f"{PREFIX}_", f"{PREFIX}EVENTS_")
+BY_OPTION = f"{PREFIX}_SET"
+"""Which variables of the environment the option ``--set`` has set."""
 _MAX_INLINE_NBYTES = 16 << 20
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -264,8 +266,14 @@ def _parse(key: str, given: _Given) -> Any:
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, _Given]:
     here = Path.cwd()
+    by_option = environment.get(BY_OPTION, "").split(",")
+
+    def origin(key: str, value: str) -> str:
+        name = key.removeprefix(PREFIX).lower()
+        return f"--set {name}={value}" if key in by_option else f"environment {key}"
+
     return {
-        key.removeprefix(PREFIX).lower(): _Given(value, f"environment {key}", here)
+        key.removeprefix(PREFIX).lower(): _Given(value, origin(key, value), here)
         for key, value in environment.items()
         if key.startswith(PREFIX) and not key.startswith(_OTHERS) and key != f"{PREFIX}CONFIG"
     }

@@ -65,11 +65,29 @@ CRATES: dict[str, frozenset[str]] = {
     "core": frozenset({"base", "tls"}),
     "events": frozenset({"base", "tls"}),
     "events-c": frozenset({"events"}),
+    "executor": frozenset({"base", "core"}),
     "io": frozenset({"base"}),
     "vector": frozenset({"base"}),
-    "python": frozenset({"base", "core", "events", "io", "vector"}),
+    "python": frozenset({"base", "core", "events", "executor", "io", "vector"}),
 }
 """The crates of the workspace that each crate may depend on."""
+
+ROOMS: dict[str, frozenset[str]] = {
+    **{crate: below for crate, below in CRATES.items() if crate != "core"},
+    "core": frozenset(),
+    "core::wire": frozenset({"base"}),
+    "core::store": frozenset({"base", "core::wire"}),
+    "core::worker": frozenset({"base", "core::store", "core::wire"}),
+    "core::manager": frozenset({"base", "core::wire"}),
+    "core::net": frozenset(
+        {"base", "core::manager", "core::store", "core::wire", "core::worker", "tls"}
+    ),
+    "core::manager::simulate": frozenset({"base", "core::manager", "core::wire"}),
+}
+"""The modules of Rust that each may import from, besides those inside of it.
+
+What holds for a crate holds for all that is in it.
+"""
 
 BINDING_CRATES = frozenset({"python"})
 """The only crates that may see PyO3."""

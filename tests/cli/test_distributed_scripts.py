@@ -33,7 +33,7 @@ def expected(capsys: pytest.CaptureFixture[str]) -> str:
 def test_a_cluster_of_its_own(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, expected: str
 ) -> None:
-    for name in ("FREESTONE_WORKERS", "FREESTONE_EXECUTORS"):
+    for name in ("FREESTONE_WORKERS", "FREESTONE_EXECUTORS", "FREESTONE__SET"):
         # What --set changes in this process is put back.
         monkeypatch.setenv(name, "1")
     options = ("--distributed", "--min-distr-size=0", "--set", "workers=2", "--set", "executors=1")

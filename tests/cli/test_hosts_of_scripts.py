@@ -24,6 +24,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("WORKERS", "EXECUTORS", "MEMORY", "DISK"):
         # What --set changes in this process is put back.
         monkeypatch.setenv(f"FREESTONE_{name}", "64MiB" if name in ("MEMORY", "DISK") else "1")
+    monkeypatch.setenv("FREESTONE__SET", "")
 
 
 def run(*options: str) -> int:

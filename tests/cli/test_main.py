@@ -119,6 +119,14 @@ def test_settings_reach_the_script() -> None:
     assert done.stdout == "1024\n"
 
 
+def test_an_error_about_a_setting_names_the_option() -> None:
+    done = freestone("run", "--set", "workers=2", "--set", "Memory=much", script(""))
+    assert done.returncode == 2
+    assert done.stderr.endswith("(given by --set memory=much)\n"), done.stderr
+    text = "from freestone.config import Config\nprint(Config.load().origins['workers'])"
+    assert freestone("run", "--set", "workers=2", script(text)).stdout == "--set workers=2\n"
+
+
 @pytest.mark.parametrize(
     ("words", "slug"),
     [

@@ -115,6 +115,7 @@ def test_what_would_end_the_program_is_an_error_of_the_task(
     with pytest.raises(errors.TaskRaisedError, match="stop") as caught:
         cluster.submit(interrupt, kind).result()
     assert caught.value.kind.endswith(kind.__name__)
+    assert "raised here, that would end or cancel" in str(caught.value)
 
 
 def test_exit_may_be_tried_again(cluster: fs.Cluster, tmp_path: Path) -> None:

@@ -116,6 +116,18 @@ def test_a_running_call_can_be_cancelled(cluster: fs.Cluster) -> None:
     assert cluster.submit(add, 123).result() == 124
 
 
+def test_what_is_cancelled_is_so_at_once(cluster: fs.Cluster) -> None:
+    future = cluster.submit(time.sleep, 62)
+    assert future.cancel()
+    assert future.done()
+    assert future.cancelled()
+    assert future.cancel()
+    ended = cluster.submit(add, 62)
+    assert ended.result() == 63
+    assert not ended.cancel()
+    assert not ended.cancelled()
+
+
 def test_what_no_worker_can_give_is_refused_at_once(cluster: fs.Cluster) -> None:
     with pytest.raises(errors.UnschedulableError, match="64"):
         cluster.submit(add, 641, resources={"cores": 64}).result()

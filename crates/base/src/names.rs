@@ -29,6 +29,31 @@ impl Name {
         name.copy_from_slice(&hash.as_bytes()[..16]);
         Self(name)
     }
+
+    /// The name of a small value that travels in messages, by its encoded bytes.
+    pub fn of_inline(bytes: &[u8]) -> Self {
+        NameHasher::new("inline").part(bytes).finish()
+    }
+
+    /// The name of a value that is a block, by its pickle stream and its buffers.
+    pub fn of_value(stream: &[u8], buffers: &[&[u8]]) -> Self {
+        let mut hasher = NameHasher::new("value");
+        hasher.part(stream);
+        for buffer in buffers {
+            hasher.part(buffer);
+        }
+        hasher.finish()
+    }
+
+    /// The name of the result of a reduction of `inputs` by a function.
+    pub fn of_reduction(function: Self, inputs: &[Self], commutes: bool) -> Self {
+        let mut hasher = NameHasher::new("reduction");
+        hasher.part(&function.0).part(&[u8::from(commutes)]);
+        for input in inputs {
+            hasher.piece(&input.0);
+        }
+        hasher.finish()
+    }
 }
 
 impl fmt::Display for Name {

@@ -6,6 +6,7 @@
 //! See docs/decisions/032-array-blocks-are-unpickled-once-per-shape.md
 
 use crate::blocks::MappedBuffer;
+use freestone_executor::codec::direct::DTYPES;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -27,39 +28,19 @@ pub struct Known {
 
 static KNOWN: Mutex<Option<HashMap<Vec<u8>, Known>>> = Mutex::new(None);
 
-/// The dtypes that are written and read without pickle: `NumPy`'s own, in this machine's order.
-const DTYPES: [(&str, usize); 14] = [
-    ("|b1", 1),
-    ("|i1", 1),
-    ("<i2", 2),
-    ("<i4", 4),
-    ("<i8", 8),
-    ("|u1", 1),
-    ("<u2", 2),
-    ("<u4", 4),
-    ("<u8", 8),
-    ("<f2", 2),
-    ("<f4", 4),
-    ("<f8", 8),
-    ("<c8", 8),
-    ("<c16", 16),
-];
-
 /// One of `NumPy`'s own dtypes.
 pub struct Kind {
     /// The dtype: the one object that stands for it.
     pub dtype: Py<PyAny>,
     /// The class of its scalars.
     pub scalar: Py<PyAny>,
-    /// Bytes of a value.
-    pub nbytes: usize,
 }
 
 /// `NumPy`'s own dtypes, and the class of its arrays.
 pub struct Kinds {
     /// Of arrays, and nothing derived.
     pub array: Py<PyType>,
-    /// By number.
+    /// In the order of [`DTYPES`].
     pub all: Vec<Kind>,
 }
 
@@ -78,10 +59,10 @@ pub fn kinds(py: Python<'_>) -> PyResult<Option<&'static Kinds>> {
 pub fn load_kinds(py: Python<'_>) -> PyResult<&'static Kinds> {
     KINDS.get_or_try_init(py, || {
         let make = py.import(intern!(py, "numpy"))?.getattr(intern!(py, "dtype"))?;
-        let kind = |(name, nbytes): (&str, usize)| {
+        let kind = |(name, _): (&str, usize)| {
             let dtype = make.call1((name,))?;
             let scalar = dtype.getattr(intern!(py, "type"))?.unbind();
-            PyResult::Ok(Kind { dtype: dtype.unbind(), scalar, nbytes })
+            PyResult::Ok(Kind { dtype: dtype.unbind(), scalar })
         };
         let all = DTYPES.into_iter().map(kind).collect::<PyResult<_>>()?;
         Ok(Kinds { array: array_class(py)?.clone().unbind(), all })

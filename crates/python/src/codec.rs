@@ -4,6 +4,8 @@
 use crate::direct;
 use crate::future::FutureBase;
 use freestone_base::Name;
+use freestone_executor::codec::direct::write_inputs;
+use freestone_executor::codec::{CodecError, Inputs, forms};
 use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -11,54 +13,12 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 const PROTOCOL: u8 = 5;
-/// The first byte of pickled arguments: positional ones alone, or with keywords.
-const POSITIONAL: u8 = 0;
-const WITH_KEYWORDS: u8 = 1;
-/// The first byte of an inline value: a pickle alone, or buffers and a pickle.
-const PLAIN: u8 = 0;
-const BUFFERED: u8 = 1;
-/// The first byte of arguments, or of an inline value, that are written without pickle.
-const DIRECT: u8 = 2;
 /// What is written of an array besides its bytes, at most.
 const HEADER: usize = 64;
 /// Arguments of more bytes are pickled.
-const DIRECT_MOST: usize = 1 << 20;
-
-/// So many names are looked through faster than looked up.
-const FEW: usize = 16;
-
-/// The blocks that a call's arguments stand on, each once.
-#[derive(Default)]
-struct Inputs {
-    names: Vec<Name>,
-    /// Where each is in `names`, once there are more than a few.
-    places: HashMap<Name, usize>,
-}
-
-impl Inputs {
-    /// The position of a block, which it gets now if it has none.
-    fn position(&mut self, name: Name) -> usize {
-        let next = self.names.len();
-        let known = if next <= FEW {
-            self.names.iter().position(|other| *other == name)
-        } else {
-            if self.places.is_empty() {
-                self.places = self.names.iter().copied().zip(0..).collect();
-            }
-            self.places.get(&name).copied()
-        };
-        known.unwrap_or_else(|| {
-            self.names.push(name);
-            if next > FEW {
-                self.places.insert(name, next);
-            }
-            next
-        })
-    }
-}
+const MAX_DIRECT_NBYTES: usize = 1 << 20;
 
 struct Encoding {
     owner: Py<PyAny>,
@@ -220,20 +180,14 @@ pub fn encode_arguments(
     let encoding =
         Encoding { owner: owner.clone().unbind(), inputs: Inputs::default(), place: None };
     let outer = ENCODING.replace(Some(encoding));
-    let (tag, pickled) = match keywords.filter(|keywords| !keywords.is_empty()) {
-        None => (POSITIONAL, pickle(arguments, None)),
-        Some(keywords) => (
-            WITH_KEYWORDS,
-            pickle(PyTuple::new(py, [arguments.as_any(), keywords])?.as_any(), None),
-        ),
+    let keywords = keywords.filter(|keywords| !keywords.is_empty());
+    let pickled = match keywords {
+        None => pickle(arguments, None),
+        Some(keywords) => pickle(PyTuple::new(py, [arguments.as_any(), keywords])?.as_any(), None),
     };
     let encoding = ENCODING.replace(outer);
-    let pickled = pickled?;
-    let body = as_bytes(&pickled)?;
-    let mut payload = Vec::with_capacity(body.len() + 1);
-    payload.push(tag);
-    payload.extend_from_slice(body);
-    let inputs = encoding.map(|encoding| encoding.inputs.names).unwrap_or_default();
+    let payload = forms::Arguments::of_pickle(as_bytes(&pickled?)?, keywords.is_some());
+    let inputs = encoding.map(|encoding| encoding.inputs.into_names()).unwrap_or_default();
     Ok(Arguments { payload, inputs })
 }
 
@@ -249,8 +203,8 @@ fn write_arguments(
         // That a future is another cluster's is said where it is pickled.
         owner.is(&reference.link.owner).then(|| inputs.position(reference.name))
     };
-    let payload = direct::write_arguments(arguments, keywords, DIRECT, DIRECT_MOST, &mut position)?;
-    Some(Arguments { payload, inputs: inputs.names })
+    let payload = direct::write_arguments(arguments, keywords, MAX_DIRECT_NBYTES, &mut position)?;
+    Some(Arguments { payload, inputs: inputs.into_names() })
 }
 
 /// The cluster whose call's arguments this thread pickles now, if any.
@@ -289,31 +243,66 @@ pub fn load_input(py: Python<'_>, position: usize) -> PyResult<Py<PyAny>> {
         .ok_or_else(|| PyRuntimeError::new_err(format!("there is no input {position}")))
 }
 
+/// A call's arguments: positional ones, and by keyword.
+pub type Decoded<'py> = (Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>);
+
 /// Decodes a call's arguments with `inputs` in their places.
 pub fn decode_arguments<'py>(
     py: Python<'py>,
     payload: &[u8],
     inputs: Vec<Py<PyAny>>,
-) -> PyResult<(Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>)> {
-    let Some((tag, body)) = payload.split_first() else {
-        return Err(PyValueError::new_err("a call's arguments are empty"));
-    };
-    if *tag == DIRECT {
-        return direct::read_arguments(py, body, &inputs);
-    }
-    let body = PyBytes::new(py, body);
-    INPUTS.with_borrow_mut(|stack| stack.push(inputs));
-    let value = loads(py)?.call1((body,));
-    INPUTS.with_borrow_mut(Vec::pop);
-    let value = value?;
-    match *tag {
-        POSITIONAL => Ok((value.cast_into::<PyTuple>()?, None)),
-        WITH_KEYWORDS => {
+) -> PyResult<Decoded<'py>> {
+    match forms::Arguments::parse(payload).map_err(|error| malformed(&error))? {
+        forms::Arguments::Direct(reader) => direct::read_arguments(py, reader, &inputs),
+        forms::Arguments::Positional(pickle) => {
+            Ok((load_with_inputs(py, pickle, inputs)?.cast_into::<PyTuple>()?, None))
+        }
+        forms::Arguments::WithKeywords(pickle) => {
             let (arguments, keywords): (Bound<'py, PyTuple>, Bound<'py, PyDict>) =
-                value.extract()?;
+                load_with_inputs(py, pickle, inputs)?.extract()?;
             Ok((arguments, Some(keywords)))
         }
-        tag => Err(PyValueError::new_err(format!("unknown form {tag} of arguments"))),
+    }
+}
+
+fn load_with_inputs<'py>(
+    py: Python<'py>,
+    pickle: &[u8],
+    inputs: Vec<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    INPUTS.with_borrow_mut(|stack| stack.push(inputs));
+    let value = unpickled(py, pickle);
+    INPUTS.with_borrow_mut(Vec::pop);
+    value
+}
+
+/// What bytes that were damaged, or written by nobody of ours, raise.
+pub fn malformed(error: &CodecError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// An encoded value that is, or becomes, a block.
+pub struct Block {
+    pickle: Py<PyBytes>,
+    /// Its out-of-band buffers.
+    buffers: Vec<PyBuffer<u8>>,
+}
+
+impl Block {
+    /// Gives the stream and the buffers to `write`, while other threads may run Python code.
+    pub fn with_bytes<T: Send>(
+        &self,
+        py: Python<'_>,
+        write: impl FnOnce(&[u8], &[&[u8]]) -> T + Send,
+    ) -> T {
+        let stream = self.pickle.as_bytes(py);
+        let buffers: Vec<&[u8]> = self.buffers.iter().map(buffer_bytes).collect();
+        py.detach(|| write(stream, &buffers))
+    }
+
+    fn nbytes(&self, py: Python<'_>) -> usize {
+        let of_buffers = self.buffers.iter().map(|buffer| buffer.len_bytes()).sum::<usize>();
+        self.pickle.as_bytes(py).len() + of_buffers
     }
 }
 
@@ -322,55 +311,35 @@ pub enum Encoded {
     /// Small: it travels in messages.
     Inline(Vec<u8>),
     /// Large: it becomes a block.
-    Large {
-        /// The pickle stream.
-        pickle: Py<PyBytes>,
-        /// Its out-of-band buffers.
-        buffers: Vec<PyBuffer<u8>>,
-    },
+    Block(Block),
 }
 
-/// Encodes a value; whatever is larger than `inline_nbytes` is [`Encoded::Large`].
+/// Encodes a value; whatever is larger than `inline_nbytes` is [`Encoded::Block`].
 pub fn encode_value(value: &Bound<'_, PyAny>, inline_nbytes: usize) -> PyResult<Encoded> {
     let py = value.py();
     // Nothing at all is never a block; an array of just `inline_nbytes` is none either.
     let may_be_block = !value.is_none() && inline_nbytes == 0;
     let limit = if may_be_block { 0 } else { inline_nbytes + HEADER };
-    if let Some(inline) = direct::write(value, DIRECT, limit) {
+    if let Some(inline) = direct::write(value, limit) {
         return Ok(Encoded::Inline(inline));
     }
-    let (pickled, buffers) = encode_block(value)?;
-    let body = pickled.bind(py).as_bytes();
-    let nbytes = body.len() + buffers.iter().map(|buffer| buffer.len_bytes()).sum::<usize>();
-    if nbytes > inline_nbytes {
-        return Ok(Encoded::Large { pickle: pickled, buffers });
+    let block = encode_block(value)?;
+    if block.nbytes(py) > inline_nbytes {
+        return Ok(Encoded::Block(block));
     }
-    let mut inline = Vec::with_capacity(nbytes + 16 + 8 * buffers.len());
-    if buffers.is_empty() {
-        inline.push(PLAIN);
-    } else {
-        inline.push(BUFFERED);
-        inline.extend_from_slice(&(buffers.len() as u32).to_le_bytes());
-        for buffer in &buffers {
-            inline.extend_from_slice(&(buffer.len_bytes() as u64).to_le_bytes());
-        }
-        for buffer in &buffers {
-            inline.extend_from_slice(buffer_bytes(buffer));
-        }
-    }
-    inline.extend_from_slice(body);
-    Ok(Encoded::Inline(inline))
+    let buffers: Vec<&[u8]> = block.buffers.iter().map(buffer_bytes).collect();
+    Ok(Encoded::Inline(forms::Inline::of_pickle(block.pickle.as_bytes(py), &buffers)))
 }
 
-/// Encodes a value as a block, however small it is: the pickle stream and its out-of-band buffers.
-pub fn encode_block(value: &Bound<'_, PyAny>) -> PyResult<(Py<PyBytes>, Vec<PyBuffer<u8>>)> {
+/// Encodes a value as a block, however small it is.
+pub fn encode_block(value: &Bound<'_, PyAny>) -> PyResult<Block> {
     let list = PyList::empty(value.py());
     let pickled = pickle(value, Some(&list))?;
     let buffers = list
         .iter()
         .map(|buffer| PyBuffer::get(&buffer.call_method0("raw")?))
         .collect::<PyResult<Vec<PyBuffer<u8>>>>()?;
-    Ok((pickled.cast_into::<PyBytes>()?.unbind(), buffers))
+    Ok(Block { pickle: pickled.cast_into::<PyBytes>()?.unbind(), buffers })
 }
 
 /// The bytes of a contiguous buffer.
@@ -383,28 +352,14 @@ pub fn buffer_bytes(buffer: &PyBuffer<u8>) -> &[u8] {
 
 /// Decodes what [`encode_value`] made inline.
 pub fn decode_inline<'py>(py: Python<'py>, inline: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let malformed = || PyValueError::new_err("an inline value is cut short");
-    let (tag, mut rest) = inline.split_first().ok_or_else(malformed)?;
-    if *tag == DIRECT {
-        return direct::read(py, rest);
+    match forms::Inline::parse(inline).map_err(|error| malformed(&error))? {
+        forms::Inline::Direct(reader) => direct::read(py, reader),
+        forms::Inline::Pickle { stream, buffers } if buffers.is_empty() => unpickled(py, stream),
+        forms::Inline::Pickle { stream, buffers } => {
+            let buffers = PyList::new(py, buffers.iter().map(|buffer| PyBytes::new(py, buffer)))?;
+            load_with_buffers(py, PyBytes::new(py, stream).as_any(), &buffers)
+        }
     }
-    if *tag == PLAIN {
-        return loads(py)?.call1((PyBytes::new(py, rest),));
-    }
-    let mut take = |nbytes: usize| {
-        let (taken, left) = rest.split_at_checked(nbytes).ok_or_else(malformed)?;
-        rest = left;
-        Ok::<_, PyErr>(taken)
-    };
-    let number =
-        |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
-    let count = number(take(4)?);
-    let sizes = take(count.checked_mul(8).ok_or_else(malformed)?)?;
-    let buffers = PyList::empty(py);
-    for size in sizes.chunks_exact(8) {
-        buffers.append(PyBytes::new(py, take(number(size))?))?;
-    }
-    load_with_buffers(py, PyBytes::new(py, rest).as_any(), &buffers)
 }
 
 /// Unpickles `stream` with its out-of-band buffers.
@@ -421,5 +376,5 @@ pub fn load_with_buffers<'py>(
 /// Arguments of a call that are its first `count` inputs.
 pub fn positions(count: usize) -> PyResult<Vec<u8>> {
     let problem = || PyValueError::new_err(format!("{count} inputs are too many for a call"));
-    direct::write_inputs(count, DIRECT).ok_or_else(problem)
+    write_inputs(forms::DIRECT, count).ok_or_else(problem)
 }

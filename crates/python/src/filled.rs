@@ -5,17 +5,15 @@
 //!
 //! See docs/decisions/062-readers-fill-blocks-in-the-cache-directly.md
 
-use crate::blocks::{failure, store_error};
+use crate::blocks::store_error;
 use crate::codec::buffer_bytes;
-use freestone_base::Name;
-use freestone_core::store::{Folder, Segment, StoreError, format};
-use freestone_core::wire::{BlockDesc, Form, TaskFailure};
+use freestone_core::store::{Folder, Segment};
+use freestone_executor::block::{fill, fill_from_file};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The cache of the worker whose executor this process is.
@@ -34,12 +32,10 @@ pub struct Filled {
 }
 
 impl Filled {
-    /// Gives the block its name.
-    pub fn keep(&self, folder: &Folder, name: Name) -> PyResult<Result<BlockDesc, TaskFailure>> {
+    /// Gives the block away, once.
+    pub fn take(&self) -> PyResult<Segment> {
         let segment = self.segment.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let segment = segment
-            .ok_or_else(|| PyRuntimeError::new_err("a filled block is returned by one call"))?;
-        Ok(folder.commit(segment, name, Form::Value).map_err(|error| failure(&error)))
+        segment.ok_or_else(|| PyRuntimeError::new_err("a filled block is returned by one call"))
     }
 }
 
@@ -56,10 +52,7 @@ pub fn fill_block(
 ) -> PyResult<Option<Filled>> {
     let Some(folder) = CACHE.get() else { return Ok(None) };
     let segment = if let Ok(path) = source.extract::<PathBuf>() {
-        let filled = source.py().detach(|| {
-            let mut file = opened(&path, offset)?;
-            fill(folder, &mut file, nbytes, stream)
-        });
+        let filled = source.py().detach(|| fill_from_file(folder, &path, offset, nbytes, stream));
         filled.map_err(store_error)?
     } else {
         let mut packets = Packets::of(&source.call_method1("packets", (offset, nbytes))?)?;
@@ -67,25 +60,6 @@ pub fn fill_block(
         packets.failure.map_or_else(|| filled.map_err(store_error), Err)?
     };
     Ok(Some(Filled { segment: Mutex::new(Some(segment)) }))
-}
-
-fn opened(path: &Path, offset: u64) -> Result<File, StoreError> {
-    let wrong = |source| StoreError::Io { path: path.to_path_buf(), source };
-    let mut file = File::open(path).map_err(wrong)?;
-    file.seek(SeekFrom::Start(offset)).map_err(wrong)?;
-    Ok(file)
-}
-
-fn fill(
-    folder: &Folder,
-    source: &mut impl Read,
-    nbytes: usize,
-    stream: &[u8],
-) -> Result<Segment, StoreError> {
-    let mut segment = folder.segment(format::nbytes(stream.len(), std::iter::once(nbytes)))?;
-    format::write_from(&mut segment, stream, nbytes, source)?;
-    segment.finish()?;
-    Ok(segment)
 }
 
 /// What an iterator of Python's gives, as one run of bytes.

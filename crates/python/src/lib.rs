@@ -22,8 +22,6 @@ mod io;
 mod layout;
 mod link;
 mod manager;
-mod memory;
-mod meter;
 mod options;
 mod vector;
 mod view;

@@ -1,12 +1,13 @@
 //! What futures hold of their cluster.
 
-use crate::blocks::{self, Home, Mapped, Use};
+use crate::blocks::{self, Home};
 use crate::future::wait;
 use crate::{codec, figures};
 use freestone_base::{Name, WorkerId};
 use freestone_core::manager::{Outcome, Request, Why};
 use freestone_core::net::Client;
 use freestone_core::wire::Output;
+use freestone_executor::block::{Mapped, Use};
 use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

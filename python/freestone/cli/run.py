@@ -60,14 +60,17 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _apply(settings: Iterable[str]) -> None:
-    from freestone.config import PREFIX, Config
+    from freestone.config import BY_OPTION, PREFIX, Config
 
+    given = []
     for text in settings:
         name, sign, value = text.partition("=")
         if not sign:
             problem = f"--set {text} has no value; write --set NAME=VALUE"
             raise ConfigurationError(problem, key=name, origin="the command line")
-        os.environ[f"{PREFIX}{name.upper()}"] = value
+        given.append(f"{PREFIX}{name.upper()}")
+        os.environ[given[-1]] = value
+    os.environ[BY_OPTION] = ",".join(given)
     Config.load()
 
 

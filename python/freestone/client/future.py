@@ -106,12 +106,14 @@ class Future(_native.FutureBase, NotAValue, Generic[T]):
         Returns
         -------
         bool
-            False if it had ended before.
+            Whether it is cancelled: `cancelled` says the same from then on. False if it had ended
+            before, and for a value that is being put.
         """
-        if self.done():
-            return self.cancelled()
-        self.client.cancel([self])
-        return True
+        if not self.done():
+            self.client.cancel([self])
+            # Answered after the cancellation, so that this future knows by then.
+            self.client.who_has(())
+        return self.cancelled()
 
     def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
         """Call `callback` with this future once it is done, on a thread of the cluster's."""

@@ -136,9 +136,9 @@ def _raised(failure: dict[str, Any]) -> BaseException:
     if isinstance(error, SystemExit):
         error = _exited(error, label, worker)
     elif isinstance(error, _CONTROL):
-        # Raised here, it would end this program, or cancel what waits here.
         kind, text = failure["type"], failure["message"]
-        error = TaskRaisedError(label=label, kind=kind, text=text, worker=worker)
+        why = "raised here, that would end or cancel what waits for the result; raise an Exception"
+        error = TaskRaisedError(label=label, kind=kind, text=text, why=why, worker=worker)
     return attach_remote(error, failure["traceback"], label, worker, failure["attempts"])
 
 

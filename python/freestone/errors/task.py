@@ -28,7 +28,7 @@ class TaskError(FreestoneError):
 
 
 class TaskRaisedError(TaskError, RuntimeError):
-    """A task raised an exception that can't be made again in this process.
+    """A task raised an exception that can't be raised again in this process.
 
     Attributes
     ----------
@@ -36,18 +36,31 @@ class TaskRaisedError(TaskError, RuntimeError):
         The exception's type.
     text : str
         Its message.
+    why : str
+        Why it can't be raised here.
     """
 
     slug = "task-raised"
     kind: str
     text: str
+    why: str
 
-    def __init__(self, *, label: str, kind: str, text: str, worker: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        label: str,
+        kind: str,
+        text: str,
+        why: str = "the exception itself can't be unpickled here",
+        worker: str | None = None,
+    ) -> None:
+        detail = f": {text}" if text else ""
         super().__init__(
-            f"task {label!r} raised {kind}: {text} (the exception itself can't be unpickled here)",
+            f"task {label!r} raised {kind}{detail} ({why})",
             label=label,
             kind=kind,
             text=text,
+            why=why,
             worker=worker,
         )
 

@@ -56,7 +56,7 @@ class ConfigurationError(UsageError, ValueError):
     key : str
         The setting.
     origin : str
-        Where it was given: ``keyword``, an environment variable, or a file.
+        Where it was given: ``keyword``, ``--set``, an environment variable, or a file.
     """
 
     slug = "configuration"

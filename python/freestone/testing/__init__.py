@@ -6,8 +6,9 @@ needs a test framework.
 
 from __future__ import annotations
 
+from freestone.testing.builtins import check_builtin
 from freestone.testing.formats import check_format
 from freestone.testing.hosts import check_host
 from freestone.testing.stores import check_store
 
-__all__ = ["check_format", "check_host", "check_store"]
+__all__ = ["check_builtin", "check_format", "check_host", "check_store"]

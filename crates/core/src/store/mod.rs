@@ -5,7 +5,7 @@
 //! - [`tier`]: memory or disk.
 //! - [`segment`]: a block's file while it is written.
 //! - [`mapping`]: a block's file while it is read.
-//! - [`naming`]: the name of a file of the user's.
+//! - [`naming`]: the names of the user's files and values.
 //! - [`format`]: what is inside the file of a value.
 //! - [`forever`]: blocks kept for later runs.
 //! - [`ledger`]: how much of the quotas is taken, by all processes.
@@ -27,7 +27,7 @@ pub use error::{FormatError, StoreError};
 pub use folder::Folder;
 pub use format::Parsed;
 pub use mapping::Mapping;
-pub use naming::{checksum, name_file};
+pub use naming::{checksum, name_file, put_named, random_name};
 pub use owned::OwnedFolder;
 pub use segment::Segment;
 pub use tier::Tier;

@@ -16,6 +16,7 @@ use freestone_base::{FunctionId, Name, WorkerId};
 use freestone_core::manager::{Config, Outcome, Record, Reduction, Request};
 use freestone_core::net::manager::{Listen, ManagerOptions, ManagerThread};
 use freestone_core::net::{Cell, boot_id};
+use freestone_core::store::random_name;
 use freestone_core::wire::{Address, BlockDesc, Form, Keep, Output, Payload};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -138,7 +139,7 @@ impl Manager {
             future,
             thread: Mutex::new(Some(thread)),
             functions: Mutex::default(),
-            salt: blocks::random_name()?,
+            salt: random_name().map_err(blocks::store_error)?,
             impure: AtomicU64::new(0),
             collections: AtomicU64::new(0),
             address,
@@ -261,15 +262,14 @@ impl Manager {
         let label: Arc<str> = "put".into();
         match codec::encode_value(value, self.link.inline_nbytes)? {
             Encoded::Inline(bytes) => {
-                let name = name.map_or_else(|| blocks::name_of_inline(&bytes), Name);
+                let name = name.map_or_else(|| Name::of_inline(&bytes), Name);
                 let bytes = Payload::from(bytes);
                 self.link.client.request(Request::PutInline { name, bytes: bytes.clone() });
                 self.future(py, name, label, ready(Output::Inline(bytes)), None)
             }
-            Encoded::Large { pickle, buffers } => {
+            Encoded::Block(block) => {
                 let home = self.link.home()?;
-                let (block, path) =
-                    blocks::put_value(py, &home.folder, &pickle, &buffers, name.map(Name))?;
+                let (block, path) = blocks::put_value(py, &home.folder, &block, name.map(Name))?;
                 self.adopted(py, block, path, true, keep, label)
             }
         }
@@ -308,7 +308,7 @@ impl Manager {
                 "a reduction takes inputs, and two at a time at least",
             ));
         }
-        let output = blocks::name_of_reduction(name, &inputs, commutes);
+        let output = Name::of_reduction(name, &inputs, commutes);
         // More at once than there are would be made for nothing.
         let arity = arity.min(u32::try_from(inputs.len()).unwrap_or(u32::MAX)).max(2);
         let arguments = (2..=arity as usize)

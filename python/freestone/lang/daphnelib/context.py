@@ -18,7 +18,7 @@ from freestone.lang.daphnelib.exchange import (
 from freestone.lang.daphnelib.lazy import called, framed, of_cells, of_rows, operated, wrapped
 from freestone.lang.daphnelib.tensors import dense_of, stored_by
 from freestone.lang.daphnelib.values import VIEWS, Frame, Matrix, Scalar
-from freestone.lang.front.builtins import BUILTINS, relational
+from freestone.lang.front.builtins import find, relational
 from freestone.lang.front.parse.source import Source
 from freestone.lang.run.kernels.lending import lent, lent_now
 from freestone.lang.run.local import Run
@@ -38,7 +38,7 @@ class DaphneContext:
     function = staticmethod(control.function)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_") or name not in BUILTINS:
+        if name.startswith("_") or find(name) is None:
             raise AttributeError(f"DaphneContext has no {name!r}")
         return lambda *args, **keywords: called(name, args, keywords)
 

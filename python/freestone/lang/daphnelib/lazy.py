@@ -20,7 +20,7 @@ from freestone.lang.daphnelib.exchange import (
     frame_of_pandas,
 )
 from freestone.lang.daphnelib.tensors import as_tensor
-from freestone.lang.front.builtins import BUILTINS, elementwise, lower
+from freestone.lang.front.builtins import elementwise, find, lower
 from freestone.lang.front.graph.explaining import lines as explained
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.parse.source import failure
@@ -69,7 +69,7 @@ class Lazy:
         self._value = value
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_") or name not in BUILTINS:
+        if name.startswith("_") or find(name) is None:
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
         return lambda *args, **keywords: called(name, (self, *args), keywords)
 
@@ -194,7 +194,8 @@ def operated(name: str, *args: Any) -> Any:
 def called(name: str, args: Iterable[Any], keywords: dict[str, Any]) -> Any:
     """Append a call of a built-in function; lists of arguments are given one by one."""
     values = [value_of(arg) for arg in _flat(args) if arg is not None]
-    function = BUILTINS[name]
+    function = find(name)
+    assert function is not None
     names = function.required + function.optional
     named = {
         _parameter(word, names): value_of(arg) for word, arg in keywords.items() if arg is not None

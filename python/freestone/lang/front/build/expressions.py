@@ -10,7 +10,14 @@ from typing import Any
 from freestone.errors.base import did_you_mean
 from freestone.errors.lang import ScriptCompileError
 from freestone.lang.front.build.scope import Scope
-from freestone.lang.front.builtins import BUILTINS, algebra, elementwise, generation, lower
+from freestone.lang.front.builtins import (
+    algebra,
+    all_names,
+    elementwise,
+    find,
+    generation,
+    lower,
+)
 from freestone.lang.front.builtins.reorganisation import indexed_type, position
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Block, Value
@@ -147,8 +154,8 @@ class Expressions(Emitter):
             if node.kernel is not None:
                 self.refuse(f"{node.name!r} is a function of the script, and has no kernels")
             return self.call_function(node, arguments, keywords)
-        if node.name not in BUILTINS:
-            known = did_you_mean(node.name, [*BUILTINS, *self.function_names()])
+        if find(node.name) is None:
+            known = did_you_mean(node.name, [*all_names(), *self.function_names()])
             self.refuse(f"there is no function {node.name!r}{known}")
         self.choose_kernel(node.kernel)
         return lower(self, node.name, arguments, keywords)

@@ -18,19 +18,24 @@ from freestone.lang.front.builtins import (
     relational,
     reorganisation,
 )
-from freestone.lang.front.builtins.table import BUILTINS, Builtin, lower
+from freestone.lang.front.builtins.composing import call, make_builtin
+from freestone.lang.front.builtins.table import BUILTINS, Builtin, all_names, find, lower
 
 __all__ = [
     "BUILTINS",
     "Builtin",
     "aggregation",
     "algebra",
+    "all_names",
+    "call",
     "elementwise",
+    "find",
     "generation",
     "io",
     "lending",
     "lists",
     "lower",
+    "make_builtin",
     "meta",
     "neural",
     "other",

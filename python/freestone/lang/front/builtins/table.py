@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from freestone import plugins
 from freestone.errors.base import did_you_mean
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
@@ -47,6 +48,28 @@ class Builtin:
 
 
 BUILTINS: dict[str, Builtin] = {}
+"""Those of this package, which others can't replace."""
+GROUP = "freestone.builtins"
+"""The entry points by which other packages offer built-in functions."""
+
+
+def find(name: str) -> Builtin | None:
+    """Return a built-in function, of this package or another one.
+
+    Raises
+    ------
+    PluginError
+        When it is another package's, and can't be used.
+    """
+    found = BUILTINS.get(name) or plugins.load(GROUP, name, Builtin)
+    if found is not None and name not in BUILTINS and found.name != name:
+        raise plugins.wrong(GROUP, name, f"is called {found.name!r}; give both one name")
+    return found
+
+
+def all_names() -> list[str]:
+    """Return the names of all built-in functions."""
+    return [*BUILTINS, *plugins.names(GROUP)]
 
 
 def builtin(names: str, parameters: str = "") -> Callable[[Lower], Lower]:
@@ -60,26 +83,30 @@ def builtin(names: str, parameters: str = "") -> Callable[[Lower], Lower]:
         Separated by blanks; ``?`` follows one that may be left out, ``*`` one that may be
         repeated.
     """
-    words = parameters.split()
-    required = tuple(word for word in words if word[-1] not in "?*")
-    optional = tuple(word[:-1] for word in words if word.endswith("?"))
-    rest = "".join(word[:-1] for word in words if word.endswith("*"))
 
     def register(lower: Lower) -> Lower:
         for name in names.split():
-            BUILTINS[name] = Builtin(name, required, optional, rest, lower)
+            BUILTINS[name] = Builtin(name, *parameters_of(parameters), lower)
         return lower
 
     return register
+
+
+def parameters_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Return the parameters that are required, those that are optional, and the last ones' name."""
+    words = text.split()
+    required = tuple(word for word in words if word[-1] not in "?*")
+    optional = tuple(word[:-1] for word in words if word.endswith("?"))
+    return required, optional, "".join(word[:-1] for word in words if word.endswith("*"))
 
 
 def lower(
     emitter: Emitter, name: str, arguments: Sequence[Value], keywords: dict[str, Value]
 ) -> list[Value]:
     """Check a call of a built-in function, append its operations, and return its results."""
-    function = BUILTINS.get(name)
+    function = find(name)
     if function is None:
-        emitter.refuse(f"there is no function {name!r}{did_you_mean(name, BUILTINS)}")
+        emitter.refuse(f"there is no function {name!r}{did_you_mean(name, all_names())}")
     placed = _placed(emitter, function, list(arguments), keywords)
     made = function.lower(emitter, *placed)
     return list(made) if isinstance(made, list | tuple) else [made]

@@ -1,75 +1,64 @@
-//! What a call needs: values of blocks, mapped or unpickled, and groups of them.
+//! What a call needs: values of blocks, mapped or decoded, and groups of them.
 
-use super::Executor;
-use crate::blocks::{self, Mapped, Opened, Use};
-use crate::codec;
-use crate::groups::{Held, Parts};
+use super::{Executor, Unmapped};
+use crate::ExecutorError;
+use crate::block::{Mapped, Opened, Use, is_gone};
+use crate::group::Parts;
+use crate::interpreter::Interpreter;
 use freestone_base::Name;
 use freestone_core::net::monotonic_ns;
 use freestone_core::wire::{Call, Form, FromExecutor, PlacedInput, Spent, TaskFailure, ToExecutor};
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
 use std::sync::{Arc, PoisonError};
 
 /// A call with more inputs may hold them for longer than it runs.
-const FEW_INPUTS: usize = 16;
+const MAX_BRIEF_INPUTS: usize = 16;
+
+/// The values of inputs, or why there are none.
+type Values<I> =
+    Result<Result<Vec<<I as Interpreter>::Value>, TaskFailure>, <I as Interpreter>::Error>;
 
 /// How a call uses its inputs. One with many may put them together to a group, which is held: its
 /// members should be there once, not once more in this process.
 fn usage_of(call: &Call) -> Use {
-    if call.inputs.len() <= FEW_INPUTS { Use::Brief } else { Use::Long }
+    if call.inputs.len() <= MAX_BRIEF_INPUTS { Use::Brief } else { Use::Long }
 }
 
-fn is_gone(path: &str) -> bool {
-    !std::path::Path::new(path).exists()
-}
-
-impl Executor {
+impl<I: Interpreter> Executor<I> {
     /// Opens a call's inputs, and counts the time.
-    pub(super) fn open_inputs(
-        &mut self,
-        py: Python<'_>,
-        call: &Call,
-        spent: &mut Spent,
-    ) -> PyResult<Result<Vec<Py<PyAny>>, TaskFailure>> {
+    pub(super) fn open_inputs(&mut self, call: &Call, spent: &mut Spent) -> Values<I> {
         let begun = monotonic_ns();
-        let values = self.values(py, &call.inputs, usage_of(call));
+        let values = self.values(&call.inputs, usage_of(call));
         spent.opening_ns += monotonic_ns() - begun;
         values
     }
 
-    /// The values of a call's inputs. Each mapped one is told as unmapped once its value, and all
-    /// that shares its memory, is gone.
-    fn values(
-        &mut self,
-        py: Python<'_>,
-        inputs: &[PlacedInput],
-        usage: Use,
-    ) -> PyResult<Result<Vec<Py<PyAny>>, TaskFailure>> {
+    /// The values of a call's inputs. Each mapped one is reported as unmapped once its value, and
+    /// all that shares its memory, is gone.
+    fn values(&mut self, inputs: &[PlacedInput], usage: Use) -> Values<I> {
         let mapped: Vec<Option<Arc<Mapped>>> =
             inputs.iter().map(|input| self.mapped(input)).collect();
         let mut values = Vec::with_capacity(inputs.len());
         for (input, mapped) in inputs.iter().zip(mapped) {
             let value = match (input, mapped) {
                 (PlacedInput::Mapped { name, path, form: Form::Group, .. }, _) => {
-                    let Some(value) = self.group(py, *name, path)? else {
+                    let Some(value) = self.group(*name, path)? else {
                         return Ok(Err(TaskFailure::InputLost { name: *name }));
                     };
                     value
                 }
                 (PlacedInput::Mapped { name, path, form: Form::Value, stays }, Some(mapped)) => {
                     match self.opened(*name, &mapped, usage, *stays) {
-                        Ok(opened) => opened.value(py)?,
+                        Ok(opened) => self.interpreter.block_value(&opened)?,
                         // The worker found it damaged after it had sent the call.
                         Err(_) if is_gone(path) => {
                             return Ok(Err(TaskFailure::InputLost { name: *name }));
                         }
-                        Err(error) => return Err(error),
+                        Err(error) => return Err(error.into()),
                     }
                 }
-                (_, Some(mapped)) => blocks::file(py, &mapped)?,
+                (_, Some(mapped)) => self.interpreter.file_value(&mapped)?,
                 (PlacedInput::Inline(bytes), _) => {
-                    codec::decode_inline(py, bytes.as_slice())?.unbind()
+                    self.interpreter.inline_value(bytes.as_slice())?
                 }
                 (PlacedInput::Mapped { .. }, None) => continue,
             };
@@ -85,7 +74,7 @@ impl Executor {
         mapped: &Arc<Mapped>,
         usage: Use,
         stays: bool,
-    ) -> PyResult<Opened> {
+    ) -> Result<Opened, ExecutorError> {
         if let Some(opened) = self.staying.get(&name) {
             return Ok(opened.clone());
         }
@@ -99,59 +88,49 @@ impl Executor {
 
     fn mapped(&self, input: &PlacedInput) -> Option<Arc<Mapped>> {
         let PlacedInput::Mapped { name, path, form, .. } = input else { return None };
-        let (unmapped, name) = (Arc::clone(&self.unmapped), *name);
-        let tell = move || unmapped.lock().unwrap_or_else(PoisonError::into_inner).push(name);
-        Some(Mapped::new(path.clone(), form.clone(), name, Box::new(tell)))
+        let (unmapped, name) = (Unmapped::clone(&self.unmapped), *name);
+        let release = move || unmapped.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+        Some(Mapped::new(path.clone(), form.clone(), name, Box::new(release)))
     }
 
     /// The value of a group, which is held from now on; nothing if its members are not all here.
-    pub(super) fn group(
-        &mut self,
-        py: Python<'_>,
-        name: Name,
-        path: &str,
-    ) -> PyResult<Option<Py<PyAny>>> {
-        if let Some(held) = self.groups.held.get(&name) {
-            return Ok(Some(held.value.clone_ref(py)));
+    pub(super) fn group(&mut self, name: Name, path: &str) -> Result<Option<I::Value>, I::Error> {
+        if let Some(value) = self.groups.value(name) {
+            return Ok(Some(self.interpreter.share(value)));
         }
         let parts = match Parts::read(path) {
             Ok(parts) => parts,
             Err(_) if is_gone(path) => return Ok(None),
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
-        let Some(paths) = self.open(py, name, parts.names())? else { return Ok(None) };
+        let Some(paths) = self.member_paths(name, parts.names())? else { return Ok(None) };
         let members = parts.placed(paths);
-        let Ok(values) = self.values(py, &members, Use::Long)? else { return Ok(None) };
-        let value = parts.make(py, values)?.unbind();
-        self.groups.held.insert(name, Held { value: value.clone_ref(py), members });
+        let Ok(values) = self.values(&members, Use::Long)? else { return Ok(None) };
+        let value = self.interpreter.group_value(parts.make(), parts.arguments(), values)?;
+        self.groups.hold(name, self.interpreter.share(&value), members);
         Ok(Some(value))
     }
 
     /// Where the members of a group lie, as the worker says: they count as mapped from now on.
-    fn open(
+    fn member_paths(
         &mut self,
-        py: Python<'_>,
         group: Name,
         members: Vec<Name>,
-    ) -> PyResult<Option<Vec<String>>> {
+    ) -> Result<Option<Vec<String>>, I::Error> {
         if members.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        if !self.groups.opened.contains_key(&group) {
-            self.send(py, &FromExecutor::Open { group, members })?;
+        if !self.groups.is_answered(group) {
+            self.send(&FromExecutor::Open { group, members })?;
         }
-        loop {
-            if let Some(paths) = self.groups.opened.remove(&group) {
-                return Ok(paths);
-            }
-            match self.next()? {
-                Some(ToExecutor::Opened { group, paths }) => {
-                    self.groups.opened.insert(group, paths);
-                }
-                Some(other) => self.groups.early.push_back(other),
-                None if self.receive(py)? => {}
-                None => return Err(PyRuntimeError::new_err("the worker has ended")),
+        while !self.groups.is_answered(group) {
+            match self.connection.next()? {
+                Some(ToExecutor::Opened { group, paths }) => self.groups.on_opened(group, paths),
+                Some(other) => self.groups.postpone(other),
+                None if self.receive()? => {}
+                None => return Err(ExecutorError::WorkerEnded.into()),
             }
         }
+        Ok(self.groups.take_paths(group))
     }
 }

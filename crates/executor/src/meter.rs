@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a call that runs is looked at, at most,
-const LOOK: Duration = Duration::from_millis(20);
-/// and how much longer than a look the time between two is: many files take long to look at.
-const REST: u32 = 20;
+/// The shortest time between two measurements of a call that runs,
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// which are at least so many times as far apart as one takes: many files take long to measure.
+const MIN_INTERVAL_PER_POLL: u32 = 20;
 
 /// What a call may take, and took.
 #[derive(Clone, Debug)]
@@ -21,16 +21,16 @@ struct Watched {
     base: u64,
     /// What the call may take.
     limit: u64,
-    /// The most that it was seen to take.
-    most: u64,
+    /// The largest amount that it was seen to take.
+    peak: u64,
     /// The folder of its temporary files, and how many bytes may be in it.
     files: Option<(PathBuf, u64)>,
 }
 
 impl Watched {
-    /// The status with which a call ends that took too much.
+    /// The status with which the process of a call that took too much ends.
     fn excess(&self) -> Option<i32> {
-        if self.most > self.limit {
+        if self.peak > self.limit {
             return Some(MEMORY_EXCEEDED);
         }
         let (folder, limit) = self.files.as_ref()?;
@@ -44,7 +44,7 @@ struct Shared {
     begun: Condvar,
 }
 
-/// Looks at the memory and the files of this process while calls run that are to be measured.
+/// Measures the memory and the files of this process while calls run that have limits.
 ///
 /// A process that was forked has none of its parent's threads, and needs a meter of its own.
 #[derive(Default)]
@@ -53,7 +53,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A call begins that may not take all there is.
+    /// A call begins, which may have limits.
     pub fn begin(&mut self, call: &Call) {
         if call.memory.is_none() && call.disk.is_none() {
             return;
@@ -65,7 +65,7 @@ impl Meter {
             let _ = std::thread::Builder::new().spawn(move || watch(&watching));
             shared
         });
-        // Has the system count the peak anew.
+        // Resets the system's record of the peak.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let base = Usage::now().anonymous;
         let files = call.disk.map(|nbytes| {
@@ -74,7 +74,7 @@ impl Meter {
             (folder, limit)
         });
         let limit = call.memory.unwrap_or(u64::MAX);
-        *lock(&shared.watched) = Some(Watched { base, limit, most: 0, files });
+        *lock(&shared.watched) = Some(Watched { base, limit, peak: 0, files });
         shared.begun.notify_one();
     }
 
@@ -88,7 +88,7 @@ impl Meter {
         }
         let usage = Usage::now();
         let peak = usage.peak.saturating_sub(usage.shared).saturating_sub(watched.base);
-        peak.max(watched.most)
+        peak.max(watched.peak)
     }
 }
 
@@ -104,12 +104,12 @@ fn watch(shared: &Shared) {
             continue;
         };
         let start = Instant::now();
-        call.most = call.most.max(Usage::now().anonymous.saturating_sub(call.base));
+        call.peak = call.peak.max(Usage::now().anonymous.saturating_sub(call.base));
         if let Some(status) = call.excess() {
             exit(status);
         }
-        let rest = LOOK.max(start.elapsed() * REST);
-        let waited = shared.begun.wait_timeout(watched, rest);
+        let interval = POLL_INTERVAL.max(start.elapsed() * MIN_INTERVAL_PER_POLL);
+        let waited = shared.begun.wait_timeout(watched, interval);
         watched = waited.unwrap_or_else(PoisonError::into_inner).0;
     }
 }
