@@ -80,10 +80,7 @@ pub fn failure(py: Python<'_>, failure: &Failure) -> PyResult<Py<PyAny>> {
             dict.set_item("gone_s", gone_ns.map(|gone_ns| gone_ns as f64 / 1e9))?;
             dict.set_item("present", labels(present))?;
         }
-        Why::UnknownInput(name) => {
-            dict.set_item("input", name.to_string())?;
-        }
-        Why::InputLost(name) => {
+        Why::UnknownInput(name) | Why::InputLost(name) => {
             dict.set_item("input", name.to_string())?;
         }
         Why::Cancelled | Why::Closed => {}
@@ -112,10 +109,7 @@ fn attempt_failure(dict: &Bound<'_, PyDict>, failure: &TaskFailure) -> PyResult<
         TaskFailure::TimedOut { timeout_ns } => {
             dict!(py, { "timeout_s": *timeout_ns as f64 / 1e9 })
         }
-        TaskFailure::MemoryExceeded { limit } => {
-            dict!(py, { "limit": limit })
-        }
-        TaskFailure::DiskExceeded { limit } => {
+        TaskFailure::MemoryExceeded { limit } | TaskFailure::DiskExceeded { limit } => {
             dict!(py, { "limit": limit })
         }
         TaskFailure::Cancelled => PyDict::new(py),
