@@ -92,6 +92,16 @@ soak: $(NATIVE) $(STAMPS)/test
 	$(BIN)/python -m tests.fuzz.soak $(if $(SEED),--seed $(SEED)) --seconds $(SOAK_S) \
 		--json target/fuzz/soak.json
 
+## make histories  histories of the manager with faults, by seed; COUNT=1000000 FIRST=7 THREADS=2
+COUNT ?= 100000
+FIRST ?= 0
+THREADS ?= $(shell nproc)
+.PHONY: histories
+histories:
+	FREESTONE_HISTORIES=$(COUNT) FREESTONE_FIRST=$(FIRST) FREESTONE_THREADS=$(THREADS) \
+		cargo test --locked --profile survey -p freestone-core --test manager_histories -- \
+		--ignored --nocapture survey_of_histories
+
 ## make test-hdfs  the tests against a real HDFS on loopback; needs Java and Maven
 .PHONY: test-hdfs
 test-hdfs: $(NATIVE) $(STAMPS)/test target/hdfs/lib

@@ -304,7 +304,7 @@ impl Manager {
             return false;
         }
         self.detach_replica(one.slot, one.source);
-        self.drop_at(one.source, one.name);
+        self.drop_replica(one.slot, one.source);
         true
     }
 

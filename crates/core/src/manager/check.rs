@@ -38,14 +38,14 @@ impl Manager {
         let counts = &self.counts;
         assert_eq!((counts.waiting, counts.ready, counts.assigned), (waiting, ready, assigned));
         assert_eq!(counts.inline_nbytes, inline_nbytes);
-        self.check_places();
+        self.check_queues();
         self.check_workers();
     }
 
-    /// Gives the bytes of small values.
+    /// What blocks know of workers is what workers know of blocks. Gives the bytes of small values.
     fn check_blocks(&self) -> u64 {
-        let mut inline_nbytes = 0;
-        for (_, block) in self.blocks.iter() {
+        let (mut inline_nbytes, mut replicas, mut wants) = (0, 0, 0);
+        for (slot, block) in self.blocks.iter() {
             if let Data::Inline(bytes) = &block.data {
                 inline_nbytes += bytes.len() as u64;
             }
@@ -55,14 +55,6 @@ impl Manager {
                 || block.extra.is_some();
             assert!(entry, "{} is kept for nothing", block.name);
             assert!(block.tickets.is_empty() || !block.is_available());
-        }
-        inline_nbytes
-    }
-
-    /// What blocks know of workers is what workers know of blocks.
-    fn check_places(&self) {
-        let (mut replicas, mut wants) = (0, 0);
-        for (slot, block) in self.blocks.iter() {
             replicas += block.replicas().len();
             wants += block.wants().len();
             for id in block.replicas() {
@@ -73,6 +65,12 @@ impl Manager {
                 assert!(!block.is_at(want.target) || want.stage.is_active());
             }
         }
+        assert_eq!(replicas, self.workers.iter().map(|worker| worker.blocks.len()).sum());
+        assert_eq!(wants, self.workers.iter().map(|worker| worker.wanted.len()).sum());
+        inline_nbytes
+    }
+
+    fn check_queues(&self) {
         for worker in self.workers.iter() {
             let inbox = worker.inbox.iter().map(|(nbytes, slot)| (nbytes.0, *slot));
             let outbox = worker.outbox.iter().map(|(nbytes, slot, _)| (nbytes.0, *slot));
@@ -80,8 +78,6 @@ impl Manager {
                 assert_eq!(self.blocks[slot].nbytes(), nbytes, "queued under another size");
             }
         }
-        assert_eq!(replicas, self.workers.iter().map(|worker| worker.blocks.len()).sum());
-        assert_eq!(wants, self.workers.iter().map(|worker| worker.wanted.len()).sum());
     }
 
     fn check_workers(&self) {

@@ -261,7 +261,6 @@ impl Manager {
 
     fn let_go_of_data(&mut self, slot: BlockSlot) {
         let block = &mut self.blocks[slot];
-        let name = block.name;
         match &mut block.data {
             Data::Inline(bytes) if block.lineage == 0 => {
                 self.counts.inline_nbytes -= bytes.len() as u64;
@@ -270,7 +269,7 @@ impl Manager {
             Data::Stored(stored) => {
                 let nbytes = stored.nbytes;
                 for id in std::mem::take(&mut stored.replicas) {
-                    self.drop_at(id, name);
+                    self.drop_replica(slot, id);
                     if let Some(worker) = self.workers.get_mut(id) {
                         worker.blocks.remove(&slot);
                         worker.nbytes -= nbytes;
@@ -282,6 +281,16 @@ impl Manager {
             }
             _ => {}
         }
+    }
+
+    /// A worker is to drop a replica of a block.
+    pub(super) fn drop_replica(&mut self, slot: BlockSlot, id: WorkerId) {
+        let Block { name, producer, .. } = self.blocks[slot];
+        let is_remade = producer.is_some_and(|task| !self.tasks[task].stage.is_done());
+        if let Some(worker) = self.workers.get_mut(id).filter(|_| is_remade) {
+            worker.doubted.push((name, false));
+        }
+        self.drop_at(id, name);
     }
 
     pub(super) fn drop_at(&mut self, id: WorkerId, name: freestone_base::Name) {

@@ -49,7 +49,7 @@ pub use api::*;
 
 use crate::wire::ToWorker;
 use blocks::Blocks;
-use freestone_base::{TaskId, WorkerId};
+use freestone_base::WorkerId;
 use functions::Functions;
 use ready::Classes;
 use reduction::Row;
@@ -115,7 +115,7 @@ pub struct Manager {
 #[derive(Default)]
 struct Early {
     /// Ready tasks that may only run there.
-    tasks: Vec<TaskId>,
+    tasks: Vec<ready::Entry>,
     /// Blocks that clients have brought.
     adopt: Vec<ToWorker>,
     /// Whether it is to be let go at once.

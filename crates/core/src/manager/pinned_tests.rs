@@ -1,6 +1,7 @@
 use super::{Outcome, Why};
-use crate::manager::tests::{Play, call, play};
+use crate::manager::tests::{Play, call, name, play, stored};
 use crate::manager::{Event, Request, Submission};
+use crate::wire::FromWorker;
 use freestone_base::WorkerId;
 
 /// Submits a call for one worker alone; why it is refused, if it is.
@@ -66,4 +67,24 @@ fn a_worker_that_is_about_to_join_is_waited_for() {
     assert_eq!(submit(&mut play, 2, 1), None);
     play.handle(Event::Left(WorkerId(1)));
     assert_eq!(refusal(&play), Some(absent(1, Some(0), &[0])));
+}
+
+#[test]
+fn what_is_taken_back_before_its_worker_joins_is_queued_there_once() {
+    let mut play = play();
+    play.join(0, 1);
+    play.request(Request::Submit(vec![call(1, &[])]));
+    play.done(0, &play.runs(0)[0].clone(), stored(1, 10));
+    play.handle(Event::Connected(WorkerId(1)));
+    let pinned = Submission { worker: Some(WorkerId(1)), ..call(2, &[1]) };
+    play.request(Request::Submit(vec![pinned]));
+    let lost = FromWorker::Lost { names: vec![name(1)], reason: String::new() };
+    play.says(0, lost);
+    play.done(0, &play.runs(0)[0].clone(), stored(1, 10));
+    play.join(1, 1);
+    let runs = play.runs(1);
+    assert_eq!(runs.len(), 1);
+    // The worker has nothing else: that is checked after each event.
+    play.done(1, &runs[0], stored(2, 10));
+    assert_eq!(refusal(&play), None);
 }

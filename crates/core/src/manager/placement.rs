@@ -4,11 +4,11 @@ use super::Manager;
 use super::api::Near;
 use super::blocks::Block;
 use super::functions::UNMEASURED_NS;
-use super::ready::rank;
+use super::ready::{Entry, rank};
 use super::table::{BlockSlot, TaskSlot};
 use super::tasks::{Stage, Task};
 use super::workers::Worker;
-use freestone_base::{TaskId, WorkerId};
+use freestone_base::WorkerId;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -55,7 +55,8 @@ impl Manager {
         record.stamp += 1;
         record.charged_ns = self.functions.mean_ns(record.function).unwrap_or(UNMEASURED_NS);
         let Some(holder) = self.workers.get_mut(worker) else {
-            return self.absent.entry(worker).or_default().tasks.push(id);
+            let entry = (id, record.stamp);
+            return self.absent.entry(worker).or_default().tasks.push(entry);
         };
         holder.backlog_ns += record.charged_ns;
         holder.queue.push(rank(record.priority, record.depth), (id, record.stamp));
@@ -64,12 +65,10 @@ impl Manager {
     }
 
     /// A worker has joined: tasks that are to run only there have waited for it.
-    pub(super) fn enqueue_pinned(&mut self, worker: WorkerId, tasks: Vec<TaskId>) {
-        for id in tasks {
-            let Some(task) = self.tasks.find(id) else { continue };
-            if self.tasks[task].stage != Stage::Queued(worker) {
-                continue;
-            }
+    pub(super) fn enqueue_pinned(&mut self, worker: WorkerId, tasks: Vec<Entry>) {
+        for entry in tasks {
+            // One that was taken back may be in the worker's own queue by now.
+            let Some(task) = self.tasks.find_queued(entry, Stage::Queued(worker)) else { continue };
             self.tasks[task].stage = Stage::Waiting { missing: 0 };
             self.counts.ready -= 1;
             self.counts.waiting += 1;

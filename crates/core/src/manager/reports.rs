@@ -2,7 +2,7 @@
 
 use super::Manager;
 use super::api::{Record, Why};
-use super::table::TaskSlot;
+use super::table::{BlockSlot, TaskSlot};
 use super::tasks::Stage;
 use crate::wire::{Output, Report, TaskFailure};
 use freestone_base::WorkerId;
@@ -14,7 +14,40 @@ impl Manager {
         for report in reports {
             self.on_report(id, report);
         }
+        self.drop_doubted(id);
         self.promote(id);
+    }
+
+    /// What a worker was to drop while its task ran again, and has reported since, may have been
+    /// stored before it was dropped.
+    fn drop_doubted(&mut self, id: WorkerId) {
+        let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.doubted.is_empty())
+        else {
+            return;
+        };
+        for (name, reported) in std::mem::take(&mut worker.doubted) {
+            let Some(slot) = self.blocks.find(&name) else { continue };
+            if reported || self.blocks[slot].is_at(id) {
+                self.disbelieve(slot, id);
+            } else {
+                self.workers[id].doubted.push((name, false));
+            }
+        }
+    }
+
+    /// A replica that may be there or not counts as lost. It is dropped for certain, unless it is
+    /// wanted there: then it is asked for, and the worker says that it has it.
+    pub(super) fn disbelieve(&mut self, slot: BlockSlot, id: WorkerId) {
+        self.remove_replica(slot, id);
+        let (Some(worker), Some(block)) = (self.workers.get_mut(id), self.blocks.get(slot)) else {
+            return;
+        };
+        let is_pinned = block.extra.as_ref().is_some_and(|extra| extra.pins.contains(&id));
+        if is_pinned || worker.wanted.contains(&slot) {
+            worker.doubted.push((block.name, true));
+        } else {
+            self.drop_at(id, block.name);
+        }
     }
 
     fn on_report(&mut self, id: WorkerId, mut report: Report) {
@@ -150,3 +183,7 @@ pub(super) fn ended(failure: &TaskFailure) -> &'static str {
         TaskFailure::TooLarge { .. } => "too large",
     }
 }
+
+#[cfg(test)]
+#[path = "reports_tests.rs"]
+mod tests;

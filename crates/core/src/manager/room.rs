@@ -113,9 +113,8 @@ impl Manager {
                 break;
             }
             freed += self.blocks[slot].nbytes();
-            let name = self.blocks[slot].name;
             self.detach_replica(slot, id);
-            self.drop_at(id, name);
+            self.drop_replica(slot, id);
             // Another copy would take the same room again.
             self.hot.remove(&slot);
             self.loose.push(slot);

@@ -2,7 +2,7 @@
 //! nothing else waits and someone has nothing to do. Whoever ends first, wins.
 //!
 //! The later attempt is the task's; the first one is kept here, with the slot that it holds, until
-//! it ends, the task does, or the task is given to a third worker.
+//! it ends, the task does, or the task is given to a third worker. That happens once to a task.
 //!
 //! See docs/decisions/010-the-second-attempt-of-a-straggler-is-the-tasks-attempt.md
 
@@ -64,7 +64,7 @@ impl Manager {
         record.options.twice
             && record.pinned.is_none()
             && self.tied_to(record).is_none()
-            && !self.firsts.contains_key(&task)
+            && !record.history.as_ref().is_some_and(|history| history.doubled)
             && matches!(record.stage, Stage::Assigned { .. })
             && mean_ns.is_some_and(|mean_ns| self.now - record.sent_ns > late_ns(mean_ns))
     }
@@ -80,6 +80,7 @@ impl Manager {
         let Stage::Assigned { worker, running: true } = record.stage else { return };
         let (attempt, charged_ns) = (record.attempt, record.charged_ns);
         record.stage = Stage::Ready;
+        record.history().doubled = true;
         let first = First { task: self.tasks.id(task), worker, attempt, charged_ns };
         self.counts.assigned -= 1;
         self.counts.ready += 1;
@@ -147,3 +148,7 @@ impl Manager {
         self.firsts.retain(|_, first| first.worker != id);
     }
 }
+
+#[cfg(test)]
+#[path = "speculation_tests.rs"]
+mod tests;

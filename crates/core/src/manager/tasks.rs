@@ -85,6 +85,9 @@ pub(super) struct History {
     pub lost_before: u32,
     /// An attempt took more memory than it was given: the next gets all of a worker.
     pub exhausted: bool,
+    /// It was run beside an attempt that took long, which is not counted if it fails: once only, or
+    /// attempts that take long and fail would follow each other for ever.
+    pub doubled: bool,
     /// How many attempts were given back before they began.
     pub returned: u32,
     /// Workers to be avoided: an attempt was killed there, or there was no room for it.

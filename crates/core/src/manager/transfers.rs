@@ -11,7 +11,7 @@ use freestone_base::{Name, WorkerId};
 use std::cmp::Reverse;
 
 /// How often a block may fail to come before the last holder asked counts as having lost it.
-const MOST_FAILURES: u32 = 10;
+const MAX_FAILURES: u32 = 10;
 
 /// How many holders of a block are compared.
 const HOLDERS_ASKED: usize = 16;
@@ -204,6 +204,9 @@ impl Manager {
             self.note_transfer(name, nbytes, source, id, duration_ns);
         }
         self.touch(id);
+        if let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.doubted.is_empty()) {
+            worker.doubted.retain(|(doubted, _)| *doubted != name);
+        }
         let slot = self.blocks.find(&name);
         // A worker that has adopted a block may still be receiving it, and says so later.
         let adopted =
@@ -305,15 +308,18 @@ impl Manager {
             let mut spare = !is_used && self.hot.remove(&slot).is_some();
             let made = !spare && users > 0 && self.make_room(target, nbytes, None);
             spare |= !made && self.hot.remove(&slot).is_some();
-            if !made && failures >= MOST_FAILURES {
+            if !made && failures >= MAX_FAILURES {
                 self.refuse_gathers_at(slot, target, free);
             }
-            if spare || (!made && failures >= MOST_FAILURES) {
+            if spare || (!made && failures >= MAX_FAILURES) {
                 unused = !is_used || !self.is_used_at(slot, target, None);
             }
-        } else if (missing_there && !stale) || failures >= MOST_FAILURES {
+        } else if missing_there && !stale {
             self.note_unfetched(slot, target);
             self.remove_replica(slot, source);
+        } else if failures >= MAX_FAILURES {
+            self.note_unfetched(slot, target);
+            self.disbelieve(slot, source);
         }
         let block = self.blocks.get(slot);
         let is_there = block.is_some_and(|block| block.is_at(target));

@@ -74,6 +74,9 @@ pub(super) struct Worker {
     pub defined: Vec<u64>,
     pub blocks: SetOf<BlockSlot>,
     pub nbytes: u64,
+    /// Dropped here while the tasks that make them might run here again: when a call reports one,
+    /// it can't be told whether that was stored before it was dropped or after. And whether one did.
+    pub doubted: Vec<(Name, bool)>,
 
     /// Blocks being received.
     pub receiving: Vec<BlockSlot>,
@@ -121,6 +124,7 @@ impl Worker {
             defined: Vec::new(),
             blocks: SetOf::default(),
             nbytes: 0,
+            doubted: Vec::new(),
             receiving: Vec::new(),
             sending: Vec::new(),
             wanted: SetOf::default(),

@@ -51,7 +51,7 @@ impl Client {
         let count = if self.random.chance(0.1) { 3 } else { 1 };
         let outputs: Vec<Name> = (0..count).map(|_| self.name()).collect();
         let worker = if self.random.chance(0.06) { self.any_worker() } else { None };
-        let known = |name: &Name| self.blocks.0.get(name).map_or(0, |known| known.value);
+        let known = |name: &Name| self.blocks.get(name).map_or(0, |known| known.value);
         let values: Vec<u64> = inputs.iter().map(known).collect();
         let retries = self.random.below(3) as u32;
         let priority = self.random.below(3) as i32 - 1;
@@ -77,32 +77,30 @@ impl Client {
 
     /// The submission that makes a block, with one reference more to each of its outputs.
     fn refer(&mut self, name: Name) -> Option<freestone_core::manager::Submission> {
-        let Origin::Call { outputs, .. } = self.blocks.0[&name].origin.clone() else {
+        let Origin::Call { outputs, .. } = self.blocks[&name].origin.clone() else {
             return None;
         };
         let tickets: Vec<Ticket> = outputs.iter().map(|name| self.promise(*name)).collect();
-        self.blocks.0[&name].submission(tickets)
+        self.blocks[&name].submission(tickets)
     }
 
     /// A ticket for a block, which comes with a reference to it.
     fn promise(&mut self, name: Name) -> Ticket {
-        if let Some(known) = self.blocks.0.get_mut(&name) {
-            known.references += 1;
-        }
+        self.blocks.hold(&name);
         self.ticket(Asked::Block(name))
     }
 
     /// What was asked for before, whatever became of it: also what failed or was released.
     fn submit_again(&mut self) {
         let Some(name) = self.any_block(false) else { return };
-        match self.blocks.0[&name].origin {
+        match self.blocks[&name].origin {
             Origin::Call { .. } => {
                 let submissions = self.refer(name).into_iter().collect();
                 self.ask(Request::Submit(submissions));
             }
             Origin::Reduce { .. } => {
                 let ticket = self.promise(name);
-                if let Some(request) = self.blocks.0[&name].reduction(name, ticket) {
+                if let Some(request) = self.blocks[&name].reduction(name, ticket) {
                     self.ask(request);
                 }
             }
@@ -118,7 +116,7 @@ impl Client {
         if self.random.chance(0.1) {
             inputs.truncate(1);
         }
-        inputs.retain(|name| self.blocks.0.contains_key(name));
+        inputs.retain(|name| self.blocks.get(name).is_some());
         let commutes = self.random.chance(0.5);
         let combine = if commutes { Combine::Sum } else { Combine::Compose };
         let function = FunctionId(self.random.below(u64::from(FUNCTIONS)) as u32);
@@ -128,7 +126,7 @@ impl Client {
         let value = script.value(function, &self.values(&inputs), 0);
         let known = Known {
             origin: Origin::Reduce { function, script, arity, commutes },
-            value: if inputs.len() == 1 { self.blocks.0[&inputs[0]].value } else { value },
+            value: if inputs.len() == 1 { self.blocks[&inputs[0]].value } else { value },
             inputs,
             nbytes: script.nbytes,
             references: 0,
@@ -143,7 +141,7 @@ impl Client {
         let name = self.name();
         self.know(name, known);
         let ticket = self.promise(name);
-        if let Some(request) = self.blocks.0[&name].reduction(name, ticket) {
+        if let Some(request) = self.blocks[&name].reduction(name, ticket) {
             self.ask(request);
         }
     }
@@ -174,7 +172,7 @@ impl Client {
         let keep = if self.random.chance(0.1) { Keep::Session } else { Keep::Task };
         let name = self.given(Origin::Put { worker }, nbytes, keep);
         let ticket = self.ticket(Asked::Block(name));
-        let block = script::block(name, nbytes, self.blocks.0[&name].value);
+        let block = script::block(name, nbytes, self.blocks[&name].value);
         let owned = self.random.chance(0.5);
         let path = format!("/put/{name}");
         self.ask(Request::Put { block, path, owned, worker, keep, ticket });
@@ -182,7 +180,7 @@ impl Client {
 
     fn put_inline(&mut self) {
         let name = self.given(Origin::Inline, 8, Keep::Task);
-        let bytes = Payload::from(&self.blocks.0[&name].value.to_le_bytes()[..]);
+        let bytes = Payload::from(&self.blocks[&name].value.to_le_bytes()[..]);
         self.ask(Request::PutInline { name, bytes });
     }
 
@@ -190,7 +188,7 @@ impl Client {
     fn watch(&mut self) {
         let held = !self.random.chance(0.1);
         let Some(name) = self.any_block(held) else { return };
-        let was_free = self.blocks.0[&name].references == 0;
+        let was_free = self.blocks[&name].references == 0;
         let ticket = self.promise(name);
         self.ask(Request::Watch { name, ticket });
         if was_free && self.promises[ticket.0 as usize].settled {
@@ -216,14 +214,9 @@ impl Client {
     pub fn release(&mut self, names: &[Name]) {
         let mut given = Vec::new();
         for name in names {
-            let Some(known) = self.blocks.0.get_mut(name) else { continue };
-            if known.references == 0 {
-                continue;
-            }
-            known.references -= 1;
+            let Some(left) = self.blocks.release(name) else { continue };
             given.push(*name);
-            if known.references == 0 {
-                known.released = true;
+            if left == 0 {
                 let of_it = |asked: Asked| match asked {
                     Asked::Block(other) | Asked::Pin(other, _) => other == *name,
                     Asked::Other => false,
@@ -241,10 +234,12 @@ impl Client {
             return;
         };
         let ticket = self.ticket(Asked::Pin(name, worker));
-        if let Some(known) = self.blocks.0.get_mut(&name) {
-            known.gathered = true;
+        for name in [name, self.blocks.resolve(name)] {
+            if let Some(known) = self.blocks.get_mut(&name) {
+                known.gathered = true;
+            }
         }
-        self.promises[ticket.0 as usize].lenient = self.blocks.0[&name].references == 0;
+        self.promises[ticket.0 as usize].lenient = self.blocks[&name].references == 0;
         self.ask(Request::Gather { name, worker, ticket });
     }
 
@@ -262,7 +257,7 @@ impl Client {
         if self.is_put(&name) {
             return;
         }
-        if let Some(known) = self.blocks.0.get_mut(&name) {
+        if let Some(known) = self.blocks.get_mut(&name) {
             known.cancelled = true;
         }
         self.ask(Request::Cancel(vec![name]));

@@ -1,6 +1,7 @@
 //! The client of a history: it asks for random things and checks every answer.
 
-use super::known::{Blocks, Known, LARGE, Origin, SMALL};
+use super::blocks::Blocks;
+use super::known::{Known, LARGE, Origin, SMALL};
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
 use freestone_core::manager::simulate::{Cluster, Combine, Options, Random, Script, script};
 use freestone_core::manager::{Explanation, Outcome, Request, Statistics};
@@ -30,7 +31,6 @@ pub struct Client {
     pub cluster: Cluster,
     pub random: Random,
     pub blocks: Blocks,
-    pub order: Vec<Name>,
     pub promises: Vec<Promise>,
     pub pins: Vec<(Name, WorkerId)>,
     pub statistics: Option<Statistics>,
@@ -47,7 +47,6 @@ impl Client {
             cluster: Cluster::new(options),
             random,
             blocks: Blocks::default(),
-            order: Vec::new(),
             promises: Vec::new(),
             pins: Vec::new(),
             statistics: None,
@@ -104,15 +103,17 @@ impl Client {
     fn on_block(&mut self, name: Name, ticket: Ticket, outcome: &Outcome) {
         match outcome {
             Outcome::Ready(output) => {
-                let value = self.blocks.0.get(&name).map(|known| known.value);
+                let value = self.blocks.get(&name).map(|known| known.value);
                 if value != Some(script::output_value(output)) {
                     self.cluster.violation(format!("{name} has a wrong value: {output:?}"));
                 }
             }
             Outcome::Failed(failure) => {
-                let complaint = self.blocks.complaint(name, failure, &self.cluster.injected);
-                let lenient = self.promises[ticket.0 as usize].lenient;
-                if let Some(complaint) = complaint.filter(|_| !lenient) {
+                if self.promises[ticket.0 as usize].lenient {
+                    return;
+                }
+                let complaint = self.blocks.complaint(name, failure, &self.cluster);
+                if let Some(complaint) = complaint {
                     self.cluster.violation(format!("{name} failed without reason: {complaint}"));
                 }
             }
@@ -124,7 +125,7 @@ impl Client {
         match outcome {
             Outcome::Pinned { block, .. } => {
                 let name = self.blocks.resolve(asked);
-                let value = self.blocks.0.get(&name).map(|known| known.value);
+                let value = self.blocks.get(&name).map(|known| known.value);
                 if block.name != name || value != Some(block.checksum) {
                     self.cluster.violation(format!("{name} pinned as {block:?}"));
                 }
@@ -153,14 +154,13 @@ impl Client {
 
     /// A block that the client holds a reference to, the latest more likely; or any block.
     pub fn any_block(&mut self, held: bool) -> Option<Name> {
-        let held = |name: &&Name| !held || self.blocks.0[*name].references > 0;
-        let names: Vec<Name> = self.order.iter().filter(held).copied().collect();
-        if names.is_empty() {
+        let count = self.blocks.count(held);
+        if count == 0 {
             return None;
         }
-        let recent = names.len().saturating_sub(8);
+        let recent = count.saturating_sub(8);
         let from = if self.random.chance(0.6) { recent } else { 0 };
-        Some(names[from + self.random.index(names.len() - from)])
+        Some(self.blocks.at(from + self.random.index(count - from), held))
     }
 
     pub fn inputs(&mut self, most: usize) -> Vec<Name> {
@@ -210,12 +210,11 @@ impl Client {
     }
 
     pub fn know(&mut self, name: Name, known: Known) {
-        self.order.push(name);
-        self.blocks.0.insert(name, known);
+        self.blocks.insert(name, known);
     }
 
     pub fn values(&self, names: &[Name]) -> Vec<u64> {
-        names.iter().map(|name| self.blocks.0[name].value).collect()
+        names.iter().map(|name| self.blocks[name].value).collect()
     }
 
     /// A worker joins.
@@ -225,7 +224,7 @@ impl Client {
     }
 
     pub fn is_put(&self, name: &Name) -> bool {
-        matches!(self.blocks.0[name].origin, Origin::Put { .. } | Origin::Inline)
+        matches!(self.blocks[name].origin, Origin::Put { .. } | Origin::Inline)
     }
 }
 

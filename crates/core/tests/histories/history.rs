@@ -141,8 +141,9 @@ fn let_go_of_everything(client: &mut Client) {
     while !client.pins.is_empty() {
         client.unpin_one();
     }
-    for name in client.order.clone() {
-        let references = client.blocks.0[&name].references as usize;
+    let names: Vec<Name> = client.blocks.names().collect();
+    for name in names.iter().copied() {
+        let references = client.blocks[&name].references as usize;
         client.release(&vec![name; references]);
     }
     settle_down(client);
@@ -152,9 +153,9 @@ fn let_go_of_everything(client: &mut Client) {
     settle_down(client);
     let ticket = client.ticket(Asked::Other);
     client.ask(Request::Statistics { ticket });
-    client.asked_locations = client.order.clone();
+    client.asked_locations.clone_from(&names);
     let ticket = client.ticket(Asked::Other);
-    client.ask(Request::WhoHas { names: client.order.clone(), ticket });
+    client.ask(Request::WhoHas { names, ticket });
     for what in remains(client).into_iter().chain(misbeliefs(client)) {
         client.cluster.violation(what);
     }
@@ -162,7 +163,7 @@ fn let_go_of_everything(client: &mut Client) {
 
 /// What is at workers or in the manager's tables and should not be.
 fn remains(client: &Client) -> Vec<String> {
-    let kept = |name: &Name| client.blocks.0.get(name).is_some_and(super::known::Known::is_kept);
+    let kept = |name: &Name| client.blocks.get(name).is_some_and(super::known::Known::is_kept);
     let mut wrong = Vec::new();
     let mut held = BTreeSet::new();
     for worker in client.cluster.workers() {
@@ -177,8 +178,8 @@ fn remains(client: &Client) -> Vec<String> {
         }
     }
     let Some(statistics) = &client.statistics else { return vec!["no statistics".to_owned()] };
-    let inline = |name: &&Name| kept(name) && client.blocks.0[*name].nbytes <= 1_000;
-    let most = held.len() + client.order.iter().filter(inline).count();
+    let inline = |name: &Name| kept(name) && client.blocks[name].nbytes <= 1_000;
+    let most = held.len() + client.blocks.names().filter(inline).count();
     let blocks = statistics.blocks as usize;
     if blocks < held.len() || blocks > most {
         wrong.push(format!("{blocks} blocks, and {} to {most} are kept", held.len()));

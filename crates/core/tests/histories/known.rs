@@ -1,11 +1,11 @@
 //! What the client of a history knows of the blocks that it named, and which failures of theirs
 //! are legitimate.
 
+use super::blocks::{Ancestry, Blocks};
 use freestone_base::{FunctionId, Name, Resources, WorkerId};
-use freestone_core::manager::simulate::{Injected, Script};
+use freestone_core::manager::simulate::{Cluster, Injected, Script};
 use freestone_core::manager::{Failure, Reduction, Request, Submission, Why};
 use freestone_core::wire::{CallOptions, Keep, TaskFailure};
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Where a block comes from.
@@ -76,53 +76,25 @@ impl Known {
     }
 }
 
-/// All blocks that the client named.
-#[derive(Default)]
-pub struct Blocks(pub BTreeMap<Name, Known>);
-
 /// What the smallest worker of a history has.
 pub const SMALL: Resources = Resources { cores: 2, gpus: 0, memory: 8, disk: 0 };
 /// What the largest has.
 pub const LARGE: Resources = Resources { cores: 4, gpus: 1, memory: 32, disk: 0 };
 
 impl Blocks {
-    /// The block that stands for this one: a reduction of one input is that input.
-    pub fn resolve(&self, mut name: Name) -> Name {
-        while let Some(Known { origin: Origin::Reduce { .. }, inputs, .. }) = self.0.get(&name) {
-            let [input] = inputs[..] else { break };
-            name = input;
-        }
-        name
-    }
-
-    /// What a block is made of, however far back, with what was made along with it.
-    fn ancestry(&self, name: Name) -> BTreeSet<Name> {
-        let mut found = BTreeSet::new();
-        let mut next = vec![name];
-        while let Some(name) = next.pop() {
-            if !found.insert(name) {
-                continue;
-            }
-            let Some(known) = self.0.get(&name) else { continue };
-            next.extend(&known.inputs);
-            if let Origin::Call { outputs, .. } = &known.origin {
-                next.extend(outputs);
-            }
-        }
-        found
-    }
-
     /// Why a failure is not legitimate, or nothing.
-    pub fn complaint(&self, name: Name, failure: &Failure, injected: &Injected) -> Option<String> {
+    pub fn complaint(&self, name: Name, failure: &Failure, cluster: &Cluster) -> Option<String> {
+        let injected = &cluster.injected;
         let ancestry = self.ancestry(name);
-        let known: Vec<&Known> = ancestry.iter().filter_map(|name| self.0.get(name)).collect();
+        let known = &ancestry.known;
         let reduces = |known: &&Known| matches!(known.origin, Origin::Reduce { .. });
-        let intermediate = !self.0.contains_key(&failure.name) && known.iter().any(reduces);
-        if !ancestry.contains(&failure.name) && !intermediate {
+        let intermediate = self.get(&failure.name).is_none() && known.iter().any(reduces);
+        // A failed block may be named by the reduction of it alone.
+        if !ancestry.contains(&self.resolve(failure.name)) && !intermediate {
             return Some(format!("{} is no input of it", failure.name));
         }
         let legitimate = match &failure.why {
-            Why::Attempt(attempt) => self.is_attempt(&known, failure.name, attempt, injected),
+            Why::Attempt(attempt) => self.is_attempt(known, failure.name, attempt, injected),
             // An executor that died has a signal; a worker that died has none.
             Why::Killed { kills, last: TaskFailure::Killed { signal: None, status: None } } => {
                 *kills >= 8 && injected.gone.len() as u32 >= *kills
@@ -136,9 +108,10 @@ impl Blocks {
                     && injected.gone.contains(worker)
                     && known.iter().any(|known| known.pinned == Some(*worker))
             }
-            Why::UnknownInput(input) => self.0.get(input).is_none_or(|known| known.released),
+            Why::UnknownInput(input) => self.get(input).is_none_or(|known| known.released),
             Why::InputLost(input) => {
-                (ancestry.contains(input) || intermediate) && self.may_be_lost(*input, injected)
+                (ancestry.contains(input) || intermediate)
+                    && self.may_be_lost(*input, &ancestry, cluster)
             }
             Why::Cancelled => known.iter().any(|known| known.cancelled),
             Why::Closed => false,
@@ -154,7 +127,7 @@ impl Blocks {
         injected: &Injected,
     ) -> bool {
         let blows = injected.of(&name);
-        let own = self.0.get(&name).map(|known| known.retries);
+        let own = self.get(&name).map(|known| known.retries);
         let reduces = |known: &&&Known| matches!(known.origin, Origin::Reduce { .. });
         let least = known.iter().filter(reduces).map(|known| known.retries).min();
         let retries = own.or(least).unwrap_or(0);
@@ -170,19 +143,25 @@ impl Blocks {
     }
 
     /// A block without lineage whose replicas may all be gone, or can't be fetched.
-    fn may_be_lost(&self, name: Name, injected: &Injected) -> bool {
+    fn may_be_lost(&self, name: Name, ancestry: &Ancestry, cluster: &Cluster) -> bool {
+        let injected = &cluster.injected;
         let blows = injected.of(&name);
         let lost = blows.lost + blows.unfetched / 3;
-        let Some(known) = self.0.get(&name) else { return lost > 20 };
+        let Some(known) = self.get(&name) else { return lost > 20 };
         match known.origin {
             // One that was let go of may still be needed to make something lost again.
             Origin::Put { worker } => lost > 0 || known.released || injected.gone.contains(&worker),
             Origin::Inline => false,
-            _ if known.pinned.is_some_and(|worker| injected.gone.contains(&worker)) => true,
             _ => {
-                // The last worker that is let go takes along what nothing makes again.
+                // What was let go of may be needed to make something lost again. A worker that is
+                // let go takes along what nobody else has.
+                let mut names = ancestry.names();
+                let is_lost =
+                    names.any(|name| injected.of(name).lost > 0 || cluster.is_gone_with(name));
                 let is_retained = known.released && (known.is_kept() || known.gathered);
-                lost > 20 || (is_retained && (lost > 0 || !injected.gone.is_empty()))
+                let is_final =
+                    is_retained || known.pinned.is_some_and(|id| injected.gone.contains(&id));
+                lost > 20 || (is_final && is_lost)
             }
         }
     }

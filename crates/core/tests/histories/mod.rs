@@ -1,6 +1,7 @@
 //! Random histories of a manager.
 
 mod acts;
+mod blocks;
 mod client;
 mod history;
 mod known;

@@ -6,10 +6,11 @@ use super::queue::{Happening, Queue};
 use super::random::Random;
 use super::recording::Recording;
 use super::worker::{HeldBlock, SimulatedWorker};
+use crate::manager::hash::ByName;
 use crate::manager::{Action, Config, Event, Manager, Outcome, Request};
 use crate::wire::{FromWorker, ToWorker};
 use freestone_base::{Name, Resources, Ticket, WorkerId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Settings of a simulated cluster.
 #[derive(Clone, Debug)]
@@ -102,7 +103,7 @@ pub struct Cluster {
     pub(super) manager: Manager,
     pub(super) queue: Queue,
     pub(super) links: Vec<Link>,
-    pub(super) values: BTreeMap<Name, u64>,
+    pub(super) values: ByName<u64>,
     pub(super) desk: Desk,
     actions: Vec<Action>,
 }
@@ -125,7 +126,7 @@ impl Cluster {
             manager: Manager::new(options.config.clone()),
             queue,
             links: Vec::new(),
-            values: BTreeMap::new(),
+            values: ByName::default(),
             desk: Desk::default(),
             actions: Vec::new(),
             options,
@@ -176,6 +177,12 @@ impl Cluster {
         self.links.iter().filter(usable).map(|link| &link.worker)
     }
 
+    /// Whether a worker that is gone, or is let go, holds a block.
+    pub fn is_gone_with(&self, name: &Name) -> bool {
+        let mut gone = self.injected.gone.iter();
+        gone.any(|id| self.links[id.0 as usize].worker.block(name).is_some())
+    }
+
     /// The client asks for something.
     pub fn ask(&mut self, request: Request) {
         if let Request::Retire(workers) = &request {
@@ -198,10 +205,9 @@ impl Cluster {
         if let Some(record) = &mut self.record {
             record.keep(self.now, &event);
         }
-        // A sign of life to which the manager does nothing changes nothing that is checked.
-        let is_alive = matches!(event, Event::Worker(_, FromWorker::Status(_)));
         self.manager.handle(event, self.now, &mut actions);
-        if self.options.checked && !(is_alive && actions.is_empty()) {
+        // A pulse upon which the manager does nothing is looked at along with the next event.
+        if self.options.checked && !(pulse && actions.is_empty()) {
             self.manager.check();
         }
         for action in actions.drain(..) {

@@ -3,9 +3,10 @@
 
 use super::random::Random;
 use super::script::Script;
+use crate::manager::hash::ByName;
 use crate::wire::{Assignment, Payload, RaisedException, TaskFailure};
 use freestone_base::{Name, WorkerId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Probabilities of faults.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +61,7 @@ pub struct Blows {
 #[derive(Clone, Debug, Default)]
 pub struct Injected {
     /// To whom: by the first output.
-    pub blows: BTreeMap<Name, Blows>,
+    pub(super) blows: ByName<Blows>,
     /// Some worker had not room for everything.
     pub cramped: bool,
     /// The workers that are gone, for whatever reason.
