@@ -355,7 +355,7 @@ def draw(report: common.Report, options: common.Options) -> None:
         return [panel for panel in found if panel.values]
 
     kinds = graphs_of(options.quick)
-    drawn = {
+    drawn: dict[str, tuple[list[plots.Panel], list[str]]] = {
         "": (panels([f"{a} {kind}" for kind in kinds for a in ALGORITHMS]), list(SYSTEMS)),
         "-schedules": (
             [_by_scheme(report, algorithm) for algorithm in ALGORITHMS],

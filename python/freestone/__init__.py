@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from freestone import graph
+    from freestone._native import __version__
     from freestone.client.environments import prepare, untar
     from freestone.client.files import File, file
     from freestone.client.future import Future
@@ -55,10 +56,9 @@ __all__ = [
     "write",
 ]
 
-__version__ = "0.1.0"
-
 # Loaded when they are first used: a command line that only prints a figure starts at once.
 _HOMES = {
+    "__version__": "_native",
     "Array": "collections",
     "Bag": "collections",
     "Cluster": "cluster",

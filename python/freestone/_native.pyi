@@ -10,11 +10,13 @@ __all__ = [
     "CsvIndex", "Drawing", "Event", "EventBuffer", "EventInvitation", "EventMeeting",
     "EventMemory", "EventRank", "EventWorld", "Filled", "FutureBase", "Group", "Hold", "Manager",
     "MappedBuffer", "Options", "OwnedBuffer", "OwnedFolder", "RowBlocks", "Stored",
-    "VectorMemory", "Watch", "checksum", "coo_draw", "coo_merge", "coo_offsets", "coo_reduce",
+    "VectorMemory", "Watch", "__version__", "checksum", "coo_draw", "coo_merge",
+    "coo_offsets", "coo_reduce",
     "coo_transpose", "copy_rows", "copy_triangle", "csr_panel", "csr_product",
     "csr_product_sizes", "csr_transpose", "csv_cells", "csv_format_columns", "csv_format_dense",
     "csv_infer", "csv_read_columns", "csv_read_dense", "csv_read_triples", "csv_write_columns",
-    "csv_write_dense", "current_rank", "encoding_owner", "encoding_place", "fill_block",
+    "csv_write_dense", "current_rank", "encoding_owner", "encoding_place",
+    "enumerations", "fill_block",
     "fresh_claims", "io_count", "io_moved", "is_folder_in_use", "layout_block_transfers",
     "layout_crossing", "layout_even_out", "layout_moved", "layout_reassign", "layout_relabel",
     "layout_relabel_nodes", "layout_transfers", "load_input", "make_identity", "meet_ranks",
@@ -22,6 +24,8 @@ __all__ = [
     "sample", "set_current_rank", "sweep_folders",
 ]
 # fmt: on
+
+__version__: str
 
 @disjoint_base
 class FutureBase:
@@ -184,6 +188,7 @@ def is_folder_in_use(path: str) -> bool: ...
 class Hold:
     """Keeps a file block in place while a `freestone.File` lives."""
 
+def enumerations() -> list[tuple[str, list[str]]]: ...
 def encoding_owner() -> Any: ...
 def encoding_place(place: str) -> bool: ...
 def load_input(position: int) -> Any: ...

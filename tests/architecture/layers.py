@@ -1,7 +1,7 @@
 """Which module may import which: the table of docs/design.md, 'Layers', from the bottom up."""
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"_native", "errors", "units"}),
+    frozenset({"_native", "enumerations", "errors", "units"}),
     frozenset({"config", "plugins"}),
     frozenset(
         {

@@ -84,7 +84,11 @@ class Arguments:
                 self.spoiled,
             )
         )
-        changed = change(array)
+        try:
+            changed = change(array)
+        except (OverflowError, TypeError, ValueError):
+            # Objects that are no such numbers.
+            return array
         if self.choose.random() < 0.2:
             changed.flags.writeable = False
         return changed

@@ -37,7 +37,7 @@ IN_CHILDREN = 8
 """How many of them are called."""
 WAITING = {"wait", "take", "lock", "drain", "finish", "hold", "accept", "fail"}
 """Methods that wait for others as long as it takes: called by a thread that nobody waits for."""
-SIZED = ("layout_", "RowBlocks", "sample", "make_identity")
+SIZED = ("layout_", "RowBlocks", "make_identity")
 """They take as long as the numbers say: what is neither small nor refused is made smaller."""
 CALLS = 600
 """Of one case; those that come later take what earlier ones returned."""

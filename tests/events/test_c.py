@@ -328,6 +328,34 @@ def test_a_rank_that_dies_ends_the_others(prefix: Path, tmp_path: Path) -> None:
     assert ended.returncode in (2, 128 + signal.SIGKILL)
 
 
+COMPUTES = r"""
+#include <freestone_events.h>
+#include <signal.h>
+#include <unistd.h>
+int main(void) {
+  fse_init(NULL);
+  fse_fire(NULL, FSE_NONE, 0, 1, "ready");
+  if (fse_rank() == 1) {
+    fse_free(fse_wait(3, 0, "ready", 1, "ready", 2, "ready"));
+    raise(SIGKILL);
+  }
+  for (;;) pause();
+}
+"""
+
+
+def test_ranks_that_compute_end_when_one_dies(
+    prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FREESTONE_EVENTS_GRACE_S", "0.1")
+    source = tmp_path / "computes.c"
+    source.write_text(COMPUTES)
+    ended = run(built(prefix, source, tmp_path), 3)
+    assert "rank 1 is lost: its process was killed by signal 9" in ended.stderr
+    assert "rank 0 is killed: it computes 0.1 s after another was lost" in ended.stderr
+    assert ended.returncode == 128 + signal.SIGKILL
+
+
 FORGETS = r"""
 #include <freestone_events.h>
 static void nothing(const fse_event *events, int count, void *context) {

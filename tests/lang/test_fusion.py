@@ -109,6 +109,7 @@ def test_numbers_that_are_no_integers_become_the_same_in_every_mode(
     monkeypatch.setattr(fusion, "MANY_CELLS", 1)
     numbers = "1e30, -1e30, nan, inf, -inf, -2.75, 9.3e18, -9.3e18, 1.8e19, 300.0, 3e9, 0.0"
     text = f"X = as.{real}([{numbers}](3, 4)); print(as.{cell}(X)); print(as.{cell}(t(X)) + 1);"
+    text += f" print(pow(as.{cell}(as.si64([0, 2, 1])), -1)); "
     text += f"print(as.{cell}(as.scalar([1e30]))); print(as.{cell}(as.scalar([nan])));"
     plain = outcome(text)
     assert "DenseMatrix" in plain

@@ -26,10 +26,14 @@ pub struct Settings {
     pub ranks: u32,
     pub arena: usize,
     pub meet_timeout: Duration,
+    pub grace: Duration,
     pub config: Config,
 }
 
 const ARENA: usize = 1 << 30;
+
+/// How long other ranks may compute after one is lost: they may have something to save.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// Reads what was given and the environment.
 ///
@@ -57,7 +61,8 @@ pub fn resolve(given: Given) -> Result<Settings, Refused> {
     };
     let config = Config { spin: spin(given.spin_us, ranks)?.unwrap_or(config.spin), ..config };
     let meet_timeout = seconds("MEET_TIMEOUT_S", 0.0)?.unwrap_or(MEET_TIMEOUT);
-    Ok(Settings { ranks, arena, meet_timeout, config })
+    let grace = seconds("GRACE_S", 0.0)?.unwrap_or(GRACE);
+    Ok(Settings { ranks, arena, meet_timeout, grace, config })
 }
 
 /// How long to spin, if that was said or there are more ranks than processors.

@@ -12,7 +12,7 @@ use std::ffi::c_int;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -33,7 +33,7 @@ pub fn ranks(settings: &Settings, comm: Option<Handle>) -> Result<Box<dyn Transp
     let layout = Layout::new(settings.ranks, settings.arena);
     let region =
         Region::anonymous(layout.nbytes()).map_err(|error| Refused::no_start(error.to_string()))?;
-    let rank = if settings.ranks == 1 { 0 } else { fork(&region, layout, settings.ranks)? };
+    let rank = if settings.ranks == 1 { 0 } else { fork(&region, layout, settings)? };
     listen_to_interrupts();
     Ok(Box::new(Node::new(&region, layout, rank)))
 }
@@ -60,7 +60,8 @@ struct Child {
 }
 
 /// Copies this process, once for each rank, and watches over the copies: returns in them only.
-fn fork(region: &Arc<Region>, layout: Layout, ranks: u32) -> Result<u32, Refused> {
+fn fork(region: &Arc<Region>, layout: Layout, settings: &Settings) -> Result<u32, Refused> {
+    let ranks = settings.ranks;
     let mut children = Vec::with_capacity(ranks as usize);
     // SAFETY: writes out what is buffered, which all copies would write else.
     unsafe { libc::fflush(std::ptr::null_mut()) };
@@ -90,7 +91,7 @@ fn fork(region: &Arc<Region>, layout: Layout, ranks: u32) -> Result<u32, Refused
     // SAFETY: the ranks are interrupted too, and end.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
     drop(held);
-    watch(region, layout, children)
+    watch(region, layout, children, settings.grace)
 }
 
 /// Ctrl-C waits as long as this lives.
@@ -142,24 +143,41 @@ fn descriptor_of(pid: libc::pid_t) -> Result<OwnedFd, Refused> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as c_int) })
 }
 
+/// How often it is looked whether the run goes on without a lost rank.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
 /// Waits for the ranks, tells the others when one is lost, and ends as the first that failed.
-fn watch(region: &Region, layout: Layout, mut children: Vec<Child>) -> ! {
+fn watch(region: &Region, layout: Layout, mut children: Vec<Child>, grace: Duration) -> ! {
     let mut code = 0;
+    let mut is_one_lost = false;
+    let mut end: Option<Instant> = None;
     while !children.is_empty() {
+        // A program that computes would not hear of it before its next call.
+        let is_over = || children.iter().any(|child| Node::has_given_up(region, child.rank));
+        if is_one_lost && end.is_none() && is_over() {
+            end = Some(Instant::now() + grace);
+        }
+        if end.is_some_and(|end| Instant::now() >= end) {
+            kill(&children, grace);
+            end = None;
+            is_one_lost = false;
+        }
         let watched = |child: &Child| libc::pollfd {
             fd: child.ended.as_raw_fd(),
             events: libc::POLLIN,
             revents: 0,
         };
         let mut polled: Vec<_> = children.iter().map(watched).collect();
+        let wait = if is_one_lost { POLL_INTERVAL.as_millis() as c_int } else { -1 };
         // SAFETY: an array, with its length.
-        unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) };
+        unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, wait) };
         for index in (0..polled.len()).rev().filter(|&index| polled[index].revents != 0) {
             let child = children.swap_remove(index);
             let ended = status(child.pid);
             if Node::lose(region, layout, child.rank) {
                 let (rank, told) = (child.rank, told(ended));
                 say(&format!("freestone events: rank {rank} is lost: its process {told}"));
+                is_one_lost = true;
             }
             if code == 0 {
                 code = if ended < 0 { 128 - ended } else { ended };
@@ -168,6 +186,18 @@ fn watch(region: &Region, layout: Layout, mut children: Vec<Child>) -> ! {
     }
     // SAFETY: what the program registered to be done at its end is for its ranks to do.
     unsafe { libc::_exit(code) }
+}
+
+/// Ends ranks that have not heard that the run is over; their ends are waited for as any others.
+fn kill(children: &[Child], grace: Duration) {
+    for child in children {
+        let (rank, seconds) = (child.rank, grace.as_secs_f64());
+        say(&format!(
+            "freestone events: rank {rank} is killed: it computes {seconds} s after another was lost"
+        ));
+        // SAFETY: a child of ours that nobody has waited for.
+        unsafe { libc::kill(child.pid, libc::SIGKILL) };
+    }
 }
 
 /// How a child ended: its code, or a signal's number, negative.

@@ -19,6 +19,44 @@ macro_rules! dict {
     }};
 }
 
+/// Names each variant of a failure, and lists the names: a variant without one does not compile.
+macro_rules! kinds {
+    ($list:ident, $kind_of:ident, $failure:ty, { $($variant:pat => $kind:literal),* $(,)? }) => {
+        /// The kinds of these failures, as Python reads them.
+        pub const $list: &[&str] = &[$($kind),*];
+
+        fn $kind_of(failure: &$failure) -> &'static str {
+            match failure {
+                $($variant => $kind,)*
+            }
+        }
+    };
+}
+
+kinds!(FAILURES_OF_TASKS, kind_of_task, Why, {
+    Why::Attempt(_) => "raised",
+    Why::Killed { .. } => "killed",
+    Why::Unschedulable { .. } => "unschedulable",
+    Why::WorkerAbsent { .. } => "worker_absent",
+    Why::UnknownInput(_) => "unknown_input",
+    Why::InputLost(_) => "input_lost",
+    Why::Cancelled => "cancelled",
+    Why::Closed => "closed",
+});
+
+kinds!(FAILURES_OF_ATTEMPTS, kind_of_attempt, TaskFailure, {
+    TaskFailure::Raised(_) => "raised",
+    TaskFailure::Killed { .. } => "killed",
+    TaskFailure::TimedOut { .. } => "timed_out",
+    TaskFailure::MemoryExceeded { .. } => "memory_exceeded",
+    TaskFailure::DiskExceeded { .. } => "disk_exceeded",
+    TaskFailure::Cancelled => "cancelled",
+    TaskFailure::InputLost { .. } => "input_lost",
+    TaskFailure::StorageFull { .. } => "storage_full",
+    TaskFailure::FileChanged { .. } => "file_changed",
+    TaskFailure::TooLarge { .. } => "too_large",
+});
+
 /// A failure as `freestone.errors.failures.error_of` takes it.
 pub fn failure(py: Python<'_>, failure: &Failure) -> PyResult<Py<PyAny>> {
     let dict = dict!(py, {
@@ -31,31 +69,27 @@ pub fn failure(py: Python<'_>, failure: &Failure) -> PyResult<Py<PyAny>> {
         Why::Attempt(last) => attempt_failure(&dict, last)?,
         Why::Killed { kills, last } => {
             attempt_failure(&dict, last)?;
-            dict.set_item("kind", "killed")?;
             dict.set_item("kills", kills)?;
         }
         Why::Unschedulable { needs, largest } => {
-            dict.set_item("kind", "unschedulable")?;
             dict.set_item("needs", resources(py, needs)?)?;
             dict.set_item("largest", resources(py, largest)?)?;
         }
         Why::WorkerAbsent { worker, gone_ns, present } => {
-            dict.set_item("kind", "worker_absent")?;
             dict.set_item("absent", worker.to_string())?;
             dict.set_item("gone_s", gone_ns.map(|gone_ns| gone_ns as f64 / 1e9))?;
             dict.set_item("present", labels(present))?;
         }
-        Why::UnknownInput(name) => {
-            dict.set_item("kind", "unknown_input")?;
+        Why::UnknownInput(name) | Why::InputLost(name) => {
             dict.set_item("input", name.to_string())?;
         }
-        Why::InputLost(name) => {
-            dict.set_item("kind", "input_lost")?;
-            dict.set_item("input", name.to_string())?;
-        }
-        Why::Cancelled => dict.set_item("kind", "cancelled")?,
-        Why::Closed => dict.set_item("kind", "closed")?,
+        Why::Cancelled | Why::Closed => {}
     }
+    let kind = match &failure.why {
+        Why::Attempt(last) => kind_of_attempt(last),
+        why => kind_of_task(why),
+    };
+    dict.set_item("kind", kind)?;
     Ok(dict.into_any().unbind())
 }
 
@@ -63,7 +97,6 @@ fn attempt_failure(dict: &Bound<'_, PyDict>, failure: &TaskFailure) -> PyResult<
     let py = dict.py();
     let fields = match failure {
         TaskFailure::Raised(raised) => dict!(py, {
-            "kind": "raised",
             "pickled": PyBytes::new(py, raised.pickled.as_slice()),
             "type": &raised.kind,
             "message": &raised.message,
@@ -71,29 +104,26 @@ fn attempt_failure(dict: &Bound<'_, PyDict>, failure: &TaskFailure) -> PyResult<
             "in_encoding": raised.in_encoding,
         }),
         TaskFailure::Killed { signal, status } => {
-            dict!(py, { "kind": "killed", "signal": signal, "status": status, "kills": 1 })
+            dict!(py, { "signal": signal, "status": status, "kills": 1 })
         }
         TaskFailure::TimedOut { timeout_ns } => {
-            dict!(py, { "kind": "timed_out", "timeout_s": *timeout_ns as f64 / 1e9 })
+            dict!(py, { "timeout_s": *timeout_ns as f64 / 1e9 })
         }
-        TaskFailure::MemoryExceeded { limit } => {
-            dict!(py, { "kind": "memory_exceeded", "limit": limit })
+        TaskFailure::MemoryExceeded { limit } | TaskFailure::DiskExceeded { limit } => {
+            dict!(py, { "limit": limit })
         }
-        TaskFailure::DiskExceeded { limit } => {
-            dict!(py, { "kind": "disk_exceeded", "limit": limit })
-        }
-        TaskFailure::Cancelled => dict!(py, { "kind": "cancelled" }),
+        TaskFailure::Cancelled => PyDict::new(py),
         TaskFailure::InputLost { name } => {
-            dict!(py, { "kind": "input_lost", "input": name.to_string() })
+            dict!(py, { "input": name.to_string() })
         }
         TaskFailure::StorageFull { needed, free, folder } => dict!(py, {
-            "kind": "storage_full", "needed": needed, "free": free, "folder": folder,
+            "needed": needed, "free": free, "folder": folder,
         }),
         TaskFailure::FileChanged { path, reason } => {
-            dict!(py, { "kind": "file_changed", "path": path, "reason": reason })
+            dict!(py, { "path": path, "reason": reason })
         }
         TaskFailure::TooLarge { nbytes, is_result } => dict!(py, {
-            "kind": "too_large", "nbytes": nbytes, "limit": MAX_FRAME, "is_result": is_result,
+            "nbytes": nbytes, "limit": MAX_FRAME, "is_result": is_result,
         }),
     };
     dict.update(fields.as_mapping())

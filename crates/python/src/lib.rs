@@ -9,6 +9,7 @@ mod codec;
 mod columns;
 mod direct;
 mod durations;
+mod enumerations;
 mod events;
 mod executor;
 mod fields;
@@ -35,6 +36,8 @@ mod _native {
     use crate::blocks::{Hold, MappedBuffer, Stored, checksum, name_file};
     #[pymodule_export]
     use crate::codec::{encoding_owner, encoding_place, load_input};
+    #[pymodule_export]
+    use crate::enumerations::enumerations;
     #[pymodule_export]
     use crate::events::{
         Event, EventBuffer, EventInvitation, EventMeeting, EventMemory, EventRank, EventWorld,
@@ -75,4 +78,11 @@ mod _native {
     use crate::watch::Watch;
     #[pymodule_export]
     use crate::worker::run_worker;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn add_version(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

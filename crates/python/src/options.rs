@@ -29,28 +29,35 @@ pub struct Options {
     pub outputs: usize,
 }
 
+/// Where a call can run, by name.
+pub const ISOLATIONS: [(&str, Isolation); 3] =
+    [("shared", Isolation::Shared), ("fork", Isolation::Fork), ("process", Isolation::Process)];
+
+/// How long a block can stay, by name.
+pub const KEEPS: [(&str, Keep); 4] = [
+    ("task", Keep::Task),
+    ("session", Keep::Session),
+    ("worker", Keep::Worker),
+    ("forever", Keep::Forever),
+];
+
 fn isolation_of(text: &str) -> PyResult<Isolation> {
-    match text {
-        "shared" => Ok(Isolation::Shared),
-        "fork" => Ok(Isolation::Fork),
-        "process" => Ok(Isolation::Process),
-        _ => Err(PyValueError::new_err(format!(
-            "isolation is 'shared', 'fork' or 'process', not {text:?}"
-        ))),
-    }
+    named(&ISOLATIONS, "isolation", text)
 }
 
-/// How long a block stays, by its word.
+/// How long a block stays, by its name.
 pub fn keep_of(text: &str) -> PyResult<Keep> {
-    match text {
-        "task" => Ok(Keep::Task),
-        "session" => Ok(Keep::Session),
-        "worker" => Ok(Keep::Worker),
-        "forever" => Ok(Keep::Forever),
-        _ => Err(PyValueError::new_err(format!(
-            "keep is 'task', 'session', 'worker' or 'forever', not {text:?}"
-        ))),
+    named(&KEEPS, "keep", text)
+}
+
+fn named<T: Copy>(table: &[(&str, T)], option: &str, text: &str) -> PyResult<T> {
+    if let Some((_, found)) = table.iter().find(|(name, _)| *name == text) {
+        return Ok(*found);
     }
+    let names: Vec<_> = table.iter().map(|(name, _)| format!("'{name}'")).collect();
+    let (last, others) = names.split_last().expect("a table has names");
+    let problem = format!("{option} is {} or {last}, not {text:?}", others.join(", "));
+    Err(PyValueError::new_err(problem))
 }
 
 fn near_of(near: &Bound<'_, PyAny>) -> PyResult<Near> {

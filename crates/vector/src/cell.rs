@@ -24,6 +24,20 @@ impl Cell {
         CELLS.get(usize::from(code)).copied()
     }
 
+    /// Its name in the language.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::I8 => "si8",
+            Self::U8 => "ui8",
+            Self::I32 => "si32",
+            Self::U32 => "ui32",
+            Self::I64 => "si64",
+            Self::U64 => "ui64",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        }
+    }
+
     /// Bytes of a cell.
     pub fn size(self) -> usize {
         match self {
@@ -103,7 +117,7 @@ macro_rules! whole {
             #[inline(always)]
             fn power(self, other: Self) -> Self {
                 if other < 0 as Self {
-                    return (self as f64).powf(other as f64) as Self;
+                    return Self::from_f64((self as f64).powf(other as f64));
                 }
                 let (mut base, mut left, mut result) = (self, other, 1 as Self);
                 while left > 0 {

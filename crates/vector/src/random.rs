@@ -1,6 +1,8 @@
 //! Random numbers that other implementations of the language draw, too: the Mersenne twister,
 //! and the distributions that the GNU C++ library makes of it.
 
+use std::collections::{HashSet, TryReserveError};
+
 use crate::error::Error;
 
 const SIZE: usize = 624;
@@ -237,20 +239,54 @@ pub fn sample_reals(out: &mut [f64], range: f64, seed: i64) {
     }
 }
 
+/// Up to this range, and where at least one of so many numbers is drawn, a sample without replacement is
+/// what other implementations draw, with a draw for each number of the range.
+const SCANNED: (u64, u64) = (1 << 20, 16);
+
 /// Draws whole numbers below `range`; without `again`, none twice, for which there have to be
-/// enough.
-pub fn sample_wholes(out: &mut [i64], range: i64, again: bool, seed: i64) {
+/// enough. Takes time and memory for as many numbers as are drawn, not for the range.
+///
+/// # Errors
+///
+/// If there is no memory to remember which numbers were drawn.
+pub fn sample_wholes(
+    out: &mut [i64],
+    range: i64,
+    again: bool,
+    seed: i64,
+) -> Result<(), TryReserveError> {
     let mut twister = Twister::new(seed);
     if again {
         for cell in out {
             *cell = twister.whole(0, range - 1);
         }
-        return;
+        return Ok(());
     }
-    let mut chosen = Selection::new(twister, range as usize, out.len());
-    let found = (0..range).filter(|_| chosen.take());
-    out.iter_mut().zip(found).for_each(|(cell, place)| *cell = place);
-    shuffle(out, &mut chosen.twister);
+    let (small, share) = SCANNED;
+    if range as u64 <= small || range as u64 / share <= out.len() as u64 {
+        let mut chosen = Selection::new(twister, range as usize, out.len());
+        let found = (0..range).filter(|_| chosen.take());
+        out.iter_mut().zip(found).for_each(|(cell, place)| *cell = place);
+        twister = chosen.twister;
+    } else {
+        choose_few(out, range, &mut twister)?;
+    }
+    shuffle(out, &mut twister);
+    Ok(())
+}
+
+/// Chooses different numbers below `range` by Floyd's algorithm: one draw for each of them. The order
+/// is not random.
+fn choose_few(out: &mut [i64], range: i64, twister: &mut Twister) -> Result<(), TryReserveError> {
+    let mut chosen = HashSet::new();
+    chosen.try_reserve(out.len())?;
+    let first = range - out.len() as i64;
+    for (cell, last) in out.iter_mut().zip(first..range) {
+        let drawn = twister.whole(0, last);
+        *cell = if chosen.insert(drawn) { drawn } else { last };
+        chosen.insert(*cell);
+    }
+    Ok(())
 }
 
 /// Shuffles as the GNU C++ library does: one draw for two swaps while ranges are small.
@@ -319,9 +355,60 @@ mod tests {
     fn a_sample_without_replacement_is_a_permutation() {
         for count in [1, 2, 7, 100] {
             let mut cells = vec![0; count];
-            sample_wholes(&mut cells, count as i64, false, 3);
+            sample_wholes(&mut cells, count as i64, false, 3).expect("memory");
             cells.sort_unstable();
             assert_eq!(cells, (0..count as i64).collect::<Vec<_>>());
         }
+    }
+
+    fn few_of(range: i64, count: usize, seed: i64) -> Vec<i64> {
+        let mut cells = vec![-1; count];
+        choose_few(&mut cells, range, &mut Twister::new(seed)).expect("memory");
+        assert!(cells.iter().all(|cell| (0..range).contains(cell)));
+        assert_eq!(cells.iter().collect::<HashSet<_>>().len(), count);
+        cells
+    }
+
+    #[test]
+    fn few_numbers_of_the_largest_range_are_different_and_always_the_same() {
+        let drawn = |seed| {
+            let mut cells = vec![0; 1000];
+            sample_wholes(&mut cells, i64::MAX, false, seed).expect("memory");
+            cells
+        };
+        let cells = drawn(5);
+        assert_eq!(drawn(5), cells);
+        assert_ne!(drawn(6), cells);
+        assert_eq!(cells.iter().collect::<HashSet<_>>().len(), 1000);
+        assert!(cells.iter().all(|cell| (0..i64::MAX).contains(cell)));
+        // Half of them are in either half of the range, up to five standard deviations.
+        let low = cells.iter().filter(|cell| **cell < i64::MAX / 2).count();
+        assert!((420..=580).contains(&low), "{low} of 1000");
+    }
+
+    #[test]
+    fn each_set_of_numbers_is_as_likely_as_any_other() {
+        let mut counts = std::collections::HashMap::new();
+        for seed in 0..10_000 {
+            let mut cells = few_of(5, 2, seed);
+            cells.sort_unstable();
+            *counts.entry(cells).or_insert(0) += 1;
+        }
+        // Ten pairs: 1000 of each, up to five standard deviations.
+        assert_eq!(counts.len(), 10);
+        assert!(counts.values().all(|count| (850..=1150).contains(count)), "{counts:?}");
+        assert_eq!(few_of(7, 7, 1).len(), 7);
+    }
+
+    #[test]
+    fn the_order_of_a_sample_is_random() {
+        let rises = (0..1000)
+            .filter(|seed| {
+                let mut cells = [0; 2];
+                sample_wholes(&mut cells, 1 << 40, false, *seed).expect("memory");
+                cells[0] < cells[1]
+            })
+            .count();
+        assert!((420..=580).contains(&rises), "{rises} of 1000");
     }
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from freestone import _native
 from freestone.config import parse_nbytes
+from freestone.enumerations import Isolation, Keep
 from freestone.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -24,11 +25,6 @@ __all__ = [
     "check_options",
     "native_options",
 ]
-
-Keep = Literal["task", "session", "worker", "forever"]
-"""How long a block stays when no future and no task needs it any more."""
-Isolation = Literal["shared", "fork", "process"]
-"""Where a call runs: in a resident executor, in a child of one, in an interpreter of its own."""
 
 
 class CallOptions(TypedDict, total=False):

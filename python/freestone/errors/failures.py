@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from typing import Any
+from typing import Any, assert_never
 
+from freestone.enumerations import FailureKind
 from freestone.errors import (
     ClosedError,
     DiskExceededError,
@@ -49,7 +50,8 @@ def error_of(failure: dict[str, Any]) -> BaseException:
         Has `kind`, `label`, `name`, `worker`, `attempts`, and what belongs to its kind.
     """
     label, worker = failure["label"], failure["worker"]
-    match failure["kind"]:
+    kind: FailureKind = failure["kind"]
+    match kind:
         case "raised":
             return _raised(failure)
         case "killed":
@@ -105,7 +107,8 @@ def error_of(failure: dict[str, Any]) -> BaseException:
             return too_large(part, label, failure["nbytes"], failure["limit"])
         case "closed":
             return ClosedError(f"finish {label!r}" if label else "finish what was submitted")
-    return FreestoneError(f"task {label!r} failed: {failure}")
+        case _:
+            assert_never(kind)
 
 
 def _file_error(path: str, reason: str) -> BaseException:

@@ -5,24 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SCHEMES = (
-    "STATIC",
-    "SS",
-    "GSS",
-    "TSS",
-    "FAC2",
-    "TFSS",
-    "FISS",
-    "VISS",
-    "PLS",
-    "PSS",
-    "MFSC",
-    "MSTATIC",
-    "AUTO",
-)
-LAYOUTS = ("CENTRALIZED", "PERGROUP", "PERCPU")
-NUMA = ("default", "interleave", "preferred", "local")
-VICTIMS = ("SEQ", "SEQPRI", "RANDOM", "RANDOMPRI")
+from freestone.enumerations import LAYOUTS, NUMA, SCHEMES, VICTIMS
+
+__all__ = ["LAYOUTS", "NUMA", "SCHEMES", "VICTIMS", "Settings"]
 
 
 @dataclass(frozen=True, kw_only=True)

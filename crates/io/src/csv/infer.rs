@@ -58,7 +58,7 @@ pub fn infer<S: Source + ?Sized>(
         while !cells.is_done() {
             let (row, column) = (cells.row, cells.column);
             let (cell, is_last) = cells.next_cell().map_err(|error| error.below(done))?;
-            if is_last != (column + 1 == columns) {
+            if column >= columns || is_last != (column + 1 == columns) {
                 return Err(ragged(&mut cells, row + done, column, is_last, columns));
             }
             kinds[column] |= kind_of(&cell);

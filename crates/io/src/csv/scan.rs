@@ -213,7 +213,7 @@ pub fn scan<S: Source + ?Sized>(
     let count = usize::try_from(count).unwrap_or(0);
     let mut summaries = vec![Summary::default(); count];
     // A thread has chunks that follow one another: a source that is far away reads ahead.
-    let run = (count / (4 * threads.max(1))).clamp(1, LONGEST_RUN);
+    let run = (count / threads.max(1).saturating_mul(4)).clamp(1, LONGEST_RUN);
     let runs = (first..).step_by(run).zip(summaries.chunks_mut(run)).collect();
     let buffers: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
     parallel::for_each(runs, threads, |(first, summaries): (u64, &mut [Summary])| {

@@ -1,5 +1,6 @@
 //! Ranks that connect by TCP.
 
+use super::memory::check_ranks;
 use super::rank::{EventRank, Settings};
 use crate::access;
 use crate::durations::seconds;
@@ -36,6 +37,7 @@ impl EventMeeting {
     /// Waits for all ranks and tells each where the others are.
     fn hold(&self, py: Python<'_>, ranks: u32, patience_s: f64) -> PyResult<()> {
         let patience = seconds(patience_s)?;
+        check_ranks(ranks)?;
         py.detach(|| self.meeting.hold(ranks, ranks, patience)).map(drop).map_err(failed)
     }
 }
@@ -53,6 +55,7 @@ pub fn meet_ranks(
     settings: Settings,
 ) -> PyResult<EventRank> {
     let (access, patience) = (access::read(identity)?, seconds(patience_s)?);
+    check_ranks(ranks)?;
     let tcp = py.detach(|| Tcp::meet(address, rank, ranks, &access, patience)).map_err(failed)?;
     EventRank::start(Box::new(tcp), &settings)
 }

@@ -6,16 +6,22 @@ use pyo3::prelude::*;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// More ranks than a node can have, and more bytes than it can address.
+/// More ranks than a run can have, and more bytes than a node can address.
 const MAX_RANKS: u32 = 1 << 16;
 const MAX_ARENA: usize = 1 << 40;
 
+/// Refuses numbers of ranks for which no process has the memory.
+pub(super) fn check_ranks(ranks: u32) -> PyResult<()> {
+    if (1..=MAX_RANKS).contains(&ranks) {
+        return Ok(());
+    }
+    let problem = format!("a run has 1 to {MAX_RANKS} ranks, not {ranks}");
+    Err(PyValueError::new_err(problem))
+}
+
 /// What lies where, for numbers that can be.
 pub(super) fn layout_of(ranks: u32, arena: usize) -> PyResult<Layout> {
-    if !(1..=MAX_RANKS).contains(&ranks) {
-        let problem = format!("a node has 1 to {MAX_RANKS} ranks, not {ranks}");
-        return Err(PyValueError::new_err(problem));
-    }
+    check_ranks(ranks)?;
     if arena > MAX_ARENA {
         let problem = format!("the arena of a rank has at most {MAX_ARENA} bytes, not {arena}");
         return Err(PyValueError::new_err(problem));

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use freestone_vector::cell::Cell;
 use freestone_vector::random::{self, sample_reals, sample_wholes};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 use super::arrays::{Array, cell_of, refused, unknown};
@@ -72,7 +72,7 @@ impl Drawing {
 
 /// Draws numbers below `range` into an array of float64 or int64.
 ///
-/// Whole numbers that are different take as long as a loop over all below `range`.
+/// Without `again`, none of the whole numbers is drawn twice.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn sample(
@@ -94,7 +94,11 @@ pub fn sample(
                     let problem = format!("{} different numbers below {range}", out.len());
                     return Err(PyValueError::new_err(format!("there are no {problem}")));
                 }
-                sample_wholes(out, below, again, seed);
+                let count = out.len();
+                sample_wholes(out, below, again, seed).map_err(|_| {
+                    let problem = format!("no memory for a sample of {count} numbers");
+                    PyMemoryError::new_err(problem)
+                })?;
             }
             _ => return Err(unknown("random cell type", &code.to_string())),
         }

@@ -5,7 +5,7 @@ mod policy;
 use std::fs;
 use std::path::Path;
 
-pub use policy::{Nodes, Policy, Request, bind};
+pub use policy::{Nodes, POLICIES, Policy, Request, bind};
 
 /// A processor that this process may run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,16 +20,21 @@ pub enum Policy {
     Local,
 }
 
+/// Makes a policy; `preferred` is given a node's number.
+type Make = fn(usize) -> Policy;
+
+/// All policies, with their names.
+pub const POLICIES: [(&str, Make); 4] = [
+    ("default", |_| Policy::Default),
+    ("interleave", |_| Policy::Interleave),
+    ("preferred", Policy::Preferred),
+    ("local", |_| Policy::Local),
+];
+
 impl Policy {
     /// The policy of this name; `preferred` takes a node's number.
     pub fn named(name: &str, node: usize) -> Option<Self> {
-        match name {
-            "default" => Some(Self::Default),
-            "interleave" => Some(Self::Interleave),
-            "preferred" => Some(Self::Preferred(node)),
-            "local" => Some(Self::Local),
-            _ => None,
-        }
+        POLICIES.iter().find(|(known, _)| *known == name).map(|(_, policy)| policy(node))
     }
 }
 

@@ -32,28 +32,32 @@ pub enum Victims {
     RandomPri,
 }
 
+/// All layouts, with their names.
+pub const LAYOUTS: [(&str, Layout); 3] = [
+    ("CENTRALIZED", Layout::Centralized),
+    ("PERGROUP", Layout::PerGroup),
+    ("PERCPU", Layout::PerCpu),
+];
+
+/// All orders of victims, with their names.
+pub const VICTIMS: [(&str, Victims); 4] = [
+    ("SEQ", Victims::Seq),
+    ("SEQPRI", Victims::SeqPri),
+    ("RANDOM", Victims::Random),
+    ("RANDOMPRI", Victims::RandomPri),
+];
+
 impl Layout {
     /// The layout of this name.
     pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "CENTRALIZED" => Some(Self::Centralized),
-            "PERGROUP" => Some(Self::PerGroup),
-            "PERCPU" => Some(Self::PerCpu),
-            _ => None,
-        }
+        LAYOUTS.iter().find(|(known, _)| *known == name).map(|(_, layout)| *layout)
     }
 }
 
 impl Victims {
     /// The order of this name.
     pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "SEQ" => Some(Self::Seq),
-            "SEQPRI" => Some(Self::SeqPri),
-            "RANDOM" => Some(Self::Random),
-            "RANDOMPRI" => Some(Self::RandomPri),
-            _ => None,
-        }
+        VICTIMS.iter().find(|(known, _)| *known == name).map(|(_, victims)| *victims)
     }
 }
 

@@ -16,14 +16,18 @@ pub enum Reduce {
 pub const REDUCTIONS: [Reduce; 3] = [Reduce::Sum, Reduce::Min, Reduce::Max];
 
 impl Reduce {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Min => "min",
+            Self::Max => "max",
+        }
+    }
+
     /// The reduction of this name.
     pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "sum" => Some(Self::Sum),
-            "min" => Some(Self::Min),
-            "max" => Some(Self::Max),
-            _ => None,
-        }
+        REDUCTIONS.into_iter().find(|known| known.name() == name)
     }
 
     /// What no cells give.

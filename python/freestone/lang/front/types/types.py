@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from freestone.enumerations import ENGINE_CELLS
+
 CELLS = ("bool", "si8", "ui8", "si32", "ui32", "index", "si64", "ui64", "f32", "f64", "str")
 """The types of cells, from the least to the most general; ``index`` is that of sizes."""
 
@@ -38,17 +40,8 @@ DTYPES = {
 }
 """The NumPy types that hold them."""
 
-CODES = {
-    "si8": 0,
-    "ui8": 1,
-    "si32": 2,
-    "ui32": 3,
-    "si64": 4,
-    "ui64": 5,
-    "index": 5,
-    "f32": 6,
-    "f64": 7,
-}
+CODES: dict[str, int] = {cell: code for code, cell in enumerate(ENGINE_CELLS)}
+CODES["index"] = CODES["ui64"]
 """The engine's numbers of the types of cells that it knows."""
 
 SIZES = dict(zip(CELLS, (1, 1, 1, 4, 4, 8, 8, 8, 4, 8, 64), strict=True))
