@@ -3,7 +3,7 @@
 In parts, so that each fits a few minutes (``--part``, with ``--more`` into the same report):
 
 ``peers``
-    On a dense matrix, on compressed rows of R-MAT, made symmetric, and on uniform ones of as many
+    On a dense matrix, on CSR of R-MAT, made symmetric, and on uniform ones of as many
     bytes: freestone's lazy arrays, and scripts that read the matrix from a file, both fused; NumPy
     or SciPy as a user writes them; python-graphblas.
 ``whole``

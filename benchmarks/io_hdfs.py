@@ -72,11 +72,11 @@ def hdfs(nodes: int, replicas: int) -> Iterator[str]:
         )
         try:
             assert process.stdout is not None
-            said = process.stdout.readline().split()
-            if said[:1] != ["ready"]:
+            reported = process.stdout.readline().split()
+            if reported[:1] != ["ready"]:
                 raise SystemExit("HDFS did not start")
-            os.environ["HDFS_HTTP_ADDRESS"] = f"127.0.0.1:{said[2]}"
-            yield f"hdfs://127.0.0.1:{said[1]}"
+            os.environ["HDFS_HTTP_ADDRESS"] = f"127.0.0.1:{reported[2]}"
+            yield f"hdfs://127.0.0.1:{reported[1]}"
         finally:
             try:
                 process.communicate(timeout=WAIT_S)

@@ -204,7 +204,7 @@ def reorganisation(x: Array) -> Iterator[Case]:
 
 
 def compressed(x: Array) -> Iterator[Case]:
-    """Compressed rows, one cell of fifty."""
+    """CSR, one cell of fifty."""
     side = x.shape[0] * 10
     graph = sparse.random_array((side, side), density=0.002, rng=5, format="csr")
     vector, wide = np.linspace(0, 1, side).reshape(-1, 1), np.ones((side, 8))

@@ -38,7 +38,7 @@ ENDINGS = {
 }
 MILLION, ANALYSIS, SCALING = "tasks_1m", "graph_185k", "workers_"
 CPU = "_cpu_ns_per_task"
-LONGEST_S = 900
+MAX_S = 900
 WANTED_US = 3.0
 
 
@@ -54,7 +54,7 @@ def simulate(quick: bool) -> dict[str, float]:
         cargo = os.environ.get("CARGO", "cargo")
         words = ["run", "--locked", "--release", "-p", "freestone-core", "--example", "manager"]
         command = [cargo, *words, "--", "--json", str(out), *["--quick"] * quick]
-        subprocess.run(command, cwd=common.ROOT, check=True, timeout=LONGEST_S)
+        subprocess.run(command, cwd=common.ROOT, check=True, timeout=MAX_S)
         found = json.loads(out.read_text())
         return {key: float(value) for key, value in found.items() if key != "quick"}
 

@@ -24,7 +24,7 @@ from freestone.partitions.splitting import gathered
 QUESTION = "How long does it take to split 100,000 blocks on 100 workers?"
 BLOCKS, WORKERS, SLOTS = 100_000, 100, 8
 REPLICAS = (1, 2, 3)
-LONGEST_S = 900
+MAX_S = 900
 
 
 def locate() -> list[float]:
@@ -32,7 +32,7 @@ def locate() -> list[float]:
     words = ["run", "--locked", "-q", "--release", "-p", "freestone-core", "--example", "locate"]
     command = [os.environ.get("CARGO", "cargo"), *words]
     done = subprocess.run(
-        command, cwd=common.ROOT, check=True, timeout=LONGEST_S, capture_output=True, text=True
+        command, cwd=common.ROOT, check=True, timeout=MAX_S, capture_output=True, text=True
     )
     return [float(line) for line in done.stdout.split()]
 

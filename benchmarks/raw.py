@@ -20,7 +20,7 @@ import numpy as np
 
 STEP = 1 << 20
 # Longer than any of it takes.
-PATIENCE_S = 60
+TIMEOUT_S = 60
 
 
 def read(path: str) -> None:
@@ -110,12 +110,12 @@ def processes(count: int, nbytes: int) -> Iterator[Processes]:
         for pipe, process in zip(pipes, started, strict=True):
             with contextlib.suppress(OSError):
                 pipe.send(None)
-            process.join(PATIENCE_S)
+            process.join(TIMEOUT_S)
 
 
 def _answer(pipe: Connection) -> None:
-    if not pipe.poll(PATIENCE_S):
-        raise TimeoutError(f"a process that reads and writes has said nothing for {PATIENCE_S} s")
+    if not pipe.poll(TIMEOUT_S):
+        raise TimeoutError(f"a process that reads and writes has said nothing for {TIMEOUT_S} s")
     pipe.recv()
 
 
@@ -126,8 +126,8 @@ def _serve(pipe: Connection, nbytes: int) -> None:
         # So its pages are there.
         memory[:] = bytes(nbytes)
         pipe.send("ready")
-        while (told := pipe.recv()) is not None:
-            _do(memory, *told)
+        while (reported := pipe.recv()) is not None:
+            _do(memory, *reported)
             pipe.send("done")
         del memory
     finally:

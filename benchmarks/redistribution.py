@@ -40,7 +40,7 @@ QUICK = ("merge-p2p-sync", "merge-p2p-nonblocking", "baseline-collective-sync")
 PLAIN, COPY = "plain Alltoallv", "memcpy"
 ONE, BOTH = "bandwidth of one core", "bandwidth of two cores"
 HERE = Path(__file__).parent / "resizing"
-LONGEST_S = 280
+MAX_S = 280
 
 SUBJECTS: dict[str, dict[str, Any]] = {
     f"{kind} {form} {method}": {
@@ -65,10 +65,10 @@ def mpi(ranks: int, program: str, *words: str) -> Any:
     command = [mpiexec, "-n", str(ranks), sys.executable, "-m", "mpi4py", str(HERE / program)]
     try:
         job = subprocess.run(
-            [*command, *words], capture_output=True, text=True, timeout=LONGEST_S, check=False
+            [*command, *words], capture_output=True, text=True, timeout=MAX_S, check=False
         )
     except subprocess.TimeoutExpired:
-        return {"absent": f"did not end within {LONGEST_S} s"}
+        return {"absent": f"did not end within {MAX_S} s"}
     if job.returncode != 0:
         return {"absent": f"failed: {(job.stderr.strip().splitlines() or ['no word'])[-1]}"}
     return json.loads(job.stdout.strip().splitlines()[-1])

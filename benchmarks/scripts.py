@@ -70,14 +70,14 @@ def measure(report: common.Report, quick: bool, subject: str) -> None:
         text, case = script(SCRIPTS[name]), f"{name}, {rounds} rounds"
         if subject == "local":
             run(WARMING, [], None)
-            seconds, _, said = run(text, words, None)
-            report.add(subject, case, seconds, "s", said=said)
+            seconds, _, reported = run(text, words, None)
+            report.add(subject, case, seconds, "s", reported=reported)
             continue
         # A new one for each: what an earlier script sent may still be there.
         with Cluster(workers=2, executors=1, memory="2GiB") as cluster:
             run(WARMING, [], cluster)
-            seconds, sent, said = run(text, words, cluster)
-        report.add(subject, case, seconds, "s", said=said)
+            seconds, sent, reported = run(text, words, cluster)
+        report.add(subject, case, seconds, "s", reported=reported)
         report.add(subject, f"{case}, sent", sent / 1e6, "MB")
 
 

@@ -24,7 +24,7 @@ from benchmarks import common, plots
 
 QUESTION = "How long would the paper's analyses take, with its dispatcher and with ours?"
 CORES = 12
-LONGEST_S = 600
+MAX_S = 600
 OWN_US = 50.0
 """What a call costs our manager, sockets included: more than `benchmarks.scale` measures."""
 MERGE_S = 2.8
@@ -94,7 +94,7 @@ def simulate(lines: Iterable[str]) -> list[dict[str, float]]:
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        timeout=LONGEST_S,
+        timeout=MAX_S,
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 

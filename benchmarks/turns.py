@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.common import ROOT
 
-LONGEST_S = 300
+MAX_S = 300
 
 
 def take(target: str, **arguments: Any) -> dict[str, Any]:
@@ -50,11 +50,11 @@ def take(target: str, **arguments: Any) -> dict[str, Any]:
             start_new_session=True,
         )
         try:
-            _, errors = process.communicate(timeout=LONGEST_S)
+            _, errors = process.communicate(timeout=MAX_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return {"absent": f"did not end within {LONGEST_S} s"}
+            return {"absent": f"did not end within {MAX_S} s"}
         if out.exists():
             return dict(json.loads(out.read_text()))
         last = (errors.strip().splitlines() or ["it ended without a word"])[-1]

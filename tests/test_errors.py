@@ -209,7 +209,7 @@ def test_unschedulable_by_the_sum_says_so() -> None:
 
 
 @pytest.mark.parametrize(("signal", "status"), [(11, None), (None, 3), (None, None), (200, None)])
-def test_every_kind_of_death_is_told(signal: int | None, status: int | None) -> None:
+def test_every_kind_of_death_is_reported(signal: int | None, status: int | None) -> None:
     error = errors.TaskKilledError(label="f", attempts=1, signal=signal, status=status)
     assert "once" in str(error)
     assert (error.signal, error.status) == (signal, status)

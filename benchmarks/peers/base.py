@@ -27,7 +27,7 @@ class Peer(ABC):
     def __exit__(self, *exception: object) -> None:
         self.stop()
 
-    def fresh(self, count: int) -> range:
+    def unused(self, count: int) -> range:
         """Return `count` numbers that were not given before."""
         self._next += count
         return range(self._next - count, self._next)

@@ -31,12 +31,12 @@ class Dask(Peer):
 
     def map(self, count: int) -> None:
         """Map over numbers and gather."""
-        self.client.gather(self.client.map(noop, self.fresh(count), pure=False))
+        self.client.gather(self.client.map(noop, self.unused(count), pure=False))
 
     def submit(self, count: int) -> None:
         """Submit in a loop and gather."""
         submit = self.client.submit
-        self.client.gather([submit(noop, number, pure=False) for number in self.fresh(count)])
+        self.client.gather([submit(noop, number, pure=False) for number in self.unused(count)])
 
     def chain(self, count: int) -> Any:
         """Submit calls on futures; wait for the last."""
@@ -48,9 +48,9 @@ class Dask(Peer):
     def tree(self, leaves: int) -> Any:
         """Submit leaves and sums; wait for the root."""
         submit = self.client.submit
-        level = [submit(increment, number, pure=False) for number in self.fresh(leaves)]
+        level = [submit(increment, number, pure=False) for number in self.unused(leaves)]
         return pairwise(level, lambda left, right: submit(add, left, right, pure=False)).result()
 
     def round_trip(self) -> None:
         """Submit and wait."""
-        self.client.submit(noop, self.fresh(1)[0], pure=False).result()
+        self.client.submit(noop, self.unused(1)[0], pure=False).result()

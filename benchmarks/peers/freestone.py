@@ -22,16 +22,16 @@ class Freestone(Peer):
 
     def map(self, count: int) -> None:
         """Map over numbers and gather."""
-        self.cluster.gather(self.cluster.map(noop, self.fresh(count)))
+        self.cluster.gather(self.cluster.map(noop, self.unused(count)))
 
     def submit(self, count: int) -> None:
         """Submit in a loop and gather."""
         submit = self.cluster.submit
-        self.cluster.gather([submit(noop, number) for number in self.fresh(count)])
+        self.cluster.gather([submit(noop, number) for number in self.unused(count)])
 
     def chain(self, count: int) -> int:
         """Submit calls on futures; wait for the last."""
-        future = self.cluster.submit(increment, self.fresh(2 * count)[0])
+        future = self.cluster.submit(increment, self.unused(2 * count)[0])
         for _ in range(count - 1):
             future = self.cluster.submit(increment, future)
         return int(future.result())
@@ -39,9 +39,9 @@ class Freestone(Peer):
     def tree(self, leaves: int) -> int:
         """Submit leaves and sums; wait for the root."""
         submit = self.cluster.submit
-        level = [submit(increment, number) for number in self.fresh(leaves)]
+        level = [submit(increment, number) for number in self.unused(leaves)]
         return int(pairwise(level, lambda left, right: submit(add, left, right)).result())
 
     def round_trip(self) -> None:
         """Submit and wait."""
-        self.cluster.submit(noop, self.fresh(1)[0]).result()
+        self.cluster.submit(noop, self.unused(1)[0]).result()

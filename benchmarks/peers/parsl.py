@@ -56,7 +56,7 @@ class Parsl(Peer):
     def submit(self, count: int) -> None:
         """Call the app in a loop and wait for each."""
         call = self.noop
-        for future in [call(number) for number in self.fresh(count)]:
+        for future in [call(number) for number in self.unused(count)]:
             future.result()
 
     def chain(self, count: int) -> Any:
@@ -68,9 +68,9 @@ class Parsl(Peer):
 
     def tree(self, leaves: int) -> Any:
         """Call leaves and sums; wait for the root."""
-        level = [self.increment(number) for number in self.fresh(leaves)]
+        level = [self.increment(number) for number in self.unused(leaves)]
         return pairwise(level, self.add).result()
 
     def round_trip(self) -> None:
         """Call and wait."""
-        self.noop(self.fresh(1)[0]).result()
+        self.noop(self.unused(1)[0]).result()

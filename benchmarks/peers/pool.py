@@ -27,16 +27,16 @@ class Pool(Peer):
 
     def map(self, count: int) -> None:
         """Map as it does by default, a call per message."""
-        list(self.pool.map(noop, self.fresh(count)))
+        list(self.pool.map(noop, self.unused(count)))
 
     def map_chunked(self, count: int) -> None:
         """Map with the caller choosing how many calls go in a message."""
-        list(self.pool.map(noop, self.fresh(count), chunksize=CHUNK))
+        list(self.pool.map(noop, self.unused(count), chunksize=CHUNK))
 
     def submit(self, count: int) -> None:
         """Submit in a loop and wait for each."""
         submit = self.pool.submit
-        for future in [submit(noop, number) for number in self.fresh(count)]:
+        for future in [submit(noop, number) for number in self.unused(count)]:
             future.result()
 
     def chain(self, count: int) -> Any:
@@ -48,7 +48,7 @@ class Pool(Peer):
 
     def tree(self, leaves: int) -> Any:
         """Map level by level."""
-        level = list(self.pool.map(increment, self.fresh(leaves)))
+        level = list(self.pool.map(increment, self.unused(leaves)))
         while len(level) > 1:
             odd = level[len(level) & ~1 :]
             level = list(self.pool.map(add, level[:-1:2], level[1::2])) + odd
@@ -56,4 +56,4 @@ class Pool(Peer):
 
     def round_trip(self) -> None:
         """Submit and wait."""
-        self.pool.submit(noop, self.fresh(1)[0]).result()
+        self.pool.submit(noop, self.unused(1)[0]).result()

@@ -39,7 +39,7 @@ class Ray(Peer):
     def submit(self, count: int) -> None:
         """Call in a loop and get all."""
         call = self.noop.remote
-        ray.get([call(number) for number in self.fresh(count)])
+        ray.get([call(number) for number in self.unused(count)])
 
     def chain(self, count: int) -> Any:
         """Call on references; get the last."""
@@ -50,9 +50,9 @@ class Ray(Peer):
 
     def tree(self, leaves: int) -> Any:
         """Call leaves and sums; get the root."""
-        level = [self.increment.remote(number) for number in self.fresh(leaves)]
+        level = [self.increment.remote(number) for number in self.unused(leaves)]
         return ray.get(pairwise(level, self.add.remote))
 
     def round_trip(self) -> None:
         """Call and get."""
-        ray.get(self.noop.remote(self.fresh(1)[0]))
+        ray.get(self.noop.remote(self.unused(1)[0]))

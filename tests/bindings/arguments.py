@@ -156,7 +156,7 @@ class Arguments:
     # What belongs together.
 
     def csr(self, rows: int, columns: int, code: int) -> tuple[Any, Any, Any]:
-        """Make compressed rows."""
+        """Make CSR."""
         counts = [self.choose.randrange(3) for _ in range(rows)]
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype("i8")
         places = [self.choose.randrange(max(columns, 1)) for _ in range(int(offsets[-1]))]
@@ -239,7 +239,7 @@ class Arguments:
         )
 
     def product(self) -> tuple[int, tuple[Any, ...], tuple[Any, ...], tuple[int, int, int]]:
-        """Make two factors of compressed rows."""
+        """Make two factors of CSR."""
         rows, inner, columns = (self.choose.choice((0, 1, 3, 200)) for _ in range(3))
         code = self.code()
         left, right = self.csr(rows, inner, code), self.csr(inner, columns, code)
@@ -257,7 +257,7 @@ class Arguments:
         return self.nearly(code, left, right, columns, 2, np.zeros(rows, "i8"))
 
     def csr_product(self) -> list[Any]:
-        """Make the arguments of a product of compressed rows."""
+        """Make the arguments of a product of CSR."""
         code, left, right, (rows, _, columns) = self.product()
         offsets = np.zeros(rows + 1, "i8")
         _native.csr_product_sizes(code, left, right, columns, 1, offsets[1:])

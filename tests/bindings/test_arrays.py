@@ -74,7 +74,7 @@ def test_an_address_is_no_array() -> None:
 
 
 def summed(offsets: Any, columns: Any, cells: Any, rows: int, width: int) -> Any:
-    """Sum compressed rows, and their columns' products with a vector of ones, in a pipeline."""
+    """Sum CSR, and their columns' products with a vector of ones, in a pipeline."""
     inputs = [(F64, "sparse", cells, 0.0, 0), (F64, "row", np.ones(width), 0.0, 0)]
     out = np.zeros((rows, 1))
     _native.run_pipeline(

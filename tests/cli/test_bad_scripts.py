@@ -184,11 +184,11 @@ STRANGE = {
 
 @pytest.mark.parametrize("name", STRANGE)
 def test_strange_texts(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    text, status, said = STRANGE[name]
+    text, status, reported = STRANGE[name]
     Path("s.daph").write_bytes(text)
     assert main(["run", "s.daph"]) == status
     out, err = capsys.readouterr()
-    assert said in out
+    assert reported in out
     assert err == ""
 
 

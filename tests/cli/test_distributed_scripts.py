@@ -65,8 +65,8 @@ def test_options_reach_the_other_program(
     out, err = capsys.readouterr()
     assert out == "DenseMatrix(2x2, double)\n3 3\n3 3\n"
     assert "binary add" in err
-    told = 'print(1, true, true); startProfiling(); stopProfiling("r"); print(2);'
-    assert run(told, *options, words=()) == 0
+    reported = 'print(1, true, true); startProfiling(); stopProfiling("r"); print(2);'
+    assert run(reported, *options, words=()) == 0
     out, err = capsys.readouterr()
     assert out == "2\n"
     assert err.startswith('1\n{"region": "r"')
@@ -75,7 +75,7 @@ def test_options_reach_the_other_program(
         assert "in another one" in capsys.readouterr().err
 
 
-def test_a_cluster_that_is_not_there_or_ends_is_told(
+def test_a_cluster_that_is_not_there_or_ends_is_reported(
     capsys: pytest.CaptureFixture[str], cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run(SCRIPT, "--distributed", "--cluster=nowhere") == 2

@@ -60,7 +60,7 @@ def test_errors_of_the_script_under_mpi() -> None:
     assert done.stdout.startswith("a\n")
 
 
-def test_one_rank_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_rank_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("mpi4py")
     done = ranks_of(1, "--host=mpi")
     assert done.returncode == 2
@@ -101,7 +101,7 @@ def test_workers_that_dask_starts_here(expected: str) -> None:
     assert done.stdout == expected
 
 
-def test_a_scheduler_of_dask_that_is_not_there_is_told(
+def test_a_scheduler_of_dask_that_is_not_there_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("distributed")
@@ -117,7 +117,7 @@ def test_a_scheduler_of_dask_that_is_not_there_is_told(
         ("mpi4py", "mpi", "pip install mpi4py"),
     ],
 )
-def test_an_engine_that_is_not_installed_is_told(
+def test_an_engine_that_is_not_installed_is_reported(
     module: str,
     host: str,
     cure: str,
@@ -131,7 +131,7 @@ def test_an_engine_that_is_not_installed_is_told(
     assert cure in capsys.readouterr().err
 
 
-def test_slurm_that_is_not_there_is_told(
+def test_slurm_that_is_not_there_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -12,21 +12,21 @@ from freestone.cli import main
 HEAVY = {"numpy", "cloudpickle", "asyncio", "multiprocessing", "rich", "pyarrow", "joblib"}
 
 
-def test_it_is_told_for_people(
+def test_it_is_reported_for_people(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FREESTONE_MEMORY", "2GiB")
     assert main(["info"]) == 0
-    said = capsys.readouterr().out
-    assert f"freestone  {__version__}" in said
-    line = next(line for line in said.splitlines() if line.startswith("memory "))
+    reported = capsys.readouterr().out
+    assert f"freestone  {__version__}" in reported
+    line = next(line for line in reported.splitlines() if line.startswith("memory "))
     assert "free of" in line
-    line = [line for line in said.splitlines() if line.startswith("memory ")][1]
+    line = [line for line in reported.splitlines() if line.startswith("memory ")][1]
     assert "2 GiB" in line
     assert "environment FREESTONE_MEMORY" in line
 
 
-def test_it_is_told_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_reported_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["machine"]["cores"] >= 1

@@ -44,9 +44,9 @@ def test_every_command_has_help_and_json(command: str, capsys: pytest.CaptureFix
     with pytest.raises(SystemExit) as end:
         main([command, "--help"])
     assert end.value.code == 0
-    said = capsys.readouterr().out
-    assert "--json" in said
-    assert "--quiet" in said
+    reported = capsys.readouterr().out
+    assert "--json" in reported
+    assert "--quiet" in reported
 
 
 def test_version_and_no_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +76,7 @@ def test_a_script_is_main_with_its_own_arguments_and_folder() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ending", "status", "said"),
+    ("ending", "status", "reported"),
     [
         ("sys.exit(3)", 3, ""),
         ("sys.exit()", 0, ""),
@@ -84,9 +84,9 @@ def test_a_script_is_main_with_its_own_arguments_and_folder() -> None:
         ("raise KeyboardInterrupt", 130, ""),
     ],
 )
-def test_a_script_decides_the_status(ending: str, status: int, said: str) -> None:
+def test_a_script_decides_the_status(ending: str, status: int, reported: str) -> None:
     done = freestone("run", script(f"import sys\n{ending}"))
-    assert (done.returncode, done.stderr) == (status, said)
+    assert (done.returncode, done.stderr) == (status, reported)
 
 
 def test_an_unexpected_error_has_a_traceback() -> None:
@@ -106,7 +106,7 @@ def test_an_error_of_freestone_is_one_line() -> None:
     assert json.loads(done.stdout)["error"] == "closed"
 
 
-def test_a_script_can_be_told_in_json() -> None:
+def test_a_script_can_be_reported_in_json() -> None:
     done = freestone("run", "--json", script("import sys; sys.exit(4)"))
     data = json.loads(done.stdout)
     assert (data["script"], data["status"]) == ("script.py", 4)
@@ -139,7 +139,7 @@ def test_an_error_about_a_setting_names_the_option() -> None:
         (["worker", "--manager", "unix:/gone/x.sock", "--access", "script.py"], "usage"),
     ],
 )
-def test_what_can_not_be_done_is_told_with_its_slug(
+def test_what_can_not_be_done_is_reported_with_its_slug(
     words: list[str], slug: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "environ", os.environ.copy())
@@ -155,8 +155,8 @@ def test_ctrl_c_ends_quietly() -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-        assert (process.returncode, said) == (130, "")
+        _, reported = process.communicate(timeout=30)
+        assert (process.returncode, reported) == (130, "")
 
 
 def test_a_reader_that_goes_away_does_no_harm() -> None:
@@ -204,7 +204,7 @@ def test_the_demo_gets_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
-def test_what_the_demo_lacks_is_told_in_a_line(
+def test_what_the_demo_lacks_is_reported_in_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     install(monkeypatch, FakeDemo(PackagesMissingError(["uproot"])))

@@ -57,10 +57,10 @@ def test_the_reference_lists_the_options_that_there_are() -> None:
     }
     text = REFERENCE.read_text()
     (table,) = re.findall(r"\| option \| effect \|\n\| --- \| --- \|\n((?:\|.*\n)+)", text)
-    told = set(re.findall(r"--([\w-]+)", table))
-    assert told <= {*known, *ELSEWHERE}
+    reported = set(re.findall(r"--([\w-]+)", table))
+    assert reported <= {*known, *ELSEWHERE}
     shown = {word for word, visible in known.items() if visible and "hdfs" not in word}
-    assert shown - {"help"} <= told
+    assert shown - {"help"} <= reported
 
 
 EFFECTS: dict[str, dict[str, Any]] = {
@@ -254,7 +254,7 @@ def test_daphnes_own_files_of_defaults_are_read(capsys: pytest.CaptureFixture[st
         ([1], "holds no object"),
     ],
 )
-def test_wrong_defaults_are_told(
+def test_wrong_defaults_are_reported(
     data: Any, problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("c.json").write_text(json.dumps(data))

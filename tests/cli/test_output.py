@@ -9,15 +9,15 @@ from freestone.cli.output import Form, Output, pairs, table
 
 
 @pytest.mark.parametrize(
-    ("form", "said"), [("table", "words\n"), ("json", '{\n  "a": 1\n}\n'), ("quiet", "")]
+    ("form", "reported"), [("table", "words\n"), ("json", '{\n  "a": 1\n}\n'), ("quiet", "")]
 )
-def test_the_form_decides(form: Form, said: str) -> None:
+def test_the_form_decides(form: Form, reported: str) -> None:
     stream = io.StringIO()
     Output(form, stream).show({"a": 1}, lambda: "words")
-    assert stream.getvalue() == said
+    assert stream.getvalue() == reported
 
 
-def test_an_error_is_told_to_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_reported_to_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
     stream = io.StringIO()
     Output("json", stream).fail("closed", "it is closed", ["a note"])
     assert capsys.readouterr().err == "closed: it is closed\na note\n"

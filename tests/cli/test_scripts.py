@@ -29,7 +29,7 @@ def test_a_script_prints_and_takes_arguments(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize(
-    ("text", "status", "said"),
+    ("text", "status", "reported"),
     [
         ("print(1;", 1, "[error]: While parsing: expected ')' after the arguments of print"),
         ("x = [1] @ [1, 2](2, 1);", 2, "[error]: While compiling: @ of a 1x1 and a 2x1 matrix"),
@@ -37,12 +37,12 @@ def test_a_script_prints_and_takes_arguments(capsys: pytest.CaptureFixture[str])
         ('stop("done");', 3, "[error]: While running: system stopped: done"),
     ],
 )
-def test_an_error_is_told_with_its_line(
-    text: str, status: int, said: str, capsys: pytest.CaptureFixture[str]
+def test_an_error_is_reported_with_its_line(
+    text: str, status: int, reported: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(text) == status
     out, err = capsys.readouterr()
-    assert out.startswith(said)
+    assert out.startswith(reported)
     assert "\ns.daph:1:" in out
     assert out.splitlines()[-2] == text
     assert err == ""

@@ -74,7 +74,7 @@ def test_one_that_does_not_answer_is_shown(
     assert "No such file" in capsys.readouterr().out
 
 
-def test_none_is_said(
+def test_none_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FREESTONE_FOLDER", str(tmp_path / "none"))

@@ -58,9 +58,9 @@ def test_a_trace_is_reported_and_converted(
     with fs.Cluster(executors=2, memory="64MiB", disk="64MiB", trace=str(path)) as cluster:
         cluster.gather(cluster.map(abs, range(10)))
     assert main(["report", str(path)]) == 0
-    said = capsys.readouterr().out
-    assert "10 attempts at tasks" in said
-    assert f"The figures are in {tmp_path / 'run.html'}" in said
+    reported = capsys.readouterr().out
+    assert "10 attempts at tasks" in reported
+    assert f"The figures are in {tmp_path / 'run.html'}" in reported
     assert "</html>" in (tmp_path / "run.html").read_text()
     assert main(["trace", str(path), "--perfetto", str(tmp_path / "out.json")]) == 0
     events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]

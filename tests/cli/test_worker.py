@@ -24,7 +24,7 @@ def test_it_joins_runs_calls_and_ends_with_the_cluster(tmp_path: Path) -> None:
             assert time.monotonic() < deadline
         assert cluster.submit(pow, 2, 5, worker=1).result(60) == 32
         folder = Path(cluster.statistics().workers[1].folder)
-    said, _ = worker.communicate(timeout=60)
+    reported, _ = worker.communicate(timeout=60)
     assert worker.returncode == 0
-    assert f'"manager": "{cluster.address}"' in said
+    assert f'"manager": "{cluster.address}"' in reported
     assert not folder.exists()

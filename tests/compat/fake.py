@@ -70,13 +70,13 @@ class FakeCluster:
     ) -> None:
         if future.done():
             return
-        settle: Callable[[Any], None] = future.outer.set_result
+        fulfil: Callable[[Any], None] = future.outer.set_result
         try:
             value = load(definition)(*map(self._value, args), **kwargs)
         except BaseException as error:
-            value, settle = error, future.outer.set_exception
+            value, fulfil = error, future.outer.set_exception
         try:
-            settle(value)
+            fulfil(value)
         except concurrent.futures.InvalidStateError:
             assert future.is_cancelled
 

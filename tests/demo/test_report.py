@@ -108,7 +108,7 @@ def test_a_row_is_one_line_of_a_narrow_terminal(result, monkeypatch, capsys):
     assert row.split()[:5] == ["first", "again", "25", "GeV", "40,000"]
 
 
-def test_a_wrong_mass_is_said_aloud(result, capsys):
+def test_a_wrong_mass_is_reported(result, capsys):
     fit = PeakFit(**{**FIT.to_dict(), "mass_gev": 90.1})
     sample = Sample("Measured", False, result.samples[0].counts, Z_WINDOW, fit)
     wrong = DemoResult((sample,), result.making, result.runs, "", "")

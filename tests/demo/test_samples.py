@@ -48,7 +48,7 @@ def test_a_missing_package_is_named_with_the_command(monkeypatch):
     assert isinstance(caught.value, builtins.FileNotFoundError)
 
 
-def test_a_version_without_the_file_is_told_apart():
+def test_a_version_without_the_file_is_distinguished():
     pytest.importorskip("skhep_testdata")
     with pytest.raises(SamplesMissingError, match=r"has no nothing\.root in its wheel"):
         samples.sample_path("nothing.root")

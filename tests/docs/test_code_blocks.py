@@ -20,7 +20,7 @@ NEEDS = {
     "docs/tutorial/dask.md": ("dask", "pandas"),
     "docs/tutorial/z-peak.md": ("uproot", "skhep_testdata", "scipy"),
 }
-LONGEST_S = 120
+MAX_S = 120
 BUILT = importlib.util.find_spec("freestone._native") is not None
 
 
@@ -61,7 +61,7 @@ def test_blocks_run(page, tmp_path):
         env={name: value for name, value in os.environ.items() if "FREESTONE_" not in name},
         capture_output=True,
         text=True,
-        timeout=LONGEST_S,
+        timeout=MAX_S,
         check=False,
     )
     assert ran.returncode == 0, f"{page}, lines as in the page:\n{ran.stderr}"

@@ -410,8 +410,8 @@ def test_a_rank_joins_a_run_that_is_on(prefix: Path, tmp_path: Path) -> None:
     common = {"meeting": free_address(), "identity": str(tmp_path / "run.pem")}
     with ThreadPoolExecutor() as pool:
         founder = pool.submit(run, program, 1, rank="0", most="2", **common)
-        newcomer = pool.submit(run, program, 1, rank="join", **common)
-    for ended in [founder.result(), newcomer.result()]:
+        joining_rank = pool.submit(run, program, 1, rank="join", **common)
+    for ended in [founder.result(), joining_rank.result()]:
         assert (ended.returncode, ended.stderr) == (0, "")
     assert founder.result().stdout == "rank 1 has joined, there are 2\n"
 
@@ -457,9 +457,9 @@ def test_an_interrupted_run_says_what_waits(prefix: Path, tmp_path: Path) -> Non
 
 
 def says_what_waits(process: subprocess.Popen[str]) -> None:
-    _, said = process.communicate(timeout=60)
+    _, output = process.communicate(timeout=60)
     for rank in range(2):
-        assert f"rank {rank}:\n  task 'patient' lacks 'late' from rank {rank}" in said
+        assert f"rank {rank}:\n  task 'patient' lacks 'late' from rank {rank}" in output
     assert process.returncode == 128 + signal.SIGINT
 
 

@@ -58,8 +58,8 @@ def under_mpiexec(processors: str, *words: str) -> str:
 def test_listings_in_c(
     prefix: Path, tmp_path: Path, name: str, expected: list[str], processors: str
 ) -> None:
-    said = under_mpiexec(processors, built(prefix, EXAMPLES / name, tmp_path))
-    assert sorted(said.splitlines()) == sorted(expected)
+    output = under_mpiexec(processors, built(prefix, EXAMPLES / name, tmp_path))
+    assert sorted(output.splitlines()) == sorted(expected)
 
 
 @WIDTHS
@@ -78,10 +78,10 @@ def test_graph500_in_rust(processors: str) -> None:
     program = Path(os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target")), "release", "graph500")
     for kernel in ["levels", "directions"]:
         words = ["--scale", "10", "--roots", "8", "--kernel", kernel]
-        said = under_mpiexec(processors, str(program), *words)
-        assert re.search(r"num_mpi_processes: +4\b", said), said
-        assert re.search(r"NBFS: +8\b", said), said
-        assert "all trees are valid" in said
+        output = under_mpiexec(processors, str(program), *words)
+        assert re.search(r"num_mpi_processes: +4\b", output), output
+        assert re.search(r"NBFS: +8\b", output), output
+        assert "all trees are valid" in output
 
 
 SCRIPTS = {
@@ -106,8 +106,8 @@ def test_applications_in_python(name: str, processors: str, tmp_path: Path) -> N
     words = list(SCRIPTS[name])
     if name.startswith("insitu"):
         words += ["--folder", str(tmp_path)]
-    said = under_mpiexec(processors, sys.executable, *words)
-    assert said.count(SAYS[name.split("-")[0]]) == 1, said
+    output = under_mpiexec(processors, sys.executable, *words)
+    assert output.count(SAYS[name.split("-")[0]]) == 1, output
     if name.startswith("insitu"):
         assert len(list(tmp_path.iterdir())) > 0
 
@@ -124,9 +124,9 @@ PROGRAMS = {
 
 @WIDTHS
 def test_the_tutorial(processors: str, tmp_path: Path) -> None:
-    said = apart(RANKS, tmp_path, TUTORIAL, before=on(processors), timeout_s=300)
+    output = apart(RANKS, tmp_path, TUTORIAL, before=on(processors), timeout_s=300)
     expected = [line for lines in PROGRAMS.values() for line in lines]
-    assert sorted(said.splitlines()) == sorted(expected)
+    assert sorted(output.splitlines()) == sorted(expected)
 
 
 @WIDTHS
@@ -134,7 +134,7 @@ def test_the_tutorial_on_what_goes_wrong(processors: str, tmp_path: Path) -> Non
     code = code_of("docs/tutorial/events.md")
     first = code[: code.index("import numpy")].split("def main")[0]
     rest = code[code.index("from freestone.errors import RunStuckError") :]
-    said = apart(RANKS, tmp_path, first + rest, before=on(processors), timeout_s=300)
+    output = apart(RANKS, tmp_path, first + rest, before=on(processors), timeout_s=300)
     for rank in range(RANKS):
-        assert f"rank {rank}:" in said
-    assert "lacks 'half' from rank 0" in said or "lacks 'the other half' from rank 0" in said
+        assert f"rank {rank}:" in output
+    assert "lacks 'half' from rank 0" in output or "lacks 'the other half' from rank 0" in output

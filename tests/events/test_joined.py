@@ -62,11 +62,11 @@ def together(tmp_path: Path, ranks: int, source: str) -> list[tuple[int, str, st
         for rank in range(ranks)
     ]
     try:
-        said = [process.communicate(timeout=120) for process in started]
+        output = [process.communicate(timeout=120) for process in started]
     finally:
         for process in started:
             process.kill()
-    return [(one.returncode, *text) for one, text in zip(started, said, strict=True)]
+    return [(one.returncode, *text) for one, text in zip(started, output, strict=True)]
 
 
 def test_each_process_is_a_rank(tmp_path: Path) -> None:
@@ -80,12 +80,12 @@ def test_each_process_is_a_rank(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_raises_ends_the_run_on_all(tmp_path: Path) -> None:
-    for code, _, said in together(tmp_path, 2, RAISES):
+    for code, _, output in together(tmp_path, 2, RAISES):
         assert code == 1
-        assert "ValueError: no more" in said
+        assert "ValueError: no more" in output
 
 
-def test_what_is_missing_in_the_environment_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_in_the_environment_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FREESTONE_EVENTS_MEETING", "127.0.0.1:1")
     monkeypatch.delenv("FREESTONE_EVENTS_RANKS", raising=False)
     with pytest.raises(ConfigurationError, match="FREESTONE_EVENTS_RANKS is ''") as caught:

@@ -153,11 +153,11 @@ def test_a_rank_in_python_and_one_in_c(prefix: Path, tmp_path: Path, way: str) -
     source = tmp_path / "mixed.c"
     source.write_text(MIXED_C)
     program = built(prefix, source, tmp_path)
-    said = "[([1.0, 2.0, 3.0], True), None]\n"
+    output = "[([1.0, 2.0, 3.0], True), None]\n"
     if way == "mpi":
         words = [sys.executable, "-c", MIXED_PYTHON, ":", "-n", "1", program]
         ended = mpiexec(1, *words)
-        assert (ended.returncode, ended.stdout, ended.stderr) == (0, said, "")
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, output, "")
         return
     meeting = free_address()
     started = [
@@ -169,5 +169,5 @@ def test_a_rank_in_python_and_one_in_c(prefix: Path, tmp_path: Path, way: str) -
         )
         for rank, words in enumerate([[sys.executable, "-c", MIXED_PYTHON], [program]])
     ]
-    assert [process.communicate(timeout=60)[0] for process in started] == [said, ""]
+    assert [process.communicate(timeout=60)[0] for process in started] == [output, ""]
     assert [process.returncode for process in started] == [0, 0]

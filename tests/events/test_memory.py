@@ -41,9 +41,11 @@ def _one_arena(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
 
 
-def check(said: str) -> None:
+def check(output: str) -> None:
     # The array, and what tells of its type and shape.
-    assert re.search(r"there is no memory for the event 'large' of 268435\d{3} bytes", said), said
+    assert re.search(r"there is no memory for the event 'large' of 268435\d{3} bytes", output), (
+        output
+    )
 
 
 def test_processes_of_one_machine(tmp_path: Path) -> None:
@@ -57,9 +59,9 @@ def test_processes_of_one_machine(tmp_path: Path) -> None:
 
 
 def test_ranks_that_meet_by_tcp(tmp_path: Path) -> None:
-    for code, said, errors in test_joined.together(tmp_path, 2, PROGRAM):
+    for code, output, errors in test_joined.together(tmp_path, 2, PROGRAM):
         assert code == 7, errors
-        check(said)
+        check(output)
 
 
 def test_ranks_of_mpi(tmp_path: Path) -> None:

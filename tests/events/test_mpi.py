@@ -86,9 +86,9 @@ except KeyError as error:
 
 
 def test_a_task_that_raises_ends_the_run_on_all_ranks(tmp_path: Path) -> None:
-    said = printed(3, tmp_path, FAILS)
-    assert len(said) == 3
-    assert all(line.startswith("'no luck' raised by") for line in said)
+    output = printed(3, tmp_path, FAILS)
+    assert len(output) == 3
+    assert all(line.startswith("'no luck' raised by") for line in output)
 
 
 STUCK = """
@@ -192,9 +192,9 @@ def test_ranks_that_never_begin_are_not_waited_for_for_ever(tmp_path: Path) -> N
     ended = mpiexec(2, sys.executable, str(program))
     assert ended.returncode != 0
     # Not from standard error: mpiexec may end before it has passed on all of a rank that failed.
-    said = (tmp_path / "said").read_text()
-    assert "EventTimeoutError: after 200ms not all ranks of the communicator" in said
-    assert "comm=" in said
+    output = (tmp_path / "output").read_text()
+    assert "EventTimeoutError: after 200ms not all ranks of the communicator" in output
+    assert "comm=" in output
 
 
 EXCHANGE = """

@@ -305,7 +305,7 @@ def holds(rank: ev.Rank) -> None:
 
 
 @WAYS
-def test_what_persistent_tasks_hold_at_the_end_is_told(threads: bool) -> None:
+def test_what_persistent_tasks_hold_at_the_end_is_reported(threads: bool) -> None:
     with pytest.warns(EventsLeftWarning, match="'a' from rank 0"):
         ev.run(holds, ranks=1, threads=threads)
 
@@ -423,9 +423,9 @@ def naps(rank: ev.Rank) -> None:
 
 def test_a_run_without_progress_says_what_waits(capfd: pytest.CaptureFixture[str]) -> None:
     ev.run(naps, ranks=1, stuck_s=0.05)
-    said = capfd.readouterr().err
-    assert "nothing has happened for 50ms" in said
-    assert "lacks 'wake' from rank 0" in said
+    output = capfd.readouterr().err
+    assert "nothing has happened for 50ms" in output
+    assert "lacks 'wake' from rank 0" in output
 
 
 def test_the_environment_says_when_to_report(
@@ -433,10 +433,10 @@ def test_the_environment_says_when_to_report(
 ) -> None:
     monkeypatch.setenv("FREESTONE_EVENTS_STUCK_S", "0.05")
     ev.run(naps, ranks=2)
-    said = capfd.readouterr().err
+    output = capfd.readouterr().err
     for rank in range(2):
-        assert f"rank {rank}:\n  wait" in said
-        assert f"lacks 'wake' from rank {rank}" in said
+        assert f"rank {rank}:\n  wait" in output
+        assert f"lacks 'wake' from rank {rank}" in output
 
 
 def watches(rank: ev.Rank) -> list[str]:
@@ -488,10 +488,10 @@ def test_an_interrupted_run_says_what_waits(tmp_path: Path, interrupt: Any) -> N
     assert process.stdout is not None
     assert [process.stdout.readline() for _ in range(2)] == ["waiting\n"] * 2
     interrupt(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, output = process.communicate(timeout=60)
     for rank in range(2):
-        assert f"interrupted\nrank {rank}:\n  task 'print' lacks 'late' from rank {rank}" in said
-    assert "KeyboardInterrupt" in said
+        assert f"interrupted\nrank {rank}:\n  task 'print' lacks 'late' from rank {rank}" in output
+    assert "KeyboardInterrupt" in output
 
 
 def test_no_rank_runs_outside_of_a_run() -> None:

@@ -71,7 +71,7 @@ def dies(rank: ev.Rank) -> None:
     rank.wait([(ev.ANY, "never")])
 
 
-def test_what_goes_wrong_is_told_and_the_cluster_goes_on() -> None:
+def test_what_goes_wrong_is_reported_and_the_cluster_goes_on() -> None:
     with fs.Cluster(workers=2) as cluster:
         with pytest.raises(KeyError, match="no luck"):
             cluster.spmd(fails, 2)

@@ -25,13 +25,13 @@ def run(*words: str) -> str:
 
 def test_cg_takes_the_same_way_with_resizes_in_mid_solve() -> None:
     resizes = ["--resize", "5=4", "--resize", "10=1", "--resize", "15=3"]
-    said = run("examples/cg/main.py", "--size", "9", "--check", *resizes)
-    assert re.findall(r"iteration \d+: \d to \d", said) == [
+    printed = run("examples/cg/main.py", "--size", "9", "--check", *resizes)
+    assert re.findall(r"iteration \d+: \d to \d", printed) == [
         "iteration 5: 2 to 4",
         "iteration 10: 4 to 1",
         "iteration 15: 1 to 3",
     ]
-    assert "(within 1e-12: True)" in said
+    assert "(within 1e-12: True)" in printed
 
 
 def test_cg_reads_a_matrix_market_file(tmp_path: Path) -> None:
@@ -39,9 +39,9 @@ def test_cg_reads_a_matrix_market_file(tmp_path: Path) -> None:
     matrix = Elasticity(5).load(0, 375) + scipy.sparse.diags_array(10 * weights)
     scipy.io.mmwrite(tmp_path / "a.mtx", matrix, symmetry="symmetric")
     words = ["--matrix", str(tmp_path / "a.mtx"), "--method", "baseline-collective-sync"]
-    said = run("examples/cg/main.py", *words, "--check", "--resize", "4=3")
-    assert "2 to 3 processes by baseline-collective-sync" in said
-    assert "(within 1e-12: True)" in said
+    printed = run("examples/cg/main.py", *words, "--check", "--resize", "4=3")
+    assert "2 to 3 processes by baseline-collective-sync" in printed
+    assert "(within 1e-12: True)" in printed
 
 
 def test_rows_are_made_in_pieces_as_in_one() -> None:
@@ -57,6 +57,6 @@ def test_rows_are_made_in_pieces_as_in_one() -> None:
 
 def test_stars_are_where_one_process_finds_them() -> None:
     words = ["--stars", "40", "--steps", "30", "--method", "merge-p2p-sync"]
-    said = run("examples/nbody/main.py", *words, "--resize", "5=5", "--resize", "12=2")
-    assert "processes at last: [5, 2]" in said
-    assert "bit for bit what one process finds: True" in said
+    printed = run("examples/nbody/main.py", *words, "--resize", "5=5", "--resize", "12=2")
+    assert "processes at last: [5, 2]" in printed
+    assert "bit for bit what one process finds: True" in printed

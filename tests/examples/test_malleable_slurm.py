@@ -17,7 +17,7 @@ from tests.hosts.slurm import SlurmUnavailableError, missing, slurm
 
 pytest.importorskip("mpi4py")
 ROOT = Path(__file__).parents[2]
-LONGEST_S = 60.0
+MAX_S = 60.0
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def say(environment: dict[str, str], *words: str) -> str:
 
 def wait_for(path: Path, text: str) -> None:
     """Wait until a job has said something."""
-    deadline = time.monotonic() + LONGEST_S
+    deadline = time.monotonic() + MAX_S
     while not path.is_file() or text not in path.read_text():
         assert time.monotonic() < deadline, path.read_text() if path.is_file() else "no output"
         time.sleep(0.05)

@@ -36,7 +36,7 @@ def test_the_bytes_are_read_as_dis_reads_them(module: ModuleType) -> None:
     assert (set(found.globals), {entry.name for entry in found.imports}) == by_dis(code)
 
 
-def test_attributes_and_imports_are_told() -> None:
+def test_attributes_and_imports_are_reported() -> None:
     code = compile(
         "def f(x):\n"
         "    from a.b import c, d\n"

@@ -29,7 +29,7 @@ from tests.outside import fuzz_graphs
 
 __all__ = ["LOADS"]
 
-MAX_LOOK_S = 2.0
+MAX_POLL_INTERVAL_S = 2.0
 
 
 def calls(folder: Path, seed: int, until: float) -> None:
@@ -59,7 +59,7 @@ def _kill(cluster: fs.Cluster, seed: int, ended: threading.Event, killed: list[i
     A value that was put, and that only that worker has, is lost with it.
     """
     choose = random.Random(seed)
-    if ended.wait(choose.random() * MAX_LOOK_S):
+    if ended.wait(choose.random() * MAX_POLL_INTERVAL_S):
         return
     workers = [each for each in cluster.statistics().workers if each.folder[-2:] != "/0"]
     with contextlib.suppress(IndexError, psutil.Error):

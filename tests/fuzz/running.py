@@ -138,13 +138,13 @@ def _try(fuzzer: Fuzzer, seeds: list[str], seconds: float, outcome: Outcome) -> 
             )
         is_over = _read_report(fuzzer, folder, outcome)
         (at,) = struct.unpack("<q", (folder / "seed").read_bytes())
-        said = (folder / "output").read_text("utf-8", "replace")[-MAX_OUTPUT:]
+        reported = (folder / "output").read_text("utf-8", "replace")[-MAX_OUTPUT:]
     if is_over and done.returncode == 0:
         return None
     if at == NONE_YET:
-        outcome.failure = f"{_ended(done.returncode)}\n{said}"
+        outcome.failure = f"{_ended(done.returncode)}\n{reported}"
         return None
-    outcome.findings.append(Finding(fuzzer.name, at, _ended(done.returncode), said))
+    outcome.findings.append(Finding(fuzzer.name, at, _ended(done.returncode), reported))
     return int(at)
 
 
@@ -152,13 +152,13 @@ def _read_report(fuzzer: Fuzzer, folder: Path, outcome: Outcome) -> bool:
     """Take over what a process has noted; whether it came to its end."""
     is_over = False
     for line in (folder / "report").read_text("utf-8").splitlines():
-        said = json.loads(line)
-        if "cases" in said:
-            outcome.cases += said["cases"]
+        reported = json.loads(line)
+        if "cases" in reported:
+            outcome.cases += reported["cases"]
             is_over = True
         else:
-            short = said["text"].strip().partition("\n")[0][:MAX_LINE]
-            outcome.findings.append(Finding(fuzzer.name, said["seed"], short, said["text"]))
+            short = reported["text"].strip().partition("\n")[0][:MAX_LINE]
+            outcome.findings.append(Finding(fuzzer.name, reported["seed"], short, reported["text"]))
     return is_over
 
 

@@ -32,7 +32,7 @@ def checking(target: str, tests: str) -> Iterator[Check]:
             text=True,
             check=False,
         )
-        return None if ended.returncode == 0 else _said(ended)
+        return None if ended.returncode == 0 else _reported(ended)
 
     yield check
 
@@ -52,7 +52,7 @@ def _built(target: str) -> str:
     raise RuntimeError(f"{' '.join(words)} built no tests")
 
 
-def _said(ended: subprocess.CompletedProcess[str]) -> str:
+def _reported(ended: subprocess.CompletedProcess[str]) -> str:
     """Return what a test printed, first what it says of itself."""
     lines = (ended.stdout + ended.stderr).splitlines()
     panics = [number for number, line in enumerate(lines) if " panicked at " in line]

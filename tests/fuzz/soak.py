@@ -102,19 +102,19 @@ class Soak:
 
     def _load(self, kind: str) -> None:
         """Run a load; one whose program is to be killed is started again and again."""
-        folder, seed, status, said = self._folder / kind, self._seed, 0, ""
+        folder, seed, status, reported = self._folder / kind, self._seed, 0, ""
         folder.mkdir()
         choose = random.Random(f"{seed} {kind}")
         while (left := self._end - time.monotonic()) > 0 and not status:
             is_killed = kind == "kept"
             life = choose.uniform(MIN_LIFE_S, MAX_LIFE_S) if is_killed else left + ENDING_S
-            status, said = self._program(kind, folder, [str(seed), str(left)], life)
+            status, reported = self._program(kind, folder, [str(seed), str(left)], life)
             if is_killed and status == -signal.SIGKILL:
                 status = 0
             if status:
-                self._find(kind, seed, f"ended with status {status}\n{said}")
+                self._find(kind, seed, f"ended with status {status}\n{reported}")
             seed += 1
-        print(f"{kind}: {seed - self._seed} programs, {said.strip().rpartition(NEWLINE)[2]}")
+        print(f"{kind}: {seed - self._seed} programs, {reported.strip().rpartition(NEWLINE)[2]}")
         report = folder / "report"
         for line in report.read_text("utf-8").splitlines() if report.exists() else []:
             note = json.loads(line)

@@ -46,7 +46,7 @@ def leaking(what: str, watcher: Watcher, folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("what", "said"),
+    ("what", "reported"),
     [
         ("memory", "bytes of memory"),
         ("descriptors", "descriptors"),
@@ -56,12 +56,12 @@ def leaking(what: str, watcher: Watcher, folder: Path) -> Iterator[None]:
         ("nothing", ""),
     ],
 )
-def test_a_leak_is_found(tmp_path: Path, what: str, said: str) -> None:
+def test_a_leak_is_found(tmp_path: Path, what: str, reported: str) -> None:
     watcher = Watcher([tmp_path])
     with leaking(what, watcher, tmp_path):
         found = watcher.findings()
-    assert len(found) == (1 if said else 0), found
-    assert all(said in each for each in found)
+    assert len(found) == (1 if reported else 0), found
+    assert all(reported in each for each in found)
     assert until(lambda: len(watcher.left()) == len(list(tmp_path.iterdir())))
 
 
@@ -98,9 +98,9 @@ def test_a_number_that_another_process_had_hides_nobody(
         monkeypatch.setattr(ended, "environ", Mock(side_effect=psutil.NoSuchProcess(ours)))
         list(psutil.process_iter())
         monkeypatch.setitem(psutil._pmap, ours, ended)
-        fresh = Watcher([])
-        fresh.mark = watcher.mark
-        assert [each.pid for each in fresh.processes()] == [ours]
+        renewed = Watcher([])
+        renewed.mark = watcher.mark
+        assert [each.pid for each in renewed.processes()] == [ours]
 
 
 @pytest.mark.parametrize(

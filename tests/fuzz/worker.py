@@ -118,9 +118,9 @@ def _forget_output() -> None:
         os.ftruncate(1, 0)
 
 
-def _note(folder: Path, said: dict[str, object]) -> None:
+def _note(folder: Path, reported: dict[str, object]) -> None:
     with (folder / "report").open("a") as file:
-        file.write(json.dumps(said) + "\n")
+        file.write(json.dumps(reported) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,15 +17,17 @@ class Recorder(Callback):
     """Writes down what it is told."""
 
     def __init__(self) -> None:
-        self.told: list[Any] = []
+        self.notified: list[Any] = []
         self.before: list[Any] = []
         self.after: dict[Any, Any] = {}
 
     def _start(self, dsk: Any) -> None:
-        self.told.append(("start", len(dsk)))
+        self.notified.append(("start", len(dsk)))
 
     def _start_state(self, dsk: Any, state: Any) -> None:
-        self.told.append(("state", {key: len(found) for key, found in state["dependents"].items()}))
+        self.notified.append(
+            ("state", {key: len(found) for key, found in state["dependents"].items()})
+        )
 
     def _pretask(self, key: Any, dsk: Any, state: Any) -> None:
         self.before.append(key)
@@ -36,7 +38,7 @@ class Recorder(Callback):
         assert len(state["finished"]) == len(self.after)
 
     def _finish(self, dsk: Any, state: Any, errored: bool) -> None:
-        self.told.append(("finish", len(state.get("finished", ())), errored))
+        self.notified.append(("finish", len(state.get("finished", ())), errored))
 
 
 GRAPH: dict[str, Any] = {
@@ -48,17 +50,17 @@ GRAPH: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("options", [{}, {"fuse": False}, {"retain": False}])
-def test_every_task_is_told_once(cluster: fs.Cluster, options: dict[str, Any]) -> None:
+def test_every_task_is_reported_once(cluster: fs.Cluster, options: dict[str, Any]) -> None:
     with Recorder() as seen:
         assert cluster.get(GRAPH, ["c", "a"], **options) == (4, 1)
-    assert [what[0] for what in seen.told] == ["start", "state", "finish"]
-    assert seen.told[1][1] == {"a": 1, "b": 1, "c": 0}
-    assert seen.told[2] == ("finish", 3, False)
+    assert [what[0] for what in seen.notified] == ["start", "state", "finish"]
+    assert seen.notified[1][1] == {"a": 1, "b": 1, "c": 0}
+    assert seen.notified[2] == ("finish", 3, False)
     assert sorted(seen.before) == sorted(seen.after) == ["a", "b", "c"]
     assert (seen.after["c"], seen.after["a"]) == (4, 1)
 
 
-def test_reductions_are_told(cluster: fs.Cluster) -> None:
+def test_reductions_are_reported(cluster: fs.Cluster) -> None:
     graph: dict[str, Any] = {f"x{i}": (operator.add, i, 1) for i in range(100)}
     graph["sum"] = (sum, list(graph))
     with Recorder() as seen:
@@ -72,14 +74,14 @@ def fail() -> None:
     raise ValueError("as it should")
 
 
-def test_the_end_is_told_when_a_task_fails(cluster: fs.Cluster) -> None:
+def test_the_end_is_reported_when_a_task_fails(cluster: fs.Cluster) -> None:
     with Recorder() as seen, pytest.raises(ValueError, match="as it should"):
         cluster.get({"x": (fail,), "y": (abs, "x")}, "y")
-    assert seen.told[-1][0] == "finish"
-    assert seen.told[-1][2] is True
+    assert seen.notified[-1][0] == "finish"
+    assert seen.notified[-1][2] is True
     with Recorder() as seen, pytest.raises(KeyError):
         cluster.get({"x": 1}, "y")
-    assert seen.told == [("start", 1), ("finish", 0, True)]
+    assert seen.notified == [("start", 1), ("finish", 0, True)]
 
 
 def test_a_callback_may_know_values(cluster: fs.Cluster) -> None:

@@ -90,8 +90,8 @@ def test_segments_are_as_daphne_lays_them_out(
         assert names(hdfs, f"/deep/er/x.{kind}.hdfs") == sorted(
             [*segments, *(f"{each}.meta" for each in segments)]
         )
-        said = json.loads(HdfsPlace(f"{url}/{segments[0]}.meta").read_bytes())
-        assert said == {"numCols": 50, "numRows": rows, "valueType": "f64"}
+        reported = json.loads(HdfsPlace(f"{url}/{segments[0]}.meta").read_bytes())
+        assert reported == {"numCols": 50, "numRows": rows, "valueType": "f64"}
         back = fs.read(url, block_rows=777)
         np.testing.assert_array_equal(back.compute(), X)
     assert not [each for each in names(hdfs, "/deep/er") if each.startswith(".")]
@@ -156,8 +156,8 @@ def test_a_local_meta_points_to_the_segments(
     monkeypatch.setenv("HDFS_ADDRESS", hdfs.url.removeprefix("hdfs://"))
     path = tmp_path / "y.csv.hdfs"
     fs.write(X[:100], path)
-    said = json.loads((tmp_path / "y.csv.hdfs.meta").read_text())
-    assert said["hdfs"] == {"HDFSFilename": "/y.csv.hdfs", "isHDFS": True}
+    reported = json.loads((tmp_path / "y.csv.hdfs.meta").read_text())
+    assert reported["hdfs"] == {"HDFSFilename": "/y.csv.hdfs", "isHDFS": True}
     np.testing.assert_array_equal(fs.read(path).compute(), X[:100])
 
 

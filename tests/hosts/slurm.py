@@ -107,8 +107,8 @@ MUNGE = {
 
 def _idle(environment: dict[str, str]) -> str:
     words = ["sinfo", "--noheader", "--states=idle", "--format=%D"]
-    said = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-    return said.stdout.strip()
+    output = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    return output.stdout.strip()
 
 
 def _run(*words: str) -> None:

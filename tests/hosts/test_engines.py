@@ -113,7 +113,7 @@ def test_mpi(tmp_path: Path) -> None:
     assert "sums [150000, 150000]" in done.stdout
 
 
-def test_mpi_with_one_rank_is_told(tmp_path: Path) -> None:
+def test_mpi_with_one_rank_is_reported(tmp_path: Path) -> None:
     done = program(tmp_path, 1, MPI)
     assert "rank 0 runs no calls" in done.stderr
     assert "mpiexec -n 3" in done.stderr
@@ -149,19 +149,19 @@ def test_ray(tmp_path: Path) -> None:
     assert "slots 2 sum 100000" in done.stdout
 
 
-def test_ray_that_is_not_initialised_is_told() -> None:
+def test_ray_that_is_not_initialised_is_reported() -> None:
     pytest.importorskip("ray")
     with pytest.raises(EngineMissingError, match=r"ray\.init"):
         fs.Cluster.on_ray()
 
 
-def test_an_engine_that_is_not_installed_is_told_with_its_cure() -> None:
+def test_an_engine_that_is_not_installed_is_reported_with_its_cure() -> None:
     with pytest.raises(EngineMissingError, match="pip install nothing") as caught:
         engine.require("there_is_no_such_module", "Nothing", "pip install nothing")
     assert caught.value.engine == "Nothing"
 
 
-def test_slurm_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_slurm_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EngineMissingError, match="there is no sbatch"):
         fs.Cluster.on_slurm(2)

@@ -149,7 +149,7 @@ def test_a_submit_line_without_the_command_is_refused(tmp_path: Path) -> None:
         SubmitBatch(tmp_path, [], "qsub job.sh")
 
 
-def test_a_submit_line_that_fails_is_told(tmp_path: Path) -> None:
+def test_a_submit_line_that_fails_is_reported(tmp_path: Path) -> None:
     batch = SubmitBatch(tmp_path, [], "echo no such queue >&2; false {command}")
     with pytest.raises(ClusterStartError, match="no such queue"):
         batch.submit(1)
@@ -167,11 +167,11 @@ def test_a_factory_serves_a_cluster_until_it_ends(
         assert cluster.gather(futures) == list(range(100, 0, -1))
         assert 1 <= count(cluster) <= 2
         cluster.close()
-        said, _ = keeper.communicate(timeout=60)
+        output, _ = keeper.communicate(timeout=60)
     finally:
         keeper.kill()
     assert keeper.returncode == 0
-    assert json.loads(said.partition("}")[0] + "}")["submitted"] >= 1
+    assert json.loads(output.partition("}")[0] + "}")["submitted"] >= 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -188,7 +188,7 @@ def test_sigterm_ends_a_factory_and_its_workers(cluster: fs.Cluster, tmp_path: P
         keeper.kill()
 
 
-def test_bounds_that_do_not_go_together_are_told() -> None:
+def test_bounds_that_do_not_go_together_are_reported() -> None:
     words = [*FREESTONE, "factory", "--min", "3", "--max", "2"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2

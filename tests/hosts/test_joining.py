@@ -106,8 +106,8 @@ def test_the_access_file_is_for_its_owner_alone(cluster: fs.Cluster, joined: Joi
     assert about["address"] == cluster.address
     assert cluster.address.startswith("tcp://127.0.0.1:")
     path.chmod(0o644)
-    _, said = joined.start(path).communicate(timeout=60)
-    assert "chmod 600" in said
+    _, output = joined.start(path).communicate(timeout=60)
+    assert "chmod 600" in output
 
 
 def test_unix_sockets_need_no_certificate() -> None:
@@ -127,9 +127,9 @@ def test_what_is_larger_than_any_buffer_goes_through(cluster: fs.Cluster, joined
 
 def refusal(joined: Joined, path: Path) -> str:
     process = joined.start(path)
-    _, said = process.communicate(timeout=60)
+    _, output = process.communicate(timeout=60)
     assert process.returncode == 2
-    return said
+    return output
 
 
 def test_the_key_of_another_cluster_is_refused_on_both_sides(
@@ -137,14 +137,14 @@ def test_the_key_of_another_cluster_is_refused_on_both_sides(
 ) -> None:
     other = Access.make(days=1).at(cluster.address).write(tmp_path / "access.json")
     assert "certificate of another cluster" in refusal(joined, other)
-    assert until(lambda: "was refused" in (said := capfd.readouterr().err) and said)
+    assert until(lambda: "was refused" in (output := capfd.readouterr().err) and output)
     mixed = Access.read(cluster.access)
     wrong = Access(mixed.address, "0" * 32, mixed.identity).write(tmp_path / "wrong.json")
     assert "key is not that of this cluster" in refusal(joined, wrong)
     goes_on(cluster, joined)
 
 
-def test_an_expired_certificate_is_told(joined: Joined, tmp_path: Path) -> None:
+def test_an_expired_certificate_is_reported(joined: Joined, tmp_path: Path) -> None:
     options = {"memory": "64MiB", "disk": "64MiB", "access_days": 0}
     with fs.Cluster(listen="tcp://127.0.0.1:0", executors=1, **options) as cluster:
         assert "has expired" in refusal(joined, Path(cluster.access))
@@ -164,7 +164,7 @@ def test_a_plaintext_peer_is_refused(
     goes_on(cluster, joined)
 
 
-def test_another_version_of_the_protocol_is_told(
+def test_another_version_of_the_protocol_is_reported(
     cluster: fs.Cluster, joined: Joined, tmp_path: Path
 ) -> None:
     """As one would say hello that speaks a version that nobody here knows."""
@@ -200,13 +200,13 @@ def test_an_address_without_port_is_refused() -> None:
         fs.Cluster(listen="somewhere")
 
 
-def test_a_place_that_is_taken_is_told(cluster: fs.Cluster) -> None:
+def test_a_place_that_is_taken_is_reported(cluster: fs.Cluster) -> None:
     with pytest.raises((FreestoneError, OSError), match="in use"):
         fs.Cluster(listen=cluster.address, executors=1)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"key": 1, "certificate": "x"}'])
-def test_what_is_no_access_file_is_told(tmp_path: Path, joined: Joined, text: str) -> None:
+def test_what_is_no_access_file_is_reported(tmp_path: Path, joined: Joined, text: str) -> None:
     path = tmp_path / "access.json"
     path.touch(mode=0o600)
     path.write_text(text)

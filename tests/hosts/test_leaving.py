@@ -24,7 +24,7 @@ def pid_of(cluster: fs.Cluster, worker: str) -> list[int]:
     return [entry.pid for entry in cluster.statistics().workers if entry.worker == worker]
 
 
-def test_one_that_is_told_to_end_hands_over_what_only_it_holds(
+def test_one_that_is_reported_to_end_hands_over_what_only_it_holds(
     cluster: fs.Cluster, joined: Joined, tmp_path: Path
 ) -> None:
     leaving = joined.start(cluster.access)
@@ -59,9 +59,9 @@ def test_one_whose_manager_died_gives_up(joined: Joined, tmp_path: Path) -> None
     address = f"tcp://127.0.0.1:{free_ports(1)[0]}"
     access = Access.make(days=1).at(address).write(tmp_path / "access.json")
     process = joined.start(access)
-    _, said = process.communicate(timeout=60)
+    _, output = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "can't be reached" in said
+    assert "can't be reached" in output
 
 
 class Cable:

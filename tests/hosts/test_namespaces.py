@@ -87,9 +87,9 @@ def net(tmp_path: Path) -> Iterator[Net]:
     try:
         net.build()
         probe = net.start(0, "true")
-        _, said = probe.communicate(timeout=20)
+        _, output = probe.communicate(timeout=20)
         if probe.returncode:
-            raise OSError(said.strip())
+            raise OSError(output.strip())
     except OSError as error:
         net.close()
         pytest.skip(f"the kernel refuses namespaces: {error}")
@@ -132,9 +132,9 @@ PLAIN = """
 
 def line(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
-    said = process.stdout.readline().strip()
-    assert said, process.communicate(timeout=60)[1]
-    return said
+    output = process.stdout.readline().strip()
+    assert output, process.communicate(timeout=60)[1]
+    return output
 
 
 def test_three_hosts(net: Net) -> None:
@@ -163,9 +163,9 @@ def test_three_hosts(net: Net) -> None:
         assert line(program) == "3 3"
         # What only the one that is let go had was handed over.
         assert line(program) == str(2 * 200_000)
-        _, said = program.communicate(timeout=60)
-        assert program.returncode == 0, said
-        assert "does not speak TLS" in said
+        _, output = program.communicate(timeout=60)
+        assert program.returncode == 0, output
+        assert "does not speak TLS" in output
         assert [worker.wait(60) for worker in processes[1:3]] == [0, 0]
     finally:
         for process in processes:

@@ -44,13 +44,13 @@ def _environment(configured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def jobs() -> list[str]:
-    said = subprocess.run(
+    output = subprocess.run(
         ["squeue", "--noheader", "--array", "--format=%i %T"],
         capture_output=True,
         text=True,
         check=True,
     )
-    return said.stdout.split("\n")[:-1]
+    return output.stdout.split("\n")[:-1]
 
 
 def test_a_job_array_of_workers(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_job_array_of_workers(tmp_path: Path) -> None:
     assert until(lambda: not jobs())
 
 
-def test_what_slurm_refuses_is_told(tmp_path: Path) -> None:
+def test_what_slurm_refuses_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ClusterStartError, match="invalid partition"):
         fs.Cluster.on_slurm(1, options=["--partition=gone"], share=tmp_path, **SMALL)
 

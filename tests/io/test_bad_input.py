@@ -20,25 +20,25 @@ __all__ = ["store"]
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_it_is_told_here(tmp_path: Path, name: str) -> None:
+def test_it_is_reported_here(tmp_path: Path, name: str) -> None:
     check(BAD[name], str(put(tmp_path, BAD[name])))
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_it_is_told_of_a_store_by_fsspec(tmp_path: Path, name: str) -> None:
+def test_it_is_reported_of_a_store_by_fsspec(tmp_path: Path, name: str) -> None:
     pytest.importorskip("fsspec")
     check(BAD[name], f"local://{put(tmp_path, BAD[name])}")
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_it_is_told_of_hdfs(store: Store, tmp_path: Path, name: str) -> None:
+def test_it_is_reported_of_hdfs(store: Store, tmp_path: Path, name: str) -> None:
     path = put(tmp_path, BAD[name])
     store.files |= {f"/folder/{one.name}": one.read_bytes() for one in tmp_path.iterdir()}
     check(BAD[name], f"hdfs://h:1/folder/{path.name}")
 
 
 @pytest.mark.parametrize("name", ["no number", "a short row of a frame", "DBDF cut off"])
-def test_it_is_told_of_a_segment(store: Store, tmp_path: Path, name: str) -> None:
+def test_it_is_reported_of_a_segment(store: Store, tmp_path: Path, name: str) -> None:
     bad = BAD[name]
     segment = f"/folder/x.{bad.format}.hdfs/x.{bad.format}.hdfs_segment_1"
     store.folders.add(f"/folder/x.{bad.format}.hdfs")
@@ -52,31 +52,31 @@ def test_it_is_told_of_a_segment(store: Store, tmp_path: Path, name: str) -> Non
     assert segment in str(caught.value)
 
 
-def test_what_a_library_does_not_write_is_told(tmp_path: Path) -> None:
+def test_what_a_library_does_not_write_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     with pytest.raises(UsageError, match=r"x\.parquet can't be written: .*foo"):
         fs.write(np.ones((2, 2)), path, compression="foo")
     pytest.importorskip("nptdms")
-    for column, said in [
+    for column, printed in [
         ([Decimal("1.5")], r"x\.tdms can't be written: "),
         ([[1.5]], "column 'a' of type list<.*> can't be written as TDMS"),
     ]:
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=printed):
             fs.write(pa.table({"a": column}), tmp_path / "x.tdms")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "printed"),
     [
         ({"kind": "matrix"}, "kind='matrix': a file is read as 'array' or as 'frame'"),
         ({"dtype": "f5"}, "dtype='f5': cells are numbers of"),
         ({"block_rows": 0}, "block_rows=0: a block has at least one row"),
     ],
 )
-def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, Any], said: str) -> None:
+def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, Any], printed: str) -> None:
     (tmp_path / "x.csv").write_text("1,2\n")
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=printed):
         fs.read(tmp_path / "x.csv", **options)
 
 
@@ -156,7 +156,7 @@ def test_marks_of_unicode_are_read_or_named(tmp_path: Path) -> None:
         fs.read(tmp_path / "m.mtx")
 
 
-def test_memory_that_is_not_there_is_told_with_the_file(
+def test_memory_that_is_not_there_is_reported_with_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "m.mtx"

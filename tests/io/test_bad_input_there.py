@@ -13,7 +13,7 @@ from tests.io.bad import BAD, check, put
 
 @pytest.mark.parametrize("scheme", ["", "local://"])
 @pytest.mark.parametrize("name", BAD)
-def test_it_is_told(two_workers: fs.Cluster, tmp_path: Path, name: str, scheme: str) -> None:
+def test_it_is_reported(two_workers: fs.Cluster, tmp_path: Path, name: str, scheme: str) -> None:
     if scheme:
         pytest.importorskip("fsspec")
     check(BAD[name], f"{scheme}{put(tmp_path, BAD[name])}")

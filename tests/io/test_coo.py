@@ -106,8 +106,8 @@ def test_entries_of_one_place(two_workers: fs.Cluster, tmp_path: Path, kind: str
         assert found.nnz == (2 if kind == "dbdf" else 3)
         assert fs.read(path).compute().toarray().tolist() == [[2, 0, 0], [0, 0, 5]]
         if kind != "mtx":
-            said = json.loads((tmp_path / f"twice.{kind}.meta").read_text())
-            assert said["numNonZeros"] == found.nnz
+            printed = json.loads((tmp_path / f"twice.{kind}.meta").read_text())
+            assert printed["numNonZeros"] == found.nnz
 
 
 def test_what_has_no_entries_is_refused(tmp_path: Path) -> None:

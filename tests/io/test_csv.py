@@ -215,14 +215,16 @@ def test_blanks_in_front_of_numbers_need_no_second_pass(
         (b"1,2\x00\n", "row 1, column 2: '2\\0' is not a number"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, content: bytes, place: str) -> None:
+def test_what_is_wrong_is_reported_with_the_place(
+    tmp_path: Path, content: bytes, place: str
+) -> None:
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
     with pytest.raises(FormatError) as caught:
         fs.read(path, kind="array", dtype="f8").compute()
-    said = str(caught.value).replace('"', "'")
-    assert place.replace('"', "'") in said
-    assert str(path) in said
+    printed = str(caught.value).replace('"', "'")
+    assert place.replace('"', "'") in printed
+    assert str(path) in printed
 
 
 @pytest.mark.parametrize(
@@ -236,7 +238,7 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, content: bytes, pl
         (b"a,a\nx,1\ny,2\n", "two columns are called 'a'"),
     ],
 )
-def test_what_is_wrong_in_a_frame_is_told_with_its_place(
+def test_what_is_wrong_in_a_frame_is_reported_with_its_place(
     tmp_path: Path, content: bytes, place: str
 ) -> None:
     path = tmp_path / "bad.csv"
@@ -300,7 +302,7 @@ def test_a_meta_that_disagrees_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     path.write_text("1,2\n3,4\n")
     beside = tmp_path / "m.csv.meta"
-    for said, match in [
+    for printed, match in [
         ('{"numRows": 3, "numCols": 2, "valueType": "f64"}', "3 rows of 2 columns, and it has 2"),
         ('{"numRows": 2, "numCols": 2, "valueType": "f65"}', "'f65' is no value type"),
         ('{"numRows": -2, "numCols": 2, "valueType": "f64"}', "numRows is -2"),
@@ -311,7 +313,7 @@ def test_a_meta_that_disagrees_is_refused(tmp_path: Path) -> None:
             "schema has 1",
         ),
     ]:
-        beside.write_text(said)
+        beside.write_text(printed)
         with pytest.raises(FormatError, match=match):
             fs.read(path)
 

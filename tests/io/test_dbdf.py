@@ -56,7 +56,7 @@ def test_the_bytes_are_those_of_daphne(tmp_path: Path) -> None:
     assert (tmp_path / "s.dbdf").read_bytes() == sparse(s, 7, "<u8")
 
 
-def test_the_manuals_form_is_told_apart(tmp_path: Path) -> None:
+def test_the_manuals_form_is_distinguished(tmp_path: Path) -> None:
     x = np.arange(6, dtype="<f8").reshape(3, 2)
     path = tmp_path / "m.dbdf"
     path.write_bytes(dense(x, 8))
@@ -224,7 +224,7 @@ CSR = sparse(scipy.sparse.csr_array(np.array([[0, 1.5], [0, 0], [2, 3]])), 7, "<
         (changed(CSR, 85, 7), "byte 85: column 7 of 2 (from 0)"),
     ],
 )
-def test_headers_that_lie_are_told_with_their_place(
+def test_headers_that_lie_are_reported_with_their_place(
     tmp_path: Path, content: bytes, place: str
 ) -> None:
     path = tmp_path / "bad.dbdf"

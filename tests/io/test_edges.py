@@ -19,7 +19,7 @@ from freestone.errors import FormatError, UsageError
 from freestone.io import open_dataset
 from freestone.io.formats import zarr
 from tests.io.table import FRAMES, SPARSE, STRINGS, TYPES, need, same
-from tests.lang.scripts import said, said_on
+from tests.lang.scripts import printed, printed_on
 
 SHAPES = [(0, 1), (0, 4), (1, 1), (1, 5), (5, 1), (3, 2)]
 FORMS = ["csr", "coo"]
@@ -157,8 +157,8 @@ def late_dbdf(file: Any, rows: int) -> int:
 
 
 def late_npy(file: Any, rows: int) -> int:
-    said = {"descr": "<f8", "fortran_order": False, "shape": (rows, 1)}
-    np.lib.format.write_array_header_1_0(file, said)
+    printed = {"descr": "<f8", "fortran_order": False, "shape": (rows, 1)}
+    np.lib.format.write_array_header_1_0(file, printed)
     return int(file.tell())
 
 
@@ -193,7 +193,7 @@ def test_csv_behind_four_gigabytes(tmp_path: Path) -> None:
         assert file.read() == b"1.5,2.5\n3.5,4.5\n"
 
 
-def test_truths_of_csv_are_0_or_1(tmp_path: Path) -> None:
+def test_booleans_of_csv_are_0_or_1(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     fs.write(np.array([[True, False], [False, False]]), path)
     assert path.read_text() == "1,0\n0,0\n"
@@ -245,7 +245,7 @@ def test_arrays_of_what_is_no_number(tmp_path: Path) -> None:
         fs.read(path)
 
 
-def test_what_the_system_says_of_a_path_is_told(tmp_path: Path) -> None:
+def test_what_the_system_says_of_a_path_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     os.symlink("loop.csv", tmp_path / "loop.csv")
     for name, reason in [
@@ -313,8 +313,8 @@ def test_scripts_keep_values_and_types(
     x = np.column_stack([edges_of(code), edges_of(code)[::-1]])
     path, here, there = (tmp_path / f"{name}.{format}" for name in ("x", "here", "there"))
     fs.write(x, path)
-    said(f'writeMatrix(readMatrix("{path}"), "{here}");')
-    said_on(two_workers, f'writeMatrix(readMatrix("{path}"), "{there}");')
+    printed(f'writeMatrix(readMatrix("{path}"), "{here}");')
+    printed_on(two_workers, f'writeMatrix(readMatrix("{path}"), "{there}");')
     for copy in (here, there):
         same(fs.read(copy).compute(), x, format)
 

@@ -43,7 +43,7 @@ def test_what_zarr_says_of_a_folder_on_disk_is_a_format_error(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "said",
+    "printed",
     [
         b'"numNonZeros": [1]',
         b'"numNonZeros": 1.5',
@@ -54,9 +54,9 @@ def test_what_zarr_says_of_a_folder_on_disk_is_a_format_error(tmp_path: Path) ->
         b'"a": ' + b"[" * 100_000,
     ],
 )
-def test_a_meta_of_other_types_is_refused(said: bytes) -> None:
+def test_a_meta_of_other_types_is_refused(printed: bytes) -> None:
     with pytest.raises(FormatError):
-        parse_meta("x", b'{"numRows": 3, "numCols": 1, ' + said + b"}")
+        parse_meta("x", b'{"numRows": 3, "numCols": 1, ' + printed + b"}")
 
 
 def test_names_that_are_no_text_are_refused() -> None:

@@ -95,13 +95,13 @@ def test_any_read_gives_the_bytes_of_the_file(reader: Reader) -> None:
         assert bytes(source.read_at(offset, count)) == CONTENT[offset : offset + count]
 
 
-def said(*blocks: tuple[int, int, list[str]]) -> bytes:
+def printed(*blocks: tuple[int, int, list[str]]) -> bytes:
     found = [{"offset": at, "length": count, "hosts": hosts} for at, count, hosts in blocks]
     return json.dumps({"BlockLocations": {"BlockLocation": found}}).encode()
 
 
 def test_hosts_are_ranked_by_the_bytes_that_they_hold() -> None:
-    blocks = parse_locations(said((0, 100, ["a", "b"]), (100, 100, ["b", "c"])))
+    blocks = parse_locations(printed((0, 100, ["a", "b"]), (100, 100, ["b", "c"])))
     assert blocks[0] == BlockLocation(offset=0, nbytes=100, hosts=("a", "b"))
     assert ranked(blocks, 0, 100) == ["a", "b"]
     assert ranked(blocks, 50, 150) == ["b"]
@@ -118,7 +118,7 @@ def test_hosts_are_ranked_by_the_bytes_that_they_hold() -> None:
         b"<html>",
         b"\xff",
         b"[" * 10**5,
-        said()[:-5],
+        printed()[:-5],
         b'{"BlockLocations": 1}',
         b'{"BlockLocations": {"BlockLocation": [{"offset": "x"}]}}',
     ],
@@ -163,7 +163,7 @@ def test_memory_is_filled_in_place_and_what_breaks_off_goes_on(
         read_values(source, 0, (100_001,), "u1", threads=2)
 
 
-def test_what_breaks_off_for_another_reason_is_told(reader: Reader) -> None:
+def test_what_breaks_off_for_another_reason_is_reported(reader: Reader) -> None:
     def refused(offset: int, count: int) -> Iterator[bytes]:
         raise RuntimeError("org.apache.hadoop.security.AccessControlException: Permission denied")
 
@@ -201,7 +201,7 @@ def test_the_active_one_of_two_namenodes_is_asked(
         asked.append(url.split("/")[2])
         if "one:" in url:
             raise urllib.error.HTTPError(url, 403, "StandbyException", Message(), None)
-        return io.BytesIO(said((0, 100, ["a"])))
+        return io.BytesIO(printed((0, 100, ["a"])))
 
     monkeypatch.setattr("urllib.request.urlopen", answering)
     monkeypatch.setattr(webhdfs, "_silent_until", {})
@@ -244,7 +244,7 @@ def test_settings_of_hadoop_and_kerberos_go_along(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("server", ["127.0.0.1:1", "nobody.invalid:9000", "127.0.0.1:99999"])
-def test_a_namenode_that_is_not_there_is_told_at_once(server: str) -> None:
+def test_a_namenode_that_is_not_there_is_reported_at_once(server: str) -> None:
     with pytest.raises(FileError, match="can't be reached"):
         fs.read(f"hdfs://{server}/m.csv")
     with pytest.raises(FileError, match="can't be reached"):
@@ -290,15 +290,15 @@ def test_a_limit_that_is_no_time_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("said", "hint"),
+    ("printed", "hint"),
     [
         ('InvalidArgument("No NameNode hosts found")', "hdfs-site.xml in HADOOP_CONF_DIR"),
         ('InvalidArgument("No fs.defaultFS setting found")', "--hdfs-ip"),
     ],
 )
-def test_what_to_try_is_told(monkeypatch: pytest.MonkeyPatch, said: str, hint: str) -> None:
+def test_what_to_try_is_reported(monkeypatch: pytest.MonkeyPatch, printed: str, hint: str) -> None:
     def refused(*words: object) -> None:
-        raise RuntimeError(said)
+        raise RuntimeError(printed)
 
     monkeypatch.setattr(hdfs, "client", refused)
     with pytest.raises(FileError, match=hint):

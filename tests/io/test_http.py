@@ -49,15 +49,15 @@ class Handler(BaseHTTPRequestHandler):
         content, status = path.read_bytes(), 200
         size = len(content)
         range = self.headers.get("Range", "") if self.server.ranges else ""
-        said = re.fullmatch(r"bytes=(\d+)-(\d*)", range)
-        if said:
-            start, last = int(said[1]), int(said[2] or size - 1)
+        printed = re.fullmatch(r"bytes=(\d+)-(\d*)", range)
+        if printed:
+            start, last = int(printed[1]), int(printed[2] or size - 1)
             content, status = content[start : last + 1], 206
         self.send_response(status)
         self.send_header("Accept-Ranges", "bytes")
         self.send_header("ETag", f'"{path.stat().st_mtime_ns}"')
         self.send_header("Content-Length", str(len(content)))
-        if said:
+        if printed:
             self.send_header("Content-Range", f"bytes {start}-{start + len(content) - 1}/{size}")
         self.end_headers()
         if body:

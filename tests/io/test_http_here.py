@@ -35,7 +35,7 @@ def test_a_server_that_gives_whole_files_only(
 def test_a_large_file_of_such_a_server_is_refused(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "MOST_WHOLE", 100_000)
+    monkeypatch.setattr(remote, "MAX_WHOLE", 100_000)
     server.ranges = False
     fs.write(X, tmp_path / "m.npy")
     url = f"http://127.0.0.1:{server.server_port}/m.npy"
@@ -60,7 +60,7 @@ def test_text_is_fetched_once(server: Server, tmp_path: Path) -> None:
     ("status", "kind", "match"),
     [(403, FileUnreadableError, "permissions"), (500, FileError, "500")],
 )
-def test_what_a_web_server_says_is_told(
+def test_what_a_web_server_says_is_reported(
     server: Server, tmp_path: Path, status: int, kind: type, match: str
 ) -> None:
     fs.write(X[:3], tmp_path / "m.npy")

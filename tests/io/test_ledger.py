@@ -39,16 +39,16 @@ def test_offsets_whatever_the_order(tmp_path: Path, seed: int) -> None:
     begin = 10 + sum(sizes[:front])
     order = list(range(front, 30))
     dice.shuffle(order)
-    told: set[int] = set()
+    reported: set[int] = set()
     with ledger(str(tmp_path / "sizes")) as path:
         for number in order:
             turn = Turn(ledger=path, number=number, front=front, offset=begin, abreast=1)
-            is_known = told.issuperset(range(front, number))
+            is_known = reported.issuperset(range(front, number))
             assert turn.find() == (10 + sum(sizes[:number]) if is_known else None)
             # A call that is made again tells the same.
             turn.tell(sizes[number])
             turn.tell(sizes[number])
-            told.add(number)
+            reported.add(number)
     assert not list(tmp_path.iterdir())
 
 

@@ -175,7 +175,7 @@ def test_a_layout_of_components_is_left_to_the_file_system(
     assert (place.unit, place.hosts(0, 100)) == (1, [])
 
 
-def test_a_program_that_cant_be_run_is_told(by_lfs: Path, tmp_path: Path) -> None:
+def test_a_program_that_cant_be_run_is_reported(by_lfs: Path, tmp_path: Path) -> None:
     (tmp_path / "bin" / "lfs").write_text("no program\n")
     with pytest.raises(FileError, match="can't be striped"):
         layout_of(str(tmp_path / "m.csv"))
@@ -232,7 +232,7 @@ def test_each_target_is_read_by_one_worker(
     np.testing.assert_array_equal(array.compute(), x)
 
 
-def test_what_cant_be_striped_is_told(by_lfs: Path, tmp_path: Path) -> None:
+def test_what_cant_be_striped_is_reported(by_lfs: Path, tmp_path: Path) -> None:
     x = np.ones((2, 2))
     with pytest.raises(FileError, match="lfs says 'no such pool'"):
         fs.write(x, tmp_path / "refused.csv", stripe_count=2)

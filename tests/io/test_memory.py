@@ -12,7 +12,7 @@ import scipy.sparse
 import freestone as fs
 from freestone.errors import FileMissingError
 from freestone.io import open_dataset
-from tests.lang.scripts import said_on
+from tests.lang.scripts import printed_on
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -58,5 +58,5 @@ def test_blocks_are_cut_here_for_workers(two_workers: fs.Cluster) -> None:
 
 def test_a_script_on_blocks_reads_it_here(two_workers: fs.Cluster) -> None:
     fs.write(X, "memory://m.dbdf")
-    said = said_on(two_workers, 'print(sum(readMatrix("memory://m.dbdf")));')
-    np.testing.assert_allclose(float(said), X.sum(), rtol=1e-4)
+    printed = printed_on(two_workers, 'print(sum(readMatrix("memory://m.dbdf")));')
+    np.testing.assert_allclose(float(printed), X.sum(), rtol=1e-4)

@@ -131,7 +131,7 @@ def test_patterns_of_one_half(two_workers: fs.Cluster, tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", ["array", "csr", "coo"])
 @pytest.mark.parametrize("place", [(3, 1), (1, 3), (21, 2), (2, 21), (11, 12)])
 @pytest.mark.parametrize("by_workers", [False, True])
-def test_the_place_is_told(
+def test_the_place_is_reported(
     two_workers: fs.Cluster, tmp_path: Path, layout: str, place: tuple[int, int], by_workers: bool
 ) -> None:
     x = square("real", "symmetric")
@@ -139,8 +139,8 @@ def test_the_place_is_told(
     given = x if layout == "array" else scipy.sparse.coo_array(x).asformat(layout)
     array = fs.Array.from_numpy(given, 5) if by_workers else given
     row, column = min(place), max(place)
-    told = f"row {row + 1}, column {column + 1}: {x[row, column]}, and row {column + 1}, column"
-    with pytest.raises(FormatError, match=told) as raised:
+    reported = f"row {row + 1}, column {column + 1}: {x[row, column]}, and row {column + 1}, column"
+    with pytest.raises(FormatError, match=reported) as raised:
         fs.write(array, tmp_path / "m.mtx", symmetry="symmetric")
     assert (raised.value.row, raised.value.column) == (row + 1, column + 1)
     assert list(tmp_path.iterdir()) == []

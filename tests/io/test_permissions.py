@@ -45,7 +45,7 @@ def somebody() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_permission_is_told(somebody: Path, kind: str) -> None:
+def test_no_permission_is_reported(somebody: Path, kind: str) -> None:
     need(kind)
     path = somebody / f"m.{kind}"
     fs.write(X, path)

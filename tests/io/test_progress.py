@@ -24,8 +24,8 @@ class Bar:
         self.label, self.shown, self.is_closed = label, list[tuple[int, int, int, str]](), False
         assert in_bytes
 
-    def show(self, *told: Any) -> None:
-        self.shown.append(told)
+    def show(self, *reported: Any) -> None:
+        self.shown.append(reported)
 
     def close(self) -> None:
         self.is_closed = True

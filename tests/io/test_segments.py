@@ -20,7 +20,7 @@ from freestone.io import open_dataset, raw, segment_writer
 from freestone.io.stores import hdfs_source
 from freestone.storage.segmenting import _shares
 from tests.io.hdfs import Reader, Store, store
-from tests.lang.scripts import said
+from tests.lang.scripts import printed
 
 __all__ = ["store"]
 
@@ -62,8 +62,10 @@ def test_what_is_written_is_read(store: Store, kind: str, format: str) -> None:
 def test_a_file_is_looked_up_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     fs.write(X, "hdfs://h:1/folder/m.dbdf", meta=False)
     asked: list[str] = []
-    told = store.get_file_info
-    monkeypatch.setattr(store, "get_file_info", lambda path: [asked.append(path), told(path)][1])
+    reported = store.get_file_info
+    monkeypatch.setattr(
+        store, "get_file_info", lambda path: [asked.append(path), reported(path)][1]
+    )
     np.testing.assert_array_equal(fs.read("hdfs://h:1/folder/m.dbdf").compute(), X)
     assert store.reads == ["/folder/m.dbdf"]
     # When it is opened, and whether it is still the same when it was read.
@@ -109,11 +111,11 @@ def test_files_wait_together_until_they_are_complete(store: Store) -> None:
 def test_as_many_are_open_as_their_bytes_allow(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segment_writer, "MOST_OPEN", 10)
+    monkeypatch.setattr(segment_writer, "MAX_OPEN", 10)
     fs.write(blocks(), URL.format("dbdf"))
     assert store.most_open == 1
     # Two segments and their `.meta`, of which two at a time come to their end.
-    monkeypatch.setattr(segment_writer, "MOST_OPEN", 1200)
+    monkeypatch.setattr(segment_writer, "MAX_OPEN", 1200)
     pairs = threading.Barrier(2, timeout=30)
     store.closing = lambda path: [pairs.wait(), None][-1]
     fs.write(blocks(), URL.format("dbdf"))
@@ -277,12 +279,12 @@ def test_a_local_meta_says_where_and_how_many(
 ) -> None:
     fs.write(blocks(), URL.format("csv"))
     path, meta = tmp_path / "x.csv.hdfs", tmp_path / "x.csv.hdfs.meta"
-    said = {"numRows": 80, "numCols": 3, "valueType": "f64"}
+    printed = {"numRows": 80, "numCols": 3, "valueType": "f64"}
     there = {"isHDFS": True, "HDFSFilename": where}
-    meta.write_text(json.dumps({**said, "hdfs": there}))
+    meta.write_text(json.dumps({**printed, "hdfs": there}))
     monkeypatch.setenv("HDFS_ADDRESS", "hdfs://h:1/")
     np.testing.assert_array_equal(fs.read(path).compute(), X)
-    meta.write_text(json.dumps({**said, "numRows": 79, "hdfs": there}))
+    meta.write_text(json.dumps({**printed, "numRows": 79, "hdfs": there}))
     with pytest.raises(FormatError, match=r"x\.csv\.hdfs\.meta.* it says 79 x 3, .* 80 x 3"):
         fs.read(path)
 
@@ -302,7 +304,7 @@ def test_scripts_follow_a_local_meta(store: Store, tmp_path: Path) -> None:
     for kind, name in (("frame", "Frame"), ("dense", "Matrix"), ("csr", "Matrix")):
         path, copy = tmp_path / f"{kind}.csv.hdfs", tmp_path / f"{kind}.csv"
         fs.write(VALUES[kind], path)
-        said(f'write{name}(read{name}("{path}"), "{copy}");')
+        printed(f'write{name}(read{name}("{path}"), "{copy}");')
         found, wanted = fs.read(copy).compute(), VALUES[kind].compute()
         if kind == "frame":
             assert found.to_pydict() == wanted.to_pydict()

@@ -113,7 +113,7 @@ def test_parts_in_any_order(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("by_workers", [False, True])
-def test_a_value_that_is_too_wide_is_told_with_its_row(
+def test_a_value_that_is_too_wide_is_reported_with_its_row(
     two_workers: fs.Cluster, tmp_path: Path, by_workers: bool
 ) -> None:
     values = np.ones((40, 2))

@@ -10,7 +10,7 @@ import freestone as fs
 from freestone.cli.main import main
 from freestone.errors import FileError, FileMissingError, FormatError, UsageError
 from tests.io import table
-from tests.lang.scripts import said
+from tests.lang.scripts import printed
 
 CELLS, FORMATS, HOLDS = table.CELLS, table.FORMATS, table.HOLDS
 
@@ -50,7 +50,7 @@ def test_scripts_read_and_write_each(tmp_path: Path, kind: str, format: str) -> 
     path, copy = tmp_path / f"a.{format}", tmp_path / "below" / f"b.{format}"
     fs.write(table.VALUES[kind], path)
     name = "Frame" if table.is_frame(kind) else "Matrix"
-    said(
+    printed(
         f'X = read{name}("{path}"); write{name}(X, "{copy}"); print(X);',
         select_matrix_repr=True,
         sparsity_threshold=0.5,
@@ -64,7 +64,7 @@ def test_scripts_take_matrices_for_frames_and_back(tmp_path: Path, format: str) 
     path = tmp_path / f"a.{format}"
     fs.write(table.DENSE, path)
     text = f'F = readFrame("{path}"); print(ncol(F)); print(sum(readMatrix("{path}")));'
-    assert said(text).split() == ["4", f"{table.DENSE.sum():g}"]
+    assert printed(text).split() == ["4", f"{table.DENSE.sum():g}"]
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -12,7 +12,7 @@ from freestone.cli.main import main
 from freestone.errors import UsageError
 from freestone.lang.run.kernels import files
 from tests.io import table
-from tests.lang.scripts import said_on
+from tests.lang.scripts import printed_on
 
 CELLS, HOLDS = table.CELLS, table.HOLDS
 
@@ -51,7 +51,7 @@ def test_scripts_on_blocks_read_and_write_each(
         raise AssertionError("it was read by the script's process")
 
     monkeypatch.setattr(files, "_loaded", refused)
-    said_on(
+    printed_on(
         two_workers,
         f'X = readMatrix("{path}"); writeMatrix(X, "{copy}");',
         select_matrix_repr=True,

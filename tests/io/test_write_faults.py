@@ -259,9 +259,9 @@ def test_a_disk_that_is_really_full(tmp_path: Path, kind: str) -> None:
         subprocess.run([*mount, f"mount -t tmpfs none {tmp_path}"], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no user namespaces here, so no small file system can be mounted")
-    said = out_of_room(tmp_path / f"m.{kind}", 0, *mount, small, "sh")
+    printed = out_of_room(tmp_path / f"m.{kind}", 0, *mount, small, "sh")
     beside = [f"m.{kind}.meta"] if kind in ("csv", "dbdf") else []
-    assert said == ["StorageFullError"] * 2 + [f"m.{kind}", *beside]
+    assert printed == ["StorageFullError"] * 2 + [f"m.{kind}", *beside]
 
 
 def replace(path: Path) -> None:

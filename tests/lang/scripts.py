@@ -12,7 +12,7 @@ from freestone.lang.script import compile_source, read_arguments, run_text
 from freestone.lang.settings import Settings
 
 
-def said(text: str, *arguments: str, **settings: Any) -> str:
+def printed(text: str, *arguments: str, **settings: Any) -> str:
     """Return what a script prints."""
     out = io.StringIO()
     run_text(text, arguments, Settings(**settings), out)
@@ -31,8 +31,8 @@ def outcome(text: str, **settings: Any) -> str:
 
 def both(text: str, *arguments: str) -> str:
     """Return what a script prints, which has to be the same with and without pipelines."""
-    plain = said(text, *arguments)
-    assert said(text, *arguments, vec=True, num_threads=2) == plain
+    plain = printed(text, *arguments)
+    assert printed(text, *arguments, vec=True, num_threads=2) == plain
     return plain
 
 
@@ -46,7 +46,7 @@ def outcome_on(cluster: Cluster, text: str, **settings: Any) -> str:
     return out.getvalue()
 
 
-def said_on(cluster: Cluster, text: str, *arguments: str, **settings: Any) -> str:
+def printed_on(cluster: Cluster, text: str, *arguments: str, **settings: Any) -> str:
     """Return what a script prints whose matrices, however small, lie in a cluster's blocks."""
     out = io.StringIO()
     _run_on(cluster, text, arguments, out, settings)

@@ -9,7 +9,7 @@ import pytest
 
 from freestone.errors.lang import ScriptCompileError, ScriptRunError, ScriptStoppedError
 from freestone.lang.front.builtins import BUILTINS
-from tests.lang.scripts import both, said
+from tests.lang.scripts import both, printed
 
 
 def dense(cell: str, *rows: str) -> str:
@@ -182,77 +182,79 @@ def test_outer_operations_that_are_special() -> None:
     assert both("print(outerLog([8.0], [2.0](1, 1)));") == dense(F64, "3")
     assert both('print(outerConcat(["a"], ["b"](1, 1)));') == dense("std::string", "ab")
     with pytest.raises(ScriptCompileError):
-        said("print(outerXor([1], [1](1, 1)));")
+        printed("print(outerXor([1], [1](1, 1)));")
 
 
 @pytest.mark.parametrize("name", ["leftOuterJoin", "fullOuterJoin", "antiJoin"])
 def test_words_without_a_meaning_are_refused(name: str) -> None:
     with pytest.raises(ScriptCompileError, match="does nothing yet"):
-        said(f"print({name}({F}, {G}));")
+        printed(f"print({name}({F}, {G}));")
 
 
 def test_functions_with_several_results() -> None:
-    assert said("c, d = recode([10, 5, 20, 5], false); print(c); print(d[c, ]);") == dense(
+    assert printed("c, d = recode([10, 5, 20, 5], false); print(c); print(d[c, ]);") == dense(
         I64, "0", "1", "2", "1"
     ) + dense(I64, "10", "5", "20", "5")
-    assert said("c, d = recode([10, 5], true); print(d);") == dense(I64, "5", "10")
-    assert said("l, m = remove(createList([1], [2]), 0); print(m); print(length(l));") == (
+    assert printed("c, d = recode([10, 5], true); print(d);") == dense(I64, "5", "10")
+    assert printed("l, m = remove(createList([1], [2]), 0); print(m); print(length(l));") == (
         dense(I64, "1") + "1\n"
     )
-    assert said("v, w = eigen([2.0, 1.0, 1.0, 2.0](2, 2)); print(v);") == dense(F64, "1", "3")
+    assert printed("v, w = eigen([2.0, 1.0, 1.0, 2.0](2, 2)); print(v);") == dense(F64, "1", "3")
     joined = f'f, p = semiJoin({F}, {G}, "a", "c"); print(f); print(p);'
-    assert said(joined) == "Frame(2x1, [a:int64_t])\n2\n2\n" + dense(I64, "1", "2")
+    assert printed(joined) == "Frame(2x1, [a:int64_t])\n2\n2\n" + dense(I64, "1", "2")
     joined = f'f, p = groupJoin({G}, {F}, "c", "a", "b"); print(f); print(p);'
-    assert said(joined) == "Frame(1x2, [c:int64_t, b:double])\n2 4\n" + dense(I64, "0")
+    assert printed(joined) == "Frame(1x2, [c:int64_t, b:double])\n2 4\n" + dense(I64, "0")
 
 
 def test_layers_of_networks() -> None:
     image = "seq(1.0, 9.0, 1.0)"
     call = f"t({image}), {{}}1, 1, 3, 3, 2, 2, 1, 1, 0, 0"
     conv = f"o, h, w = conv2d({call.format('fill(1.0, 1, 4), ')}); print(o); print(h + w);"
-    assert said(conv) == dense(F64, "12 16 24 28") + "4\n"
+    assert printed(conv) == dense(F64, "12 16 24 28") + "4\n"
     for name, row in (("max", "5 6 8 9"), ("avg", "3 4 6 7")):
         text = f"o, h, w = {name}_pool2d({call.format('')}); print(o);"
-        assert said(text) == dense(F64, row)
+        assert printed(text) == dense(F64, row)
         text = f"print(sum({name}_pool2d_backward({call.format('fill(1.0, 1, 4), ')})));"
-        assert said(text) == "4\n"
+        assert printed(text) == "4\n"
     rest = "1, 1, 0, 0, 1, 1, 3, 3, 1, 1, 2, 2"
     ones = "fill(1.0, 1, 4)"
     text = f"print(conv2d_backward_filter(t({image}), {ones}, {rest}));"
-    assert said(text) == dense(F64, "12 16 24 28")
+    assert printed(text) == dense(F64, "12 16 24 28")
     text = f"print(conv2d_backward_data({ones}, {ones}, {rest}));"
-    assert said(text) == dense(F64, "1 2 1 2 4 2 1 2 1")
+    assert printed(text) == dense(F64, "1 2 1 2 4 2 1 2 1")
     text = (
         "x, g, b = batch_norm2d_backward([1.0, 3.0](1, 2), [1.0, 1.0](1, 2), [1.0], [2.0], [1.0], "
         "0.0); print(x); print(g); print(b);"
     )
-    assert said(text) == dense(F64, "0 0") + dense(F64, "0") + dense(F64, "2")
+    assert printed(text) == dense(F64, "0 0") + dense(F64, "0") + dense(F64, "2")
     assert both(f"print(affine({M}, [1, 1], [10](1, 1)));") == dense(I64, "13", "17")
 
 
 def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("m.csv", "m.dbdf"):
-        said(f'write([0.1234567, 1e-9](1, 2), "{name}");')
+        printed(f'write([0.1234567, 1e-9](1, 2), "{name}");')
         text = f'm = readMatrix("{name}"); print(m * 1e9); print(typeOf(m));'
-        assert said(text).startswith(dense(F64, "1.23457e+08 1"))
-    said(f'writeFrame({{"a": [1], "b": ["x,\\"y"]}}, "f.csv"); writeMatrix({M}, "i.csv");')
-    assert said('print(readFrame("f.csv"));') == 'Frame(1x2, [a:int64_t, b:std::string])\n1 x,"y\n'
-    assert said('print(readMatrix("i.csv"));') == dense(I64, "1 2", "3 4")
+        assert printed(text).startswith(dense(F64, "1.23457e+08 1"))
+    printed(f'writeFrame({{"a": [1], "b": ["x,\\"y"]}}, "f.csv"); writeMatrix({M}, "i.csv");')
+    assert (
+        printed('print(readFrame("f.csv"));') == 'Frame(1x2, [a:int64_t, b:std::string])\n1 x,"y\n'
+    )
+    assert printed('print(readMatrix("i.csv"));') == dense(I64, "1 2", "3 4")
     text = 'f = openFile("i.csv"); print(readCsv(f, 2, 2, ",")); close(f);'
-    assert said(text) == dense(F64, "1 2", "3 4")
+    assert printed(text) == dense(F64, "1 2", "3 4")
     Path("s.mtx").write_text(
         "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 5\n2 1 7\n"
     )
-    assert said('print(readMatrix("s.mtx"));') == dense(F64, "5 7", "7 0")
+    assert printed('print(readMatrix("s.mtx"));') == dense(F64, "5 7", "7 0")
     Path("i.csv").write_text("1,2\n")
     with pytest.raises(ScriptRunError):
-        said('print(readMatrix("i.csv"));')
+        printed('print(readMatrix("i.csv"));')
     Path("i.csv.meta").write_text("{")
     with pytest.raises(ScriptCompileError, match="no JSON with numRows"):
-        said('print(readMatrix("i.csv"));')
+        printed('print(readMatrix("i.csv"));')
     with pytest.raises(ScriptRunError, match="what"):
-        said('write([1], "x.what");')
+        printed('write([1], "x.what");')
 
 
 def test_a_meta_that_disagrees_with_the_file_is_refused(tmp_path: Path) -> None:
@@ -266,13 +268,13 @@ def test_a_meta_that_disagrees_with_the_file_is_refused(tmp_path: Path) -> None:
         beside, text = tmp_path / f"m.{format}.meta", f'print(readMatrix("{path}"));'
         beside.write_text('{"numRows": 2, "numCols": 2, "valueType": "f64"}')
         with pytest.raises(ScriptCompileError, match=r"is 1 x 2, and its \.meta says 2 x 2"):
-            said(text)
+            printed(text)
         beside.write_text('{"numRows": 1, "numCols": 2, "valueType": "f32"}')
-        assert said(text) == "DenseMatrix(1x2, float)\n1.5 2.5\n"
+        assert printed(text) == "DenseMatrix(1x2, float)\n1.5 2.5\n"
     beside = tmp_path / "m.dbdf.meta"
     beside.write_text('{"numRows": 1, "numCols": 2, "valueType": "si64"}')
     with pytest.raises(ScriptCompileError, match=r"cells of float64, and its \.meta says si64"):
-        said(f'print(readMatrix("{tmp_path}/m.dbdf"));')
+        printed(f'print(readMatrix("{tmp_path}/m.dbdf"));')
 
 
 def test_sql() -> None:
@@ -281,11 +283,11 @@ def test_sql() -> None:
         f'registerView("f", {F}); print(sql("SELECT f.a, SUM(f.b) AS s FROM f GROUP BY f.a '
         'ORDER BY f.a"));'
     )
-    assert said(text) == "Frame(2x2, [f.a:int64_t, s:double])\n1 0.5\n2 4\n"
+    assert printed(text) == "Frame(2x2, [f.a:int64_t, s:double])\n1 0.5\n2 4\n"
     with pytest.raises(ScriptCompileError, match="SQL"):
-        said('print(sql("SELECT x FROM nowhere"));')
+        printed('print(sql("SELECT x FROM nowhere"));')
     with pytest.raises(ScriptCompileError, match="SELECT"):
-        said('print(sql("DROP TABLE f"));')
+        printed('print(sql("DROP TABLE f"));')
 
 
 def test_random_numbers_are_those_of_the_twister() -> None:
@@ -295,12 +297,12 @@ def test_random_numbers_are_those_of_the_twister() -> None:
     raw = words.randint(0, 2**32, 12, dtype=np.uint32).astype(float)
     shares = (raw[::2] + raw[1::2] * 2**32) / 2**64
     expected = dense(F64, *(f"{2 * share - 1:g}" for share in shares))
-    assert said("print(rand(6, 1, -1.0, 1.0, 1.0, 7));") == expected
-    assert said("print(sum(rand(50, 2, 1, 9, 0.3, 1) != 0));") == "30\n"
-    assert said("print(sum(sample(50, 50, false, 3)));") == "1225\n"
+    assert printed("print(rand(6, 1, -1.0, 1.0, 1.0, 7));") == expected
+    assert printed("print(sum(rand(50, 2, 1, 9, 0.3, 1) != 0));") == "30\n"
+    assert printed("print(sum(sample(50, 50, false, 3)));") == "1225\n"
     for wrong in ("rand(2, 2, 1.0, 0.0, 1.0, 1)", "sample(3, 4, false, 1)"):
         with pytest.raises(ScriptRunError):
-            said(f"print({wrong});")
+            printed(f"print({wrong});")
 
 
 def test_a_device_is_a_folder_where_files_are_opened(tmp_path: Path) -> None:
@@ -309,24 +311,24 @@ def test_a_device_is_a_folder_where_files_are_opened(tmp_path: Path) -> None:
         'f = openFileOnTarget(openDevice($folder), "x.csv"); print(readCsv(f, 2, 2, ";")); '
         "close(f);"
     )
-    assert said(text, f'folder="{tmp_path}"') == dense(F64, "1 2", "3 4")
+    assert printed(text, f'folder="{tmp_path}"') == dense(F64, "1 2", "3 4")
     with pytest.raises(ScriptRunError, match="there is no device"):
-        said(text, f'folder="{tmp_path}/none"')
+        printed(text, f'folder="{tmp_path}/none"')
     with pytest.raises(ScriptRunError, match=r"there is no file .*y\.csv"):
-        said('f = openFileOnTarget(openDevice($folder), "y.csv");', f'folder="{tmp_path}"')
+        printed('f = openFileOnTarget(openDevice($folder), "y.csv");', f'folder="{tmp_path}"')
 
 
-def test_arrays_are_received_only_where_they_are_lent() -> None:
+def test_arrays_are_received_only_where_they_are_shared() -> None:
     with pytest.raises(ScriptRunError, match="no array is lent at address 4096"):
-        said("print(receiveFromNumpy(4096, 1, 1, 7));")
+        printed("print(receiveFromNumpy(4096, 1, 1, 7));")
     with pytest.raises(ScriptCompileError, match="vtc 9 is no value type; there are 0 si8"):
-        said("print(receiveFromNumpy(4096, 1, 1, 9));")
+        printed("print(receiveFromNumpy(4096, 1, 1, 9));")
     # Without a program that takes it, nothing is seen of a result.
     assert both("saveDaphneLibResult([1, 2]); print(1);") == "1\n"
 
 
 def test_printing_takes_a_line_end_and_a_stream(capsys: pytest.CaptureFixture[str]) -> None:
-    assert said('print(1, false); print("a"); print(2.5, true, true);') == "1a\n"
+    assert printed('print(1, false); print("a"); print(2.5, true, true);') == "1a\n"
     assert capsys.readouterr().err == "2.5\n"
 
 
@@ -337,16 +339,16 @@ def test_map_calls_a_function_for_each_cell() -> None:
 
 def test_a_script_can_stop() -> None:
     with pytest.raises(ScriptStoppedError, match="system stopped"):
-        said("stop();")
+        printed("stop();")
 
 
-def test_regions_are_told_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_regions_are_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     text = 'startProfiling(); startProfiling(); stopProfiling("in"); stopProfiling("out");'
     assert both(text) == ""
     regions = [json.loads(line)["region"] for line in capsys.readouterr().err.splitlines()]
     assert regions == ["in", "out", "in", "out"]
     with pytest.raises(ScriptRunError, match="without startProfiling"):
-        said('stopProfiling("x");')
+        printed('stopProfiling("x");')
 
 
 def test_joins_of_whole_numbers_near_and_far_give_the_same() -> None:
@@ -422,10 +424,10 @@ ELSEWHERE: dict[str, Callable[..., None]] = {
     ),
     **dict.fromkeys(
         ("receiveFromNumpy", "saveDaphneLibResult"),
-        test_arrays_are_received_only_where_they_are_lent,
+        test_arrays_are_received_only_where_they_are_shared,
     ),
     **dict.fromkeys(("sql", "registerView"), test_sql),
-    **dict.fromkeys(("startProfiling", "stopProfiling"), test_regions_are_told_on_standard_error),
+    **dict.fromkeys(("startProfiling", "stopProfiling"), test_regions_are_on_standard_error),
     "print": test_printing_takes_a_line_end_and_a_stream,
     "map": test_map_calls_a_function_for_each_cell,
     "stop": test_a_script_can_stop,

@@ -13,7 +13,7 @@ from freestone.lang.front.parse.source import Source
 from freestone.lang.run.distributed.running import DistributedRun
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
-from tests.lang.scripts import said, said_on
+from tests.lang.scripts import printed, printed_on
 
 MADE = "X = rand(23, 4, 0.0, 1.0, 1.0, 1); v = rand(23, 1, 0.0, 1.0, 1.0, 2); w = [1.0, 2, 3, 4];"
 
@@ -68,7 +68,7 @@ def fused(request: pytest.FixtureRequest) -> bool:
 @pytest.mark.parametrize("name", PARTS)
 def test_the_text_is_the_same(two_workers: Cluster, name: str, fused: bool) -> None:
     script = f"{MADE}\n{PARTS[name]}"
-    assert said_on(two_workers, script, vec=fused) == said(script, vec=fused)
+    assert printed_on(two_workers, script, vec=fused) == printed(script, vec=fused)
 
 
 SPARSE = "G = rand(40, 40, 1.0, 1.0, 0.1, 3); p = rand(40, 1, 0.0, 1.0, 1.0, 4);"
@@ -85,7 +85,7 @@ SPARSE = "G = rand(40, 40, 1.0, 1.0, 0.1, 3); p = rand(40, 1, 0.0, 1.0, 1.0, 4);
 def test_compressed_rows(two_workers: Cluster, part: str, fused: bool) -> None:
     options = {"vec": fused, "select_matrix_repr": True}
     script = f"{SPARSE}\n{part}"
-    assert said_on(two_workers, script, **options) == said(script, **options)
+    assert printed_on(two_workers, script, **options) == printed(script, **options)
 
 
 def test_cells_with_their_places(two_workers: Cluster, fused: bool) -> None:
@@ -95,12 +95,12 @@ def test_cells_with_their_places(two_workers: Cluster, fused: bool) -> None:
         "print(X + G); print(t(G) @ X);"
     )
     options = {"vec": fused, "select_matrix_repr": True}
-    assert said_on(two_workers, script, **options) == said(script, **options)
+    assert printed_on(two_workers, script, **options) == printed(script, **options)
 
 
 def test_few_rows_and_many_blocks(two_workers: Cluster) -> None:
     script = "X = rand(3, 2, 0.0, 1.0, 1.0, 1); print(X * 2.0); print(t(X) @ X); print(X[2, ]);"
-    assert said_on(two_workers, script, block_bytes=1) == said(script, vec=True)
+    assert printed_on(two_workers, script, block_bytes=1) == printed(script, vec=True)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_errors_name_the_line(two_workers: Cluster, wrong: str) -> None:
     # The size is known only when the script runs.
     script = f"n = as.si64(sum([3, 4]));\nX = as.si64(rand(n, 3, 0.0, 9.0, 1.0, 1));\n{wrong}"
     errors = []
-    for run in (lambda: said(script, vec=True), lambda: said_on(two_workers, script)):
+    for run in (lambda: printed(script, vec=True), lambda: printed_on(two_workers, script)):
         with pytest.raises(ScriptRunError) as caught:
             run()
         errors.append((str(caught.value), caught.value.line, caught.value.column))
@@ -128,7 +128,7 @@ def test_errors_name_the_line(two_workers: Cluster, wrong: str) -> None:
 def test_nothing_is_printed_after_a_mistake(two_workers: Cluster) -> None:
     script = 'X = fill(1, 9, 2);\nY = X / (X - 1);\nprint("here");\nprint(Y);'
     with pytest.raises(ScriptRunError, match=r"divided by zero\nscript:2"):
-        said_on(two_workers, script)
+        printed_on(two_workers, script)
 
 
 REPEATED = """X = rand(4000, 50, 0.0, 1.0, 1.0, 1);
@@ -144,9 +144,9 @@ print(sum(p));
 
 def test_what_is_in_place_is_not_sent_again(two_workers: Cluster) -> None:
     before = two_workers.statistics()
-    found = said_on(two_workers, REPEATED, distributed_bytes=100_000)
+    found = printed_on(two_workers, REPEATED, distributed_bytes=100_000)
     after = two_workers.statistics()
-    assert found == said(REPEATED, vec=True)
+    assert found == printed(REPEATED, vec=True)
     # Half of X and all of C go to the other worker, once; some bytes of each block are its head.
     # A worker with nothing to do may fetch the other half of X, and in each round one of q; to send
     # X anew in every round would be 16 times as much.
@@ -162,9 +162,9 @@ def test_compressed_rows_in_place_are_not_sent_again(two_workers: Cluster) -> No
     )
     options = {"select_matrix_repr": True, "distributed_bytes": 1_000_000}
     before = two_workers.statistics()
-    found = said_on(two_workers, script, **options)
+    found = printed_on(two_workers, script, **options)
     after = two_workers.statistics()
-    assert found == said(script, vec=True, select_matrix_repr=True)
+    assert found == printed(script, vec=True, select_matrix_repr=True)
     # Half of G goes to the other worker, once; one with nothing to do may fetch the other half.
     # Each round the vector comes together and goes out anew. Some places are drawn twice.
     half, vector = 4000 * 200 * 12 // 2, 4000 * 8
@@ -183,7 +183,7 @@ def held(cluster: Cluster, most: int) -> int:
 
 
 def test_memory_on_workers_is_freed(two_workers: Cluster) -> None:
-    said_on(two_workers, "X = rand(900, 100, 0.0, 1.0, 1.0, 1); for (i in 1:9) { X = X + 1.0; }")
+    printed_on(two_workers, "X = rand(900, 100, 0.0, 1.0, 1.0, 1); for (i in 1:9) { X = X + 1.0; }")
     assert held(two_workers, 0) == 0
 
 

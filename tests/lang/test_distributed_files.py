@@ -9,7 +9,7 @@ import pytest
 
 from freestone import Cluster
 from freestone.errors.lang import ScriptRunError
-from tests.lang.scripts import said, said_on
+from tests.lang.scripts import printed, printed_on
 
 ROWS, COLUMNS = 4000, 50
 NBYTES = ROWS * COLUMNS * 8
@@ -22,7 +22,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def matrix(name: str, rows: int = ROWS, share: float = 1.0) -> np.ndarray:
     """Write a matrix into a file, and return it."""
-    said(f'writeMatrix(rand({rows}, {COLUMNS}, 0.0, 1.0, {share}, 1), "{name}");')
+    printed(f'writeMatrix(rand({rows}, {COLUMNS}, 0.0, 1.0, {share}, 1), "{name}");')
     return np.zeros((rows, COLUMNS))
 
 
@@ -33,13 +33,13 @@ READ = 'X = readMatrix("{0}"); print(sum(X, 1)[, 0:4]); print(t(X) @ X[, 0]); pr
 def test_workers_read_rows_of_their_own(two_workers: Cluster, name: str) -> None:
     pytest.importorskip("pyarrow")
     if name.endswith(".parquet"):
-        said(f'write(as.frame(rand({ROWS}, {COLUMNS}, 0.0, 1.0, 1.0, 1)), "{name}");')
+        printed(f'write(as.frame(rand({ROWS}, {COLUMNS}, 0.0, 1.0, 1.0, 1)), "{name}");')
     else:
         matrix(name)
-    expected = said(READ.format(name), vec=True)
+    expected = printed(READ.format(name), vec=True)
     before = two_workers.statistics()
     # Only what is asked for comes here: not the matrix.
-    assert said_on(two_workers, READ.format(name), distributed_bytes=NBYTES // 2) == expected
+    assert printed_on(two_workers, READ.format(name), distributed_bytes=NBYTES // 2) == expected
     after = two_workers.statistics()
     assert after.transferred_nbytes - before.transferred_nbytes < NBYTES // 4
 
@@ -48,18 +48,18 @@ def test_small_files_are_read_here(two_workers: Cluster) -> None:
     matrix("x.csv", 20)
     before = two_workers.statistics().done
     script = 'print(typeOf(readMatrix("x.csv")));'
-    assert said_on(two_workers, script, distributed_bytes=1 << 20) == said(script)
+    assert printed_on(two_workers, script, distributed_bytes=1 << 20) == printed(script)
     assert two_workers.statistics().done == before
 
 
 def test_integers_and_truth_keep_their_types(two_workers: Cluster) -> None:
     for cell in ("si8", "ui8", "si32", "ui64", "f32"):
-        said(f'writeMatrix(as.{cell}(rand(30, 4, 0.0, 99.0, 1.0, 1)), "x.csv");')
+        printed(f'writeMatrix(as.{cell}(rand(30, 4, 0.0, 99.0, 1.0, 1)), "x.csv");')
         script = 'X = readMatrix("x.csv"); print(X); print(X + X[, 0]); print(aggMax(X, 1));'
-        assert said_on(two_workers, script) == said(script)
-    said('writeMatrix(as.bool(rand(30, 4, 0.0, 1.0, 0.5, 1)), "x.csv");')
+        assert printed_on(two_workers, script) == printed(script)
+    printed('writeMatrix(as.bool(rand(30, 4, 0.0, 1.0, 0.5, 1)), "x.csv");')
     script = 'X = readMatrix("x.csv"); print(X); print(sum(X, 0));'
-    assert said_on(two_workers, script) == said(script)
+    assert printed_on(two_workers, script) == printed(script)
 
 
 def test_sparse_files_are_read_as_compressed_rows(two_workers: Cluster) -> None:
@@ -73,12 +73,12 @@ def test_sparse_files_are_read_as_compressed_rows(two_workers: Cluster) -> None:
         "print(sum(G)); print(sum(G, 0)[0:4, ]); print(sum((G @ q) * 0.5 + p)); "
         "print(sum(t(G) @ p)); print(sum(t(G) @ cbind(p, q), 1));"
     )
-    expected = said(script, vec=True, select_matrix_repr=True)
-    found = said_on(two_workers, script, select_matrix_repr=True)
+    expected = printed(script, vec=True, select_matrix_repr=True)
+    found = printed_on(two_workers, script, select_matrix_repr=True)
     assert found == expected
     alone = 'G = readMatrix("g.mtx"); print(sum(G @ rand(200000, 1, 0.0, 1.0, 1.0, 2)));'
-    expected = said(alone, vec=True, select_matrix_repr=True)
-    assert said_on(two_workers, alone, select_matrix_repr=True, vec=False) == expected
+    expected = printed(alone, vec=True, select_matrix_repr=True)
+    assert printed_on(two_workers, alone, select_matrix_repr=True, vec=False) == expected
 
 
 @pytest.mark.parametrize("csr", [False, True], ids=["dense", "csr"])
@@ -87,11 +87,11 @@ def test_workers_write_what_they_have(two_workers: Cluster, name: str, csr: bool
     script = (
         f'X = rand({ROWS}, {COLUMNS}, 0.0, 1.0, 0.2, 1); Y = X * 2.0; writeMatrix(Y, "{name}");'
     )
-    said(script, select_matrix_repr=csr)
+    printed(script, select_matrix_repr=csr)
     wanted = {path.name: path.read_bytes() for path in Path("out").iterdir()}
     for path in Path("out").iterdir():
         path.unlink()
-    said_on(two_workers, script, select_matrix_repr=csr)
+    printed_on(two_workers, script, select_matrix_repr=csr)
     assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == wanted
 
 
@@ -101,19 +101,19 @@ def test_what_is_written_is_read_again(two_workers: Cluster) -> None:
         'X = readMatrix("x.csv"); for (i in 1:3) { Y = readMatrix("x.csv") + 1.0; '
         'writeMatrix(Y, "x.csv"); } Z = readMatrix("x.csv"); print(sum(Z - X));'
     )
-    assert said(script) == "6000\n"
+    assert printed(script) == "6000\n"
     matrix("x.csv", 40)
-    assert said_on(two_workers, script) == "6000\n"
+    assert printed_on(two_workers, script) == "6000\n"
 
 
-def test_a_file_that_lies_is_told_with_the_line_of_the_script(two_workers: Cluster) -> None:
+def test_a_file_that_lies_is_reported_with_the_line_of_the_script(two_workers: Cluster) -> None:
     matrix("x.csv", 40)
     lines = Path("x.csv").read_text().splitlines()
     lines[30] = lines[30].replace("0.", "zero", 1)
     Path("x.csv").write_text("\n".join(lines) + "\n")
     script = 'a = 1;\nX = readMatrix("x.csv");\nprint(sum(X));'
     errors = []
-    for run in (lambda: said(script), lambda: said_on(two_workers, script)):
+    for run in (lambda: printed(script), lambda: printed_on(two_workers, script)):
         with pytest.raises(ScriptRunError) as caught:
             run()
         errors.append((str(caught.value), caught.value.line))
@@ -127,7 +127,7 @@ def test_explain_tells_that_workers_read_and_write(
 ) -> None:
     matrix("x.csv", 40)
     script = 'X = readMatrix("x.csv"); writeMatrix(X * 2.0, "y.csv");'
-    said_on(two_workers, script, explain=("placement",))
+    printed_on(two_workers, script, explain=("placement",))
     shown = capsys.readouterr().err.splitlines()
     for word in ("read ", "write "):
         (line,) = [line for line in shown if f"= {word}" in line or line.startswith(word)]

@@ -5,7 +5,7 @@ import pytest
 from freestone import Cluster
 from freestone.lang.settings import Settings
 from tests.lang.examples import ARGUMENTS, FOLDER, example
-from tests.lang.scripts import said_on
+from tests.lang.scripts import printed_on
 from tests.lang.test_builtins import CASES
 
 IMPORTED = {"trees"}
@@ -25,4 +25,4 @@ def test_examples(two_workers: Cluster, name: str, csr: bool) -> None:
 
 @pytest.mark.parametrize(("text", "expected"), [case[1:] for case in CASES])
 def test_builtins(two_workers: Cluster, text: str, expected: str) -> None:
-    assert said_on(two_workers, f"print({text});") == expected
+    assert printed_on(two_workers, f"print({text});") == expected

@@ -11,7 +11,7 @@ from freestone.errors.lang import ScriptRunError
 from freestone.lang.front.parse.source import Source
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
-from tests.lang.scripts import outcome, said_on
+from tests.lang.scripts import outcome, printed_on
 
 UNUSED = {
     "an element of a list": ("l = createList([1]); l, e = remove(l, 5);", "outside of a list"),
@@ -42,7 +42,7 @@ def test_what_nobody_uses_fails_all_the_same(two_workers: Cluster, name: str) ->
     assert outcome(text, vec=True, num_threads=2) == plain
     assert outcome(text, memory_bytes=250_000) == plain
     with pytest.raises(ScriptRunError, match=problem):
-        said_on(two_workers, text)
+        printed_on(two_workers, text)
 
 
 ORDERED = {

@@ -204,7 +204,7 @@ def test_a_tensor_keeps_its_memory_while_it_is_used() -> None:
     assert watch() is None
 
 
-def test_a_tensor_on_a_device_is_told() -> None:
+def test_a_tensor_on_a_device_is_reported() -> None:
     with pytest.raises((BufferError, RuntimeError), match="device"):
         CONTEXT.from_pytorch(GpuTensor(base()))
 

@@ -13,7 +13,7 @@ from freestone.errors.lang import (
     ScriptSyntaxError,
 )
 from freestone.lang.script import run_text
-from tests.lang.scripts import both, said
+from tests.lang.scripts import both, printed
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ from tests.lang.scripts import both, said
     ],
 )
 def test_a_scalar_prints_as_the_specification_says(expression: str, expected: str) -> None:
-    assert said(f"print({expression});") == expected + "\n"
+    assert printed(f"print({expression});") == expected + "\n"
 
 
 @pytest.mark.parametrize(
@@ -201,15 +201,15 @@ def test_statements(text: str, expected: str) -> None:
 
 def test_arguments_are_literals() -> None:
     text = "print($x + $y); print($s);"
-    assert said(text, "x=-2", "y=0.5", 's="a=b"') == "-1.5\na=b\n"
-    assert said("print($x);", "x=-9223372036854775808") == "-9223372036854775808\n"
+    assert printed(text, "x=-2", "y=0.5", 's="a=b"') == "-1.5\na=b\n"
+    assert printed("print($x);", "x=-9223372036854775808") == "-9223372036854775808\n"
     with pytest.raises(ScriptSyntaxError, match="does not fit into si64"):
-        said("print($x);", "x=9223372036854775808")
+        printed("print($x);", "x=9223372036854775808")
     for words in (["x"], ["x=1", "x=2"], ["x=1+1"], ["x=y"], ["x=--1"]):
         with pytest.raises(ScriptSyntaxError):
-            said(text, *words)
+            printed(text, *words)
     with pytest.raises(ScriptSyntaxError, match="the argument \\$y is missing"):
-        said(text, "x=1", 's="a"')
+        printed(text, "x=1", 's="a"')
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_an_error_has_its_kind_and_its_place(
 ) -> None:
     for vec in (False, True):
         with pytest.raises(ScriptError) as found:
-            said("\n" + text, vec=vec)
+            printed("\n" + text, vec=vec)
         assert type(found.value) is kind
         assert problem in str(found.value)
         assert found.value.line == 2
@@ -310,10 +310,10 @@ def test_scripts_import_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "b.daphne").write_text('import "a.daphne"; y = a.twice(a.x);')
     monkeypatch.chdir(tmp_path)
     text = 'import "b.daphne"; import "a.daphne" as "c"; print(b.y); print(c.twice(c.x + 1));'
-    assert said(text) == "10\n12\n"
+    assert printed(text) == "10\n12\n"
     with pytest.raises(ScriptSyntaxError, match="can only be read"):
-        said('import "a.daphne"; a.x = 2;')
+        printed('import "a.daphne"; a.x = 2;')
     with pytest.raises(ScriptSyntaxError, match=r"no variable 'b.a.x'"):
-        said('import "b.daphne"; print(b.a.x);')
+        printed('import "b.daphne"; print(b.a.x);')
     with pytest.raises(ScriptSyntaxError, match="there is no script"):
-        said('import "d.daphne";')
+        printed('import "d.daphne";')

@@ -16,7 +16,7 @@ from freestone.lang.front.graph.explaining import lines
 from freestone.lang.front.parse.source import Source
 from freestone.lang.script import compile_source, run_text
 from freestone.lang.settings import Settings
-from tests.lang.scripts import said
+from tests.lang.scripts import printed
 
 A = "A = reshape(seq(1.0, 30.0), 10, 3); x = seq(1.0, 10.0); "
 S = "S = rand(50, 40, 1.0, 2.0, 0.05, 7); "
@@ -31,10 +31,10 @@ def plan(text: str, **settings: Any) -> str:
 
 def unchanged(text: str, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
     """Check that a script prints the same without any pass."""
-    found = said(text, **settings)
+    found = printed(text, **settings)
     with monkeypatch.context() as patch:
         patch.setattr(script, "PASSES", ())
-        assert said(text) == found
+        assert printed(text) == found
 
 
 CASES = [
@@ -140,7 +140,7 @@ def test_what_does_not_change_leaves_a_loop(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_could_fail_stays_in_its_loop() -> None:
     text = "A = [1, 2]; i = 5; while (i < 5) { print(A / 0); i = i + 1; } print(1);"
-    assert said(text) == "1\n"
+    assert printed(text) == "1\n"
 
 
 def test_buffers_are_used_again() -> None:
@@ -159,7 +159,7 @@ def test_buffers_are_used_again() -> None:
 def test_operands_from_outside_are_never_written_over() -> None:
     text = "def f(x: matrix<f64>) -> matrix<f64> { return x + 1.0; } "
     text += "A = [1.0, 2.0]; B = f(A); C = A; D = C * 2.0; print(A); print(B); print(D);"
-    out = said(text)
+    out = printed(text)
     assert out == (
         "DenseMatrix(2x1, double)\n1\n2\nDenseMatrix(2x1, double)\n2\n3\n"
         "DenseMatrix(2x1, double)\n2\n4\n"
@@ -181,12 +181,12 @@ def test_passes_that_are_turned_off(settings: Any, monkeypatch: pytest.MonkeyPat
     unchanged(text, monkeypatch, **settings)
 
 
-def test_only_marked_operations_are_fused_when_told() -> None:
+def test_only_marked_operations_are_fused_when_reported() -> None:
     text = A + "print(sum(exp(A) * 2.0)); print(sum(exp(A) + 1.0, 0));"
     made = plan(text, vec=True, restricted=True)
     assert "pipeline" in made
     assert "\nagg_row" in made.replace(": ", "\n").replace("= ", "\n")
-    assert said(text, vec=True, restricted=True) == said(text)
+    assert printed(text, vec=True, restricted=True) == printed(text)
 
 
 def test_what_one_run_finds_another_one_knows(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_what_one_run_finds_another_one_knows(tmp_path: Path) -> None:
     assert shares == [0.0099]
     (tmp_path / "broken.json").write_text("[1]")
     with pytest.raises(ScriptCompileError, match="can't be read"):
-        said(text, insert=str(tmp_path / "broken.json"))
+        printed(text, insert=str(tmp_path / "broken.json"))
 
 
 def test_kernels_of_the_user(tmp_path: Path) -> None:
@@ -215,19 +215,19 @@ def test_kernels_of_the_user(tmp_path: Path) -> None:
     second.write_text("def total(x): return x.sum() + 200\n")
     kernels = ((str(second), 5), (str(first), 1))
     text = "A = [1.0, 2.0]; print(sum::total(A)); print(A +::twice A); print(sum(A));"
-    assert said(text, kernels=kernels) == "203\nDenseMatrix(2x1, double)\n2\n4\n3\n"
-    assert said(text, kernels=kernels, vec=True) == said(text, kernels=kernels)
+    assert printed(text, kernels=kernels) == "203\nDenseMatrix(2x1, double)\n2\n4\n3\n"
+    assert printed(text, kernels=kernels, vec=True) == printed(text, kernels=kernels)
     second.write_text("1 / 0")
     with pytest.raises(ScriptSyntaxError, match="there is no kernel 'total'"):
-        said(text)
+        printed(text)
     third = tmp_path / "third.py"
     third.write_text("def wide(x, y): return x.reshape(1, -1)\n")
     with pytest.raises(ScriptRunError, match="returns cells of shape"):
-        said("A = [1.0, 2.0]; print(A +::wide A);", kernels=((str(third), 0),))
+        printed("A = [1.0, 2.0]; print(A +::wide A);", kernels=((str(third), 0),))
     broken = tmp_path / "broken.py"
     broken.write_text("1 / 0\n")
     with pytest.raises(ScriptCompileError, match="ZeroDivisionError"):
-        said("print(1);", kernels=((str(broken), 0),))
+        printed("print(1);", kernels=((str(broken), 0),))
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_file_without_kernels_is_refused(
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(ScriptCompileError, match=problem):
-        said("print(1);", kernels=((str(path), 0),))
+        printed("print(1);", kernels=((str(path), 0),))
 
 
 @pytest.mark.parametrize("suffix", ["npy", "arrow", "parquet", "dbdf", "csv", "mtx"])
@@ -256,29 +256,31 @@ def test_files_of_all_formats(suffix: str, tmp_path: Path) -> None:
     if suffix in ("npy", "mtx"):
         fs.write(array, path)
     else:
-        said(
+        printed(
             f"A = [1.5, 2.0, 3.0, 4.0](2, 2); F = as.frame(A); "
             f'write({"F" if suffix in ("arrow", "parquet") else "A"}, "{path}");'
         )
-    assert said(text) == "DenseMatrix(2x2, double)\n1.5 2\n3 4\n"
-    frame = said(f'print(readFrame("{path}"));')
+    assert printed(text) == "DenseMatrix(2x2, double)\n1.5 2\n3 4\n"
+    frame = printed(f'print(readFrame("{path}"));')
     assert frame.endswith("1.5 2\n3 4\n")
 
 
 def test_formats_that_nobody_knows(tmp_path: Path) -> None:
     (tmp_path / "a.what").write_text("1")
     with pytest.raises(ScriptCompileError, match="what"):
-        said(f'x = readMatrix("{tmp_path}/a.what");')
+        printed(f'x = readMatrix("{tmp_path}/a.what");')
     with pytest.raises(ScriptRunError, match="what"):
-        said(f'write([1.0], "{tmp_path}/b.what");')
+        printed(f'write([1.0], "{tmp_path}/b.what");')
 
 
 def test_what_a_list_holds_is_not_written_over() -> None:
     text = "A = [1.0, 2.0]; B = exp(A - A); L = createList(B, B); C = B + 1.0; D = sqrt(C); "
     text += "L = append(L, C * 0.0); print(L); print(D * D);"
-    assert said(text).endswith("0\n0\nDenseMatrix(2x1, double)\n2\n2\n")
+    assert printed(text).endswith("0\n0\nDenseMatrix(2x1, double)\n2\n2\n")
     text = "X = [4.0, 9.0]; L = createList(X); Y = sqrt(X); print(L); print(Y);"
-    assert said(text).startswith("List(1, DenseMatrix, double)\nDenseMatrix(2x1, double)\n4\n9\n")
+    assert printed(text).startswith(
+        "List(1, DenseMatrix, double)\nDenseMatrix(2x1, double)\n4\n9\n"
+    )
 
 
 COPIES = [
@@ -299,10 +301,10 @@ COPIES = [
 @pytest.mark.parametrize("text", COPIES)
 def test_who_looks_at_a_matrix_sees_no_assignment(text: str, vec: bool, forget: bool) -> None:
     made = "X = rand(7, 3, 1.0, 9.0, 1.0, 1); "
-    plain = said(made + text, vec=vec, forget=forget)
+    plain = printed(made + text, vec=vec, forget=forget)
     # What was computed anew is nobody else's.
-    assert plain == said(made + re.sub(r"(?<=Y = )([^;]+)", r"(\1) * 1.0", text))
-    assert plain == said(made + re.sub(r"(\w)\[([^]]+)\] =", r"\1 = \1 * 1.0; \1[\2] =", text))
+    assert plain == printed(made + re.sub(r"(?<=Y = )([^;]+)", r"(\1) * 1.0", text))
+    assert plain == printed(made + re.sub(r"(\w)\[([^]]+)\] =", r"\1 = \1 * 1.0; \1[\2] =", text))
 
 
 def test_a_part_is_written_in_place_where_nobody_else_looks() -> None:

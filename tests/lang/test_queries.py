@@ -6,7 +6,7 @@ import pytest
 
 from freestone.errors.lang import ScriptCompileError
 from freestone.lang.front.queries import translated
-from tests.lang.scripts import said
+from tests.lang.scripts import printed
 
 pytest.importorskip("duckdb")
 
@@ -18,7 +18,7 @@ FRAME = (
 
 def asked(query: str) -> str:
     escaped = query.replace('"', '\\"')
-    return said(f'{FRAME} print(sql("{escaped}"));')
+    return printed(f'{FRAME} print(sql("{escaped}"));')
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,8 @@ def test_groups_of_a_large_frame_are_in_order() -> None:
     text = 'registerView("h", createFrame(reverse(seq(0, 299999)), "a"));'
     text += 'r = sql("SELECT a, COUNT(*) AS n FROM h GROUP BY a"); m = as.matrix<si64>(r);'
     assert (
-        said(f"{text} print(nrow(m)); print(sum(m[, 0] == seq(0, 299999)));") == "300000\n300000\n"
+        printed(f"{text} print(nrow(m)); print(sum(m[, 0] == seq(0, 299999)));")
+        == "300000\n300000\n"
     )
 
 

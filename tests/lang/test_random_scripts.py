@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from freestone import Cluster
 from freestone.errors.lang import ScriptCompileError, ScriptError
-from tests.lang.scripts import said, said_on
+from tests.lang.scripts import printed, printed_on
 
 LONG = 150 if os.environ.get("CI") else 30
 CELLS = ["f64", "f64", "f32", "si64", "si32", "ui8"]
@@ -174,12 +174,12 @@ def outcome(run: object) -> str:
 def test_any_script(two_workers: Cluster, csr: bool, seed: int, length: int) -> None:
     text = Writer(seed).script(length)
     options = {"select_matrix_repr": csr}
-    plain = outcome(lambda: said(text, **options))
-    assert outcome(lambda: said(text, vec=True, num_threads=2, **options)) == plain
-    assert outcome(lambda: said(text, vec=True, num_threads=1, forget=False, **options)) == plain
-    assert outcome(lambda: said_on(two_workers, text, **options)) == plain
+    plain = outcome(lambda: printed(text, **options))
+    assert outcome(lambda: printed(text, vec=True, num_threads=2, **options)) == plain
+    assert outcome(lambda: printed(text, vec=True, num_threads=1, forget=False, **options)) == plain
+    assert outcome(lambda: printed_on(two_workers, text, **options)) == plain
     try:
-        low = said(text, memory_bytes=2000, **options)
+        low = printed(text, memory_bytes=2000, **options)
     except ScriptCompileError:
         return
     except ScriptError as error:

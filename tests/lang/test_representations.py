@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from freestone import Cluster
-from tests.lang.scripts import said, said_on
+from tests.lang.scripts import printed, printed_on
 
 MADE = """
 D = rand(60, 20, 1.0, 2.0, 1.0, 1);
@@ -57,20 +57,20 @@ def numbers(text: str) -> list[str]:
 def test_operations(two_workers: Cluster, operation: str, fused: bool) -> None:
     options = {"vec": fused, "select_matrix_repr": True}
     script = MADE + forms_of(operation)
-    found = said(script, **options)
-    assert said_on(two_workers, script, **options) == found
+    found = printed(script, **options)
+    assert printed_on(two_workers, script, **options) == found
     dense = MADE + "S = S + 0.0; C = C + 0.0;" + forms_of(operation)
-    assert numbers(found) == numbers(said(dense, **options))
+    assert numbers(found) == numbers(printed(dense, **options))
 
 
 def test_how_a_matrix_is_held_shows() -> None:
     options = {"select_matrix_repr": True}
-    shown = said(f"{MADE} print(typeOf(D)); print(typeOf(S)); print(typeOf(C));", **options)
+    shown = printed(f"{MADE} print(typeOf(D)); print(typeOf(S)); print(typeOf(C));", **options)
     assert [line.split("(")[0] for line in shown.split()[::2]] == ["DenseMatrix"] + 2 * [
         "CSRMatrix"
     ]
     for kept in ("D * S", "S * D", "D * C", "C * D", "2.0 * S", "2.0 * C", "C + C", "as.f32(C)"):
-        assert said(f"{MADE} print(typeOf({kept}));", **options).startswith("CSRMatrix")
+        assert printed(f"{MADE} print(typeOf({kept}));", **options).startswith("CSRMatrix")
 
 
 def grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -99,4 +99,4 @@ ENDS = ["{}", "t({})", "sum({})", "aggMax({}, 0)", "({}) @ w", "t({}) @ p", "t({
 def test_any_expression(two_workers: Cluster, expression: str, end: str, fused: bool) -> None:
     options = {"vec": fused, "select_matrix_repr": True}
     script = f"{MADE} E = abs({expression}); print({end.format(expression)}); print(sum(E));"
-    assert said_on(two_workers, script, **options) == said(script, **options)
+    assert printed_on(two_workers, script, **options) == printed(script, **options)

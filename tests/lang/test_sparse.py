@@ -1,4 +1,4 @@
-"""Compressed rows, and cells with their places: as SciPy and NumPy compute them."""
+"""CSR, and COO: as SciPy and NumPy compute them."""
 
 import os
 from typing import Any
@@ -13,7 +13,7 @@ from freestone.lang.run.kernels.coordinates import Coo
 from freestone.lang.run.kernels.sparse import Csr
 from freestone.lang.settings import Settings
 from tests.lang.schedules import schedules
-from tests.lang.scripts import said
+from tests.lang.scripts import printed
 
 sparse = pytest.importorskip("scipy.sparse")
 Array = np.ndarray[Any, Any]
@@ -32,7 +32,7 @@ def cells(draw: Any, rows: int, columns: int, dtype: str, share: float = 0.2) ->
 
 
 def coo(dense: Array) -> Any:
-    """Make a lazy matrix that is held as cells with their places."""
+    """Make a lazy matrix that is held as COO."""
     from dataclasses import replace
 
     from freestone.lang.daphnelib import Matrix
@@ -127,7 +127,7 @@ def test_products_of_compressed_rows_are_those_of_scipy(data: Any) -> None:
     equal((one @ CONTEXT.from_numpy(vector)).compute(way), left.toarray() @ vector)
 
 
-def test_products_that_do_not_fit_are_told() -> None:
+def test_products_that_do_not_fit_are_reported() -> None:
     from freestone.errors.lang import ScriptError
 
     g = CONTEXT.from_scipy(sparse.csr_array(np.eye(3)))
@@ -165,7 +165,7 @@ def test_the_form_is_chosen_by_the_estimate() -> None:
 def test_scripts_print_what_is_stored() -> None:
     text = "X = rand(1000, 20, 1.0, 2.0, 0.01, 3); Y = t(X * 2.0 + X); print(typeOf(Y));"
     rest = " print(nrow(Y)); print(sum(Y != 0.0)); print(Y[0:1, 0:3]);"
-    found = said(text + rest, select_matrix_repr=True).splitlines()
+    found = printed(text + rest, select_matrix_repr=True).splitlines()
     assert found[:3] == ["CSRMatrix(20x1000, double)", "20", "200"]
     assert found[3] == "DenseMatrix(1x3, double)"
-    assert said(text, vec=True, select_matrix_repr=True).splitlines() == found[:1]
+    assert printed(text, vec=True, select_matrix_repr=True).splitlines() == found[:1]

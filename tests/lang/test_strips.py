@@ -21,7 +21,7 @@ from freestone.lang.front.parse.source import Source
 from freestone.lang.run.local import Run
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
-from tests.lang.scripts import said
+from tests.lang.scripts import printed
 
 X = "X = floor(rand(4000, 50, 0.0, 9.0, 1.0, 7)); "
 WHOLE = 4000 * 50 * 8
@@ -100,7 +100,7 @@ def measured(program: Program, chosen: Settings) -> tuple[str, int]:
 @pytest.mark.parametrize("vec", [True, False], ids=["fused", "plain"])
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_same_comes_out_in_less_memory(name: str, vec: bool) -> None:
-    expected = said(SCRIPTS[name], vec=vec, num_threads=1)
+    expected = printed(SCRIPTS[name], vec=vec, num_threads=1)
     limit = 600_000
     program, chosen = compiled(SCRIPTS[name], vec=vec, memory_bytes=limit)
     assert "strips of" in "\n".join(lines(program))
@@ -130,9 +130,9 @@ def test_one_round_gives_all_that_can_be_had(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("suffix", ["csv", "dbdf", "npy"])
 def test_files_are_read_and_written_by_rows(suffix: str, tmp_path: Path) -> None:
     here, there = tmp_path / f"a.{suffix}", tmp_path / f"b.{suffix}"
-    said(f'{X} write(X, "{here}");')
+    printed(f'{X} write(X, "{here}");')
     text = f'A = readMatrix("{here}"); B = A * 0.5 + 1.0; write(B, "{there}"); print(sum(B));'
-    expected = said(text)
+    expected = printed(text)
     whole = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     there.unlink()
     program, chosen = compiled(text, memory_bytes=600_000)
@@ -150,9 +150,9 @@ def test_files_are_read_and_written_by_rows(suffix: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("made", ["reverse(A) * 2.0", "rbind(A + 1.0, A)", "rbind(A[0:9, ], A)"])
 def test_other_rows_are_written_by_rows(made: str, suffix: str, tmp_path: Path) -> None:
     here, there = tmp_path / f"a.{suffix}", tmp_path / f"b.{suffix}"
-    said(f'{X} write(X, "{here}");')
+    printed(f'{X} write(X, "{here}");')
     text = f'A = readMatrix("{here}"); B = {made}; write(B, "{there}"); print(sum(B));'
-    expected = said(text)
+    expected = printed(text)
     whole = there.read_bytes()
     there.unlink()
     program, chosen = compiled(text, memory_bytes=600_000)
@@ -170,14 +170,14 @@ def test_nothing_left_has_no_extreme_and_no_mean(wrong: str) -> None:
     text = f"{X} Y = X[[X[, 0] > 99.0, ]]; print({wrong});"
     errors = []
     for memory in (0, 600_000):
-        with pytest.raises(ScriptRunError, match="of no cells") as told:
-            said(text, memory_bytes=memory)
-        errors.append(str(told.value))
+        with pytest.raises(ScriptRunError, match="of no cells") as caught:
+            printed(text, memory_bytes=memory)
+        errors.append(str(caught.value))
     assert errors[0] == errors[1]
     kept = f"{X} Y = X[[X[, 0] > 99.0, ]]; "
     none = "print(aggMin(Y, 0)); print(idxMax(Y, 0)); print(mean(Y, 0)); print(sum(Y));"
-    assert said(kept + none, memory_bytes=600_000) == said(kept + none)
-    assert said(kept + none).count("(0x1, ") == 3
+    assert printed(kept + none, memory_bytes=600_000) == printed(kept + none)
+    assert printed(kept + none).count("(0x1, ") == 3
 
 
 def test_places_of_extremes_are_those_of_numpy() -> None:
@@ -197,7 +197,7 @@ def test_places_of_extremes_are_those_of_numpy() -> None:
 
 def test_a_file_that_is_written_too_is_read_at_once(tmp_path: Path) -> None:
     path = tmp_path / "a.dbdf"
-    said(f'{X} write(X, "{path}");')
+    printed(f'{X} write(X, "{path}");')
     text = f'A = readMatrix("{path}"); write(A + 1.0, "{path}"); print(sum(A));'
     with pytest.raises(ScriptCompileError, match="memory"):
         compiled(text, memory_bytes=600_000)
@@ -208,7 +208,7 @@ def test_nothing_is_left_of_a_file_that_fails(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     text = f'X = seq(-3000, 90000); write((X / (X - 80000)) @ fill(1, 1, 9), "{path}");'
     with pytest.raises(ScriptRunError, match="divided by zero"):
-        said(text, memory_bytes=2_000_000)
+        printed(text, memory_bytes=2_000_000)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -238,7 +238,7 @@ def test_what_python_gives_is_taken_by_rows() -> None:
     ],
 )
 def test_large_matrices_are_printed_by_rows(text: str, vec: bool) -> None:
-    expected = said(text, vec=vec, select_matrix_repr=True)
+    expected = printed(text, vec=vec, select_matrix_repr=True)
     program, chosen = compiled(text, vec=vec, select_matrix_repr=True, memory_bytes=300_000)
     assert "print_rows print" in "\n".join(lines(program))
     out = Digest()
@@ -271,28 +271,28 @@ def test_nothing_is_printed_half() -> None:
     program, chosen = compiled(text, memory_bytes=2_000_000)
     assert "print_rows print" in "\n".join(lines(program))
     out = io.StringIO()
-    with pytest.raises(ScriptRunError, match="divided by zero") as told:
+    with pytest.raises(ScriptRunError, match="divided by zero") as caught:
         Run(chosen, out).program(program)
     assert out.getvalue() == ""
-    assert (told.value.line, told.value.column) == (1, 33)
+    assert (caught.value.line, caught.value.column) == (1, 33)
 
 
 @pytest.mark.parametrize("wrong", ["X[ [0, 4000], ]", "X[i, ]", "X[0:i, 1]", "X[ [0, 1], i]"])
-def test_wrong_positions_are_told_as_ever(wrong: str) -> None:
+def test_wrong_positions_are_reported_as_ever(wrong: str) -> None:
     text = f"i = as.si64(sum(fill(2500.0, 2, 1))); {X} print({wrong});"
     errors = []
     for memory in (0, 600_000):
-        with pytest.raises(ScriptRunError) as told:
-            said(text, memory_bytes=memory)
-        errors.append(str(told.value))
+        with pytest.raises(ScriptRunError) as caught:
+            printed(text, memory_bytes=memory)
+        errors.append(str(caught.value))
     assert errors[0] == errors[1]
 
 
 def test_what_can_not_be_cut_is_refused_with_its_name() -> None:
     text = X + "print(bin(X, 5)[0, 0]);"
-    with pytest.raises(ScriptCompileError, match="of memory at bin, with strips of rows") as told:
+    with pytest.raises(ScriptCompileError, match="of memory at bin, with strips of rows") as caught:
         compiled(text, memory_bytes=1_000_000)
-    assert told.value.line == 1
+    assert caught.value.line == 1
 
 
 def test_random_numbers_without_a_seed_are_drawn_once() -> None:
@@ -370,7 +370,7 @@ def test_any_script_prints_the_same(
     assert program.peak is not None
     assert program.peak[0] <= limit
     out = io.StringIO()
-    expected, problem = ended(lambda: said(text, vec=vec, num_threads=1))
+    expected, problem = ended(lambda: printed(text, vec=vec, num_threads=1))
     _, found = ended(lambda: Run(chosen, out).program(program))
     assert found == problem
     assert problem or out.getvalue() == expected

@@ -112,7 +112,7 @@ def test_tensors_that_learn_are_taken_without_their_history(torch: Any) -> None:
     assert float(weights.grad.sum()) == 18
 
 
-def test_a_tensor_elsewhere_is_told(torch: Any) -> None:
+def test_a_tensor_elsewhere_is_reported(torch: Any) -> None:
     with pytest.raises((ValueError, BufferError, RuntimeError), match=r"meta|device"):
         CONTEXT.from_pytorch(torch.ones(2, 2, device="meta"))
 

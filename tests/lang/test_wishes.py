@@ -7,7 +7,7 @@ import pytest
 
 from freestone import Cluster
 from freestone.lang.daphnelib import DaphneContext
-from tests.lang.scripts import said, said_on
+from tests.lang.scripts import printed, printed_on
 
 RIGHT = {
     "totals of the same pipeline": (
@@ -53,9 +53,9 @@ def test_what_is_right_plain_is_right_fused_and_on_a_cluster(
     two_workers: Cluster, name: str
 ) -> None:
     options = {"select_matrix_repr": "sparse" in name or "branch" in name}
-    plain = said(RIGHT[name], **options)
-    assert said(RIGHT[name], vec=True, num_threads=2, **options) == plain
-    assert said_on(two_workers, RIGHT[name], **options) == plain
+    plain = printed(RIGHT[name], **options)
+    assert printed(RIGHT[name], vec=True, num_threads=2, **options) == plain
+    assert printed_on(two_workers, RIGHT[name], **options) == plain
 
 
 def test_sparse_matrices_come_in_without_becoming_dense() -> None:

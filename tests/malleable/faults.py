@@ -23,7 +23,7 @@ from mpi4py import MPI
 from freestone import malleable
 from freestone.errors import FreestoneError
 from freestone.malleable import spawning, waiting
-from freestone.malleable.passage import Passage
+from freestone.malleable.transfer import Transfer
 
 held: list[tuple[MPI.Comm, np.ndarray]] = []
 IS_FIRST = MPI.Comm.Get_parent() == MPI.COMM_NULL
@@ -99,9 +99,9 @@ def be_lost(which: str) -> None:
     if which.endswith("starting"):
         be_killed()
     if which == "lost-after-switch":
-        Passage.move_variables = be_killed  # type: ignore[method-assign]
+        Transfer.move_variables = be_killed  # type: ignore[method-assign]
     else:
-        Passage.start = be_killed  # type: ignore[assignment]
+        Transfer.start = be_killed  # type: ignore[assignment]
 
 
 def settings() -> dict[str, object]:

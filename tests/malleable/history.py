@@ -16,7 +16,7 @@ from freestone import malleable
 from freestone.malleable import Method, Request, Source, Status
 from tests.malleable.histories import Data, History, is_same, replay, step, whole, work
 
-MOST_STEPS = 200_000
+MAX_STEPS = 200_000
 
 
 class Asked(Source):
@@ -70,7 +70,7 @@ def main() -> None:
             elif not world.is_joining:
                 between()
             is_last = number == len(history.loops) - 1
-            for index in world.steps(MOST_STEPS if is_last else loop.steps):
+            for index in world.steps(MAX_STEPS if is_last else loop.steps):
                 for array in changing:
                     step(array.local, index)
                 assert len(set(world.comm.allgather(len(trace.value)))) == 1

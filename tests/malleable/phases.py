@@ -24,7 +24,7 @@ def is_over(world: malleable.World) -> bool:
     resize = world._resize
     if STAGE == "after":
         return len(world.resizes) > 0
-    return resize is not None and (STAGE == "spawning" or resize.passage is not None)
+    return resize is not None and (STAGE == "spawning" or resize.transfer is not None)
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from mpi4py import MPI
 
 from freestone import malleable
 from freestone.malleable import Method, Request, Source, Status
-from freestone.malleable.crew import own_host
+from freestone.malleable.membership import own_host
 
 
 class Sequence(Source):
@@ -75,11 +75,11 @@ def main() -> None:
     settings = json.loads(sys.argv[1])
     resizes, seed = settings.pop("resizes"), settings.pop("seed", 1)
     rows, has_entries = settings["rows"], settings.pop("entries", False)
-    told: list[str] = []
+    reported: list[str] = []
     config = malleable.Config(
         targets=Sequence(resizes),
         timeout_s=60,
-        on_resize=lambda record: told.append(record.error),
+        on_resize=lambda record: reported.append(record.error),
         **settings,
     )
     wanted = arrays(seed, rows)
@@ -113,7 +113,12 @@ def main() -> None:
                 break
     if world.rank == 0:
         records = [record.as_dict() for record in world.resizes]
-        found = {"sizes": sums.value, "resizes": records, "told": told, "places": places.value}
+        found = {
+            "sizes": sums.value,
+            "resizes": records,
+            "reported": reported,
+            "places": places.value,
+        }
         print(json.dumps(found))
 
 

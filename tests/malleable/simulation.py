@@ -47,7 +47,7 @@ class Simulation:
                 continue
             for place, held in enumerate(self._processes):
                 array = self._empty(data.name)
-                array.settle(self._layout, place, self._elements(data.name))
+                array.take_layout(self._layout, place, self._elements(data.name))
                 array.fill(self._wholes[data.name][array.start : array.stop])
                 held[data.name] = array
 
@@ -74,7 +74,7 @@ class Simulation:
         self._processes = [everyone[process] for process in plan.process_of]
         for place, held in enumerate(self._processes):
             for name, array in held.items():
-                array.settle(after, place, self._elements(name))
+                array.take_layout(after, place, self._elements(name))
 
     def locals(self, name: str) -> list[Any]:
         """Return the rows of all processes."""

@@ -1,4 +1,4 @@
-"""What a launcher sees of a newcomer that ends, by whatever end."""
+"""What a launcher sees of a joining rank that ends, by whatever end."""
 
 from __future__ import annotations
 

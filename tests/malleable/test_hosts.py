@@ -12,7 +12,7 @@ import pytest
 from benchmarks.resizing.namespaces import SUBNET, NoNamespacesError, hosts
 from freestone.errors import NoSpawnError
 from freestone.malleable import spawning
-from freestone.malleable.crew import own_host
+from freestone.malleable.membership import own_host
 from freestone.malleable.planning import leaving
 from freestone.malleable.spawning import Group, Spawned
 from tests.malleable.jobs import run
@@ -47,12 +47,14 @@ def test_a_job_grows_over_hosts_and_whole_hosts_leave() -> None:
         {NAMES[0]: 2, NAMES[1]: 2},
         {NAMES[0]: 2},
     ]
-    # Of the rows of a host two thirds stay there, whatever the order of the newcomers.
+    # Of the rows of a host two thirds stay there, whatever the order of the joining ranks.
     assert Counter(places[0][:3]) == {NAMES[0]: 2, NAMES[2]: 1}
     assert Counter(places[0][3:]) == {NAMES[1]: 2, NAMES[2]: 1}
 
 
-def test_newcomers_that_are_lost_beyond_a_network_leave_the_job_as_it_was(tmp_path: Path) -> None:
+def test_joining_ranks_lost_beyond_a_network_leave_the_job_as_it_was(
+    tmp_path: Path,
+) -> None:
     try:
         with hosts(3, "1gbit") as mpiexec:
             outcome = run("faults.py", "lost-starting", str(tmp_path), mpiexec=mpiexec)

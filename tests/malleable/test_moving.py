@@ -52,13 +52,13 @@ def elements(whole: Any) -> Mapping[int, int]:
 def holding(form: Form, layout: Rows, place: int, whole: Any) -> Array:
     """Return what a place of a layout holds."""
     array = empty(form)
-    array.settle(layout, place, elements(whole))
+    array.take_layout(layout, place, elements(whole))
     array.fill(whole[array.start : array.stop])
     return array
 
 
 def empty(form: Form) -> Array:
-    """Return what a newcomer holds."""
+    """Return what a joining rank holds."""
     storages = [Storage(part.nbytes) for part in form.parts]
     return Array(Description("a", "variable", form, False), storages)
 
@@ -90,12 +90,12 @@ def test_after_any_resizes_the_data_is_what_it_was(
         after = plans.even(ROWS, size)
         gone = data.draw(st.sets(st.integers(0, len(arrays) - 1)))
         plan = plans.plan(layout, after, relabel=relabel, leaving=gone)
-        newcomers = max(plan.process_of) - len(arrays) + 1
-        everyone = [*arrays, *(empty(form) for _ in range(newcomers))]
+        joining_ranks = max(plan.process_of) - len(arrays) + 1
+        everyone = [*arrays, *(empty(form) for _ in range(joining_ranks))]
         carry_out(plan, everyone, whole)
         arrays = [everyone[process] for process in plan.process_of]
         for place, array in enumerate(arrays):
-            array.settle(after, place, elements(whole))
+            array.take_layout(after, place, elements(whole))
         layout = after
     found = [array.local for array in arrays]
     if kind == "dense":
@@ -165,13 +165,13 @@ def moved_by_messages(
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 6), st.booleans(), st.booleans())
 def test_rows_are_sent_and_whoever_is_lost_is_not_waited_for(
-    sources: int, targets: int, relabel: bool, newcomers_are_lost: bool
+    sources: int, targets: int, relabel: bool, joining_ranks_are_lost: bool
 ) -> None:
     before, after = plans.even(ROWS, sources), plans.even(ROWS, targets)
     plan = plans.plan(before, after, relabel=relabel)
-    lost = range(sources, sources + targets) if newcomers_are_lost else ()
+    lost = range(sources, sources + targets) if joining_ranks_are_lost else ()
     found = moved_by_messages(before, after, plan, frozenset(lost))
-    assert len(found) == min(sources, targets) if newcomers_are_lost else len(found) == targets
+    assert len(found) == min(sources, targets) if joining_ranks_are_lost else len(found) == targets
     for place, rows in found:
         assert np.array_equal(rows, np.arange(*after.of(place)))
 
@@ -210,7 +210,7 @@ def test_only_old_and_new_rows_keep_their_pages() -> None:
     whole = np.ones((4096, 512))
     form = form_of(whole[:0], len(whole), 0)
     array = Array(Description("a", "variable", form, False), [Storage(whole.nbytes)])
-    array.settle(plans.even(len(whole), 1), 0, {})
+    array.take_layout(plans.even(len(whole), 1), 0, {})
     array.fill(whole)
     row = whole[0].nbytes
     array.release([[(3000 * row, 4000 * row), (100 * row, 200 * row)]])
@@ -221,22 +221,22 @@ def test_only_old_and_new_rows_keep_their_pages() -> None:
 def test_one_sided_moves_ask_where_rows_begin_before_they_get_any(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    said = []
+    reported = []
 
     def gather_all(comm: Any, value: Any, *_: Any) -> list[Any]:
-        said.append("gather")
+        reported.append("gather")
         return [value, value]
 
     window = SimpleNamespace(
         Lock_all=lambda: None,
-        Rget=lambda view, source, place: said.append((len(view), source, place[0])),
+        Rget=lambda view, source, place: reported.append((len(view), source, place[0])),
     )
     mpi = SimpleNamespace(Win=SimpleNamespace(Create=lambda *_, **__: window), BYTE=1)
     monkeypatch.setitem(sys.modules, "mpi4py", SimpleNamespace(MPI=mpi))
     monkeypatch.setattr("freestone.malleable.together.gather_all", gather_all)
     streams = [Stream(Storage(90), (first, 90), [Move(1, 0, 40, 60)]) for first in (0, 30)]
     transport("onesided", FakeComm(0, 2, {}), streams, 5.0).start()
-    assert said == ["gather", (20, 1, 40), (20, 1, 10)]
+    assert reported == ["gather", (20, 1, 40), (20, 1, 10)]
 
 
 def test_what_is_constant_can_not_be_written() -> None:
@@ -244,7 +244,7 @@ def test_what_is_constant_can_not_be_written() -> None:
     form = form_of(whole[:0], ROWS, 0)
     storages = [Storage(part.nbytes) for part in form.parts]
     array = Array(Description("a", "constant", form, False), storages)
-    array.settle(plans.even(ROWS, 1), 0, {})
+    array.take_layout(plans.even(ROWS, 1), 0, {})
     array.fill(whole)
     with pytest.raises(ValueError, match="read-only"):
         array.local[0] = 1
@@ -256,7 +256,7 @@ def sparse_of(kind: str) -> Array:
     form = form_of(whole[:0], ROWS, whole.nnz)
     storages = [Storage(part.nbytes) for part in form.parts]
     array = Array(Description("a", kind, form, False), storages)  # type: ignore[arg-type]
-    array.settle(plans.even(ROWS, 2), 0, elements(whole))
+    array.take_layout(plans.even(ROWS, 2), 0, elements(whole))
     array.fill(whole[array.start : array.stop])
     return array
 
@@ -275,7 +275,7 @@ def test_values_of_a_csr_matrix_that_were_replaced_are_kept() -> None:
     want = 2 * array.local.data
     array.local.data = want.copy()
     assert array.problem() == ""
-    array.settle(plans.even(ROWS, 2), 0, {array.start: 0, array.stop: len(want)})
+    array.take_layout(plans.even(ROWS, 2), 0, {array.start: 0, array.stop: len(want)})
     assert np.array_equal(array.local.data, want)
 
 
@@ -297,10 +297,10 @@ def test_a_csr_matrix_that_can_not_be_kept_is_known(change: Any, problem: str) -
 def test_what_is_held_from_before_a_resize_can_not_be_written() -> None:
     dense = empty(form_of(np.zeros((0, 2)), ROWS, 0))
     sparse = sparse_of("variable")
-    dense.settle(plans.even(ROWS, 2), 0, {})
+    dense.take_layout(plans.even(ROWS, 2), 0, {})
     held = [dense.local, sparse.local.data]
     for array in (dense, sparse):
-        array.settle(plans.even(ROWS, 1), 0, elements(whole_of("csr", 4)))
+        array.take_layout(plans.even(ROWS, 1), 0, elements(whole_of("csr", 4)))
         assert array.local is not None
     for stale in held:
         with pytest.raises(ValueError, match="read-only"):
@@ -309,13 +309,13 @@ def test_what_is_held_from_before_a_resize_can_not_be_written() -> None:
 
 def test_what_is_made_of_rows_of_before_is_known() -> None:
     dense = empty(form_of(np.zeros((0, 2)), ROWS, 0))
-    dense.settle(plans.even(ROWS, 2), 0, {})
+    dense.take_layout(plans.even(ROWS, 2), 0, {})
     sparse = sparse_of("variable")
     held = [dense.local[1:, 0], sparse.local.data[::2]]
     for array in (dense, sparse):
         assert not array.is_held_from_before()
         for _ in range(2):
-            array.settle(plans.even(ROWS, 1), 0, elements(whole_of("csr", 4)))
+            array.take_layout(plans.even(ROWS, 1), 0, elements(whole_of("csr", 4)))
             assert array.local is not None
             assert array.is_held_from_before()
     held.clear()
@@ -325,7 +325,7 @@ def test_what_is_made_of_rows_of_before_is_known() -> None:
 
 def test_local_takes_an_assignment() -> None:
     array = empty(form_of(np.zeros((0, 2)), ROWS, 0))
-    array.settle(plans.even(ROWS, 1), 0, {})
+    array.take_layout(plans.even(ROWS, 1), 0, {})
     array.local += 2
     array.local = 3 * array.local
     assert np.array_equal(array.storages[0].view(0, array.form.nbytes).view(float), [6.0] * 46)

@@ -31,13 +31,13 @@ def drawn(
 
 def crossing(blueprint: Blueprint, hosts: list[str]) -> tuple[int, int]:
     """Return the rows that cross between hosts, in all and on the busiest network card."""
-    coming = [group.host for group in blueprint.newcomers for _ in range(group.count)]
+    coming = [group.host for group in blueprint.joining_ranks for _ in range(group.count)]
     return blueprint.plans[ROWS].crossing([*hosts, *coming])
 
 
 @pytest.mark.parametrize("method", [MERGE, BASELINE])
 def test_rows_stay_on_their_host_where_they_can(method: Method) -> None:
-    # Newcomers come in the order of the slots, ranks are in another one.
+    # Joining ranks come in the order of the slots, ranks are in another one.
     slots = {"a": 2, "b": 2}
     blueprint = drawn(["b", "a"], 4, Config(slots=slots), method)
     assert crossing(blueprint, ["b", "a"]) == (0, 0)
@@ -49,7 +49,7 @@ def test_what_crosses_is_spread_over_the_cards() -> None:
     # Each of two hosts gives a third of its rows to a third host.
     slots = {"a": 2, "b": 2, "c": 2}
     blueprint = drawn(["a", "b"], 6, Config(slots=slots))
-    assert blueprint.newcomers == [Group(1, "a"), Group(1, "b"), Group(2, "c")]
+    assert blueprint.joining_ranks == [Group(1, "a"), Group(1, "b"), Group(2, "c")]
     assert crossing(blueprint, ["a", "b"]) == (ROWS / 3, ROWS / 3)
     blueprint = drawn(["a", "b"], 6, Config(slots=slots, by_host=False))
     assert crossing(blueprint, ["a", "b"])[0] > ROWS / 3
@@ -73,7 +73,7 @@ def test_whoever_shrinks_goes_by_hosts_too() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 5])
-def test_where_mpi_places_newcomers_hosts_change_nothing(size: int) -> None:
+def test_where_mpi_places_joining_ranks_hosts_change_nothing(size: int) -> None:
     found = [drawn(["h"] * 3, size, Config(by_host=by)).process_of for by in (True, False)]
     assert found[0] == found[1]
 

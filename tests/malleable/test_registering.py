@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from freestone.errors import RegistrationError
 from freestone.malleable import Array, Config
-from freestone.malleable.crew import Crew
+from freestone.malleable.membership import Membership
 from freestone.malleable.registering import register
 
 ROWS = 6
@@ -45,8 +45,10 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr("freestone.malleable.together.gather_all", lambda _comm, value, *_: [value])
 
     def register_it(whole: Any) -> Array:
-        crew = Crew(None, None, Alone(), [0])
-        return register(crew, Config(share=False), "v", "variable", lambda *_: whole, ROWS, {})[0]
+        membership = Membership(None, None, Alone(), [0])
+        return register(
+            membership, Config(share=False), "v", "variable", lambda *_: whole, ROWS, {}
+        )[0]
 
     return register_it
 

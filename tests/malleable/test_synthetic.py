@@ -176,9 +176,9 @@ def test_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
     out = tmp_path / "out.json"
     assert main(["malleable", "run", str(tmp_path / "small.toml"), "-o", str(out)]) == 0
-    said = capsys.readouterr().out
-    assert "all data as it was: True" in said
-    assert "2 to 3  merge-collective-sync" in said
+    printed = capsys.readouterr().out
+    assert "all data as it was: True" in printed
+    assert "2 to 3  merge-collective-sync" in printed
     (run,) = json.loads(out.read_text())
     assert [(g["processes"], len(g["iterations"])) for g in run["groups"]] == [(2, 4), (3, 5)]
     assert {len(row) for group in run["groups"] for row in group["iterations"]} == {6}
@@ -186,7 +186,7 @@ def test_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run["resizes"][0]["moved_nbytes"] == 8 * 667
 
 
-def test_a_resize_that_is_not_over_in_time_is_told(
+def test_a_resize_that_is_not_over_in_time_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     late = SMALL.replace("merge-collective-sync", "merge-p2p-nonblocking")

@@ -53,7 +53,7 @@ def test_a_wait_for_steps_has_none_and_is_logged(
 def test_rows_are_late_when_they_were_looked_for_and_not_because_a_step_is_long() -> None:
     resize = object.__new__(Resize)
     resize._config = Config(timeout_s=5)
-    resize._spawned, resize._stage, resize.passage = Spawned([], 1.0), "moving", None
+    resize._spawned, resize._stage, resize.transfer = Spawned([], 1.0), "moving", None
     resize._bridged, resize._looks = 0.0, 0
     for _ in range(99):
         resize.test()

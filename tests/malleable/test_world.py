@@ -66,7 +66,7 @@ def test_fewer_rows_than_processes() -> None:
     words = {"resizes": resizes, "rows": 3, "seed": 2, "share": False}
     outcome = run("program.py", json.dumps(words))
     assert outcome.status == 0, outcome.err
-    assert outcome.data["told"][-1:] == [""]
+    assert outcome.data["reported"][-1:] == [""]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_fewer_rows_than_processes() -> None:
         ("hanging", "ResizeTimeoutError: spawning was not done after 10 s"),
     ],
 )
-def test_newcomers_that_can_not_join_leave_the_job_as_it_was(
+def test_joining_ranks_that_can_not_join_leave_the_job_as_it_was(
     which: str, problem: str, tmp_path: Path
 ) -> None:
     outcome = run("faults.py", which, str(tmp_path))
@@ -100,7 +100,7 @@ def test_a_matrix_with_other_non_zeros_is_not_moved_and_not_lost(tmp_path: Path)
 @pytest.mark.parametrize(
     "which", ["starting", "moving-sync", "moving-nonblocking", "moving-thread"]
 )
-def test_newcomers_that_are_lost_before_the_switch_leave_the_job_as_it_was(
+def test_joining_ranks_that_are_lost_before_the_switch_leave_the_job_as_it_was(
     which: str, tmp_path: Path
 ) -> None:
     outcome = run("faults.py", f"lost-{which}", str(tmp_path))
@@ -118,7 +118,7 @@ def test_newcomers_that_are_lost_before_the_switch_leave_the_job_as_it_was(
         ("moving-nonblocking", "1 ['ResizeTimeoutError: rows were not moved after 5 s"),
     ],
 )
-def test_newcomers_whose_loss_is_not_seen_are_given_up_in_time(
+def test_joining_ranks_whose_loss_is_not_seen_are_given_up_in_time(
     which: str, says: str, tmp_path: Path
 ) -> None:
     outcome = run("faults.py", f"lost-unseen-{which}", str(tmp_path))
@@ -169,7 +169,7 @@ def test_who_asks_for_a_target(which: str, says: str, tmp_path: Path) -> None:
         ("threads", "no-threads: merge-p2p-nonblocking needs MPI_THREAD_MULTIPLE"),
     ],
 )
-def test_all_ranks_are_told_what_is_wrong(which: str, says: str, tmp_path: Path) -> None:
+def test_all_ranks_report_what_is_wrong(which: str, says: str, tmp_path: Path) -> None:
     outcome = run("faults.py", which, str(tmp_path))
     assert outcome.err.count(says) == 2, outcome.err
     assert outcome.status == 0
@@ -183,7 +183,7 @@ def test_an_error_of_one_rank_is_one_of_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["stale", "stale-rows"])
-def test_who_keeps_what_a_resize_replaces_is_told_so(which: str, tmp_path: Path) -> None:
+def test_keeping_what_a_resize_replaces_is_reported(which: str, tmp_path: Path) -> None:
     outcome = run("faults.py", which, str(tmp_path))
     assert outcome.status != 0
     assert "take them anew in each step" in outcome.err

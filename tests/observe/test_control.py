@@ -42,17 +42,17 @@ def test_a_question_gets_its_answer(folder: Path) -> None:
     assert stat.S_IMODE((folder / "control.sock").stat().st_mode) == 0o600
 
 
-def test_what_the_answer_raises_is_told(folder: Path) -> None:
+def test_what_the_answer_raises_is_reported(folder: Path) -> None:
     with pytest.raises(OSError, match="LookupError: no such question"):
         ask(folder, {"ask": "nonsense"})
     assert ask(folder, {"ask": "status"}) == {"done": 3}
 
 
-@pytest.mark.parametrize("said", [b"", b"\n", b"{", b"[1]\n", b"\xff\xfe\n"])
-def test_nonsense_does_no_harm(folder: Path, said: bytes) -> None:
+@pytest.mark.parametrize("reported", [b"", b"\n", b"{", b"[1]\n", b"\xff\xfe\n"])
+def test_nonsense_does_no_harm(folder: Path, reported: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(folder / "control.sock"))
-        connection.sendall(said)
+        connection.sendall(reported)
         connection.shutdown(socket.SHUT_WR)
         assert b"error" in connection.recv(1000)
     assert ask(folder, {"ask": "status"}) == {"done": 3}

@@ -15,7 +15,7 @@ def tell(stage: str, **fields: Any) -> str:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_every_stage_is_told_with_what_little_there_is(stage: str) -> None:
+def test_every_stage_is_reported_with_what_little_there_is(stage: str) -> None:
     assert len(tell(stage)) > 20
     assert "None" not in str(Explanation(stage=stage))
 
@@ -63,7 +63,7 @@ def test_where_and_when_each_attempt_ran() -> None:
     ]
 
 
-def test_of_many_attempts_the_last_are_told() -> None:
+def test_of_many_attempts_the_last_are_reported() -> None:
     attempts = tuple(
         Attempt(worker=f"worker-{k}", sent_ns=k * SECOND, duration_ns=SECOND, ended="raised")
         for k in (5, 6)

@@ -60,14 +60,14 @@ def test_all_of_the_time_is_accounted_for() -> None:
     assert np.mean(run.running) == pytest.approx(1.4)
 
 
-def test_how_long_tasks_waited_is_told() -> None:
+def test_how_long_tasks_waited_is_reported() -> None:
     waited = {"ready_ns": 101 * S, "sent_ns": 104 * S}
     run = load([joined(0), task(0, 0, 4), task(0, 5, 1, **waited)])
     assert (run.for_worker_s, run.at_worker_s) == pytest.approx((1.5, 0.5))
     assert "waited 1.5 s for a worker on average, and 500 ms there" in " ".join(report.summary(run))
 
 
-def test_waiting_is_told_apart_by_what_it_was_for() -> None:
+def test_waiting_is_distinguished_by_what_it_was_for() -> None:
     begin = 100 * S
     with_data = task(0, 4, 6, ready_ns=begin, sent_ns=begin)
     without = task(1, 4, 6, ready_ns=begin, sent_ns=begin)
@@ -79,7 +79,7 @@ def test_waiting_is_told_apart_by_what_it_was_for() -> None:
     assert load([joined(0), late]).share.manager == pytest.approx(4, abs=0.1)
 
 
-def test_what_executors_do_between_calls_is_told_apart() -> None:
+def test_what_executors_do_between_calls_is_distinguished() -> None:
     passing = {"opening_ns": S, "storing_ns": 2 * S, "ready_ns": 100 * S, "sent_ns": 100 * S}
     run = load([joined(0), task(0, 2, 4, **passing), task(0, 8, 2, label="sum", opening_ns=0)])
     assert run.share.computing == pytest.approx(6, abs=0.1)
@@ -95,11 +95,11 @@ def test_what_is_stored_last_is_part_of_the_run() -> None:
     assert load([joined(0), task(0, 0, 4, storing_ns=2 * S)]).seconds == 6
 
 
-def test_what_is_said_fits_the_run() -> None:
+def test_what_is_reported_fits_the_run() -> None:
     long_tail = [joined(0, slots=3), *(task(0, n, 1) for n in range(8)), task(0, 2, 18)]
-    said = " ".join(report.advice(load(long_tail)))
-    assert "nothing to run" in said
-    assert "The longest task, mass, took 18 s" in said
+    reported = " ".join(report.advice(load(long_tail)))
+    assert "nothing to run" in reported
+    assert "The longest task, mass, took 18 s" in reported
     full = [joined(0), task(0, 0, 10), cache(0, 5, 10, disk=5 << 20)]
     assert "moved blocks to disk, up to 5 MiB" in " ".join(report.advice(load(full)))
     assert "Nothing stands out" in " ".join(report.advice(load([joined(0), task(0, 0, 10)])))

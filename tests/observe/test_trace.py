@@ -80,7 +80,7 @@ def test_another_ending_is_refused(tmp_path: Path, ending: str) -> None:
         trace.write(tmp_path / f"run.{ending}", [])
 
 
-def test_without_pyarrow_it_is_said_what_to_do(
+def test_without_pyarrow_it_is_reported_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)

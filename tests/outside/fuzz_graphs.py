@@ -166,5 +166,5 @@ def problem_of(cluster: fs.Cluster, seed: int) -> str | None:
     if found == expected:
         return None
     nodes = "\n".join(f"  {key!r}: {node!r}" for key, node in graph.items())
-    said = f"expected {expected}\nfound    {found}"
-    return f"another result with options {options}\nkeys {keys}\n{said}\n{nodes}"
+    reported = f"expected {expected}\nfound    {found}"
+    return f"another result with options {options}\nkeys {keys}\n{reported}\n{nodes}"

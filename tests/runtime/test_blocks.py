@@ -213,9 +213,9 @@ def test_arrays_of_one_shape_arrive_as_they_are(kind: str) -> None:
             value = array if number == 0 else array[::-1].copy(order="K")
             stored = cluster.submit(fs._native.Stored, value)
             found = cluster.submit(look, stored).result()
-            fresh = look(value)
-            assert found[:3] == fresh[:3]
-            assert found[4] == fresh[4]
+            renewed = look(value)
+            assert found[:3] == renewed[:3]
+            assert found[4] == renewed[4]
             writeable.add(found[3])
             np.testing.assert_array_equal(found[5], value)
         assert len(writeable) == 1

@@ -55,7 +55,7 @@ def test_folders_are_named_by_what_makes_them() -> None:
     assert one.key == same.key != other.key
 
 
-def test_a_folder_that_can_not_be_made_is_told_and_tried_again(
+def test_a_folder_that_can_not_be_made_is_reported_and_tried_again(
     cluster: fs.Cluster, tmp_path: Path
 ) -> None:
     def fails(folder: str, path: str) -> None:
@@ -124,14 +124,14 @@ def test_what_is_raised_in_an_environment_is_raised_here(
         cluster.submit(raises, "there", environment=environment).result(60)
 
 
-def test_an_archive_without_an_environment_is_told(cluster: fs.Cluster, tmp_path: Path) -> None:
+def test_an_archive_without_an_environment_is_reported(cluster: fs.Cluster, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     archive = archive_of(tmp_path / "in", tmp_path / "empty.tar.gz")
     with pytest.raises(ValueError, match="holds no environment"):
         cluster.submit(abs, -1, environment=archive).result(60)
 
 
-def test_an_environment_without_cloudpickle_is_told(cluster: fs.Cluster, tmp_path: Path) -> None:
+def test_missing_cloudpickle_is_reported(cluster: fs.Cluster, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")]
     subprocess.run(words, check=True, timeout=100)
     archive = archive_of(tmp_path / "env", tmp_path / "bare.tar.gz")
@@ -201,7 +201,7 @@ def test_a_forked_child_that_ends_leaves_its_parents_folders(tmp_path: Path) -> 
         print(os.path.isdir(scratch.path), os.path.isdir(own), scratch.path, own)
     """
     run = [sys.executable, "-c", textwrap.dedent(script)]
-    said = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True).stdout
-    scratch, own, *paths = said.split()
+    reported = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True).stdout
+    scratch, own, *paths = reported.split()
     assert (scratch, own) == ("True", "True")
     assert not any(os.path.exists(path) for path in paths)

@@ -72,6 +72,6 @@ def test_one_that_needs_more_than_those_before_gets_all(
     assert cluster.explain(call).attempted == 2
 
 
-def test_what_is_found_out_need_not_be_said(cluster: fs.Cluster) -> None:
+def test_what_is_found_out_need_not_be_reported(cluster: fs.Cluster) -> None:
     with pytest.raises(ValueError, match="not both"):
         cluster.submit(take, MB, category="scan", resources={"memory": "1GiB"})

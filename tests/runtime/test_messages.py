@@ -83,7 +83,7 @@ def test_a_large_function_runs_in_a_process_of_its_own(cluster: fs.Cluster) -> N
     assert cluster.submit(capturing(np.arange(10**6)), 5, isolation="process").result() == 5
 
 
-def test_large_functions_with_equal_code_are_told_apart(cluster: fs.Cluster) -> None:
+def test_large_functions_with_equal_code_are_distinguished(cluster: fs.Cluster) -> None:
     one, two = (capturing(np.full(10**6, value)) for value in (1, 2))
     assert cluster.submit(one, 0).result() == 1
     assert cluster.submit(two, 0).result() == 2

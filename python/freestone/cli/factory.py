@@ -127,12 +127,14 @@ def _keep(arguments: argparse.Namespace, batch: Batch, folder: str, output: Outp
                 return
             plan = factory.look(statistics, time.monotonic())
             if plan.lost:
-                said = f"freestone: {plan.lost} jobs did not join in time and count as ended"
-                print(f"{said}; see why in the batch system's logs", file=sys.stderr, flush=True)
+                reported = f"freestone: {plan.lost} jobs did not join in time and count as ended"
+                print(
+                    f"{reported}; see why in the batch system's logs", file=sys.stderr, flush=True
+                )
             if plan.submitted or plan.retired:
-                said = f"{plan.jobs} jobs, {plan.wanted} wanted: "
-                said += f"{plan.submitted} submitted, {len(plan.retired)} let go"
-                output.show(_data(plan), partial(str, said))
+                reported = f"{plan.jobs} jobs, {plan.wanted} wanted: "
+                reported += f"{plan.submitted} submitted, {len(plan.retired)} let go"
+                output.show(_data(plan), partial(str, reported))
                 sys.stdout.flush()
             stop.wait(arguments.every)
     finally:

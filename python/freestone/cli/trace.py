@@ -26,10 +26,10 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     from freestone.observe import perfetto, trace
 
     records = trace.read(arguments.trace)
-    told = str(trace.summary(records))
-    data = {"records": len(records), "summary": told}
+    reported = str(trace.summary(records))
+    data = {"records": len(records), "summary": reported}
     if arguments.perfetto is not None:
         data["events"] = perfetto.write(arguments.perfetto, records)
-        told += f"\n{data['events']:,} events are in {arguments.perfetto}"
-    output.show(data, lambda: told)
+        reported += f"\n{data['events']:,} events are in {arguments.perfetto}"
+    output.show(data, lambda: reported)
     return 0

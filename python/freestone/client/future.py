@@ -134,11 +134,11 @@ class Future(_native.FutureBase, NotAValue, Generic[T]):
         loop = asyncio.get_running_loop()
         ready = loop.create_future()
 
-        def settle() -> None:
+        def fulfil() -> None:
             if not ready.done():
                 ready.set_result(None)
 
-        self.add_done_callback(lambda _: loop.call_soon_threadsafe(settle))
+        self.add_done_callback(lambda _: loop.call_soon_threadsafe(fulfil))
         try:
             yield from ready
         except asyncio.CancelledError:

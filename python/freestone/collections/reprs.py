@@ -43,7 +43,7 @@ _COLOURS = (
     "#9a7350",
 )
 _NOWHERE = "color-mix(in srgb, currentColor 30%, transparent)"
-_MOST_RUNS = 400
+_MAX_RUNS = 400
 
 
 def collection_text(collection: Collection) -> str:
@@ -75,7 +75,7 @@ def card(content: str) -> str:
 
 def stripes(parts: Sequence[tuple[str, int, bool]]) -> str:
     """Draw a bar of parts: what is said of each, how long it is, and whether it is marked."""
-    step = -(-len(parts) // _MOST_RUNS) or 1
+    step = -(-len(parts) // _MAX_RUNS) or 1
     spans = "".join(
         f'<span title="{escape(title)}" style="flex: {length} 0 0; '
         f'background: {_COLOURS[0] if marked else "none"}"></span>'
@@ -139,7 +139,7 @@ def _colours(runs: list[tuple[str, int, float]]) -> dict[str, str]:
 
 def _bar(runs: list[tuple[str, int, float]]) -> str:
     colours = _colours(runs)
-    step = -(-len(runs) // _MOST_RUNS) or 1
+    step = -(-len(runs) // _MAX_RUNS) or 1
     parts = "".join(
         f'<span title="{escape(place)}: {count:,} blocks" style="flex: {share * 1000:.3f} 0 0; '
         f"background: {colours[place]}; border-right: 1px solid transparent; "

@@ -35,7 +35,7 @@ class _Future(concurrent.futures.Future[T]):
     def follow(self, inner: _Inner) -> None:
         """Settle when the cluster's future does."""
         self._inner = inner
-        inner.add_done_callback(self._settle)
+        inner.add_done_callback(self._fulfil)
 
     def cancel(self) -> bool:
         """Cancel the call, also while it runs."""
@@ -52,7 +52,7 @@ class _Future(concurrent.futures.Future[T]):
             self.set_running_or_notify_cancel()
         return now_cancelled
 
-    def _settle(self, inner: _Inner) -> None:
+    def _fulfil(self, inner: _Inner) -> None:
         try:
             if inner.cancelled():
                 self._cancel_here()
@@ -63,9 +63,9 @@ class _Future(concurrent.futures.Future[T]):
         else:
             self._finish(self.set_result, value)
 
-    def _finish(self, settle: Callable[[Any], None], outcome: Any) -> None:
+    def _finish(self, fulfil: Callable[[Any], None], outcome: Any) -> None:
         try:
-            settle(outcome)
+            fulfil(outcome)
         except concurrent.futures.InvalidStateError:
             # It was cancelled while its call ended.
             if not self.cancelled():

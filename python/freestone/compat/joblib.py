@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["FreestoneBackend", "register"]
 
 # Smaller arrays travel with the call: a block has a price of its own.
-LEAST_NBYTES = 100_000
+MIN_NBYTES = 100_000
 
 
 def register() -> None:
@@ -194,7 +194,7 @@ def is_large(value: Any) -> bool:
     return (
         type(value).__module__ == "numpy"
         and type(value).__name__ == "ndarray"
-        and value.nbytes >= LEAST_NBYTES
+        and value.nbytes >= MIN_NBYTES
         and not value.dtype.hasobject
     )
 

@@ -21,7 +21,7 @@ FIT_RANGE_GEV = (70.0, 110.0)
 
 _SAMPLES_PER_BIN = 5
 _MAX_ROUNDS = 50
-_FEWEST_PAIRS = 50
+_MIN_PAIRS = 50
 
 
 @dataclass(frozen=True)
@@ -135,10 +135,10 @@ def fit_peak(counts: Ints, binning: Binning) -> PeakFit:
     inside = (masses > FIT_RANGE_GEV[0]) & (masses < FIT_RANGE_GEV[1])
     masses, observed = masses[inside], counts[inside].astype(np.float64)
     total = float(observed.sum())
-    if total < _FEWEST_PAIRS:
+    if total < _MIN_PAIRS:
         raise ValueError(
             f"{total:.0f} pairs between {FIT_RANGE_GEV[0]:.0f} and {FIT_RANGE_GEV[1]:.0f} GeV "
-            f"are too few for a fit; it takes {_FEWEST_PAIRS}. Loosen the selection or give "
+            f"are too few for a fit; it takes {_MIN_PAIRS}. Loosen the selection or give "
             "it more events."
         )
     values, covariance = _iterate(masses, observed, binning.width)

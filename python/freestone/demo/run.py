@@ -22,7 +22,7 @@ from freestone.errors import ConfigurationError, IrreproducibleError
 BLOCKS_PER_SAMPLE = 4
 QUICK_FILES = 8
 QUICK_EVENTS = 5_000
-FEWEST_EVENTS = 200
+MIN_EVENTS = 200
 """Of a file, so that there is a peak to fit whatever the seed."""
 
 Output = Literal["table", "json", "quiet"]
@@ -76,7 +76,7 @@ def main(
     if quick:
         files, events = QUICK_FILES, QUICK_EVENTS
     _require_at_least("files", files, 1)
-    _require_at_least("events", events, FEWEST_EVENTS)
+    _require_at_least("events", events, MIN_EVENTS)
     samples.require_packages()
     sources = {name: samples.sample_path(name) for name in (samples.ZMUMU_FILE, samples.HZZ_FILE)}
     folder = Path(out)

@@ -143,8 +143,8 @@ class ClusterStartError(ClusterError, RuntimeError):
     log: str
 
     def __init__(self, reason: str, *, log: str = "") -> None:
-        said = f"; the workers said last:\n{log}" if log else ""
-        super().__init__(f"the cluster can't be started: {reason}{said}", reason=reason, log=log)
+        printed = f"; the workers said last:\n{log}" if log else ""
+        super().__init__(f"the cluster can't be started: {reason}{printed}", reason=reason, log=log)
 
 
 class EngineMissingError(ClusterError, ImportError):

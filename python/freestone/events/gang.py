@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from freestone.client.future import Future
     from freestone.client.interface import Client
 
-PATIENCE_S = 300.0
+TIMEOUT_S = 300.0
 """How long ranks on several machines wait for executors of the others to be free."""
 
 
@@ -72,7 +72,7 @@ class Place:
         assert self.meeting is not None
         assert self.identity is not None
         return _native.meet_ranks(
-            self.meeting, self.identity, rank, self.ranks, PATIENCE_S, self.settings
+            self.meeting, self.identity, rank, self.ranks, TIMEOUT_S, self.settings
         )
 
 
@@ -86,8 +86,8 @@ def spmd(
 ) -> list[Any]:
     """Run a program as ranks on the workers of a cluster; see `Cluster.spmd`."""
     workers = client.workers()
-    seats = [worker for worker in workers for _ in range(worker["slots"])]
-    ranks = _checked(ranks, seats, each)
+    slots = [worker for worker in workers for _ in range(worker["slots"])]
+    ranks = _checked(ranks, slots, each)
     own = each or [()] * ranks
     with open(os.memfd_create("begun"), "r+b", buffering=0) as begun:
         place, memory = _place(workers, ranks, resolve(settings, ranks), begun.fileno())
@@ -99,7 +99,7 @@ def spmd(
                 {
                     "name": f"rank {rank}",
                     "worker": int(
-                        seats[rank * len(seats) // ranks]["worker"].removeprefix("worker-")
+                        slots[rank * len(slots) // ranks]["worker"].removeprefix("worker-")
                     ),
                     "retries": 0,
                     "pure": False,
@@ -132,13 +132,13 @@ def _place(
     return Place(ranks, native, arena, meeting=meeting.address, identity=identity), None
 
 
-def _checked(ranks: int | None, seats: list[Any], each: Sequence[Sequence[Any]] | None) -> int:
+def _checked(ranks: int | None, slots: list[Any], each: Sequence[Sequence[Any]] | None) -> int:
     if ranks is None:
-        ranks = len(seats)
-    if not 1 <= ranks <= len(seats):
+        ranks = len(slots)
+    if not 1 <= ranks <= len(slots):
         raise ConfigurationError(
             f"ranks={ranks}: all run at the same time, each on an executor, and the cluster has "
-            f"{len(seats)}; ask for 1 to {len(seats)}, or open it with more workers or executors",
+            f"{len(slots)}; ask for 1 to {len(slots)}, or open it with more workers or executors",
             key="ranks",
             origin="ranks",
         )
@@ -154,7 +154,7 @@ def _checked(ranks: int | None, seats: list[Any], each: Sequence[Sequence[Any]] 
 def _hold(meeting: _native.EventMeeting, ranks: int) -> None:
     # Ranks that nobody meets raise themselves, and are heard.
     try:
-        meeting.hold(ranks, PATIENCE_S)
+        meeting.hold(ranks, TIMEOUT_S)
     except OSError:
         return
 

@@ -7,17 +7,19 @@ from typing import Any
 from freestone import _native
 from freestone.client.future import Future
 from freestone.client.interface import Client
-from freestone.graph.callbacks import Told
+from freestone.graph.callbacks import Callbacks
 from freestone.graph.durations import key_label
 from freestone.graph.reading import Graph
 from freestone.graph.stack import Stack
 
 __all__ = ["run_by_program"]
 
-_LONGEST_LOOK_S = 0.05
+_POLL_INTERVAL_S = 0.05
 
 
-def run_by_program(client: Client, graph: Graph, stack: Stack, callbacks: Told) -> dict[int, Any]:
+def run_by_program(
+    client: Client, graph: Graph, stack: Stack, callbacks: Callbacks
+) -> dict[int, Any]:
     """Run a graph task by task, every result fetched and sent along with each call on it.
 
     Parameters
@@ -50,7 +52,7 @@ def run_by_program(client: Client, graph: Graph, stack: Stack, callbacks: Told) 
         futures[node] = _submit(client, graph, stack, node, given)
         watch.add(futures[node], node)
 
-    def settle(node: int) -> None:
+    def fulfil(node: int) -> None:
         values[node] = futures.pop(node).result()
         callbacks.done(graph.keys[node], values[node])
         for user in dependents[node]:
@@ -66,8 +68,8 @@ def run_by_program(client: Client, graph: Graph, stack: Stack, callbacks: Told) 
         for node in [node for node, count in enumerate(waiting) if not count]:
             submit(node)
         while futures:
-            for node in watch.take(_LONGEST_LOOK_S):
-                settle(node)
+            for node in watch.take(_POLL_INTERVAL_S):
+                fulfil(node)
     except BaseException:
         client.cancel(list(futures.values()))
         raise

@@ -10,15 +10,15 @@ from freestone import _native
 from freestone.client.future import Future
 from freestone.graph.reading import Graph
 
-__all__ = ["Told", "told"]
+__all__ = ["Callbacks", "callbacks_of"]
 
-_LONGEST_LOOK_S = 0.05
+_POLL_INTERVAL_S = 0.05
 _WORKER = "freestone"
 """What stands for the worker's id: which one ran a call is in the trace."""
 
 
 @contextmanager
-def told(graph: Any) -> Iterator[Told]:
+def callbacks_of(graph: Any) -> Iterator[Callbacks]:
     """Tell the callbacks that are active of a run; they are not active inside it.
 
     Parameters
@@ -30,7 +30,7 @@ def told(graph: Any) -> Iterator[Told]:
     from dask.callbacks import local_callbacks, unpack_callbacks
 
     with local_callbacks() as active:
-        this = Told(graph, unpack_callbacks([*active]) if active else None)
+        this = Callbacks(graph, unpack_callbacks([*active]) if active else None)
         errored = True
         try:
             yield this
@@ -39,7 +39,7 @@ def told(graph: Any) -> Iterator[Told]:
             this.finish(errored)
 
 
-class Told:
+class Callbacks:
     """The callbacks of one run, and what they are told.
 
     Attributes
@@ -113,7 +113,7 @@ class Told:
         for number, (future, _) in enumerate(calls):
             watch.add(future, number)
         while left:
-            for number in watch.take(_LONGEST_LOOK_S):
+            for number in watch.take(_POLL_INTERVAL_S):
                 future, nodes = calls[number]
                 if future.status == "failed":
                     return

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 __all__ = ["Group", "Limits", "group"]
 
-_MOST_TASKS = 240
+_MAX_TASKS = 240
 """A call has at most 256 outputs, and each of its tasks may be one."""
 
 
@@ -168,7 +168,7 @@ def _joined(
     if len(feeding) != 1:
         return None
     (index,) = feeding
-    room = len(groups[index].tasks) < _MOST_TASKS
+    room = len(groups[index].tasks) < _MAX_TASKS
     if len(found) == 1 and users[found[0]] == 1 and groups[index].tasks[-1] == found[0]:
         return index if room else None
     if limits.chains_only:
@@ -177,4 +177,4 @@ def _joined(
 
 
 def _fits(group: Group, seconds: float, limit_s: float) -> bool:
-    return len(group.tasks) < _MOST_TASKS and group.seconds + seconds <= limit_s
+    return len(group.tasks) < _MAX_TASKS and group.seconds + seconds <= limit_s

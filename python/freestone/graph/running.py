@@ -16,7 +16,7 @@ from freestone.client.interface import Client
 from freestone.client.waiting import FIRST_COMPLETED, wait
 from freestone.errors import NotSerializableError
 from freestone.graph.by_program import run_by_program
-from freestone.graph.callbacks import Told, told
+from freestone.graph.callbacks import Callbacks, callbacks_of
 from freestone.graph.compiling import Compiler, Program
 from freestone.graph.durations import Durations, key_label, kind_of
 from freestone.graph.grouping import Group, Limits, group
@@ -32,11 +32,11 @@ __all__ = ["get", "run_graph"]
 
 _PILOT_S = 0.3
 """Calls that take longer need no company. The first call of a cluster imports what it needs."""
-_LONGEST_PILOT = 16
+_MAX_PILOT = 16
 _PRIORITIES = 64
-_MOST_TOOLS = 256
-_MOST_LABELS = 8
-_MOST_SAMPLES = 64
+_MAX_TOOLS = 256
+_MAX_LABELS = 8
+_MAX_SAMPLES = 64
 _ARITY = 8
 _AHEAD = 64
 """So many calls are written before the first of them is submitted: most tools are known then."""
@@ -68,7 +68,7 @@ def get(
     options = {name: value for name, value in options.items() if name not in _DASKS_OPTIONS}
     stack = (stack or Stack()).with_options(options)
     flat = list(dict.fromkeys(_flat(keys)))
-    with told(graph) as callbacks:
+    with callbacks_of(graph) as callbacks:
         specs = specs_of(callbacks.graph)
         here = tasks_here(specs)
         if not here:
@@ -81,7 +81,7 @@ def get(
 
 
 def _values(
-    client: Client, specs: Any, keys: list[Any], stack: Stack, callbacks: Told
+    client: Client, specs: Any, keys: list[Any], stack: Stack, callbacks: Callbacks
 ) -> dict[Any, Any]:
     """Compute keys of a graph on the cluster."""
     with no_collection():
@@ -92,7 +92,7 @@ def _values(
     return {key: values[node] for key, node in graph.wanted.items()} | graph.constants
 
 
-def run_graph(client: Client, graph: Graph, stack: Stack, callbacks: Told) -> dict[int, Any]:
+def run_graph(client: Client, graph: Graph, stack: Stack, callbacks: Callbacks) -> dict[int, Any]:
     """Run a graph and return the values of the nodes that are wanted."""
     this_run = _Run(client, graph, stack)
     with no_collection():
@@ -229,7 +229,7 @@ class _Run:
         ends = [node for node, _ in zip(leaves, range(slots), strict=False)]
         if (
             not ends
-            or ends[-1] > _LONGEST_PILOT * slots
+            or ends[-1] > _MAX_PILOT * slots
             or min(self.reductions, default=ends[-1]) < ends[-1]
         ):
             return 0
@@ -254,7 +254,7 @@ class _Run:
     # -- calls ------------------------------------------------------------------------------
 
     def _write(self, tasks: Sequence[int]) -> _Written:
-        if not self.is_measured or len(self.tools) > _MOST_TOOLS:
+        if not self.is_measured or len(self.tools) > _MAX_TOOLS:
             self.tools = Tools(self.packed)
         written = _Written(tasks, Program(), self.tools)
         for task in tasks:
@@ -332,14 +332,14 @@ class _Run:
         kind = self.kinds[task]
         label = self.labels.get(kind)
         if label is None:
-            few = len(self.labels) < _MOST_LABELS
+            few = len(self.labels) < _MAX_LABELS
             label = key_label(self.graph.keys[task]) if few else "graph"
             self.labels[kind] = label
         return label
 
     # -- results ----------------------------------------------------------------------------
 
-    def results(self, callbacks: Told) -> dict[int, Any]:
+    def results(self, callbacks: Callbacks) -> dict[int, Any]:
         """Wait for all that is wanted."""
         try:
             if callbacks:
@@ -353,12 +353,12 @@ class _Run:
             self._explain(error)
             self.client.cancel([*(timing for timing, _ in self.calls), *self.reduced.values()])
             raise
-        for timing, program in self.calls[:: max(1, len(self.calls) // _MOST_SAMPLES)]:
+        for timing, program in self.calls[:: max(1, len(self.calls) // _MAX_SAMPLES)]:
             if timing.status == "done":
                 self._learn(timing, program)
         return values
 
-    def _follow(self, callbacks: Told) -> None:
+    def _follow(self, callbacks: Callbacks) -> None:
         """Tell Dask's callbacks of tasks as the calls end that they are in."""
         keys, wanted = self.graph.keys, {*self.graph.wanted.values()}
         calls = [

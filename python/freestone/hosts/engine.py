@@ -35,7 +35,7 @@ GROUP = "freestone.hosts"
 """The entry points by which other packages offer hosts: functions that return a `Host`."""
 
 # What a worker that was told to end may take to hand over what only it holds.
-_FAREWELL_S = 25.0
+_EXIT_TIMEOUT_S = 25.0
 _LOOPBACK = "tcp://127.0.0.1:0"
 
 
@@ -161,7 +161,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
     try:
-        process.wait(_FAREWELL_S)
+        process.wait(_EXIT_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -35,9 +35,9 @@ from freestone.observe.control import ControlServer
 __all__ = ["Site"]
 
 # How often to look whether the manager has given a worker up.
-_LOOK_S = 1.0
+_POLL_INTERVAL_S = 1.0
 # A worker that was told to leave gets this long before it is killed.
-_FAREWELL_S = 1.0
+_EXIT_TIMEOUT_S = 1.0
 
 
 @dataclass(slots=True)
@@ -204,7 +204,7 @@ class Site:
         process = self.processes[node.name]
         missed = 0
         with contextlib.suppress(ProcessLookupError), ended(process) as has_ended:
-            while not has_ended(_LOOK_S):
+            while not has_ended(_POLL_INTERVAL_S):
                 missed = 0 if self._is_there(node) else missed + 1
                 if missed > 1:
                     process.kill()
@@ -283,7 +283,7 @@ class Site:
         self.start_closing()
         if self.control is not None:
             self.control.close()
-        deadline = time.monotonic() + _FAREWELL_S
+        deadline = time.monotonic() + _EXIT_TIMEOUT_S
         for process in list(self.processes.values()):
             try:
                 process.wait(max(0.0, deadline - time.monotonic()))

@@ -39,7 +39,7 @@ class MpiHost:
             missing = f"the program has {self._comm.size} rank, and rank 0 runs no calls"
             raise EngineMissingError(engine=self.name, missing=missing, cure=_CURE)
         self._hosts: list[str] = self._comm.allgather(socket.gethostname())
-        self._told = False
+        self._reported = False
 
     def serve(self) -> None:
         """Run a worker on each rank but 0 until the cluster ends, and end the rank."""
@@ -66,9 +66,9 @@ class MpiHost:
 
     def close(self) -> None:
         """Let ranks go that still wait for a cluster that did not start."""
-        if not self._told:
+        if not self._reported:
             self._tell(None, [])
 
     def _tell(self, access: str | None, words: list[str]) -> None:
-        self._told = True
+        self._reported = True
         self._comm.bcast((access, words), root=0)

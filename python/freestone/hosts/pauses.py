@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Pauses"]
 
-SHORTEST_S, LONGEST_S = 0.02, 30.0
+SHORTEST_S, MAX_S = 0.02, 30.0
 # Who lives so many times as long as the last pause was is as good as new.
 TIMES = 10
 
@@ -24,5 +24,5 @@ class Pauses:
         if lived_s >= TIMES * self._last_s:
             self._last_s = SHORTEST_S
         else:
-            self._last_s = min(2 * self._last_s, LONGEST_S)
+            self._last_s = min(2 * self._last_s, MAX_S)
         return self._last_s

@@ -16,7 +16,7 @@ __all__ = ["RayHost"]
 
 _CURE = "pip install ray"
 # How often nodes that came or went are looked for.
-_LOOK_S = 1.0
+_POLL_INTERVAL_S = 1.0
 
 
 class Keeper:
@@ -92,7 +92,7 @@ class RayHost:
         return {node["NodeID"]: node for node in alive if node["Resources"].get("CPU", 0) >= 1}
 
     def _watch(self, access: Access, config: Config) -> None:
-        while not self._closing.wait(_LOOK_S):
+        while not self._closing.wait(_POLL_INTERVAL_S):
             # Ray itself may be on its way out; its nodes are looked at again.
             with contextlib.suppress(self._ray.exceptions.RayError):
                 self._follow(access, config)

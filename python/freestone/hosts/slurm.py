@@ -21,7 +21,7 @@ from freestone.hosts.batch import SlurmBatch
 __all__ = ["SlurmHost"]
 
 # How often it is looked whether jobs are left.
-_LOOK_S = 5.0
+_POLL_INTERVAL_S = 5.0
 
 
 class SlurmHost:
@@ -65,10 +65,10 @@ class SlurmHost:
 
     def listen(self) -> str:
         """Listen where the machine of Slurm's controller sees this one."""
-        said = subprocess.run(
+        reported = subprocess.run(
             ["scontrol", "show", "config"], capture_output=True, text=True, timeout=60, check=False
         ).stdout
-        found = re.search(r"^SlurmctldHost\[0\]\s*=\s*([^\s(]+)(?:\(([^)]+)\))?", said, re.M)
+        found = re.search(r"^SlurmctldHost\[0\]\s*=\s*([^\s(]+)(?:\(([^)]+)\))?", reported, re.M)
         return engine.listen_towards((found[2] or found[1]) if found else "")
 
     def start(self, access: Access, config: Config) -> None:
@@ -96,7 +96,7 @@ class SlurmHost:
 
     def _watch(self) -> None:
         """Say so when no job is left, since calls would wait for ever without a word."""
-        while not self._closing.wait(_LOOK_S):
+        while not self._closing.wait(_POLL_INTERVAL_S):
             try:
                 left = self._batch is not None and self._batch.jobs() > 0
             except ClusterStartError as error:

@@ -15,7 +15,7 @@ from freestone.io.telling import telling
 __all__ = ["Dataset"]
 
 # NumPy and SciPy have errors of their own for what has more bytes than an integer can say.
-MOST_NBYTES = 1 << 60
+MAX_NBYTES = 1 << 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class Dataset(ABC):
 
     def _whole(self, start: int, stop: int, threads: int) -> Any:
         """Read rows, all of them."""
-        if (stop - start) * self.row_nbytes > MOST_NBYTES:
+        if (stop - start) * self.row_nbytes > MAX_NBYTES:
             raise MemoryError(f"{stop - start:,} rows are more than any memory holds")
         rows = self.read_rows(start, stop, threads)
         if rows.shape[0] != stop - start:

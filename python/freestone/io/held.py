@@ -11,9 +11,9 @@ from freestone.errors import FileChangedError
 from freestone.io.raw import read_values
 from freestone.io.stores import Place
 
-__all__ = ["MOST_HELD", "fetched"]
+__all__ = ["MAX_HELD", "fetched"]
 
-MOST_HELD = 256 << 20
+MAX_HELD = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ def fetched(place: Place, stamp: tuple[Any, ...]) -> Place:
     -------
     Place
         The file with its bytes; `place` itself if it is on this machine, or has more than
-        `MOST_HELD` bytes.
+        `MAX_HELD` bytes.
     """
     nbytes = int(stamp[0])
-    if place.path is not None or not 0 < nbytes <= MOST_HELD:
+    if place.path is not None or not 0 < nbytes <= MAX_HELD:
         return place
     content = read_values(place.source(stamp), 0, (nbytes,), np.uint8)
     return HeldPlace(place.url, place, content, stamp)

@@ -57,12 +57,12 @@ def open_dataset(
         raise UsageError(f"kind={kind!r}: a file is read as {' or as '.join(map(repr, KINDS))}")
     folder = _folder(place)
     if folder is not None:
-        from freestone.io.segments import check_said, open_segments
+        from freestone.io.segments import check_reported, open_segments
 
         with telling(place.url):
             segments = open_segments(folder, found, options)
             if folder is not place:
-                check_said(place, segments)
+                check_reported(place, segments)
             _check_matrix(segments)
             return segments
     words = (place, whole) if found.passes > 1 else (place,)

@@ -15,16 +15,16 @@ from numpy.typing import DTypeLike, NDArray
 from freestone import _native
 from freestone.errors import FormatError
 
-__all__ = ["dtype_said", "fill_block", "joined", "read_values"]
+__all__ = ["dtype_reported", "fill_block", "joined", "read_values"]
 
 STEP = 8 << 20
 # That of the blocks in a cache.
 PROTOCOL = 5
-# Truths, numbers, texts of one length, times.
+# Booleans, numbers, texts of one length, times.
 PLAIN = "biufcSUmM"
 
 
-def dtype_said(url: str, said: Any) -> np.dtype[Any]:
+def dtype_reported(url: str, reported: Any) -> np.dtype[Any]:
     """Return the dtype that a file says its values have.
 
     Raises
@@ -33,9 +33,9 @@ def dtype_said(url: str, said: Any) -> np.dtype[Any]:
         When it is none, or one of records or objects, which are no values by themselves.
     """
     try:
-        found: np.dtype[Any] = np.dtype(said)
+        found: np.dtype[Any] = np.dtype(reported)
     except (TypeError, ValueError) as error:
-        raise FormatError(url, f"{said!r} is no type of values ({error})") from None
+        raise FormatError(url, f"{reported!r} is no type of values ({error})") from None
     if found.kind not in PLAIN:
         raise FormatError(url, f"its values are of type {found}; they have to be numbers or texts")
     return found

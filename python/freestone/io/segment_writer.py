@@ -22,7 +22,7 @@ from freestone.io.writer import Shape, Writer
 __all__ = ["SegmentWriter"]
 
 # Files that a call writes at once, and the bytes that they may have together.
-THREADS, MOST_OPEN = 16, 128 << 20
+THREADS, MAX_OPEN = 16, 128 << 20
 
 
 def _put(place: HdfsPlace, content: list[Any]) -> None:
@@ -51,7 +51,7 @@ class _Uploads:
     def add(self, place: HdfsPlace, content: list[Any]) -> int:
         """Begin to write a file once there is room; how many bytes it has."""
         nbytes = sum(memoryview(piece).nbytes for piece in content)
-        while self._open and nbytes + sum(self._open.values()) > MOST_OPEN:
+        while self._open and nbytes + sum(self._open.values()) > MAX_OPEN:
             self._wait()
         self._open[self._pool.submit(_put, place, content)] = nbytes
         return nbytes

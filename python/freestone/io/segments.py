@@ -20,13 +20,13 @@ from freestone.errors import FileChangedError, FileMissingError, FormatError, Us
 from freestone.io.dataset import Dataset
 from freestone.io.formats import Format
 from freestone.io.formats.meta import CODES, read_meta
-from freestone.io.held import MOST_HELD
+from freestone.io.held import MAX_HELD
 from freestone.io.stores import Place
 from freestone.io.stores.hdfs import HdfsPlace
 from freestone.io.stores.posix import PosixPlace
 from freestone.io.telling import telling
 
-__all__ = ["SUFFIX", "check_said", "open_segments", "segments_of"]
+__all__ = ["SUFFIX", "check_reported", "open_segments", "segments_of"]
 
 T = TypeVar("T")
 SUFFIX = ".hdfs"
@@ -146,7 +146,7 @@ def segments_of(place: Place) -> HdfsPlace | None:
     return HdfsPlace.of(meta.hdfs if "://" in meta.hdfs else f"hdfs:///{meta.hdfs.lstrip('/')}")
 
 
-def check_said(place: Place, found: Dataset) -> None:
+def check_reported(place: Place, found: Dataset) -> None:
     """Compare segments with the local `.meta` that leads to them.
 
     Raises
@@ -189,13 +189,13 @@ class Described(Dataset):
 
     def _found(self, start: int, stop: int) -> Dataset:
         """Return what the text holds, which is what its `.meta` says."""
-        if (start, stop) == (0, self.rows) and self.nbytes <= MOST_HELD // READ_AT_ONCE:
+        if (start, stop) == (0, self.rows) and self.nbytes <= MAX_HELD // READ_AT_ONCE:
             # No other block has rows of it, so its text is kept for this one alone.
             found = _look_at(self.place, self.options, whole=True)
         else:
             found = _looked_at(self.place, self.stamp, tuple(self.options.items()))
-        said = (self.kind, self.rows, self.columns, self.dtype)
-        if (found.kind, found.rows, found.columns, found.dtype) != said:
+        reported = (self.kind, self.rows, self.columns, self.dtype)
+        if (found.kind, found.rows, found.columns, found.dtype) != reported:
             reason = f"it holds {found.rows} rows of {found.columns}, and not what its .meta says"
             raise FormatError(self.place.url, reason)
         return found

@@ -21,7 +21,7 @@ from freestone.lang.run.kernels.extension import kernels_of
 from freestone.lang.run.local import Run
 from freestone.lang.settings import Settings
 
-MOST_FRAMES = 20_000
+MAX_FRAMES = 20_000
 Arguments = dict[str, tuple[Scalar, str]]
 
 
@@ -80,7 +80,7 @@ def compile_source(
     builder.kernels = frozenset(kernels_of(settings))
     limit = sys.getrecursionlimit()
     # A sum of a thousand terms is a tree as deep; Python's own frames are on the heap.
-    sys.setrecursionlimit(max(limit, MOST_FRAMES))
+    sys.setrecursionlimit(max(limit, MAX_FRAMES))
     try:
         program = builder.build(source, path)
         explain("built", program, settings)

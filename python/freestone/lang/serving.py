@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Job", "encoded_settings"]
 
-PATIENCE_S = 0.2
+TIMEOUT_S = 0.2
 """How long a question waits for more output, in seconds."""
 
 _jobs: dict[int, Job] = {}
@@ -80,7 +80,7 @@ class Job:
         """Return what was printed since the last question; waits a moment if that is nothing."""
         with self.change:
             if not self.out.held and not self.errors.held and self.status is None:
-                self.change.wait(PATIENCE_S)
+                self.change.wait(TIMEOUT_S)
             found = {
                 "text": self.out.taken(),
                 "errors": self.errors.taken(),

@@ -44,7 +44,7 @@ class Settings:
     pre_partition : bool
         Whether the rows are first shared out evenly over the queues.
     select_matrix_repr : bool
-        Whether matrices with few cells that are not zero are held as compressed rows.
+        Whether matrices with few cells that are not zero are held as CSR.
     sparsity_threshold : float
         Below which share of cells they are.
     physical : bool

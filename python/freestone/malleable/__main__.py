@@ -10,7 +10,7 @@ import runpy
 import sys
 import traceback
 
-from freestone.malleable.newcomer import meet
+from freestone.malleable.joining_rank import meet
 
 __all__ = ["main"]
 
@@ -20,20 +20,22 @@ def main(words: list[str]) -> None:
 
     An exit status other than 0 would make the launcher end the whole job.
     """
-    newcomer = meet()
+    joining_rank = meet()
     try:
         _run(words)
     except BaseException as error:
         is_exit = isinstance(error, SystemExit)
-        if newcomer.has_joined or (newcomer.is_ready and (is_exit or newcomer.guard is None)):
+        if joining_rank.has_joined or (
+            joining_rank.is_ready and (is_exit or joining_rank.guard is None)
+        ):
             raise
         if not is_exit:
             traceback.print_exc()
-        if newcomer.is_ready:
-            newcomer.leave()
-        newcomer.refuse(f"{type(error).__name__}: {error}")
-    if not newcomer.is_ready:
-        newcomer.refuse("the program ended without a malleable.World")
+        if joining_rank.is_ready:
+            joining_rank.leave()
+        joining_rank.refuse(f"{type(error).__name__}: {error}")
+    if not joining_rank.is_ready:
+        joining_rank.refuse("the program ended without a malleable.World")
 
 
 def _run(words: list[str]) -> None:

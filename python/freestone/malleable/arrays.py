@@ -109,7 +109,7 @@ class Array:
         """Tell whether the program still has a view of the rows of before a resize."""
         return any(root() is not None for root in self._given_before)
 
-    def settle(self, layout: Rows, place: int, ragged: Mapping[int, int]) -> None:
+    def take_layout(self, layout: Rows, place: int, ragged: Mapping[int, int]) -> None:
         """Have the rows of a place, whose bytes are in the storages already."""
         self.layout = layout
         self._start, self._stop = layout.of(place)

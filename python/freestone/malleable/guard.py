@@ -1,9 +1,9 @@
-"""Stands between the launcher and a newcomer, so that losing one is not losing the job.
+"""Stands between the launcher and a joining rank, so that losing one is not losing the job.
 
 MPICH's launcher ends a whole job when it loses a process: when one is killed by a signal, or its
-line to the launcher (PMI) breaks. Of a newcomer it sees this process, which holds the line, too. If
-the newcomer is killed before it has joined, this process takes leave in its name. From the switch
-on the newcomer has rows that nobody else has; then its end is made known as it was.
+line to the launcher (PMI) breaks. Of a joining rank it sees this process, which holds the line,
+too. If the joining rank is killed before it has joined, this process takes leave in its name. From
+the switch on the joining rank has rows that nobody else has; then its end is made known as it was.
 
 Run as a file, by a Python that imports next to nothing.
 
@@ -20,25 +20,25 @@ __all__ = ["LINE", "PIPE", "main"]
 
 # What hydra calls the line to it, by which we know that it is hydra.
 LINE = "PMI_FD"
-# Where a newcomer finds the pipe into which it says that it has joined.
+# Where a joining rank finds the pipe into which it says that it has joined.
 PIPE = "FREESTONE_GUARD"
 _PDEATHSIG = 1
 
 
 def main(words: list[str]) -> int:
-    """Run a newcomer, and return the status to end with."""
+    """Run a joining rank, and return the status to end with."""
     # Who signals all that runs a program does not mean this process.
     for number in (signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_IGN)
     joined, join = os.pipe()
     os.set_blocking(joined, False)
-    newcomer = os.fork()
-    if newcomer == 0:
+    joining_rank = os.fork()
+    if joining_rank == 0:
         os.close(joined)
         os.set_inheritable(join, True)
-        _be_newcomer(words, join)
+        _be_joining_rank(words, join)
     os.close(join)
-    _, status = os.waitpid(newcomer, 0)
+    _, status = os.waitpid(joining_rank, 0)
     if not os.WIFSIGNALED(status):
         return os.waitstatus_to_exitcode(status)
     if _has_joined(joined):
@@ -58,7 +58,7 @@ def _has_joined(pipe: int) -> bool:
         return False
 
 
-def _be_newcomer(words: list[str], join: int) -> None:
+def _be_joining_rank(words: list[str], join: int) -> None:
     import ctypes
 
     for number in (signal.SIGUSR1, signal.SIGUSR2):

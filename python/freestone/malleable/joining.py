@@ -8,11 +8,11 @@ from typing import Any
 from freestone.errors import JoiningError, RegistrationError
 from freestone.malleable import spawning, together
 from freestone.malleable.arrays import Array, Kind
-from freestone.malleable.newcomer import Newcomer
-from freestone.malleable.passage import Passage, make_arrays
+from freestone.malleable.joining_rank import JoiningRank
 from freestone.malleable.path import Path, label_of
 from freestone.malleable.planning import Blueprint
 from freestone.malleable.registering import again
+from freestone.malleable.transfer import Transfer, make_arrays
 
 __all__ = ["Joining"]
 
@@ -22,7 +22,7 @@ class Joining:
 
     Parameters
     ----------
-    newcomer : Newcomer
+    joining rank : Joining rank
         The process.
     timeout_s : float
         How long a wait may take for what others do at once.
@@ -40,9 +40,9 @@ class Joining:
     blueprint: Blueprint
     groups: list[int]
 
-    def __init__(self, newcomer: Newcomer, timeout_s: float) -> None:
-        self._newcomer, self._timeout_s = newcomer, timeout_s
-        self.arrays, self._path = newcomer.prepare()
+    def __init__(self, joining_rank: JoiningRank, timeout_s: float) -> None:
+        self._joining_rank, self._timeout_s = joining_rank, timeout_s
+        self.arrays, self._path = joining_rank.prepare()
         self._registered: set[str] = set()
         self._calls = 0
         self.bridge: Any = None
@@ -89,22 +89,22 @@ class Joining:
                     "others did; register the same on all ranks, before the loop",
                     name=name,
                 )
-        self._newcomer.arrive()
+        self._joining_rank.arrive()
         while True:
-            word = self._newcomer.listen()
+            word = self._joining_rank.listen()
             if word == spawning.CANCEL:
-                self._newcomer.end_cancelled()
+                self._joining_rank.end_cancelled()
             if word == spawning.SWITCH:
                 return True
             if isinstance(word, Path):
                 self._path = word
-                self._newcomer.follow()
+                self._joining_rank.follow()
                 return False
             self._connect()
 
     def _connect(self) -> None:
-        newcomer, timeout_s = self._newcomer, self._timeout_s
-        self.bridge = spawning.bridge_newcomers(newcomer.group, newcomer.peer)
+        joining_rank, timeout_s = self._joining_rank, self._timeout_s
+        self.bridge = spawning.bridge_joining_ranks(joining_rank.group, joining_rank.peer)
         plan = together.tell(self.bridge, None, timeout_s, "the plan")
         self.blueprint, described, self.groups = plan
         own = {name: array for name, array in self.arrays.items() if array.storages}
@@ -113,18 +113,18 @@ class Joining:
             # The program has this one by now.
             self.arrays[name].storages = array.storages
         self.arrays = {name: self.arrays[name] for name in made}
-        newcomer.passage = Passage(self.bridge, self.arrays, self.blueprint, timeout_s)
-        newcomer.passage.start()
+        joining_rank.transfer = Transfer(self.bridge, self.arrays, self.blueprint, timeout_s)
+        joining_rank.transfer.start()
 
-    def join(self) -> Passage:
+    def join(self) -> Transfer:
         """Take the rows of this process, together with all others."""
-        passage = self._newcomer.passage
-        if passage is None:
+        transfer = self._joining_rank.transfer
+        if transfer is None:
             raise JoiningError("told to switch before it was connected (a bug; please report it)")
-        self._newcomer.join()
-        passage.finish_constants()
-        passage.move_variables()
-        return passage
+        self._joining_rank.join()
+        transfer.finish_constants()
+        transfer.move_variables()
+        return transfer
 
     def end_of_program(self) -> JoiningError:
         """Return the error for a program that does not come to the loop of the others."""

@@ -23,7 +23,7 @@ __all__ = ["Blueprint", "draw", "leaving", "new_groups"]
 
 @dataclass(frozen=True)
 class Blueprint:
-    """All that sources and newcomers have to know of a resize.
+    """All that sources and joining ranks have to know of a resize.
 
     Attributes
     ----------
@@ -31,10 +31,10 @@ class Blueprint:
         Numbers of processes.
     method : Method
         How.
-    newcomers : list of Group
+    joining ranks : list of Group
         What is spawned.
     process_of : tuple of int
-        The process of each new rank: sources come first, then newcomers.
+        The process of each new rank: sources come first, then joining ranks.
     plans : dict of int to Plan
         By number of rows.
     ragged : dict of str to dict of int to int
@@ -44,7 +44,7 @@ class Blueprint:
     before: int
     after: int
     method: Method
-    newcomers: list[Group]
+    joining_ranks: list[Group]
     process_of: tuple[int, ...]
     plans: dict[int, Plan] = field(default_factory=dict)
     ragged: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -73,12 +73,12 @@ def leaving(groups: Sequence[int], count: int) -> list[int]:
 def new_groups(
     count: int, hosts: Sequence[str], slots: int | Mapping[str, int] | None
 ) -> list[Group]:
-    """Return how newcomers are spawned: a group for each host, filled in order.
+    """Return how joining ranks are spawned: a group for each host, filled in order.
 
     Parameters
     ----------
     count : int
-        How many newcomers.
+        How many joining ranks.
     hosts : sequence of str
         Where the ranks are that stay.
     slots : int, mapping of str to int, or None
@@ -136,7 +136,7 @@ def draw(
     else:
         gone, coming = leaving(groups, before - size), max(0, size - before)
     stay = [host for rank, host in enumerate(hosts) if rank not in gone] if coming else []
-    newcomers = new_groups(coming, stay, config.slots)
+    joining_ranks = new_groups(coming, stay, config.slots)
     after = {rows: _layout(comm, arrays, rows, size, config) for rows in layouts}
     bounds = {rows: sorted({*layouts[rows].offsets, *after[rows].offsets}) for rows in layouts}
     ragged = {
@@ -144,17 +144,17 @@ def draw(
         for array in arrays
         if array.form.is_ragged
     }
-    nodes = _nodes(hosts, newcomers) if config.by_host else None
+    nodes = _nodes(hosts, joining_ranks) if config.by_host else None
     process_of = _processes(
         arrays, layouts, after, bounds, ragged, gone, before, size, config.relabel, nodes
     )
     each = {rows: plans.follow(layouts[rows], after[rows], process_of) for rows in layouts}
-    return Blueprint(before, size, method, newcomers, process_of, each, ragged)
+    return Blueprint(before, size, method, joining_ranks, process_of, each, ragged)
 
 
-def _nodes(hosts: Sequence[str], newcomers: Sequence[Group]) -> list[str | int]:
-    """Return the node of each process; a newcomer that MPI places is thought to be alone on one."""
-    coming = [group.host for group in newcomers for _ in range(group.count)]
+def _nodes(hosts: Sequence[str], joining_ranks: Sequence[Group]) -> list[str | int]:
+    """Return the node of each process; one that MPI places is thought to be alone on its node."""
+    coming = [group.host for group in joining_ranks for _ in range(group.count)]
     return [*hosts, *(host or number for number, host in enumerate(coming))]
 
 

@@ -147,7 +147,7 @@ def plan(
     leaving : iterable of int
         Old places that become no new one.
     nodes : iterable of hashable, optional
-        The node of each process: of the old places, then of each newcomer there is. Then
+        The node of each process: of the old places, then of each joining rank there is. Then
         relabelling also looks at what crosses between nodes: places that no process keeps go to
         the nodes that have most of their rows, and places are exchanged between nodes as long as
         the busiest network card gets less to carry.
@@ -168,8 +168,8 @@ def plan(
         found = _native.layout_relabel(before, after, offsets=offsets, may_stay=stays)
         return _plan(before, after, *found)
     staying = [place for place, may in enumerate(stays) if may]
-    newcomers = range(before.places, before.places + after.places)
-    processes = [*staying, *newcomers][: after.places]
+    joining_ranks = range(before.places, before.places + after.places)
+    processes = [*staying, *joining_ranks][: after.places]
     moves = _native.layout_transfers(before, after)
     return _plan(before, after, processes, [(s, processes[t], a, b) for s, t, a, b in moves])
 

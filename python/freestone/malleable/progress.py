@@ -11,7 +11,7 @@ __all__ = ["Progress"]
 
 @dataclass
 class Progress:
-    """How far the loops of a job have come: what newcomers are told of them."""
+    """How far the loops of a job have come: what joining ranks are told of them."""
 
     loop: int = 0
     """The loop that runs, counted from 0."""

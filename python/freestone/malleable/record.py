@@ -32,7 +32,7 @@ class Resized:
     moved_nbytes : int
         Sent between processes, in all.
     spawn_s, total_s : float
-        Until newcomers were ready, and until all targets had their data.
+        Until joining ranks were ready, and until all targets had their data.
     data_s : float
         From when all were connected until all targets had their data.
     """

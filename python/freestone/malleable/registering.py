@@ -11,11 +11,11 @@ from freestone.errors import RegistrationError
 from freestone.malleable import plans, together
 from freestone.malleable.arrays import Array, Description, Kind
 from freestone.malleable.config import Config
-from freestone.malleable.crew import Crew
+from freestone.malleable.membership import Membership
 from freestone.malleable.parts import form_of
-from freestone.malleable.passage import make_arrays
 from freestone.malleable.plans import Rows
 from freestone.malleable.storage import reserve
+from freestone.malleable.transfer import make_arrays
 
 __all__ = ["Load", "again", "register", "unmovable"]
 
@@ -25,7 +25,7 @@ _PLAIN = (np.ndarray, np.memmap, np.matrix, np.recarray)
 
 
 def register(
-    crew: Crew,
+    membership: Membership,
     config: Config,
     name: str,
     kind: Kind,
@@ -50,24 +50,24 @@ def register(
     RegistrationError
         On all ranks, if one has something else.
     """
-    layout = layouts.get(rows or 0) or _layout(rows or 0, crew.size, config)
-    start, stop = layout.of(crew.rank)
+    layout = layouts.get(rows or 0) or _layout(rows or 0, membership.size, config)
+    start, stop = layout.of(membership.rank)
     local, problem = _load(name, load, start, stop, rows)
-    description = _agree(crew, config, name, kind, local, rows, problem)
-    no_room = _no_room(crew, description)
+    description = _agree(membership, config, name, kind, local, rows, problem)
+    no_room = _no_room(membership, description)
     if no_room:
         raise RegistrationError(no_room, name=name)
-    array = make_arrays(crew.data, [description], {}, config.timeout_s)[name]
+    array = make_arrays(membership.data, [description], {}, config.timeout_s)[name]
     nonzeros = _nonzeros(local)
-    before = int(crew.data.exscan(nonzeros) or 0)
-    array.settle(layout, crew.rank, {start: before, stop: before + nonzeros})
+    before = int(membership.data.exscan(nonzeros) or 0)
+    array.take_layout(layout, membership.rank, {start: before, stop: before + nonzeros})
     array.fill(local)
-    crew.data.Barrier()
+    membership.data.Barrier()
     return array, layout
 
 
 def again(array: Array, kind: Kind, rows: int | None) -> Array:
-    """Return an array that there is already, as newcomers find all of them.
+    """Return an array that there is already, as joining ranks find all of them.
 
     Raises
     ------
@@ -83,14 +83,14 @@ def again(array: Array, kind: Kind, rows: int | None) -> Array:
     return array
 
 
-def unmovable(crew: Crew, config: Config, arrays: Iterable[Array]) -> str:
+def unmovable(membership: Membership, config: Config, arrays: Iterable[Array]) -> str:
     """Return why what the program has made of its data can't be moved, the same on all ranks."""
     watched = [array for array in arrays if array.kind == "variable" and array.form.is_ragged]
     if not watched:
         return ""
     mine = next(filter(None, (array.problem() for array in watched)), "")
     what = "looking at matrices that change"
-    found = together.gather_all(crew.data, mine, config.timeout_s, what)
+    found = together.gather_all(membership.data, mine, config.timeout_s, what)
     return next(
         (f"RegistrationError: rank {r}: {text}" for r, text in enumerate(found) if text), ""
     )
@@ -134,19 +134,19 @@ def _problem_of(local: Any) -> str:
     return ""
 
 
-def _no_room(crew: Crew, description: Description) -> str:
+def _no_room(membership: Membership, description: Description) -> str:
     """Return why not all ranks can reserve addresses for an array, if so; collective."""
     problem = ""
     try:
         reserve([part.nbytes for part in description.form.parts])
     except OSError as error:
         problem = f"{description.name!r}: {error}"
-    found = enumerate(crew.data.allgather(problem))
+    found = enumerate(membership.data.allgather(problem))
     return next((f"rank {rank}: {text}" for rank, text in found if text), "")
 
 
 def _agree(
-    crew: Crew,
+    membership: Membership,
     config: Config,
     name: str,
     kind: Kind,
@@ -158,13 +158,13 @@ def _agree(
     form = None if problem else form_of(local, rows or 0, 0)
     shared = config.share and kind == "constant"
     mine = (name, kind, form, shared)
-    all_of_them = crew.data.allgather((mine, _nonzeros(local), problem))
+    all_of_them = membership.data.allgather((mine, _nonzeros(local), problem))
     for rank, (theirs, _, their_problem) in enumerate(all_of_them):
         if their_problem:
             raise RegistrationError(f"rank {rank}: {their_problem}", name=name)
         if theirs != all_of_them[0][0]:
             raise RegistrationError(
-                f"{_told(all_of_them[0][0])} on rank 0 and {_told(theirs)} on rank {rank}; "
+                f"{_reported(all_of_them[0][0])} on rank 0 and {_reported(theirs)} on rank {rank}; "
                 "register the same on all ranks, in the same order",
                 name=name,
             )
@@ -180,7 +180,7 @@ def _nonzeros(local: Any) -> int:
     return int(local.indptr[-1]) if _is_csr(local) else 0
 
 
-def _told(mine: tuple[Any, ...]) -> str:
+def _reported(mine: tuple[Any, ...]) -> str:
     name, kind, form = mine[:3]
     if form is None:
         return f"{name!r} is {kind}"

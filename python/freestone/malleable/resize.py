@@ -18,14 +18,14 @@ from freestone.errors import ResizeTimeoutError
 from freestone.malleable import planning, together
 from freestone.malleable.arrays import Array
 from freestone.malleable.config import Config
-from freestone.malleable.crew import Crew
+from freestone.malleable.membership import Membership
 from freestone.malleable.method import Method
 from freestone.malleable.moving import Transport
-from freestone.malleable.passage import Passage, make_arrays, warm_rows
 from freestone.malleable.path import Path
 from freestone.malleable.plans import Rows
 from freestone.malleable.record import Resized
 from freestone.malleable.spawning import CANCEL, GO, SWITCH, Spawned, bridge_sources
+from freestone.malleable.transfer import Transfer, make_arrays, warm_rows
 from freestone.malleable.waiting import wait_until
 
 __all__ = ["Resize", "has_threads"]
@@ -35,11 +35,11 @@ _MIN_LOOKS = 100
 
 
 class Resize:
-    """Takes a crew from one size to another.
+    """Takes a membership from one size to another.
 
     Parameters
     ----------
-    crew : Crew
+    membership : Membership
         The sources.
     arrays : dict of str to Array
         What they hold.
@@ -66,7 +66,7 @@ class Resize:
 
     def __init__(
         self,
-        crew: Crew,
+        membership: Membership,
         arrays: dict[str, Array],
         layouts: dict[int, Rows],
         size: int,
@@ -75,33 +75,33 @@ class Resize:
         step: int,
         path: Path,
     ) -> None:
-        self.passage: Passage | None = None
+        self.transfer: Transfer | None = None
         self.error = ""
         self.step = step
         self._began = time.time()
         self._spawned_s = self._bridged = 0.0
         self._moving_since, self._looks = step, 0
         self._loop = path.loop
-        self._crew, self._arrays, self._config = crew, arrays, config
+        self._membership, self._arrays, self._config = membership, arrays, config
         self._stage: Literal["spawning", "moving"] = "spawning"
         self.blueprint = planning.draw(
-            crew.data,
+            membership.data,
             list(arrays.values()),
             layouts,
-            crew.groups,
-            crew.hosts,
+            membership.groups,
+            membership.hosts,
             size,
             method,
             config,
         )
         self._spawned: Spawned | None = None
         self._spawner: threading.Thread | None = None
-        if crew.rank == 0 and self.blueprint.newcomers:
-            told = [array.description for array in arrays.values()]
+        if membership.rank == 0 and self.blueprint.joining_ranks:
+            described = [array.description for array in arrays.values()]
             self._spawned = Spawned(
-                self.blueprint.newcomers,
+                self.blueprint.joining_ranks,
                 config.spawn_timeout_s,
-                (self.blueprint, told, path),
+                (self.blueprint, described, path),
             )
 
     @property
@@ -112,9 +112,9 @@ class Resize:
     def start(self) -> None:
         """Begin to spawn; in the background if steps go on."""
         if self._spawned is None:
-            if self.blueprint.newcomers and not self.is_overlapped:
+            if self.blueprint.joining_ranks and not self.is_overlapped:
                 # This process can't but wait until they are there.
-                warm_rows(self._arrays.values(), self.blueprint, self._crew.rank)
+                warm_rows(self._arrays.values(), self.blueprint, self._membership.rank)
         elif self.is_overlapped:
             self._spawner = threading.Thread(target=self._spawned.start, name="freestone-spawn")
             self._spawner.start()
@@ -126,11 +126,11 @@ class Resize:
         if self._stage == "spawning":
             return self._spawner is None or not self._spawner.is_alive()
         self._looks += 1
-        return self.passage is None or self.passage.test()
+        return self.transfer is None or self.transfer.test()
 
     @property
     def has_failed(self) -> bool:
-        """Whether newcomers can't come, or are lost, as far as this process knows."""
+        """Whether joining ranks can't come, or are lost, as far as this process knows."""
         if self._spawned is None or (self._stage == "spawning" and not self.test()):
             return False
         # Between two looks rows hardly move: how long a step takes says nothing of who gets them.
@@ -151,9 +151,9 @@ class Resize:
         if self._stage == "moving":
             return True
         self._spawned_s = time.time() - self._began
-        self.passage = self._connect()
+        self.transfer = self._connect()
         self._stage, self._moving_since = "moving", step
-        self.passage.start(in_thread=self.blueprint.method.strategy == "thread")
+        self.transfer.start(in_thread=self.blueprint.method.strategy == "thread")
         return not self.is_overlapped
 
     def follow(self, path: Path) -> None:
@@ -165,67 +165,67 @@ class Resize:
             return
         self._loop = path.loop
         if self._spawned is not None and not self.has_failed:
-            self._spawned.lead(path, is_connected=self.passage is not None)
+            self._spawned.lead(path, is_connected=self.transfer is not None)
 
     def agree_on_failure(self) -> bool:
-        """Tell all sources whether newcomers can't come, without polling while they start."""
-        if not self.blueprint.newcomers:
+        """Tell all sources whether joining ranks can't come, without polling while they start."""
+        if not self.blueprint.joining_ranks:
             return False
         code = np.array([int(self.has_failed)], np.int64)
-        request = self._crew.data.Ibcast(code, root=0)
+        request = self._membership.data.Ibcast(code, root=0)
         # The root may wait so long for each group to start, and so long again until it is ready.
-        spawning_s = 2 * len(self.blueprint.newcomers) * self._config.spawn_timeout_s
+        spawning_s = 2 * len(self.blueprint.joining_ranks) * self._config.spawn_timeout_s
         wait_until(request.Test, spawning_s + self._config.timeout_s, "spawning")
         return bool(code[0])
 
     def finish_or_fail(self) -> bool:
-        """Wait until no source has constant data to move; tell whether newcomers are lost before.
+        """Wait until no source has constant data to move; tell whether joining ranks are lost.
 
         All sources together, and all of them are told the same. Only the root sees that one is
         lost, and a source may wait for that one's answer.
         """
-        if not self.blueprint.newcomers:
+        if not self.blueprint.joining_ranks:
             return False
         barrier: Any = None
 
         def is_through() -> bool:
             nonlocal barrier
             if barrier is None and self.test():
-                barrier = self._crew.data.Ibarrier()
+                barrier = self._membership.data.Ibarrier()
             return barrier is not None and bool(barrier.Test())
 
         code = np.zeros(1, np.int64)
         timeout_s, what = self._config.timeout_s, "moving constant data"
-        nap_s = Transport.nap_s if self.passage is None else self.passage.nap_s
-        if self._crew.rank == 0:
+        nap_s = Transport.nap_s if self.transfer is None else self.transfer.nap_s
+        if self._membership.rank == 0:
             wait_until(lambda: is_through() or self.has_failed, timeout_s, what, nap_s)
             code[0] = self.has_failed
-        alarm = self._crew.control.Ibcast(code, root=0)
+        alarm = self._membership.control.Ibcast(code, root=0)
 
-        def is_told() -> bool:
+        def is_reported() -> bool:
             is_through()
             return bool(alarm.Test())
 
-        wait_until(is_told, timeout_s, what, nap_s)
+        wait_until(is_reported, timeout_s, what, nap_s)
         # Whatever was begun together ends together.
-        barrier = self._crew.data.Ibarrier() if barrier is None else barrier
+        barrier = self._membership.data.Ibarrier() if barrier is None else barrier
         wait_until(barrier.Test, timeout_s, what, nap_s)
         return bool(code[0])
 
     def fail(self) -> Resized:
         """Undo what was done; all sources together."""
-        spawned, passage = self._spawned, self.passage
+        spawned, transfer = self._spawned, self.transfer
         # Who has refused takes part to the end, in what all have begun together.
         seen = ("", False) if spawned is None else (spawned.error, spawned.is_refused)
-        seen = together.tell(self._crew.data, seen, self._config.timeout_s, "a failure")
+        seen = together.tell(self._membership.data, seen, self._config.timeout_s, "a failure")
         self.error, is_refused = seen
-        if passage is not None and is_refused:
+        if transfer is not None and is_refused:
             self.cancel()
             return self._undone()
         if spawned is not None:
             spawned.dismiss()
-        if passage is not None:
-            passage.abandon(self._crew.size)
+        if transfer is not None:
+            transfer.abandon(self._membership.size)
         return self._undone()
 
     def call_off(self, problem: str) -> Resized:
@@ -241,7 +241,7 @@ class Resize:
 
     def cancel(self) -> None:
         """End without a switch; all sources together."""
-        if self.passage is None:
+        if self.transfer is None:
             if self._spawner is not None:
                 self._spawner.join()
             if self.has_failed and self._spawned is not None:
@@ -249,15 +249,15 @@ class Resize:
             self._tell(CANCEL)
             return
         self._tell(CANCEL)
-        self.passage.finish_constants()
-        self.passage.bridge.Free()
+        self.transfer.finish_constants()
+        self.transfer.bridge.Free()
 
     def switch(self) -> None:
-        """Tell newcomers that this is the step, and move what is left."""
-        if self.passage is not None:
+        """Tell joining ranks that this is the step, and move what is left."""
+        if self.transfer is not None:
             self._tell(SWITCH)
-            self.passage.finish_constants()
-            self.passage.move_variables()
+            self.transfer.finish_constants()
+            self.transfer.move_variables()
 
     def record(self, step: int, moved_nbytes: int) -> Resized:
         """Return what is to be written down at a step."""
@@ -277,23 +277,25 @@ class Resize:
             now - self._began,
         )
 
-    def _connect(self) -> Passage:
-        """Join sources and newcomers, and tell the newcomers what they have to know."""
-        newcomers, timeout_s = self.blueprint.newcomers, self._config.timeout_s
-        if newcomers:
+    def _connect(self) -> Transfer:
+        """Join sources and joining ranks, and tell the joining ranks what they have to know."""
+        joining_ranks, timeout_s = self.blueprint.joining_ranks, self._config.timeout_s
+        if joining_ranks:
             if self._spawned is not None:
                 self._spawned.tell(GO)
-            bridge = bridge_sources(self._crew.data, self._spawned, len(newcomers))
-            told = [array.description for array in self._arrays.values()]
-            together.tell(bridge, (self.blueprint, told, self._crew.groups), timeout_s, "the plan")
-            make_arrays(bridge, told, self._arrays, timeout_s)
+            bridge = bridge_sources(self._membership.data, self._spawned, len(joining_ranks))
+            described = [array.description for array in self._arrays.values()]
+            together.tell(
+                bridge, (self.blueprint, described, self._membership.groups), timeout_s, "the plan"
+            )
+            make_arrays(bridge, described, self._arrays, timeout_s)
         else:
-            (bridge,) = together.duplicates(self._crew.data, 1, timeout_s, "a resize")
+            (bridge,) = together.duplicates(self._membership.data, 1, timeout_s, "a resize")
         self._bridged = time.time()
-        return Passage(bridge, self._arrays, self.blueprint, timeout_s)
+        return Transfer(bridge, self._arrays, self.blueprint, timeout_s)
 
     def _tell(self, word: str) -> None:
-        """Tell the newcomers the last that the root tells them alone."""
+        """Tell the joining ranks the last that the root tells them alone."""
         if self._spawned is not None:
             self._spawned.tell(word)
             self._spawned.free()

@@ -2,7 +2,7 @@
 
 Only the root of the sources calls ``MPI_Comm_spawn``, in groups, one for each node, so that a whole
 group can leave at once later: a process that ends waits for its group (MPICH). The others need not
-wait while processes start. Newcomers say when their program is ready, or why it is not, before
+wait while processes start. Joining ranks say when their program is ready, or why it is not, before
 anyone else has anything to do with them; so what fails until then leaves the job as it was. They
 run under a guard (`guard.py`), so that until the switch one that is lost does, too.
 
@@ -34,12 +34,12 @@ __all__ = [
     "Group",
     "Peer",
     "Spawned",
-    "bridge_newcomers",
+    "bridge_joining_ranks",
     "bridge_sources",
     "has_to_leave",
 ]
 
-_TAG_READY, _TAG_WORD, _TAG_BRIDGE, _TAG_TOLD, _TAG_HERE, _TAG_LEAVE = range(71, 77)
+_TAG_READY, _TAG_WORD, _TAG_BRIDGE, _TAG_PLAN, _TAG_HERE, _TAG_LEAVE = range(71, 77)
 GO, SWITCH, CANCEL = "go", "switch", "cancel"
 # What a launcher sets for the processes that it starts.
 _LAUNCHED = ("PMI_RANK", "PMI_FD", "PMIX_RANK", "PMI_PORT", "OMPI_COMM_WORLD_RANK")
@@ -63,12 +63,12 @@ class Group:
 
 @dataclass
 class Peer:
-    """A group of newcomers, as the root of the sources sees it.
+    """A group of joining ranks, as the root of the sources sees it.
 
     Attributes
     ----------
     comm : mpi4py communicator
-        The root, as rank 0, and the newcomers.
+        The root, as rank 0, and the joining ranks.
     places : dict of int to tuple of str and int
         By rank, the host and the process of those that have said so.
     """
@@ -110,7 +110,7 @@ class Spawned:
     Attributes
     ----------
     told : object
-        What newcomers are told at once, with their numbers among all newcomers.
+        What joining ranks are told at once, with their numbers among all joining ranks.
     is_refused : bool
         Whether a joining rank has said that it can't join, and all of them are there.
     is_late : bool
@@ -119,7 +119,7 @@ class Spawned:
 
     groups: list[Group]
     timeout_s: float
-    told: Any = None
+    reported: Any = None
     peers: list[Peer] = field(default_factory=list)
     error: str = ""
     is_refused: bool = False
@@ -140,7 +140,7 @@ class Spawned:
                 self.peers.append(peer)
                 # They take it when they can; nobody waits for them here.
                 self._sent += [
-                    peer.comm.isend((self.told, first + rank), rank + 1, _TAG_TOLD)
+                    peer.comm.isend((self.reported, first + rank), rank + 1, _TAG_PLAN)
                     for rank in range(group.count)
                 ]
                 first += group.count
@@ -173,14 +173,14 @@ class Spawned:
             raise SpawnFailedError(f"new processes could not join: {refusals[0]}")
 
     def _hear(self, peer: Peer) -> str:
-        def has_said() -> bool:
+        def has_reported() -> bool:
             return bool(peer.comm.iprobe(source=1, tag=_TAG_READY)) or self.has_failed()
 
-        wait_until(has_said, self.timeout_s, "spawning")
+        wait_until(has_reported, self.timeout_s, "spawning")
         return "" if self.error else peer.comm.recv(source=1, tag=_TAG_READY)
 
     def has_failed(self) -> bool:
-        """Tell whether there is an error, or newcomers are lost, which is one from now on."""
+        """Tell whether there is an error, or joining ranks are lost, which is one from now on."""
         if not self.error:
             lost = [process for peer in self.peers for process in peer.lost().values()]
             if lost:
@@ -192,11 +192,11 @@ class Spawned:
         return bool(self.error)
 
     def tell(self, word: str | Path) -> None:
-        """Tell all newcomers to go on, to go on to another loop, or to end."""
+        """Tell all joining ranks to go on, to go on to another loop, or to end."""
         self._say(word, _TAG_WORD)
 
     def dismiss(self) -> None:
-        """Send newcomers home at once: some may be lost, and the others would wait for those."""
+        """Dismiss joining ranks at once: some may be lost, and the others would wait for those."""
         self._say("", _TAG_LEAVE)
         if self.is_late and _has_guard():
             # A program that hangs before its loop never asks whether it has to leave.
@@ -307,7 +307,7 @@ def _has_guard() -> bool:
 
 
 def _program() -> list[str]:
-    """Return the words by which a newcomer runs the program of this process."""
+    """Return the words by which a joining rank runs the program of this process."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     name = getattr(spec, "name", "") or ""
     if name and not name.startswith("mpi4py"):
@@ -316,7 +316,7 @@ def _program() -> list[str]:
 
 
 def bridge_sources(sources: Any, spawned: Spawned | None, groups: int) -> Any:
-    """Join sources and newcomers; collective over the sources.
+    """Join sources and joining ranks; collective over the sources.
 
     Parameters
     ----------
@@ -331,15 +331,15 @@ def bridge_sources(sources: Any, spawned: Spawned | None, groups: int) -> Any:
     return _extend(sources, peers, groups)
 
 
-def bridge_newcomers(group: Any, peer: Any) -> Any:
-    """Join sources and newcomers; collective over each group of newcomers.
+def bridge_joining_ranks(group: Any, peer: Any) -> Any:
+    """Join sources and joining ranks; collective over each group of joining ranks.
 
     Parameters
     ----------
     group : mpi4py communicator
-        The newcomers that were spawned together.
+        The joining ranks that were spawned together.
     peer : mpi4py communicator
-        The root of the sources, as rank 0, and these newcomers.
+        The root of the sources, as rank 0, and these joining ranks.
     """
     between = group.Create_intercomm(0, peer, 0, _TAG_BRIDGE)
     bridge = between.Merge(high=True)
@@ -361,12 +361,12 @@ def _extend(bridge: Any, peers: Sequence[Any], groups: int) -> Any:
 
 
 def here(peer: Any) -> Any:
-    """Tell the root where this newcomer is; return what to keep until it has heard."""
+    """Tell the root where this joining rank is; return what to keep until it has heard."""
     return peer.isend((host_name(), os.getpid()), 0, _TAG_HERE)
 
 
 def has_word(peer: Any) -> bool:
-    """Tell whether the root has told this newcomer something."""
+    """Tell whether the root has told this joining rank something."""
     return bool(peer.iprobe(source=0, tag=_TAG_WORD))
 
 
@@ -377,14 +377,14 @@ def heard(peer: Any) -> str | Path:
 
 
 def has_to_leave(peer: Any) -> bool:
-    """Tell whether others of the newcomers are lost, so that none is wanted any more."""
+    """Tell whether others of the joining ranks are lost, so that none is wanted any more."""
     return bool(peer.iprobe(source=0, tag=_TAG_LEAVE))
 
 
-def told(peer: Any, timeout_s: float) -> tuple[Any, int]:
-    """Return what the root tells a newcomer at once, and its number among all newcomers."""
-    wait_until(lambda: bool(peer.iprobe(source=0, tag=_TAG_TOLD)), timeout_s, "being told the plan")
-    found: tuple[Any, int] = peer.recv(source=0, tag=_TAG_TOLD)
+def receive_plan(peer: Any, timeout_s: float) -> tuple[Any, int]:
+    """Return what the root tells a joining rank at once, and its number among all joining ranks."""
+    wait_until(lambda: bool(peer.iprobe(source=0, tag=_TAG_PLAN)), timeout_s, "being told the plan")
+    found: tuple[Any, int] = peer.recv(source=0, tag=_TAG_PLAN)
     return found
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from freestone.malleable.waiting import LONGEST_S, wait_until
+from freestone.malleable.waiting import MAX_S, wait_until
 
 __all__ = ["duplicates", "gather_all", "largest", "meet", "sum_up", "tell"]
 
 
-def meet(comm: Any, timeout_s: float, what: str, longest_s: float = LONGEST_S) -> None:
+def meet(comm: Any, timeout_s: float, what: str, longest_s: float = MAX_S) -> None:
     """Wait until all ranks of a communicator are here."""
     wait_until(comm.Ibarrier().Test, timeout_s, what, longest_s)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from freestone.errors import ResizeTimeoutError
 
-__all__ = ["LONGEST_S", "wait_for_steps", "wait_until"]
+__all__ = ["MAX_S", "wait_for_steps", "wait_until"]
 
 _log = logging.getLogger("freestone.malleable")
 
@@ -18,11 +18,11 @@ _log = logging.getLogger("freestone.malleable")
 _LOOKS = 20
 # A look that took longer has moved data, and there may be more.
 _MOVED_S = 50e-6
-_FIRST_S, LONGEST_S = 20e-6, 1e-3
+_FIRST_S, MAX_S = 20e-6, 1e-3
 
 
 def wait_until(
-    is_done: Callable[[], bool], timeout_s: float, what: str, longest_s: float = LONGEST_S
+    is_done: Callable[[], bool], timeout_s: float, what: str, longest_s: float = MAX_S
 ) -> None:
     """Look until something is done, and sleep ever longer in between.
 

@@ -23,18 +23,18 @@ from freestone.malleable import misuse, plans, registering, together
 from freestone.malleable.arrays import Array, Kind
 from freestone.malleable.choosing import Chooser
 from freestone.malleable.config import Config
-from freestone.malleable.crew import Crew, next_crew, own_host
 from freestone.malleable.heartbeat import Heartbeat, Word
 from freestone.malleable.joining import Joining
+from freestone.malleable.joining_rank import end, pending
+from freestone.malleable.membership import Membership, next_membership, own_host
 from freestone.malleable.method import METHODS, Method
-from freestone.malleable.newcomer import end, pending
-from freestone.malleable.passage import Passage
 from freestone.malleable.path import Once, Path, label_of, not_joined, packed
 from freestone.malleable.progress import Progress
 from freestone.malleable.record import Replicated, Resized
 from freestone.malleable.registering import Load
 from freestone.malleable.resize import Resize, has_threads
 from freestone.malleable.targets import Request, Status
+from freestone.malleable.transfer import Transfer
 
 __all__ = ["World"]
 
@@ -111,21 +111,21 @@ class World:
         self._again: Request | None = None
         self._results: list[Once] = []
         self._is_entered = self._is_in_loop = self._has_to_leave = self._closed = False
-        newcomer = pending()
+        joining_rank = pending()
         self._check_threads()
         self._chooser = Chooser(self._config)
         self._joining: Joining | None = None
-        if newcomer is None:
+        if joining_rank is None:
             self._take_part(self._first(comm), is_primed=False)
         else:
-            self._joining = Joining(newcomer, self._config.timeout_s)
+            self._joining = Joining(joining_rank, self._config.timeout_s)
             self._arrays = self._joining.arrays
         for source in self._config.sources:
             source.open()
 
-    def _take_part(self, crew: Crew, *, is_primed: bool) -> None:
-        self._crew = crew
-        self._beat = Heartbeat(crew.control, self._config.timeout_s)
+    def _take_part(self, membership: Membership, *, is_primed: bool) -> None:
+        self._membership = membership
+        self._beat = Heartbeat(membership.control, self._config.timeout_s)
         self._is_primed = is_primed
 
     # What the program asks.
@@ -150,10 +150,10 @@ class World:
         """The current number of ranks."""
         return self._members("world.size").size
 
-    def _members(self, what: str) -> Crew:
+    def _members(self, what: str) -> Membership:
         if self._joining is not None:
             raise not_joined(what)
-        return self._crew
+        return self._membership
 
     def constant(self, name: str, load: Load, rows: int | None = None) -> Array:
         """Register data that does not change: it moves while the steps go on.
@@ -238,7 +238,9 @@ class World:
             return cast(T, self._joining.once(function, self._seen))
         value = function()
         mine = packed(value, label) if self.rank == 0 else None
-        data, problem = together.tell(self._crew.data, mine, math.inf, f"the result of {label}")
+        data, problem = together.tell(
+            self._membership.data, mine, math.inf, f"the result of {label}"
+        )
         if problem:
             raise JoiningError(problem)
         self._results.append(Once(self._seen, label, data))
@@ -307,7 +309,7 @@ class World:
 
     # The start.
 
-    def _first(self, comm: Any) -> Crew:
+    def _first(self, comm: Any) -> Membership:
         try:
             from mpi4py import MPI
         except ImportError as error:
@@ -317,7 +319,7 @@ class World:
         if places is not None and ranks.size > places:
             problem = f"the job begins with {ranks.size} ranks, and there is room for {places}"
             raise ConfigurationError(f"{problem} (see slots and balance)", key="slots", origin="")
-        return Crew.first(ranks, self._host)
+        return Membership.first(ranks, self._host)
 
     def _check_threads(self) -> None:
         method = self._config.method
@@ -330,18 +332,20 @@ class World:
 
     def _join(self, joining: Joining) -> None:
         """Take part in the resize that this process was spawned for."""
-        passage, blueprint, bridge = joining.join(), joining.blueprint, joining.bridge
+        transfer, blueprint, bridge = joining.join(), joining.blueprint, joining.bridge
         self._layouts = {rows: plan.after for rows, plan in blueprint.plans.items()}
         self._arrays = joining.arrays
-        self._told_to(passage, None, [])
-        passage.settle()
+        self._asked_to(transfer, None, [])
+        transfer.take_layout()
         timeout_s = self._config.timeout_s
-        crew = next_crew(bridge, passage.place, blueprint, joining.groups, self._host, timeout_s)
+        membership = next_membership(
+            bridge, transfer.place, blueprint, joining.groups, self._host, timeout_s
+        )
         bridge.Free()
-        if crew is None:
+        if membership is None:
             raise MalleableError("a joining rank got no rank (a bug; please report it)")
         self._joining = None
-        self._take_part(crew, is_primed=True)
+        self._take_part(membership, is_primed=True)
 
     # Data.
 
@@ -354,7 +358,7 @@ class World:
         self._begin_anew(f"{name!r} was registered meanwhile")
         count = self._config.rows if rows is None else rows
         array, layout = registering.register(
-            self._crew, self._config, name, kind, load, count, self._layouts
+            self._membership, self._config, name, kind, load, count, self._layouts
         )
         self._arrays[name] = array
         self._layouts[array.rows] = layout
@@ -418,7 +422,9 @@ class World:
         method = self._config.method
         if isinstance(method, Method):
             return method
-        return self._chooser.choose(self.size, size, len(set(self._crew.hosts)), has_threads())
+        return self._chooser.choose(
+            self.size, size, len(set(self._membership.hosts)), has_threads()
+        )
 
     def _act(self, word: Word) -> None:
         """Do what all ranks have agreed on, once all of them have come to this step."""
@@ -447,7 +453,7 @@ class World:
             self._write(Resized(step, self.size, size, str(method), error))
             return
         self._resize = resize = Resize(
-            self._crew,
+            self._membership,
             self._arrays,
             self._layouts,
             size,
@@ -469,7 +475,7 @@ class World:
             if resize.finish_or_fail():
                 self._give_up()
                 return
-            problem = registering.unmovable(self._crew, self._config, self._arrays.values())
+            problem = registering.unmovable(self._membership, self._config, self._arrays.values())
             if problem:
                 self._resize = None
                 self._write(resize.call_off(problem))
@@ -482,36 +488,36 @@ class World:
             self._write(resize.fail())
 
     def _switch(self) -> None:
-        """Become the crew that was planned; processes without a place leave."""
+        """Become the membership that was planned; processes without a place leave."""
         resize, self._resize = self._resize, None
-        if resize is None or resize.passage is None:
+        if resize is None or resize.transfer is None:
             return
         resize.switch()
-        passage, blueprint = resize.passage, resize.blueprint
-        self._told_to(passage, resize, self.resizes)
+        transfer, blueprint = resize.transfer, resize.blueprint
+        self._asked_to(transfer, resize, self.resizes)
         layouts = {rows: plan.after for rows, plan in blueprint.plans.items()}
-        passage.settle()
-        crew = next_crew(
-            passage.bridge,
-            passage.place,
+        transfer.take_layout()
+        membership = next_membership(
+            transfer.bridge,
+            transfer.place,
             blueprint,
-            self._crew.groups,
+            self._membership.groups,
             self._host,
             self._config.timeout_s,
         )
-        self._crew.free()
-        passage.bridge.Free()
-        if crew is None:
+        self._membership.free()
+        transfer.bridge.Free()
+        if membership is None:
             self._has_to_leave = True
             raise _Leave
         self._layouts = layouts
-        self._take_part(crew, is_primed=True)
+        self._take_part(membership, is_primed=True)
         self.changed = True
 
-    def _told_to(self, passage: Passage, resize: Resize | None, resizes: list[Resized]) -> None:
+    def _asked_to(self, transfer: Transfer, resize: Resize | None, resizes: list[Resized]) -> None:
         """Let all on the bridge know where the job is, as its rank 0 knows it."""
-        bridge, timeout_s = passage.bridge, self._config.timeout_s
-        moved = together.sum_up(bridge, passage.sent_nbytes, timeout_s, "the switch")
+        bridge, timeout_s = transfer.bridge, self._config.timeout_s
+        moved = together.sum_up(bridge, transfer.sent_nbytes, timeout_s, "the switch")
         state = None
         if resize is not None and bridge.rank == 0:
             record = resize.record(self._progress.done, moved)
@@ -524,7 +530,7 @@ class World:
         if resize is None:
             self.resizes, self._results = list(before), results
             self._progress = progress
-        is_first = passage.place == 0
+        is_first = transfer.place == 0
         self._write(record, is_first)
 
     def _write(self, record: Resized, is_first: bool | None = None) -> None:
@@ -567,7 +573,7 @@ class World:
         if error is not None and not misuse.is_good(error) and not self._can_end_by(error):
             # The others would wait for this rank for ever.
             misuse.report(error, was_resized=bool(self.resizes))
-            self._crew.comm.Abort(1)
+            self._membership.comm.Abort(1)
 
     def _can_end_by(self, error: BaseException) -> bool:
         """Tell whether an error leaves nobody behind: all ranks have it, or there is one rank."""

@@ -96,9 +96,9 @@ class Hooks:
                 stdin=subprocess.DEVNULL,
             ) as process:
                 theirs.close()
-                said = _exchange(ours, messages)
+                reported = _exchange(ours, messages)
         code = process.returncode
-        return (said, -code, None) if code < 0 else (said, None, code)
+        return (reported, -code, None) if code < 0 else (reported, None, code)
 
 
 @contextmanager
@@ -120,14 +120,14 @@ def uncollected() -> Iterator[None]:
 
 
 def _exchange(connection: socket.socket, messages: bytes) -> bytes:
-    said = bytearray()
+    reported = bytearray()
     try:
         connection.sendall(messages)
         while chunk := connection.recv(1 << 16):
-            said += chunk
+            reported += chunk
     except (BrokenPipeError, ConnectionResetError):
         pass
-    return bytes(said)
+    return bytes(reported)
 
 
 def _pickled(error: BaseException) -> bytes:

@@ -22,7 +22,7 @@ __all__ = ["CARD", "SOCKET", "ControlServer", "Reach", "ask", "find", "only"]
 
 CARD, SOCKET = "cluster.json", "control.sock"
 _LONGEST = 1 << 24
-_PATIENCE_S = 5.0
+_TIMEOUT_S = 5.0
 
 Answer = Callable[[dict[str, Any]], Mapping[str, Any]]
 
@@ -80,7 +80,7 @@ class ControlServer:
             except OSError:
                 return
             with connection, contextlib.suppress(OSError):
-                connection.settimeout(_PATIENCE_S)
+                connection.settimeout(_TIMEOUT_S)
                 self._exchange(connection)
 
     def _exchange(self, connection: socket.socket) -> None:
@@ -103,12 +103,12 @@ class ControlServer:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         if self._thread is not threading.current_thread():
-            self._thread.join(timeout=_PATIENCE_S)
+            self._thread.join(timeout=_TIMEOUT_S)
         self._path.unlink(missing_ok=True)
 
 
 def ask(
-    folder: str | os.PathLike[str], question: Mapping[str, Any], timeout_s: float = _PATIENCE_S
+    folder: str | os.PathLike[str], question: Mapping[str, Any], timeout_s: float = _TIMEOUT_S
 ) -> dict[str, Any]:
     """Ask a running cluster.
 

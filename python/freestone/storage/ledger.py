@@ -20,7 +20,7 @@ __all__ = ["Turn", "ledger", "sum_sizes"]
 ENTRY = struct.Struct("<QQ")
 ALL_BITS = (1 << 64) - 1
 # Between two looks. A piece takes milliseconds to encode.
-NAP_S = 1e-4
+POLL_INTERVAL_S = 1e-4
 
 
 @contextlib.contextmanager
@@ -38,8 +38,8 @@ def sum_sizes(entries: bytes, count: int) -> tuple[int, int]:
     """Return how many of so many sizes are missing, and the sum of the others."""
     whole = len(entries) - len(entries) % ENTRY.size
     found = ENTRY.iter_unpack(entries[:whole])
-    told = [size for size, turned in found if size ^ turned == ALL_BITS]
-    return count - len(told), sum(told)
+    known = [size for size, inverted in found if size ^ inverted == ALL_BITS]
+    return count - len(known), sum(known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class Turn:
                     return self.offset + nbytes
                 if missing >= self.abreast or time.monotonic() >= end:
                     return None
-                time.sleep(NAP_S)
+                time.sleep(POLL_INTERVAL_S)
         finally:
             os.close(descriptor)
 

@@ -26,7 +26,7 @@ __all__ = ["read"]
 # Executors keep memory that they have used before for smaller arrays only: see `memory.rs`.
 BLOCK_NBYTES = 30 << 20
 # A header of a few bytes can say any number of rows.
-MOST_BLOCKS = 1 << 20
+MAX_BLOCKS = 1 << 20
 
 
 def read(
@@ -87,9 +87,9 @@ def read(
         return _here(dataset, np.array([0, dataset.rows]), progress)
     rows = block_rows or _block_rows(dataset, max(client.slots, 1))
     blocks = -(-dataset.rows // max(rows, 1))
-    if blocks > MOST_BLOCKS:
+    if blocks > MAX_BLOCKS:
         reason = (
-            f"{dataset.rows:,} rows would be {blocks:,} blocks of {rows:,}, and {MOST_BLOCKS:,} is "
+            f"{dataset.rows:,} rows would be {blocks:,} blocks of {rows:,}, and {MAX_BLOCKS:,} is "
             "the most; say a larger block_rows, if the file is not damaged"
         )
         raise FormatError(dataset.place.url, reason)

@@ -143,17 +143,17 @@ class _Calls:
 
     def end(self, number: int) -> tuple[Any, int]:
         """Wait until the size of the next part is known; what ends when it is written, and that."""
-        text, said = self._begun.pop(number)
-        nbytes, is_written = said.result()
+        text, reported = self._begun.pop(number)
+        nbytes, is_written = reported.result()
         if not is_written:
             place = [self._head + self.written], [self.written]
             given = self._writer, self._draft, *place, text
             first = self._options | {"priority": 1}
-            said = self._client.submit(place_there, given, {}, first)
-        self.done.append(said)
+            reported = self._client.submit(place_there, given, {}, first)
+        self.done.append(reported)
         self.written += nbytes
         self.begin_next(self._places[number])
-        return said, nbytes
+        return reported, nbytes
 
 
 def take_turn(

@@ -113,9 +113,9 @@ def json_values(dice: random.Random, sample: bytes) -> bytes:
     """Change values of a JSON file, leave out, rename or repeat what it has; now and then bytes."""
     if dice.random() < 0.1:
         return any_bytes(dice, sample)
-    said = json.loads(sample)
+    values = json.loads(sample)
     for _ in range(dice.choice((1, 1, 1, 2, 3))):
-        places = list(_places(said))
+        places = list(_places(values))
         if not places:
             break
         holder, key = dice.choice(places)
@@ -130,11 +130,17 @@ def json_values(dice: random.Random, sample: bytes) -> bytes:
             holder[key] = [holder[key]]
         else:
             holder[key] = copy.deepcopy(dice.choice([*VALUES, *LIMITS]))
-    return json.dumps(said).encode()
+    return json.dumps(values).encode()
 
 
-def _places(said: Any) -> Iterator[tuple[Any, Any]]:
-    keys = said if isinstance(said, dict) else range(len(said)) if isinstance(said, list) else ()
+def _places(values: Any) -> Iterator[tuple[Any, Any]]:
+    keys = (
+        values
+        if isinstance(values, dict)
+        else range(len(values))
+        if isinstance(values, list)
+        else ()
+    )
     for key in keys:
-        yield said, key
-        yield from _places(said[key])
+        yield values, key
+        yield from _places(values[key])

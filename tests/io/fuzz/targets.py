@@ -27,7 +27,7 @@ __all__ = ["LIBRARIES", "OURS", "TARGETS", "Target"]
 
 MOST = 16 << 20
 # Each chunk of an array that says it is large takes its time, though nothing of it is stored.
-MOST_OF_CHUNKS = 1 << 16
+MAX_OF_CHUNKS = 1 << 16
 
 
 class Target(ABC):
@@ -150,7 +150,7 @@ def _meta(content: bytes, options: dict[str, Any]) -> None:
     parse_meta("x", content)
 
 
-def _said(content: bytes, options: dict[str, Any]) -> None:
+def _reported(content: bytes, options: dict[str, Any]) -> None:
     assert isinstance(_parsed("x", content.decode("latin1")), Layout)
 
 
@@ -198,7 +198,7 @@ class Folder(Target):
         try:
             with telling("x.zarr"):
                 found = formats_zarr.open_dataset(Bytes("x.zarr"))
-            rows_of(found, MOST_OF_CHUNKS)
+            rows_of(found, MAX_OF_CHUNKS)
         finally:
             formats_zarr._open = opened
 
@@ -231,7 +231,7 @@ OURS: dict[str, Target] = {
     "npy": own(npy, seeds.npy),
     "meta": Bytewise(lambda: [META], _meta, mutations=(any_bytes, json_values)),
     "layout": Bytewise(lambda: LAYOUTS, _layout, (FileError,)),
-    "layout-text": Bytewise(lambda: [LAYOUT], _said, (FileError,)),
+    "layout-text": Bytewise(lambda: [LAYOUT], _reported, (FileError,)),
 }
 """Readers that are freestone's own."""
 

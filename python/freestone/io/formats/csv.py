@@ -48,7 +48,7 @@ from freestone.io.writer import Shape, Writer, needs_columns
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
 
-WIDEST, MOST_DECIMALS = 4096, 300
+WIDEST, MAX_DECIMALS = 4096, 300
 OTHER, FLOAT = 1, 2
 # Marks of texts with two bytes for a character.
 WIDE = (b"\xff\xfe", b"\xfe\xff")
@@ -79,7 +79,7 @@ def open_dataset(
         return look.triples(meta, shape, dtype, form_of(sparse))
     if meta is None:
         return look.inferred(header, dtype, kind)
-    return look.as_said(meta, header, dtype, kind)
+    return look.as_reported(meta, header, dtype, kind)
 
 
 def open_writer(
@@ -98,8 +98,8 @@ def open_writer(
         raise UsageError("width= is for dense arrays; leave it out for frames and sparse ones")
     if width is not None and not 1 <= width <= WIDEST:
         raise UsageError(f"width={width}: a cell has 1 to {WIDEST} characters")
-    if decimals is not None and not 0 <= decimals <= MOST_DECIMALS:
-        raise UsageError(f"decimals={decimals}: a float has 0 to {MOST_DECIMALS}")
+    if decimals is not None and not 0 <= decimals <= MAX_DECIMALS:
+        raise UsageError(f"decimals={decimals}: a float has 0 to {MAX_DECIMALS}")
     if not shape.sparse:
         needs_columns(place, shape)
     if header and shape.kind == "array":
@@ -349,7 +349,7 @@ class _Look:
         )
         return FormatError(self.place.url, reason)
 
-    def as_said(self, meta: Meta, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
+    def as_reported(self, meta: Meta, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
         """Say what the file holds from its `.meta`, which it has to agree with."""
         skip = int(meta.header if header is None else header)
         if meta.rows == 0 and self.lines == skip:
@@ -387,8 +387,8 @@ class _Look:
                 "the .meta or remove it"
             )
             raise FormatError(self.place.url, reason)
-        said = CODES[meta.value_type or "f64"] if meta is not None else "f8"
-        code = _code(dtype) if dtype is not None else said
+        reported = CODES[meta.value_type or "f64"] if meta is not None else "f8"
+        code = _code(dtype) if dtype is not None else reported
         rows, columns = shape
         return Triples(
             kind="array",

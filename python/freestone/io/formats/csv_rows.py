@@ -35,19 +35,19 @@ class _Lines(Dataset):
         if wrong.any():
             row, at = divmod(int(wrong.argmax()), found.shape[1])
             place = {"row": line + row + 1, "column": column + at + 1}
-            said = f'row {place["row"]}, column {place["column"]}: "{found[row, at]}"'
-            raise FormatError(self.place.url, f"{said} is not 0 or 1", **place)
+            reported = f'row {place["row"]}, column {place["column"]}: "{found[row, at]}"'
+            raise FormatError(self.place.url, f"{reported} is not 0 or 1", **place)
         return found.view(np.bool_)
 
 
 def _stored(dtype: str | None) -> str:
-    """Return the code of the numbers that stand for values: truths are 0 and 1."""
+    """Return the code of the numbers that stand for values: booleans are 0 and 1."""
     return "u1" if dtype == "b1" else str(dtype)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers(_Lines):
-    """Numbers of one type; truths are 0 and 1."""
+    """Numbers of one type; booleans are 0 and 1."""
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""

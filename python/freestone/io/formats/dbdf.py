@@ -32,8 +32,8 @@ from freestone.io.formats.dbdf_layout import (
     EMPTY_BLOCK,
     FRAME,
     HEAD,
-    LARGEST_BLOCK,
-    LONGEST_LABEL,
+    MAX_BLOCK,
+    MAX_LABEL,
     SPARSE,
     SPARSE_BLOCK,
     TYPES,
@@ -199,14 +199,14 @@ class _Header:
         start = self._bytes(HEAD.size, BLOCK.size - 1)
         if start[-1] == EMPTY_BLOCK:
             return self._empty(start[0])
-        said, first_row, first_column, rows, columns, block, code = BLOCK.unpack(
+        reported, first_row, first_column, rows, columns, block, code = BLOCK.unpack(
             self._bytes(HEAD.size, BLOCK.size)
         )
-        if said != code:
-            raise self._wrong(44, f"value type {code} of the block, {said} of the matrix")
+        if reported != code:
+            raise self._wrong(44, f"value type {code} of the block, {reported} of the matrix")
         if (first_row, first_column) != (0, 0):
             raise self._wrong(19, "the matrix is of several blocks; only one is known")
-        if (rows, columns) != (self.rows & LARGEST_BLOCK, self.columns & LARGEST_BLOCK):
+        if (rows, columns) != (self.rows & MAX_BLOCK, self.columns & MAX_BLOCK):
             raise self._wrong(
                 35,
                 f"a block of {rows} x {columns}, the matrix has "
@@ -326,10 +326,10 @@ def open_writer(place: Place, shape: Shape, *, meta: bool = True) -> Writer:
     if shape.kind == "frame":
         types = [type_of_column(field) for field in shape.schema]
         longest = max(map(str, shape.columns), key=lambda label: len(label.encode()), default="")
-        if len(longest.encode()) > LONGEST_LABEL:
+        if len(longest.encode()) > MAX_LABEL:
             raise UsageError(
                 f"the label {longest[:20]!r}... has {len(longest.encode()):,} bytes; in DBDF one "
-                f"has {LONGEST_LABEL:,} at most"
+                f"has {MAX_LABEL:,} at most"
             )
     else:
         types = [type_of(str(shape.dtype))]

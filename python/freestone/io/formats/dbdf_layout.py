@@ -12,5 +12,5 @@ BLOCK = struct.Struct("<BQQIIBB")
 COUNT = struct.Struct("<Q")
 VALUES = HEAD.size + BLOCK.size
 TYPES = ("si8", "si32", "si64", "ui8", "ui32", "ui64", "f32", "f64")
-LARGEST_BLOCK = 2**32 - 1
-LONGEST_LABEL = 2**16 - 1
+MAX_BLOCK = 2**32 - 1
+MAX_LABEL = 2**16 - 1

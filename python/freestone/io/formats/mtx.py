@@ -39,7 +39,7 @@ FIELDS = {
     "complex": ("c16", 2),
     "pattern": ("f8", 0),
 }
-LONGEST_HEADER = 1 << 20
+MAX_HEADER = 1 << 20
 LARGEST = 1 << 62
 
 
@@ -185,7 +185,7 @@ def _check(place: Place, word: str, known: tuple[str, ...]) -> None:
 def _header(place: Place, stamp: tuple[Any, ...]) -> tuple[str, str, int]:
     """Return the first line, the line of sizes, and where the entries begin."""
     nbytes = int(stamp[0])
-    content = read_some(place, stamp, LONGEST_HEADER)
+    content = read_some(place, stamp, MAX_HEADER)
     at, banner = 0, None
     while at < len(content):
         end = content.find(b"\n", at)
@@ -233,20 +233,20 @@ def open_writer(
 
 def _check_symmetry(shape: Shape, kind: str, pattern: bool, symmetry: str) -> None:
     """Refuse a symmetry that no matrix of a shape and type can have."""
-    said = f"symmetry={symmetry!r}"
+    text = f"symmetry={symmetry!r}"
     if symmetry not in SYMMETRIES:
         hint, known = did_you_mean(str(symmetry), SYMMETRIES), ", ".join(SYMMETRIES)
-        raise UsageError(f"{said}{hint}: a matrix is one of {known}")
+        raise UsageError(f"{text}{hint}: a matrix is one of {known}")
     if symmetry == "general":
         return
     if shape.rows != shape.width:
-        raise UsageError(f"{said} is for square matrices, and this is {shape.rows} x {shape.width}")
+        raise UsageError(f"{text} is for square matrices, and this is {shape.rows} x {shape.width}")
     if symmetry == "hermitian" and kind != "c":
-        raise UsageError(f"{said} is for complex values, and these are {shape.dtype}: symmetric?")
+        raise UsageError(f"{text} is for complex values, and these are {shape.dtype}: symmetric?")
     if symmetry == "skew-symmetric" and kind in "bu":
-        raise UsageError(f"{said} is for values with a sign, and these are {shape.dtype}")
+        raise UsageError(f"{text} is for values with a sign, and these are {shape.dtype}")
     if symmetry != "symmetric" and pattern:
-        raise UsageError(f"{said} says more than a pattern does: those are symmetric or general")
+        raise UsageError(f"{text} says more than a pattern does: those are symmetric or general")
 
 
 FORMAT = Format(

@@ -111,8 +111,8 @@ class MtxWriter(Writer):
             raise self._wrong(row, row, reason)
 
     def _wrong(self, row: int, column: int, reason: str) -> FormatError:
-        said = f"row {row}, column {column}: {reason}"
-        return FormatError(self.place.url, said, row=row, column=column)
+        text = f"row {row}, column {column}: {reason}"
+        return FormatError(self.place.url, text, row=row, column=column)
 
     def _text(self, columns: list[Any]) -> Any:
         given = [(*reversed(numbers_of(column)), None, None, 0, 0) for column in columns]

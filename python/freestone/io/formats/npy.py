@@ -14,13 +14,13 @@ from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.mtx import read_some
-from freestone.io.raw import dtype_said, fill_block, read_values
+from freestone.io.raw import dtype_reported, fill_block, read_values
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
 
-LONGEST_HEADER = 1 << 16
+MAX_HEADER = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Rows(Dataset):
 def open_dataset(place: Place) -> Dataset:
     """Read the header of a `.npy` file."""
     stamp = place.stamp()
-    content = read_some(place, stamp, LONGEST_HEADER)
+    content = read_some(place, stamp, MAX_HEADER)
     file = io.BytesIO(content)
     try:
         version = np.lib.format.read_magic(file)
@@ -84,7 +84,7 @@ def open_dataset(place: Place) -> Dataset:
     if by_columns and len(shape) > 2:
         reason = f"an array of shape {shape} in Fortran's order; write it again in C's order"
         raise FormatError(place.url, reason)
-    dtype = dtype_said(place.url, dtype)
+    dtype = dtype_reported(place.url, dtype)
     row_nbytes = dtype.itemsize * math.prod(shape[1:])
     wanted = file.tell() + shape[0] * row_nbytes
     if wanted != stamp[0]:
@@ -117,12 +117,12 @@ class NpyWriter(Writer):
     def head(self, nbytes: Sequence[int]) -> bytes:
         """Return the header."""
         file = io.BytesIO()
-        said = {
+        reported = {
             "descr": np.lib.format.dtype_to_descr(np.dtype(self.shape.dtype)),
             "fortran_order": False,
             "shape": (self.shape.rows, *self.shape.columns),
         }
-        np.lib.format.write_array_header_1_0(file, said)
+        np.lib.format.write_array_header_1_0(file, reported)
         return file.getvalue()
 
     def sizes(self, rows: int) -> list[int]:

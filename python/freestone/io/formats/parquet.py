@@ -15,7 +15,7 @@ from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.tables import foreign, needs, opened, table_of, to_matrix, whole
-from freestone.io.raw import dtype_said
+from freestone.io.raw import dtype_reported
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
@@ -71,11 +71,11 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
 
 def dtype_of(place: Place, schema: Any, kind: str | None) -> str | None:
     """Return the dtype of a file that was written from an array, or None of a frame."""
-    said = (schema.metadata or {}).get(MARK)
-    if kind == "frame" or (kind is None and said is None):
+    reported = (schema.metadata or {}).get(MARK)
+    if kind == "frame" or (kind is None and reported is None):
         return None
-    if said is not None:
-        return dtype_said(place.url, said.decode()).str
+    if reported is not None:
+        return dtype_reported(place.url, reported.decode()).str
     types = [field.type.to_pandas_dtype() for field in schema]
     dtype = np.result_type(*types) if types else np.dtype(float)
     if dtype.kind not in "biufc":

@@ -105,12 +105,12 @@ def _check_baskets(place: Place, tree: Any, names: tuple[str, ...], start: int, 
                 first, last = branch.basket_entry_start_stop(number)
                 if first >= stop or last <= start:
                     continue
-                said = branch.basket_key(number).data_uncompressed_bytes
-                if said > max(most, RATIO * branch.basket_compressed_bytes(number)):
+                reported = branch.basket_key(number).data_uncompressed_bytes
+                if reported > max(most, RATIO * branch.basket_compressed_bytes(number)):
                     raise FormatError(
                         place.url,
                         f"byte {seeks[number]:,}: basket {number} of {branch.name!r} would unpack "
-                        f"to {said:,} bytes, where all of them shall have {most:,} (damaged)",
+                        f"to {reported:,} bytes, where all of them shall have {most:,} (damaged)",
                     )
 
 

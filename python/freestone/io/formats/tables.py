@@ -34,7 +34,7 @@ def foreign(place: Place) -> Iterator[None]:
     except (FreestoneError, FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
         raise
     except Exception as error:
-        raise FormatError(place.url, _said(error)) from error
+        raise FormatError(place.url, _reported(error)) from error
 
 
 @contextlib.contextmanager
@@ -47,12 +47,12 @@ def by_library(place: Place) -> Iterator[None]:
     except (FreestoneError, OSError, MemoryError):
         raise
     except Exception as error:
-        raise UsageError(f"{place.url} can't be written: {_said(error)}") from error
+        raise UsageError(f"{place.url} can't be written: {_reported(error)}") from error
 
 
-def _said(error: Exception) -> str:
-    said = str(error).strip().split("\n")[0]
-    return f"{said} ({type(error).__name__})" if said else type(error).__name__
+def _reported(error: Exception) -> str:
+    reported = str(error).strip().split("\n")[0]
+    return f"{reported} ({type(error).__name__})" if reported else type(error).__name__
 
 
 def opened(place: Place) -> Any:

@@ -21,7 +21,7 @@ from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.tables import file_of, foreign, needs, table_of
-from freestone.io.raw import dtype_said
+from freestone.io.raw import dtype_reported
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
@@ -82,7 +82,7 @@ def open_dataset(place: Place, *, group: str | None = None, kind: str | None = N
         channels = groups[name].channels()
         lengths = {channel.name: len(channel) for channel in channels}
         types = [channel.dtype for channel in channels]
-        said = groups[name].properties.get(MARK)
+        reported = groups[name].properties.get(MARK)
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{channel!r} {length:,}" for channel, length in lengths.items())
         raise FormatError(place.url, f"channels of group {name!r} are of several lengths: {shown}")
@@ -95,9 +95,9 @@ def open_dataset(place: Place, *, group: str | None = None, kind: str | None = N
         "group": name,
         "channels": tuple(lengths),
     }
-    if kind == "frame" or (kind is None and said is None) or not types:
+    if kind == "frame" or (kind is None and reported is None) or not types:
         return Channels(kind="frame", columns=tuple(lengths), **common)
-    dtype = dtype_said(place.url, said) if said is not None else np.result_type(*types)
+    dtype = dtype_reported(place.url, reported) if reported is not None else np.result_type(*types)
     if dtype.kind not in "biufc":
         raise UsageError("not all channels are numbers; read it as a frame, without kind='array'")
     return Channels(kind="array", columns=(len(lengths),), dtype=dtype.str, **common)
@@ -174,8 +174,8 @@ class TdmsWriter(StreamWriter):
         tdms = needs("nptdms", "tdms", "TDMS")
         file = tdms.TdmsWriter(path)
         file.open()
-        said = {} if self.shape.kind == "frame" else {MARK: str(self.shape.dtype)}
-        file.write_segment([tdms.GroupObject(self.group, properties=said)])
+        reported = {} if self.shape.kind == "frame" else {MARK: str(self.shape.dtype)}
+        file.write_segment([tdms.GroupObject(self.group, properties=reported)])
         return file
 
     def append(self, file: Any, block: Any) -> None:

@@ -17,7 +17,7 @@ from freestone.errors import FileError, FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.tables import foreign, needs
-from freestone.io.raw import dtype_said
+from freestone.io.raw import dtype_reported
 from freestone.io.stores import Place
 from freestone.io.writer import Shape
 
@@ -95,7 +95,7 @@ def open_dataset(place: Place) -> Dataset:
     with foreign(place):
         store = _open(place)
         shape, chunks = tuple(store.shape), tuple(store.chunks)
-        dtype = dtype_said(place.url, store.dtype)
+        dtype = dtype_reported(place.url, store.dtype)
     if not shape:
         raise FormatError(place.url, "an array of no dimension; it has to be of one or more")
     return Rows(

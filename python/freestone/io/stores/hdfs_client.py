@@ -145,13 +145,13 @@ def asked(url: str, call: Callable[[], T]) -> T:
     except (FileNotFoundError, PermissionError, FreestoneError):
         raise
     except Exception as error:
-        said = str(error)
-        if "FileNotFound" in said or "File not found" in said:
+        reported = str(error)
+        if "FileNotFound" in reported or "File not found" in reported:
             raise FileNotFoundError(url) from error
-        if "AccessControl" in said or "Permission denied" in said:
+        if "AccessControl" in reported or "Permission denied" in reported:
             raise PermissionError(url) from error
-        hint = next((f"; {hint}" for word, hint in HINTS.items() if word in said), "")
-        raise FileError(url, f"can't be used: HDFS says {said!r}{hint}") from error
+        hint = next((f"; {hint}" for word, hint in HINTS.items() if word in reported), "")
+        raise FileError(url, f"can't be used: HDFS says {reported!r}{hint}") from error
 
 
 def retried(call: Callable[[], T]) -> T:

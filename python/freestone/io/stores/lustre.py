@@ -25,11 +25,11 @@ __all__ = ["Layout", "LustreDraft", "LustrePlace", "is_lustre", "layout_of"]
 LIBRARIES = ("liblustreapi.so.1", "liblustreapi.so")
 MOUNTS = "/proc/self/mounts"
 UNIT = 1 << 16
-LARGEST_LAYOUT = 1 << 16
+MAX_LAYOUT = 1 << 16
 LAYOUT_WITH_POOL = 0x0BD30BD0
 LAYOUT_PLAIN = 0x0BD10BD0
 COMPONENTS = "lcm_entry_count"
-TOLD_S = 30.0
+REPORTED_S = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ def _lfs(*words: str) -> str:
     if program is None:
         raise FileError(words[-1], "can't be striped: neither liblustreapi nor lfs is here")
     try:
-        done = subprocess.run([program, *words], capture_output=True, text=True, timeout=TOLD_S)
+        done = subprocess.run([program, *words], capture_output=True, text=True, timeout=REPORTED_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise FileError(words[-1], f"can't be striped: {error}") from error
     if done.returncode:
@@ -143,7 +143,7 @@ def layout_of(path: str) -> Layout:
     library = _library(LIBRARIES)
     if library is None:
         return _parsed(path, _lfs("getstripe", path))
-    buffer = ctypes.create_string_buffer(LARGEST_LAYOUT)
+    buffer = ctypes.create_string_buffer(MAX_LAYOUT)
     found = library.llapi_file_get_stripe(os.fsencode(path), buffer)
     if found < 0:
         raise FileError(path, f"has no layout: liblustreapi says {os.strerror(-found)!r}")
@@ -173,9 +173,9 @@ def _decoded(path: str, raw: bytes) -> Layout:
     return _made(path, stripe_count=count, stripe_size=size, pool=pool, targets=targets)
 
 
-def _made(path: str, **said: Any) -> Layout:
+def _made(path: str, **reported: Any) -> Layout:
     try:
-        return Layout(**said)
+        return Layout(**reported)
     except UsageError as error:
         raise FileError(path, f"has a layout that can't be: {error}") from None
 
@@ -184,15 +184,15 @@ def _parsed(path: str, text: str) -> Layout:
     """Read what ``lfs getstripe`` says."""
     if COMPONENTS in text:
         raise FileError(path, "has a layout of several components, which is not known")
-    said = dict(re.findall(r"lmm_(stripe_count|stripe_size):\s*(-?[0-9]+)", text))
+    reported = dict(re.findall(r"lmm_(stripe_count|stripe_size):\s*(-?[0-9]+)", text))
     pool = re.search(r"lmm_pool:\s*(\S+)", text)
     targets = tuple(
         int(word) for word in re.findall(r"^\s+([0-9]+)\s+[0-9]+\s+0x", text, re.MULTILINE)
     )
     return _made(
         path,
-        stripe_count=int(said.get("stripe_count", 0)),
-        stripe_size=int(said.get("stripe_size", 0)),
+        stripe_count=int(reported.get("stripe_count", 0)),
+        stripe_size=int(reported.get("stripe_size", 0)),
         pool=pool[1] if pool else None,
         targets=targets,
     )

@@ -19,7 +19,7 @@ __all__ = ["RemotePlace"]
 # Ranges of a file that are asked for at once: each waits for the store most of its time.
 AT_ONCE = 8
 # What a server gives as a whole, whatever it was asked for, is kept up to so many bytes.
-MOST_WHOLE = 256 << 20
+MAX_WHOLE = 256 << 20
 # What file systems say of a file's version, each in its own word.
 VERSIONS = ("ETag", "etag", "Last-Modified", "LastModified", "mtime", "created")
 
@@ -69,7 +69,7 @@ class RemotePlace(Place):
     def stamp(self) -> tuple[Any, ...]:
         """Return its size, and what the store says of its version."""
         files, path = self._system
-        with self._told("read"):
+        with self._reported("read"):
             files.invalidate_cache()
             info = files.info(path)
         if info.get("type") == "directory":
@@ -85,13 +85,13 @@ class RemotePlace(Place):
     def read_bytes(self) -> bytes:
         """Return the whole content."""
         files, path = self._system
-        with self._told("read"):
+        with self._reported("read"):
             return bytes(files.cat_file(path))
 
     def write_bytes(self, data: bytes) -> None:
         """Write a small file, all of it or nothing."""
         files, path = self._system
-        with self._told("written"):
+        with self._reported("written"):
             files.pipe_file(path, data)
 
     def upload(self, path: str) -> None:
@@ -105,11 +105,11 @@ class RemotePlace(Place):
                 _native.io_count(written=inc)
 
         files, target = self._system
-        with self._told("written"):
+        with self._reported("written"):
             files.put_file(path, target, callback=Counted())
 
     @contextlib.contextmanager
-    def _told(self, done: str) -> Iterator[None]:
+    def _reported(self, done: str) -> Iterator[None]:
         """Give the errors of stores, each of which has its own, freestone's kind.
 
         `done` is what can't be done: ``read`` or ``written``.
@@ -181,14 +181,14 @@ class Source:
     def _asked(self, offset: int, stop: int) -> bytes:
         """Ask for a range; the whole file may come."""
         files, path = self._place._system
-        with self._place._told("read"):
+        with self._place._reported("read"):
             found = bytes(files.cat_file(path, start=offset, end=stop))
         _native.io_count(read=len(found))
         url = self._place.url
         if len(found) > stop - offset and len(found) != self.nbytes:
             reason = f"{stop - offset:,} bytes were asked for, and {len(found):,} came"
             raise FileError(url, f"can't be read: {reason}")
-        if len(found) > max(stop - offset, MOST_WHOLE):
+        if len(found) > max(stop - offset, MAX_WHOLE):
             reason = "its server gives it as a whole only; copy it to this machine first"
             raise FileError(url, f"can't be read in parts: {reason}")
         return found

@@ -32,7 +32,7 @@ __all__ = [
 ADDRESS = "HDFS_HTTP_ADDRESS"
 PORT = 9870
 ASKED_S, SILENT_S = 5.0, 60.0
-LARGEST_ANSWER = 64 << 20
+MAX_ANSWER = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +63,9 @@ def http_addresses(server: str, settings: Mapping[str, str]) -> list[str]:
     given = os.environ.get(ADDRESS)
     if given:
         return [given]
-    said = _site(settings.get("HADOOP_CONF_DIR", ""))
-    nodes = [name.strip() for name in said.get(f"dfs.ha.namenodes.{server}", "").split(",")]
-    found = [said.get(f"dfs.namenode.http-address.{server}.{node}", "") for node in nodes]
+    reported = _site(settings.get("HADOOP_CONF_DIR", ""))
+    nodes = [name.strip() for name in reported.get(f"dfs.ha.namenodes.{server}", "").split(",")]
+    found = [reported.get(f"dfs.namenode.http-address.{server}.{node}", "") for node in nodes]
     return [each for each in found if each] or [f"{server.rpartition(':')[0] or server}:{PORT}"]
 
 
@@ -125,7 +125,7 @@ def _asked(
     words = {"op": "GETFILEBLOCKLOCATIONS", **({"user.name": user} if user else {})}
     url = f"http://{address}/webhdfs/v1{quote(path)}?{urlencode(words)}"
     with urllib.request.urlopen(url, timeout=ASKED_S) as answer:
-        return parse_locations(answer.read(LARGEST_ANSWER))
+        return parse_locations(answer.read(MAX_ANSWER))
 
 
 def parse_locations(answer: bytes) -> tuple[BlockLocation, ...]:

@@ -160,11 +160,11 @@ def parts_of(
             continue
         number = None if numbers is None else int(numbers[at])
         outs = run_plan(encoded, threads, together, whole, number)
-        fresh = [
+        renewed = [
             None if out is None else np.asarray(_dense(out), dtype)
             for out, (_, dtype) in zip(outs, names, strict=True)
         ]
-        parts = fresh if parts is None else merged(names, parts, fresh)
+        parts = renewed if parts is None else merged(names, parts, renewed)
     return parts or [None] * len(names)
 
 
@@ -261,7 +261,7 @@ def _dense(out: Any) -> Any:
 
 
 def _compressed(out: Csr, dtype: np.dtype[Any], blocks: Sequence[Any]) -> Any:
-    """Return compressed rows in the class of SciPy's that the block has of which they are made."""
+    """Return CSR in the class of SciPy's that the block has of which they are made."""
     import scipy.sparse
 
     made = out.with_cells(_typed(out.cells, dtype)).to_scipy()

@@ -94,7 +94,7 @@ def _std(
 
 @lazily("count_nonzero")
 def _count_nonzero(arg: Node, axis: Any = None, keepdims: bool = False) -> Node:
-    return totals.reduction("sum", totals.truths(arg), axis, None, keepdims)
+    return totals.reduction("sum", totals.booleans(arg), axis, None, keepdims)
 
 
 @lazily("ptp")
@@ -107,7 +107,7 @@ def _ptp(arg: Node, axis: Any = None) -> Node:
 def _transpose(arg: Node, axes: Any = None) -> Node:
     if axes is not None and tuple(axes) != tuple(reversed(range(arg.ndim))):
         raise refusal("np.transpose", f"takes no axes={axes}")
-    return totals.turned(arg)
+    return totals.transposed(arg)
 
 
 @lazily("dot")

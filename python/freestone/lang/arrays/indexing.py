@@ -95,17 +95,17 @@ def sliced(node: Node, rows: slice) -> Node:
     if step != 1:
         raise refusal("a slice with a step", "would move rows")
     made: dict[Node, Node] = {}
-    fresh: Rows | None = None
+    renewed: Rows | None = None
     for one in ordered([node]):
         if one.rows is None:
             made[one] = one
         elif one.kind == "source":
             made[one] = source(one.attrs["data"][start : max(start, stop)])
-            fresh = made[one].rows
+            renewed = made[one].rows
         else:
             args = tuple(made[arg] for arg in one.args)
             shape = (max(0, stop - start), *one.shape[1:])
-            made[one] = Node(one.kind, args, shape, one.dtype, fresh, one.attrs)
+            made[one] = Node(one.kind, args, shape, one.dtype, renewed, one.attrs)
     return made[node]
 
 

@@ -239,9 +239,9 @@ class Lowering:
             return None
         type = self.plan.type_of(self._operand(left))
         flipped = type.shaped(type.columns, type.rows)
-        turned = self.plan.emit("transpose", [self._operand(left)], flipped)
+        transposed = self.plan.emit("transpose", [self._operand(left)], flipped)
         shape = type.columns, self.plan.type_of(self._operand(right)).columns
-        return self.plan.emit("matmul", [turned, self._operand(right)], matrix(cell, *shape))
+        return self.plan.emit("matmul", [transposed, self._operand(right)], matrix(cell, *shape))
 
 
 def _by_rows(roots: Sequence[Node]) -> list[Node]:

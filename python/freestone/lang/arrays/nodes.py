@@ -51,8 +51,8 @@ class Node:
     ----------
     kind : str
         ``source`` and ``value`` hold data; ``cells`` and ``rows`` work row by row; ``filter``
-        takes the rows that a mask chooses; ``total`` and ``product`` combine all rows; ``turned``
-        is a transpose; ``small`` works on what is whole, here.
+        takes the rows that a mask chooses; ``total`` and ``product`` combine all rows;
+        ``transposed`` is a transpose; ``small`` works on what is whole, here.
     args : tuple of Node
         What it needs.
     shape : tuple

@@ -27,7 +27,7 @@ COMBINE = {"any": "max", "all": "min"}
 
 
 def reduction(name: str, arg: Node, axis: Any, dtype: Any = None, keepdims: bool = False) -> Node:
-    """Make the node of a reduction; the sum of truths counts them."""
+    """Make the node of a reduction; the sum of booleans counts them."""
     if arg.rows is None:
         if arg.kind == "turned":
             raise refusal(f"np.{name} of the transpose", "has no rows; take the other axis")
@@ -37,7 +37,7 @@ def reduction(name: str, arg: Node, axis: Any, dtype: Any = None, keepdims: bool
         raise ValueError(f"there is no {name} of no cells: the shape is {arg.shape}")
     out = _accumulated(name, arg, dtype)
     if name in ("any", "all"):
-        arg = truths(arg)
+        arg = booleans(arg)
     if 0 not in axes:
         return _each_row(name, arg, axes, out, keepdims)
     made = _all_rows(name, arg, axes, out)
@@ -47,7 +47,7 @@ def reduction(name: str, arg: Node, axis: Any, dtype: Any = None, keepdims: bool
     return made
 
 
-def truths(arg: Node) -> Node:
+def booleans(arg: Node) -> Node:
     """Make the node of which elements are not zero."""
     if arg.dtype.kind in "iufc":
         return ufunc(np.not_equal, [arg, value(0)], {})
@@ -93,7 +93,7 @@ def _along_rows(
 
 
 def _stated(name: str, dtype: np.dtype[Any]) -> Any:
-    """Return the type to accumulate in, which extremes and truths have of their own."""
+    """Return the type to accumulate in, which extremes and booleans have of their own."""
     return None if name in ("any", "all") or dtype.kind in "mM" else dtype
 
 
@@ -250,7 +250,7 @@ def _cut_like(left: Node, right: Node) -> tuple[Node, Node]:
             _check_inner(left, right)
         if data.ndim == 1:
             return cut_up(data, right.rows), right
-        return turned(cut_up(np.ascontiguousarray(data.T), right.rows)), right
+        return transposed(cut_up(np.ascontiguousarray(data.T), right.rows)), right
     if left.kind == "turned" and right.kind == "value" and right.ndim:
         rows = left.args[0].rows
         if rows is not None and right.shape[0] == left.shape[1]:
@@ -271,7 +271,7 @@ def _check_inner(left: Node, right: Node) -> None:
         )
 
 
-def turned(arg: Node) -> Node:
+def transposed(arg: Node) -> Node:
     """Make the node of a transpose."""
     if arg.kind == "turned":
         return arg.args[0]

@@ -1,6 +1,6 @@
 """How much memory a plan needs at most, before it runs; one that can't fit is refused.
 
-Sizes that are not known before the script runs count nothing, nor do compressed rows of which
+Sizes that are not known before the script runs count nothing, nor do CSR of which
 nobody knows how many cells they store. Results inside of pipelines are never
 stored and count nothing either. What an operation converts on its way counts once more.
 """

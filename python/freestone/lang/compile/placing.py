@@ -81,29 +81,29 @@ class _Placing:
         return nbytes is None or nbytes >= self._settings.distributed_bytes
 
     def _placed(self, op: Op, value: Value, places: Places) -> bool:
-        turned = places[value] != ROWS
+        transposed = places[value] != ROWS
         kind, result = op.kind, op.results[0]
         if kind == "shape":
             op.where = ""
-        elif self._gives_parts(op, value, turned):
+        elif self._gives_parts(op, value, transposed):
             op.where = PARTS
         elif kind == "transpose":
-            op.where, places[result] = BLOCKS, ROWS if turned else "turned"
-        elif kind in ("unary", "cast", "binary", "agg_col") and turned:
+            op.where, places[result] = BLOCKS, ROWS if transposed else "turned"
+        elif kind in ("unary", "cast", "binary", "agg_col") and transposed:
             op.where, places[result] = BLOCKS, "turned"
-        elif kind == "write" and not turned:
+        elif kind == "write" and not transposed:
             op.where = BLOCKS
-        elif kind in ("rbind", "index") and not turned:
+        elif kind in ("rbind", "index") and not transposed:
             op.where, places[result] = BLOCKS, ROWS
         else:
-            return not turned and self._by_rows(op, value.type.rows, places)
+            return not transposed and self._by_rows(op, value.type.rows, places)
         return True
 
-    def _gives_parts(self, op: Op, value: Value, turned: bool) -> bool:
+    def _gives_parts(self, op: Op, value: Value, transposed: bool) -> bool:
         """Tell whether blocks give parts of the result, besides what `roles_of` knows."""
         if op.kind == "matmul":
-            return turned == (value is op.operands[0])
-        if turned:
+            return transposed == (value is op.operands[0])
+        if transposed:
             return op.kind in ("agg_all", "agg_row")
         return op.kind in ("agg_all", "agg_col") and op.attrs["name"] in _MEANS
 

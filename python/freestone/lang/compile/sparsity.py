@@ -1,7 +1,7 @@
-"""How matrices are held: dense, as compressed rows, or as cells with their places.
+"""How matrices are held: dense, as CSR, or as COO.
 
-What is estimated to have few cells that are not 0 is held as compressed rows; what has fewer such
-cells than rows, by far, as cells with their places. Operations that keep zeros hand that on.
+What is estimated to have few cells that are not 0 is held as CSR; what has fewer such
+cells than rows, by far, as COO. Operations that keep zeros hand that on.
 
 See docs/decisions/042-the-plan-decides-how-a-result-is-stored.md
 """
@@ -19,7 +19,7 @@ MADE = frozenset({"rand", "read"})
 """Operations that make matrices of which something is known."""
 
 CELLS_A_ROW = 0.5
-"""Below this, compressed rows would hold more about rows than about cells."""
+"""Below this, CSR would hold more about rows than about cells."""
 
 MERGED = ZERO_OF_ZEROS - {"mul", "and"}
 

@@ -127,7 +127,7 @@ class _Cutting:
         self._order: list[Member] = []
         self._by_rows: dict[Value, Member] = {}
         self._parts: dict[Value, Member] = {}
-        self._turned: dict[Value, Op] = {}
+        self._transposed: dict[Value, Op] = {}
         # What may fail and has not run, by what its strips are cut from.
         self._failing: dict[int, list[Value]] = {}
         # What a filter kept and is there as a whole: strips can't be found in it any more.
@@ -146,7 +146,7 @@ class _Cutting:
         if _is_output(op):
             self._run_failing(but=member)
         if op.kind == "transpose" and op.operands[0] in self._by_rows:
-            self._turned[op.results[0]] = op
+            self._transposed[op.results[0]] = op
         elif member is None:
             self._need(outer_operands(op), op)
             self._ready.append(op)
@@ -171,11 +171,11 @@ class _Cutting:
         member = self._members[op]
         if member is not None and member.kind in ENDS and self._is_there(op):
             return None
-        turned = self._turned.get(op.operands[0]) if op.kind == "matmul" else None
-        if turned is None:
+        transposed = self._transposed.get(op.operands[0]) if op.kind == "matmul" else None
+        if transposed is None:
             return member
         # t(A) @ B: a sum, over the strips, of products of their rows.
-        sides = turned.operands[0], op.operands[1]
+        sides = transposed.operands[0], op.operands[1]
         rows = sides[0].type.rows
         if rows is None or rows != sides[1].type.rows:
             return member
@@ -199,8 +199,8 @@ class _Cutting:
     def _need(self, values: Iterable[Value], reader: Op | None = None) -> None:
         """See to it that values are there as a whole, for an operation if not for the end."""
         wanted = list(dict.fromkeys(values))
-        turned = [self._turned[value] for value in wanted if value in self._turned]
-        inner = [op.operands[0] for op in turned]
+        transposed = [self._transposed[value] for value in wanted if value in self._transposed]
+        inner = [op.operands[0] for op in transposed]
         rows = [
             value
             for value in (*wanted, *inner)
@@ -211,8 +211,8 @@ class _Cutting:
             self._flush(list(dict.fromkeys(rows)), None)
         # Only now: what was put ahead must not read what is turned here.
         for value in wanted:
-            self._turned.pop(value, None)
-        self._ready += turned
+            self._transposed.pop(value, None)
+        self._ready += transposed
 
     def _look_ahead(self, *, is_output: bool) -> None:
         """Put what can be done in the same round over the strips, though it comes later.
@@ -228,10 +228,10 @@ class _Cutting:
                 continue
             if any(value in self._coming for value in op.operands):
                 continue
-            late = self._parts, self._by_rows, self._turned
+            late = self._parts, self._by_rows, self._transposed
             if any(value in each for value in member.whole for each in late):
                 continue
-            if any(v in each for v in member.cut for each in (self._parts, self._turned)):
+            if any(v in each for v in member.cut for each in (self._parts, self._transposed)):
                 continue
             self._rest.remove(op)
             self._coming.difference_update(op.results)

@@ -20,7 +20,7 @@ from freestone.lang.daphnelib.tensors import dense_of, stored_by
 from freestone.lang.daphnelib.values import VIEWS, Frame, Matrix, Scalar
 from freestone.lang.front.builtins import find, relational
 from freestone.lang.front.parse.source import Source
-from freestone.lang.run.kernels.lending import lent, lent_now
+from freestone.lang.run.kernels.lending import shared_now, sharing
 from freestone.lang.run.local import Run
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
@@ -86,7 +86,7 @@ class DaphneContext:
     ) -> Any:
         """Take a tensor of PyTorch's by DLPack; see `from_numpy`.
 
-        Dimensions after the second are laid side by side. A sparse tensor becomes compressed rows;
+        Dimensions after the second are laid side by side. A sparse tensor becomes CSR;
         its cells come in place, if it holds them so.
         """
         tensor = tensor.detach() if hasattr(tensor, "detach") else tensor
@@ -109,7 +109,7 @@ class DaphneContext:
         return _taken(dense_of(tensor), True, shared_memory, verbose, return_shape)
 
     def from_scipy(self, array: Any) -> Matrix:
-        """Take compressed rows of SciPy's, without making them dense."""
+        """Take CSR of SciPy's, without making them dense."""
         made: Matrix = of_rows(array)
         return made
 
@@ -161,7 +161,7 @@ class DaphneContext:
         context manager
             Yields address, rows, columns and code of the value type, in that order.
         """
-        return lent(cells_of(array))
+        return sharing(cells_of(array))
 
     def run(
         self, text: str, settings: Settings | None = None, /, **arguments: float | str
@@ -187,7 +187,7 @@ class DaphneContext:
         program = compile_source(Source(text, "script"), given, settings)
         run = Run(settings)
         run.program(program)
-        return [exported(value, lent_now()) for value in run.saved]
+        return [exported(value, shared_now()) for value in run.saved]
 
     # -- what is made --------------------------------------------------------------------
 

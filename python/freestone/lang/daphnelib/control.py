@@ -20,7 +20,7 @@ from freestone.lang.front.types.types import Type, joined, scalar
 
 __all__ = ["cond", "do_while_loop", "for_loop", "function", "while_loop"]
 
-MOST_ROUNDS = 4
+MAX_ROUNDS = 4
 """How often the body of a loop is built until the types of what it carries are stable."""
 
 Body = Callable[..., Any]
@@ -181,7 +181,7 @@ def _loop(
     emitter: Emitter, op: Op, inits: list[Value], build: Callable[[Sequence[Type]], list[Block]]
 ) -> Results:
     types = [value.type for value in inits]
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         op.regions = build(types)
         wider = _covering(types, op.regions[0].outs, "round")
         if wider == types:

@@ -98,7 +98,7 @@ class Lazy:
         verbose : bool
             Whether to tell the seconds on standard error.
         asTensorFlow, asPyTorch : bool
-            Whether a matrix becomes a tensor: of compressed rows one of PyTorch's layout
+            Whether a matrix becomes a tensor: of CSR one of PyTorch's layout
             ``sparse_csr``, or a ``SparseTensor``.
         shape : sequence of int, optional
             The shape of a dense tensor.
@@ -167,7 +167,7 @@ def of_cells(cells: np.ndarray[Any, Any]) -> Any:
 
 
 def of_rows(array: Any) -> Any:
-    """Make a lazy matrix of SciPy's compressed rows."""
+    """Make a lazy matrix of SciPy's CSR."""
     wider = WIDER.get(array.dtype.name)
     data = Csr.of_scipy(array.astype(wider) if wider else array)
     return wrapped(graph.given(data, Type("matrix", cell_of(data.dtype), *data.shape, csr=True)))

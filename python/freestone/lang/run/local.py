@@ -33,7 +33,7 @@ _FRAMES_PER_CALL = 12
 COMPRESSED = frozenset(
     ["pipeline", "print", "print_rows", "shape", "type_of", "given", "write", "rows"]
 )
-"""Operations that take compressed rows as they are."""
+"""Operations that take CSR as they are."""
 
 Environment = dict[Value, Any]
 

@@ -19,7 +19,7 @@ __all__ = ["advice", "load", "page", "summary", "write"]
 
 # So many lines and labels can be told apart.
 _MOST = 8
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #222; --paper: #fff; --grid: #ddd; --heat: #8a3b12; }
@@ -99,8 +99,8 @@ def _share(run: Run) -> str:
     for colour, (name, seconds) in zip(svg.COLOURS, parts.items(), strict=False):
         part = seconds / run.share.total
         bar.append(f'<div style="flex:{part:.4f};background:{colour}" title="{name}"></div>')
-        told = f"{name} {part:.0%} ({format_seconds(seconds)})"
-        legend.append(f'<span><i style="background:{colour}"></i>{told}</span>')
+        entry = f"{name} {part:.0%} ({format_seconds(seconds)})"
+        legend.append(f'<span><i style="background:{colour}"></i>{entry}</span>')
     return f'<div class="bar">{"".join(bar)}</div><p class="legend">{" ".join(legend)}</p>'
 
 
@@ -128,7 +128,7 @@ def _tasks(run: Run) -> str:
 def _workers(run: Run) -> str:
     if not run.workers:
         return _nothing("No worker joined.")
-    shown = min(len(run.workers), _MOST_ROWS)
+    shown = min(len(run.workers), _MAX_ROWS)
     slots = run.slots[:shown]
     with np.errstate(invalid="ignore", divide="ignore"):
         used = np.where(slots > 0, run.busy[:shown] / slots, np.nan)
@@ -148,7 +148,7 @@ def _transfers(run: Run) -> str:
         return _nothing("Nothing went between workers.")
     there = {name for pair in run.moved for name in pair}
     names = [name for name in run.workers if name in there]
-    names = [*names, *sorted(there - set(names))][:_MOST_ROWS]
+    names = [*names, *sorted(there - set(names))][:_MAX_ROWS]
     cells = np.array([[run.moved.get((one, other), 0) for other in names] for one in names], float)
     cells[cells == 0] = np.nan
     most = float(np.nanmax(cells))

@@ -58,9 +58,9 @@ def advice(run: Run) -> list[str]:
     found += [(share.executor / share.total, text) for text in _on_executors()]
     found += [(share.manager / share.total, text) for text in _on_dispatch(run)]
     found += [(share.nothing / share.total, text) for text in _on_idleness(run)]
-    told = [text for weight, text in sorted(found, reverse=True) if weight >= _WORTH]
-    told += _on_disk(run)
-    return told or ["Nothing stands out: most of the time went into computing."]
+    sentences = [text for weight, text in sorted(found, reverse=True) if weight >= _WORTH]
+    sentences += _on_disk(run)
+    return sentences or ["Nothing stands out: most of the time went into computing."]
 
 
 def _on_values(run: Run) -> list[str]:

@@ -241,9 +241,9 @@ def _moved(transfers: Any) -> dict[tuple[str, str], int]:
     return dict(moved)
 
 
-def _caches(clock: _Clock, told: Any) -> dict[str, Cache]:
+def _caches(clock: _Clock, reported: Any) -> dict[str, Cache]:
     by_worker: dict[str, list[Any]] = {}
-    for record in told:
+    for record in reported:
         by_worker.setdefault(str(record["worker"]), []).append(record)
     return {
         worker: Cache(

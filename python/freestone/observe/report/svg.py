@@ -112,7 +112,7 @@ def heat(
             middle = _LEFT + (column + 0.5) * wide
             drawn.append(_tick(middle, columns[column], ground))
     else:
-        drawn += [_tick(at, told, ground) for at, told in _times(x_most)]
+        drawn += [_tick(at, label, ground) for at, label in _times(x_most)]
     drawn.append(_label(x_label, height))
     drawn.append(f'<text x="4" y="{_TOP - 2}" class="small">{escape(y_label)}</text>')
     return _figure(drawn, height)
@@ -126,7 +126,7 @@ def _axes(
     y_label: str,
     form: Callable[[float], str],
 ) -> str:
-    drawn = [_tick(at, told) for at, told in _times(x_most)] if x_most else []
+    drawn = [_tick(at, label) for at, label in _times(x_most)] if x_most else []
     for value in ticks:
         (at,) = _up(np.array([value]), y_most)
         drawn.append(f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')

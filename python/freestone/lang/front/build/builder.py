@@ -21,7 +21,7 @@ from freestone.lang.front.parse.tree import Statement
 from freestone.lang.front.types.scalars import Scalar
 from freestone.lang.front.types.types import Type, scalar
 
-MOST_ROUNDS = 4
+MAX_ROUNDS = 4
 """How often a loop is built anew until the types of its variables are stable."""
 
 
@@ -290,7 +290,7 @@ class Builder(Functions):
         inits = [value for value in before.values() if value is not None]
         types = [value.type for value in inits]
         outer = self.block
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             changes = self.files.changes
             regions, found = self._round(names, types, kind, build, test)
             self.block: Block = outer

@@ -15,7 +15,7 @@ from freestone.lang.front.parse import tree
 from freestone.lang.front.types.scalars import Scalar
 from freestone.lang.front.types.types import NOTHING, Type, scalar
 
-MOST_GUESSES = 4
+MAX_GUESSES = 4
 """How often a function that calls itself is built until the types of its results are stable."""
 
 
@@ -129,7 +129,7 @@ class Functions(Expressions):
         """Build a function; one that calls itself, until the guess of its results is right."""
         assumed = _guessed(defined.node, types) if defined.recursive else None
         count = len(self.program.functions)
-        for _ in range(MOST_GUESSES):
+        for _ in range(MAX_GUESSES):
             function = Function(defined.node.name, Block([Value(t) for t in types]), assumed)
             defined.built[key] = function
             self.program.functions.append(function)

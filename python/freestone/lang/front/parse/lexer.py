@@ -57,7 +57,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
-_MOST_SIGNED, _MOST_UNSIGNED = 2**63 - 1, 2**64 - 1
+_MAX_SIGNED, _MAX_UNSIGNED = 2**63 - 1, 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +148,19 @@ def _integer(text: str, place: Place) -> Token:
     digits = text.rstrip("ulz")
     bare = digits.replace("'", "").replace("_", "")
     # Python refuses to read numbers of thousands of digits.
-    value = int(bare[: len(str(_MOST_UNSIGNED)) + 1])
+    value = int(bare[: len(str(_MAX_UNSIGNED)) + 1])
     suffix = text[len(digits) :]
     unsigned = suffix in ("u", "ull", "z")
     token = Token("literal", text, place, value, "ui64" if unsigned else "si64")
     # The minimum can't be written otherwise: its minus is an operator.
-    if value > (_MOST_UNSIGNED if unsigned else _MOST_SIGNED + 1):
+    if value > (_MAX_UNSIGNED if unsigned else _MAX_SIGNED + 1):
         raise _too_large(token)
     return token
 
 
 def needs_minus(token: Token) -> bool:
     """Tell whether a token is the literal that only fits into ``si64`` right after a minus."""
-    return token.value_type == "si64" and token.value == _MOST_SIGNED + 1
+    return token.value_type == "si64" and token.value == _MAX_SIGNED + 1
 
 
 def literal_value(token: Token) -> int | float | str | bool:

@@ -106,8 +106,8 @@ def unexpected(error: Exception) -> str:
     """Describe an error of freestone's own, or of a user's kernel."""
     at = traceback.extract_tb(error.__traceback__)[-1:]
     where = "".join(f" in {Path(each.filename).name}:{each.lineno}" for each in at)
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return f"this failed inside of freestone, or of a kernel ({said}{where})"
+    reported = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"this failed inside of freestone, or of a kernel ({reported}{where})"
 
 
 def failure(kind: type[E], problem: str, place: Place | None = None) -> E:

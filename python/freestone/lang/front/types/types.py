@@ -84,9 +84,9 @@ class Type:
     schema : tuple of (str, str), optional
         A frame's labels and cell types.
     csr : bool
-        Whether a matrix is held as compressed rows.
+        Whether a matrix is held as CSR.
     coo : bool
-        Whether a matrix is held as cells with their places.
+        Whether a matrix is held as COO.
     sparsity : float, optional
         The share of a matrix's cells that are estimated not to be zero.
     """

@@ -38,7 +38,7 @@ def added(client: Client, name: str, parts: Sequence[Future]) -> Any:
 
 
 def add(one: Any, two: Any) -> Any:
-    """Add parts of a sum; compressed rows stay so."""
+    """Add parts of a sum; CSR stay so."""
     if isinstance(one, Csr):
         from freestone.lang.run.kernels.products import sum_of
 

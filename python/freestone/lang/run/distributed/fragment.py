@@ -83,7 +83,7 @@ def fragment_of(op: Op, shapes: Sequence[Shape], rows: int) -> Fragment | None:
 
 
 def _in_rows(type: Type) -> Type:
-    """Return the type of a matrix in blocks: cells with their places are there compressed rows."""
+    """Return the type of a matrix in blocks: COO are there CSR."""
     return replace(type, csr=True, coo=False) if type.coo else type
 
 
@@ -127,10 +127,10 @@ def run_fragment(encoded: bytes, *inputs: Any) -> Any:
     return tuple(results) if len(results) > 1 else results[0]
 
 
-def join_rows(turned: bool, *parts: Any) -> Any:
+def join_rows(is_transposed: bool, *parts: Any) -> Any:
     """Put the rows of blocks below each other, on a worker, and perhaps transpose them."""
     whole = joined(parts)
-    if turned:
+    if is_transposed:
         whole = transposed(whole)
         whole = whole.copy() if isinstance(whole, np.ndarray) else whole
     return _native.Stored(whole)

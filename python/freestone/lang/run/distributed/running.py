@@ -20,8 +20,8 @@ from freestone.lang.run.distributed.files import read_blocks
 from freestone.lang.run.distributed.fragment import Fragment, fragment_of, join_rows, run_fragment
 from freestone.lang.run.distributed.sending import Sent
 from freestone.lang.run.distributed.special import SPECIAL
-from freestone.lang.run.distributed.split import Split, Turned, even_offsets
-from freestone.lang.run.distributed.turned import on_turned
+from freestone.lang.run.distributed.split import Split, Transposed, even_offsets
+from freestone.lang.run.distributed.transposed import on_transposed
 from freestone.lang.run.local import Environment, Run
 from freestone.lang.settings import Settings
 
@@ -63,7 +63,7 @@ class DistributedRun(Run):
                 if split is not None:
                     return (split,)
             elif op.kind in EFFECTS and op.kind not in _CONTROL:
-                self.settle()
+                self.release()
             found = self._on_blocks(op, operands) if any(map(_is_split, operands)) else None
             if found is not None:
                 return found
@@ -84,14 +84,14 @@ class DistributedRun(Run):
         # An operation whose result nobody reads runs because it may fail.
         if op.kind not in _CONTROL and any(value in dying for value in op.results):
             try:
-                self.settle()
+                self.release()
             except ScriptError:
                 raise
             except FreestoneError as error:
                 raise failure(ScriptRunError, str(error), op.place) from error
         super()._forget(op, values, dying)
 
-    def settle(self) -> None:
+    def release(self) -> None:
         """Wait for all blocks, so that what went wrong is told before anything else happens."""
         for split in list(self._pending):
             for block in split.blocks:
@@ -124,8 +124,8 @@ class DistributedRun(Run):
             found = special(self, op, operands)
             if found is not None:
                 return tuple(found)
-        if any(isinstance(value, Turned) for value in operands):
-            found = on_turned(self, op, operands)
+        if any(isinstance(value, Transposed) for value in operands):
+            found = on_transposed(self, op, operands)
             if found is not None:
                 return tuple(found)
         for split in operands:
@@ -237,15 +237,15 @@ class DistributedRun(Run):
         if not _is_split(value):
             return self.sent.whole(value)
         if value.whole is None:
-            turned = isinstance(value, Turned)
-            split = value.split if turned else value
+            transposed = isinstance(value, Transposed)
+            split = value.split if transposed else value
             number = self.client.define(join_rows, "join")
-            value.whole = self.client.call(number, (turned, *split.blocks), {}, 1)
+            value.whole = self.client.call(number, (transposed, *split.blocks), {}, 1)
         return value.whole
 
 
 def _is_split(value: Any) -> bool:
-    return isinstance(value, Split | Turned)
+    return isinstance(value, Split | Transposed)
 
 
 def _shape(value: Any) -> tuple[int, ...]:

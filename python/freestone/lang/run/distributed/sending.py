@@ -47,7 +47,7 @@ class Sent:
         """Return blocks of a matrix, cut at certain rows."""
         known = self._blocks_of(value)
         if offsets not in known:
-            # Cells with their places are cut as compressed rows.
+            # COO matrices are cut as CSR.
             rows = value.tocsr() if hasattr(value, "tocsr") else value
             pairs = pairwise(offsets)
             known[offsets] = [self._client.put(rows_of(rows, a, b)) for a, b in pairs]
@@ -89,11 +89,11 @@ class Sent:
         found = self._known.get(key)
         if found is not None and found[0]() is value:
             return found[1]
-        fresh: dict[Any, list[Future]] = {}
+        renewed: dict[Any, list[Future]] = {}
         known = self._known
         gone = weakref.ref(value, lambda _: known.pop(key, None))
-        known[key] = (gone, fresh)
-        return fresh
+        known[key] = (gone, renewed)
+        return renewed
 
 
 def nothing(block: Any) -> None:

@@ -13,8 +13,8 @@ from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.types import DTYPES
 from freestone.lang.run.distributed.files import write_blocks
 from freestone.lang.run.distributed.means import mean
-from freestone.lang.run.distributed.split import Split, Turned, as_dense, rows_of
-from freestone.lang.run.distributed.turned import derive, turned
+from freestone.lang.run.distributed.split import Split, Transposed, as_dense, rows_of
+from freestone.lang.run.distributed.transposed import derive, transposed_value
 from freestone.lang.run.kernels import shapes
 
 if TYPE_CHECKING:
@@ -35,22 +35,22 @@ def _transpose(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
     if isinstance(value, Split) and value.csr and not op.results[0].type.form:
         # Which way a script went decided how it is held; the plan says dense.
         return None
-    return [turned(value)]
+    return [transposed_value(value)]
 
 
 def _matmul(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
     left, right = operands
     if left.shape[1] != right.shape[0]:
         return None
-    if isinstance(left, Turned) or (isinstance(right, Split) and not isinstance(left, Split)):
+    if isinstance(left, Transposed) or (isinstance(right, Split) and not isinstance(left, Split)):
         # A sum, over the blocks, of products of their rows.
-        split = left.split if isinstance(left, Turned) else right
+        split = left.split if isinstance(left, Transposed) else right
         cross = derive(run, op, "cross", "cross", op.operands)
-        return run.apply(cross, [turned(left), right], split.offsets)
-    if isinstance(right, Turned) and not isinstance(left, Split):
+        return run.apply(cross, [transposed_value(left), right], split.offsets)
+    if isinstance(right, Transposed) and not isinstance(left, Split):
         other = derive(run, op, "turned", "matmul", op.operands)
-        found = run.apply(other, [right.split, turned(left)], right.split.offsets)
-        return None if found is None else [turned(value) for value in found]
+        found = run.apply(other, [right.split, transposed_value(left)], right.split.offsets)
+        return None if found is None else [transposed_value(value) for value in found]
     return None
 
 
@@ -64,7 +64,7 @@ def _index(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
     value, *sides = operands
     if not isinstance(value, Split):
         return None
-    sides = [v.fetched() if isinstance(v, Split | Turned) else v for v in sides]
+    sides = [v.fetched() if isinstance(v, Split | Transposed) else v for v in sides]
     rows, columns = shapes.sides_of(op, value.shape, tuple(sides))
     if isinstance(rows, slice) and op.attrs["kinds"][0] != "all":
         ends = rows.indices(value.shape[0])[:2]
@@ -141,7 +141,7 @@ def _filter(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
     value, bits = operands
     if not isinstance(value, Split):
         return None
-    whole = bits.fetched() if isinstance(bits, Split | Turned) else bits
+    whole = bits.fetched() if isinstance(bits, Split | Transposed) else bits
     if whole.shape != (value.shape[0], 1):
         return None
     kept = np.not_equal(as_dense(whole)[:, 0], 0)
@@ -179,7 +179,7 @@ def _table(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
     if split is None or len(shape) != 2 or np.shape(operands[2]) or min(shape) < 0:
         return None
     if shape[0] * shape[1] > split.shape[0]:
-        here = [v.fetched() if isinstance(v, Split | Turned) else v for v in operands]
+        here = [v.fetched() if isinstance(v, Split | Transposed) else v for v in operands]
         return run.kernel(op, here)
     return run.apply(op, operands, split.offsets)
 

@@ -16,7 +16,7 @@ from freestone.lang.run.kernels.sparse import Csr
 if TYPE_CHECKING:
     from freestone.client.future import Future
 
-__all__ = ["Split", "Turned", "as_dense", "even_offsets", "joined", "rows_of", "transposed"]
+__all__ = ["Split", "Transposed", "as_dense", "even_offsets", "joined", "rows_of", "transposed"]
 
 Matrix = np.ndarray[Any, Any] | Csr
 
@@ -27,7 +27,7 @@ class Split:
     Parameters
     ----------
     blocks : sequence of Future
-        Its rows, in order; each dense or compressed rows.
+        Its rows, in order; each dense or CSR.
     offsets : tuple of int
         The row at which each block begins, and the number of rows.
     columns : int
@@ -35,7 +35,7 @@ class Split:
     cell : str
         The type of the cells.
     csr : bool
-        Whether the blocks are compressed rows.
+        Whether the blocks are CSR.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Split:
         )
 
 
-class Turned:
+class Transposed:
     """The transpose of a split matrix: nothing is moved."""
 
     def __init__(self, split: Split) -> None:
@@ -119,7 +119,7 @@ def as_dense(value: Matrix) -> np.ndarray[Any, Any]:
 
 
 def transposed(value: Matrix) -> Matrix:
-    """Swap rows and columns; compressed rows stay so, if the engine knows their cells."""
+    """Swap rows and columns; CSR stay so, if the engine knows their cells."""
     if not isinstance(value, Csr):
         return value.T
     try:

@@ -1,4 +1,4 @@
-"""Cells with their places: matrices that store fewer cells than they have rows.
+"""COO matrices: matrices that store fewer cells than they have rows.
 
 See docs/decisions/044-coo-is-for-matrices-with-fewer-elements-than-half-their-rows.md
 """
@@ -26,7 +26,7 @@ from freestone.lang.run.kernels.sparse import Csr
 
 Array = np.ndarray[Any, Any]
 
-MOST_ROWS = 2**32 - 1
+MAX_ROWS = 2**32 - 1
 
 
 class DenseError(Exception):
@@ -61,14 +61,14 @@ class Coo:
 
     @classmethod
     def of_csr(cls, value: Csr) -> Coo:
-        """Take the cells of compressed rows.
+        """Take the cells of CSR.
 
         Raises
         ------
         DenseError
             If there are more rows than places can tell.
         """
-        if value.shape[0] > MOST_ROWS:
+        if value.shape[0] > MAX_ROWS:
             raise DenseError
         rows = np.repeat(np.arange(value.shape[0], dtype="u4"), np.diff(value.indptr))
         return cls(value.shape, rows, value.indices.astype("u4"), value.cells)
@@ -100,14 +100,14 @@ class Coo:
         return coo_array((self.cells, (self.rows, self.columns)), shape=self.shape)
 
     def tocsr(self) -> Csr:
-        """Return compressed rows."""
+        """Return CSR."""
         offsets = np.empty(self.shape[0] + 1, "i8")
         coo_offsets(self.rows, offsets)
         return Csr(self.shape, offsets, self.columns.astype("i4"), self.cells)
 
 
 def of(value: Any) -> Any:
-    """Return compressed rows as cells with their places, and anything else as it is."""
+    """Return CSR as COO, and anything else as it is."""
     return Coo.of_csr(value) if isinstance(value, Csr) else value
 
 

@@ -18,12 +18,12 @@ from freestone.lang.front.types.types import DTYPES
 
 Array = np.ndarray[Any, Any]
 
-_lent: dict[int, Array] = {}
+_shared: dict[int, Array] = {}
 """Arrays by address. An address alone would be taken on trust, and so is never read."""
 
 
 @contextmanager
-def lent(array: Array) -> Iterator[tuple[int, int, int, int]]:
+def sharing(array: Array) -> Iterator[tuple[int, int, int, int]]:
     """Let scripts take an array while the context lasts; what they keep keeps its memory.
 
     Yields
@@ -36,24 +36,24 @@ def lent(array: Array) -> Iterator[tuple[int, int, int, int]]:
         known = ", ".join(VALUE_TYPES)
         raise ValueError(f"lent are matrices of {known}, not {array.dtype} of {array.shape}")
     address, (rows, columns) = cells.ctypes.data, cells.shape
-    before = _lent.get(address)
-    _lent[address] = cells
+    before = _shared.get(address)
+    _shared[address] = cells
     try:
         yield address, rows, columns, VALUE_TYPES.index(cell_of(cells.dtype))
     finally:
-        del _lent[address]
+        del _shared[address]
         if before is not None:
-            _lent[address] = before
+            _shared[address] = before
 
 
-def lent_now() -> list[Array]:
+def shared_now() -> list[Array]:
     """Return the arrays that are lent."""
-    return list(_lent.values())
+    return list(_shared.values())
 
 
 def receive(run: Any, op: Op, address: Any, rows: Any, columns: Any) -> Array:
     """Take what is lent at an address."""
-    cells = _lent.get(int(address))
+    cells = _shared.get(int(address))
     dtype, shape = DTYPES[op.results[0].type.cell], (int(rows), int(columns))
     if cells is None:
         raise ValueError(

@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 FROM = 4 << 20
 """Arrays of fewer bytes are NumPy's own: their pages are in use already, as a rule."""
 
-LEAST_ROW = 256
+MIN_ROW = 256
 """Bytes of a row from which on its start no longer counts."""
 PATTERN = 4096
 """Cells that are filled once, and copied from then on."""
@@ -50,7 +50,7 @@ def copy(run: Any, source: Array, target: Array) -> None:
     columns = target.shape[1]
     fits = source.dtype == target.dtype and target.dtype.kind in "biuf"
     even = columns > 0 and source.strides[1] == target.strides[1] == itemsize
-    if target.nbytes < FROM or columns * itemsize < LEAST_ROW or not (fits and even):
+    if target.nbytes < FROM or columns * itemsize < MIN_ROW or not (fits and even):
         np.copyto(target, source)
         return
     from freestone._native import copy_rows

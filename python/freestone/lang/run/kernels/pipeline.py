@@ -1,6 +1,6 @@
 """Pipelines: from fused operations to what the engine runs, or back to NumPy where it can't.
 
-The engine works on dense cells without gaps, and on compressed rows. What has no cells at all,
+The engine works on dense cells without gaps, and on CSR. What has no cells at all,
 and cells of types that it does not know, is computed operation by operation instead.
 """
 
@@ -23,7 +23,7 @@ from freestone.lang.run.kernels.sparse import Csr
 
 Array = np.ndarray[Any, Any]
 
-TRUTHS = frozenset({"eq", "neq", "lt", "le", "gt", "ge", "and", "or", "isNan"})
+BOOLEANS = frozenset({"eq", "neq", "lt", "le", "gt", "ge", "and", "or", "isNan"})
 """Operations that give 0 or 1, which all types of cells hold."""
 
 FEW_ROWS, LONG_ROW = 256, 4096
@@ -34,8 +34,8 @@ FEW_ROWS, LONG_ROW = 256, 4096
 class Assembly:
     """A pipeline while it is put together.
 
-    Registers are numbered in two passes, as inputs come first and are found on the way. Truths stay
-    in the cells that they were found in until an operation needs others.
+    Registers are numbered in two passes, as inputs come first and are found on the way. Booleans
+    stay in the cells that they were found in until an operation needs others.
     """
 
     rows: int
@@ -45,7 +45,7 @@ class Assembly:
     keys: dict[Any, int] = field(default_factory=dict)
     instructions: list[tuple[Any, ...]] = field(default_factory=list)
     forms: list[str] = field(default_factory=list)
-    truths: set[Any] = field(default_factory=set)
+    booleans: set[Any] = field(default_factory=set)
     casts: dict[Any, Any] = field(default_factory=dict)
     registers: dict[Value, Any] = field(default_factory=dict)
     structure: Csr | None = None
@@ -224,7 +224,7 @@ def _row_reduce(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> 
 
 def _converted(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
     register = made.registers.get(op.operands[0])
-    if register in made.truths:
+    if register in made.booleans:
         return register
     return _side(made, op.operands[0], values, cell)
 
@@ -241,11 +241,11 @@ def _binary(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
     left, right = (_side(made, side, values, work) for side in op.operands)
     _check_zeros(made, op.attrs["name"], left, right)
     register = _append(made, "binary", op.attrs["name"], work, left, right)
-    return register if register in made.truths else _cast(made, register, cell)
+    return register if register in made.booleans else _cast(made, register, cell)
 
 
 def _check_zeros(made: Assembly, name: str, left: Any, right: Any) -> None:
-    """Check that an operation gives 0 where compressed rows store nothing."""
+    """Check that an operation gives 0 where CSR store nothing."""
     stored = [_class_of(made, side) == "sparse" for side in (left, right)]
     if not any(stored):
         return
@@ -269,7 +269,7 @@ def _is_finite(made: Assembly, register: int) -> bool:
 def _choose(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
     condition, *sides = op.operands
     mask = made.registers.get(condition)
-    if mask not in made.truths:
+    if mask not in made.booleans:
         # In the cells of the sides, a half could become 0.
         work = condition.type.cell
         sides_of = _side(made, condition, values, work), _scalar(made, 0, work)
@@ -295,8 +295,8 @@ def _append(made: Assembly, kind: str, name: str, cell: str, *sides: Any) -> Any
     made.forms.append(_form_made(made, kind, sides))
     made.instructions.append((kind, name, _code(cell), sides))
     register = ("made", len(made.instructions) - 1)
-    if name in TRUTHS:
-        made.truths.add(register)
+    if name in BOOLEANS:
+        made.booleans.add(register)
     return register
 
 
@@ -315,8 +315,8 @@ def _cast(made: Assembly, register: Any, want: str) -> Any:
     key = register, _code(want)
     if key not in made.casts:
         made.casts[key] = _append(made, "cast", "", want, register)
-        if register in made.truths:
-            made.truths.add(made.casts[key])
+        if register in made.booleans:
+            made.booleans.add(made.casts[key])
     return made.casts[key]
 
 

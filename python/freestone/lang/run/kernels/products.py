@@ -1,4 +1,4 @@
-"""Products, and transposes, of compressed rows."""
+"""Products, and transposes, of CSR."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from freestone.lang.front.types.types import CODES, DTYPES
 from freestone.lang.run.kernels.coordinates import DenseError
 from freestone.lang.run.kernels.elementwise import converted
 from freestone.lang.run.kernels.memory import empty, plain, workers
-from freestone.lang.run.kernels.sparse import MOST_COLUMNS, Csr
+from freestone.lang.run.kernels.sparse import MAX_COLUMNS, Csr
 
 Array = np.ndarray[Any, Any]
 
 
 def matmul(run: Any, op: Op, left: Any, right: Any) -> Any:
-    """Multiply compressed rows with compressed rows, or with a dense matrix."""
+    """Multiply CSR with CSR, or with a dense matrix."""
     cell = op.results[0].type.cell
     if not isinstance(left, Csr) or cell not in CODES:
         raise DenseError
@@ -50,7 +50,7 @@ def _sparse(run: Any, cell: str, left: Csr, right: Csr) -> Csr:
 def transpose(run: Any, op: Op | None, value: Csr) -> Csr:
     """Swap rows and columns."""
     code = next((c for cell, c in CODES.items() if DTYPES[cell] == value.dtype), None)
-    if code is None or value.shape[0] > MOST_COLUMNS:
+    if code is None or value.shape[0] > MAX_COLUMNS:
         raise DenseError
     count = len(value.cells)
     offsets, columns = np.empty(value.shape[1] + 1, "i8"), np.empty(count, "i4")
@@ -60,7 +60,7 @@ def transpose(run: Any, op: Op | None, value: Csr) -> Csr:
 
 
 def sum_of(one: Csr, two: Csr) -> Csr:
-    """Add compressed rows of the same shape and cells."""
+    """Add CSR of the same shape and cells."""
     from freestone.lang.run.kernels.coordinates import Coo, merged
 
     code = next(code for cell, code in CODES.items() if DTYPES[cell] == one.dtype)
@@ -68,12 +68,12 @@ def sum_of(one: Csr, two: Csr) -> Csr:
 
 
 def gemv(run: Any, op: Op, value: Any, right: Any) -> Any:
-    """Multiply the transpose of compressed rows with a column."""
+    """Multiply the transpose of CSR with a column."""
     return cross(run, op, value, right)
 
 
 def syrk(run: Any, op: Op, value: Any) -> Any:
-    """Multiply the transpose of compressed rows with them."""
+    """Multiply the transpose of CSR with them."""
     return cross(run, op, value, value)
 
 
@@ -97,4 +97,4 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "syrk": syrk,
     "cross": cross,
 }
-"""What is done with compressed rows outside of pipelines; all else takes the dense matrix."""
+"""What is done with CSR outside of pipelines; all else takes the dense matrix."""

@@ -1,4 +1,4 @@
-"""Compressed rows."""
+"""CSR."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from freestone.lang.run.kernels.memory import plain
 
 Array = np.ndarray[Any, Any]
 
-MOST_COLUMNS = 2**31 - 1
+MAX_COLUMNS = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Csr:
         Where each row begins.
     indices : ndarray of int32, shape (stored,)
         The column of each stored cell, ascending within a row. 32 bits are a third less to read
-        than 64, so there are no compressed rows of more than `MOST_COLUMNS`.
+        than 64, so there are no CSR of more than `MAX_COLUMNS`.
     cells : ndarray, shape (stored,)
         The cells.
     """
@@ -47,12 +47,12 @@ class Csr:
 
     @classmethod
     def of_scipy(cls, array: Any) -> Csr:
-        """Take compressed rows of SciPy's, in place where they are sorted and have no duplicates.
+        """Take CSR of SciPy's, in place where they are sorted and have no duplicates.
 
         Raises
         ------
         ValueError
-            If there are more columns than `MOST_COLUMNS`, or a column that is none.
+            If there are more columns than `MAX_COLUMNS`, or a column that is none.
         """
         rows = array.tocsr()
         # First of all: SciPy's own functions do not look, and write where nothing is theirs.
@@ -62,10 +62,10 @@ class Csr:
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
-        wide = rows.shape[1] > MOST_COLUMNS
+        wide = rows.shape[1] > MAX_COLUMNS
         if wide or (rows.nnz and not 0 <= rows.indices.min() <= rows.indices.max() < rows.shape[1]):
             found = rows.shape[1] if wide else (int(rows.indices.min()), int(rows.indices.max()))
-            raise ValueError(f"columns are below {MOST_COLUMNS} and the shape's, not {found}")
+            raise ValueError(f"columns are below {MAX_COLUMNS} and the shape's, not {found}")
         places = plain(rows.indices.astype("i4", copy=False))
         return cls(rows.shape, rows.indptr.astype("i8"), places, plain(rows.data))
 

@@ -132,10 +132,10 @@ class _Join:
         if self._way == "placed":
             self._put(part.count, part.places, part.rows)
             return
-        fresh = np.asarray(part, DTYPES[self._type.cell]).reshape(np.shape(part) or (1,))
+        renewed = np.asarray(part, DTYPES[self._type.cell]).reshape(np.shape(part) or (1,))
         with np.errstate(all="ignore"):
             merge = MERGES[self._way]
-            self._whole = fresh if self._whole is None else merge(self._whole, fresh)
+            self._whole = renewed if self._whole is None else merge(self._whole, renewed)
 
     def _put(self, count: int, places: slice | Array, rows: Array) -> None:
         if self._whole is None:
@@ -279,7 +279,7 @@ def _of(run: Any, op: Op, strip: Strip, value: Any) -> Any:
     if value.shape[0] != strip.rows:
         raise ValueError(f"a matrix of {value.shape[0]} rows among others of {strip.rows}")
     if hasattr(value, "tocsr"):
-        # Cells with their places have no rows to be cut.
+        # COO matrices have no rows to be cut.
         value = strip.kept.setdefault(op, value.tocsr())
     if isinstance(value, Csr):
         return value.rows(strip.start, strip.stop)

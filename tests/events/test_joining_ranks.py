@@ -61,7 +61,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.end()
 
 
-def said(process: Process) -> str:
+def output(process: Process) -> str:
     """Wait for a process that has to end well; what it printed."""
     printed, errors = process.communicate(timeout=120)
     assert process.returncode == 0, printed + errors
@@ -81,7 +81,7 @@ print(ev.run(main))
 """
 
 
-def test_newcomers_are_part_of_all(world: World) -> None:
+def test_joining_ranks_are_part_of_all(world: World) -> None:
     founders = world.found(2, ["-c", MEET])
     third = world.start("join", ["-c", MEET])
     fourth = world.start("join", ["-c", MEET])
@@ -89,8 +89,8 @@ def test_newcomers_are_part_of_all(world: World) -> None:
     for rank, process in enumerate(founders):
         results: list[object] = [None] * 4
         results[rank] = (False, here)
-        assert said(process) == f"{results}\n"
-    joined = sorted([said(third), said(fourth)])
+        assert output(process) == f"{results}\n"
+    joined = sorted([output(third), output(fourth)])
     assert joined == sorted(
         [f"{[None, None, (True, here), None]}\n", f"{[None, None, None, (True, here)]}\n"]
     )
@@ -107,7 +107,7 @@ def test_helpers_come_while_there_is_work(world: World) -> None:
     assert dealer.stdout.readline() == "rank 1 has come, there are 2 now\n"
     assert dealer.stdout.read() == "17,984 primes below 200,000, found by rank 1\n"
     assert dealer.wait(timeout=120) == 0
-    said(helper)
+    output(helper)
 
 
 LOSES = """
@@ -127,12 +127,12 @@ print(ev.run(main))
 """
 
 
-def test_a_newcomer_that_dies_is_lost_as_any_rank(world: World) -> None:
+def test_a_joining_rank_that_dies_is_lost_as_any_rank(world: World) -> None:
     founders = world.found(2, ["-c", LOSES])
-    newcomer = world.start("join", ["-c", LOSES])
-    assert newcomer.wait(timeout=120) == -signal.SIGKILL
-    assert said(founders[0]) == "[(2, 3), None, None]\n"
-    assert said(founders[1]) == "[None, (2, 3), None]\n"
+    joining_rank = world.start("join", ["-c", LOSES])
+    assert joining_rank.wait(timeout=120) == -signal.SIGKILL
+    assert output(founders[0]) == "[(2, 3), None, None]\n"
+    assert output(founders[1]) == "[None, (2, 3), None]\n"
 
 
 @pytest.mark.parametrize(

@@ -17,19 +17,19 @@ import numpy as np
 
 from freestone.malleable import guard, spawning, together
 from freestone.malleable.arrays import Array
-from freestone.malleable.passage import Passage, warmed
 from freestone.malleable.path import Path
 from freestone.malleable.storage import reserve
-from freestone.malleable.waiting import LONGEST_S, wait_until
+from freestone.malleable.transfer import Transfer, warmed
+from freestone.malleable.waiting import MAX_S, wait_until
 
-__all__ = ["Newcomer", "end", "meet", "pending"]
+__all__ = ["JoiningRank", "end", "meet", "pending"]
 
 # A program may take that long to import what it needs.
 _START_S = 600.0
 
 
 @dataclass
-class Newcomer:
+class JoiningRank:
     """A spawned process before it has joined.
 
     Attributes
@@ -54,15 +54,15 @@ class Newcomer:
     is_ready: bool = False
     has_joined: bool = False
     has_heard: bool = False
-    told: Any = None
-    passage: Passage | None = None
+    reported: Any = None
+    transfer: Transfer | None = None
 
     def prepare(self) -> tuple[dict[str, Array], Path]:
         """Return the arrays there are, and the way to the loop that the others are in.
 
         Those that this process will have for itself get warm pages, while others compute.
         """
-        (blueprint, descriptions, path), number = spawning.told(self.peer, _START_S)
+        (blueprint, descriptions, path), number = spawning.receive_plan(self.peer, _START_S)
         self.has_heard = True
         own = warmed(descriptions, blueprint, blueprint.before + number)
         # Shared memory is mapped when all others wait for it: too late to find that it can't be.
@@ -87,7 +87,7 @@ class Newcomer:
         is_done: Callable[[], bool],
         timeout_s: float,
         what: str,
-        longest_s: float = LONGEST_S,
+        longest_s: float = MAX_S,
     ) -> None:
         """Wait as `wait_until` does, or leave if others are lost."""
 
@@ -104,9 +104,9 @@ class Newcomer:
         def has_word() -> bool:
             return spawning.has_word(self.peer)
 
-        passage, what = self.passage, "joining the job"
-        if passage is not None:
-            self.wait(lambda: passage.test() or has_word(), math.inf, what, passage.nap_s)
+        transfer, what = self.transfer, "joining the job"
+        if transfer is not None:
+            self.wait(lambda: transfer.test() or has_word(), math.inf, what, transfer.nap_s)
         self.wait(has_word, math.inf, what)
         return spawning.heard(self.peer)
 
@@ -116,13 +116,13 @@ class Newcomer:
 
     def end_cancelled(self) -> NoReturn:
         """End in good order, as all do that take part, since the resize does not come about."""
-        if self.passage is not None:
-            self.passage.finish_constants()
+        if self.transfer is not None:
+            self.transfer.finish_constants()
         end()
 
     def _end_when_cancelled(self) -> NoReturn:
         # Others count on this process while data moves.
-        while self.passage is not None and self.listen() != spawning.CANCEL:
+        while self.transfer is not None and self.listen() != spawning.CANCEL:
             continue
         self.end_cancelled()
 
@@ -152,7 +152,7 @@ class Newcomer:
         """Tell the root, as soon as the whole group knows, what the first problem of any is."""
         if not self.has_heard:
             # Whoever sends it may wait until it is taken.
-            spawning.told(self.peer, _START_S)
+            spawning.receive_plan(self.peer, _START_S)
             self.has_heard = True
         rank, none = self.group.rank, self.group.size
         first = np.empty(1, np.int64)
@@ -173,26 +173,26 @@ def _least() -> Any:
     return MPI.MIN
 
 
-_pending: list[Newcomer] = []
+_pending: list[JoiningRank] = []
 
 
-def pending() -> Newcomer | None:
-    """Return this process as a newcomer, if it has been spawned and has not joined yet."""
+def pending() -> JoiningRank | None:
+    """Return this process as a joining rank, if it has been spawned and has not joined yet."""
     return _pending.pop() if _pending else None
 
 
-def meet() -> Newcomer:
-    """Return this process as a newcomer, once it has met the root of the sources."""
+def meet() -> JoiningRank:
+    """Return this process as a joining rank, once it has met the root of the sources."""
     from mpi4py import MPI
 
     pipe = os.environ.pop(guard.PIPE, None)
     if pipe is not None:
         os.set_inheritable(int(pipe), False)
     peer = MPI.Comm.Get_parent().Merge(high=True)
-    newcomer = Newcomer(peer, MPI.COMM_WORLD.Dup(), None if pipe is None else int(pipe))
-    newcomer.told = spawning.here(peer)
-    _pending.append(newcomer)
-    return newcomer
+    joining_rank = JoiningRank(peer, MPI.COMM_WORLD.Dup(), None if pipe is None else int(pipe))
+    joining_rank.reported = spawning.here(peer)
+    _pending.append(joining_rank)
+    return joining_rank
 
 
 def end() -> NoReturn:

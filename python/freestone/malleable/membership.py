@@ -12,11 +12,11 @@ from freestone.malleable import together
 from freestone.malleable.hosts import host_name
 from freestone.malleable.planning import Blueprint
 
-__all__ = ["Crew", "next_crew", "own_host"]
+__all__ = ["Membership", "next_membership", "own_host"]
 
 
 @dataclass
-class Crew:
+class Membership:
     """The ranks, and the communicators between them.
 
     Attributes
@@ -37,8 +37,8 @@ class Crew:
     hosts: list[str] = field(default_factory=list)
 
     @classmethod
-    def first(cls, comm: Any, host: str) -> Crew:
-        """Return the crew of a job that begins."""
+    def first(cls, comm: Any, host: str) -> Membership:
+        """Return the membership of a job that begins."""
         hosts = comm.allgather(host)
         return cls(comm.Dup(), comm.Dup(), comm.Dup(), [0] * comm.size, hosts)
 
@@ -62,7 +62,7 @@ class Crew:
 
 
 def own_host(slots: int | Mapping[str, int] | None) -> str:
-    """Return which of the hosts that newcomers are placed on this process is on, by their name.
+    """Return which of the hosts that joining ranks are placed on this process is on, by their name.
 
     A host is named as it names itself, or by any name or address of its interfaces.
     """
@@ -83,20 +83,20 @@ def _is_here(name: str) -> bool:
     return False
 
 
-def next_crew(
+def next_membership(
     bridge: Any,
     place: int | None,
     blueprint: Blueprint,
     groups: list[int],
     host: str,
     timeout_s: float,
-) -> Crew | None:
-    """Return the crew after a resize, or nothing for who leaves; all on the bridge call it.
+) -> Membership | None:
+    """Return the membership after a resize, or nothing for who leaves; all on the bridge call it.
 
     Parameters
     ----------
     bridge : mpi4py communicator
-        Sources and newcomers.
+        Sources and joining ranks.
     place : int or None
         The rank that this process becomes.
     blueprint : Blueprint
@@ -115,11 +115,11 @@ def next_crew(
     if place is None:
         return None
     newest = max(groups, default=0)
-    coming = enumerate(blueprint.newcomers, newest + 1)
+    coming = enumerate(blueprint.joining_ranks, newest + 1)
     all_groups = [*groups, *(number for number, group in coming for _ in range(group.count))]
     hosts = together.gather_all(data, host, timeout_s, "the switch")
     comm, control = together.duplicates(data, 2, timeout_s, "the switch")
-    return Crew(
+    return Membership(
         comm,
         control,
         data,

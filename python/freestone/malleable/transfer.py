@@ -14,11 +14,11 @@ from freestone.malleable.planning import Blueprint
 from freestone.malleable.storage import Storage
 from freestone.malleable.waiting import wait_until
 
-__all__ = ["Passage", "make_arrays", "warm_rows", "warmed"]
+__all__ = ["Transfer", "make_arrays", "warm_rows", "warmed"]
 
 
 def make_arrays(
-    comm: Any, told: Sequence[Description], mine: dict[str, Array], timeout_s: float
+    comm: Any, reported: Sequence[Description], mine: dict[str, Array], timeout_s: float
 ) -> dict[str, Array]:
     """Make the arrays that this rank does not have yet; collective.
 
@@ -37,7 +37,7 @@ def make_arrays(
         How long a wait may take.
     """
     here = host_name()
-    shared = [description for description in told if description.is_shared]
+    shared = [description for description in reported if description.is_shared]
     handles = {d.name: mine[d.name].handles(here) for d in shared if d.name in mine}
     gathered = together.gather_all(comm, (here, handles), timeout_s, "shared memory")
     all_hosts = [host for host, _ in gathered]
@@ -58,12 +58,12 @@ def make_arrays(
         for host, theirs in together.gather_all(comm, made, timeout_s, "shared memory"):
             if host == here and theirs:
                 found = theirs
-    for description in told:
+    for description in reported:
         if description.name not in arrays:
             arrays[description.name] = _make(description, found)
     # Until all have mapped it, whoever has a shared array has to live.
     together.meet(comm, timeout_s, "shared memory")
-    return {description.name: arrays[description.name] for description in told}
+    return {description.name: arrays[description.name] for description in reported}
 
 
 def _make(description: Description, found: dict[str, Any]) -> Array:
@@ -76,7 +76,7 @@ def _make(description: Description, found: dict[str, Any]) -> Array:
     return Array(description, storages)
 
 
-def warmed(told: Sequence[Description], blueprint: Blueprint, process: int) -> dict[str, Array]:
+def warmed(reported: Sequence[Description], blueprint: Blueprint, process: int) -> dict[str, Array]:
     """Make the arrays that a process has for itself, and touch the pages of its rows to come.
 
     First touches take longer than copies, and here nobody waits for them.
@@ -88,9 +88,9 @@ def warmed(told: Sequence[Description], blueprint: Blueprint, process: int) -> d
     blueprint : Blueprint
         The plan.
     process : int
-        Which one of sources and newcomers it is.
+        Which one of sources and joining ranks it is.
     """
-    arrays = {each.name: _make(each, {}) for each in told if not each.is_shared}
+    arrays = {each.name: _make(each, {}) for each in reported if not each.is_shared}
     warm_rows(arrays.values(), blueprint, process)
     return arrays
 
@@ -109,13 +109,13 @@ def warm_rows(arrays: Iterable[Array], blueprint: Blueprint, process: int) -> No
             storage.warm(*(part.position(row, ragged) for row in bounds))
 
 
-class Passage:
+class Transfer:
     """Moves constant data, then variable data, as one process takes part in it.
 
     Parameters
     ----------
     bridge : mpi4py communicator
-        Sources, in the order of their ranks, then newcomers.
+        Sources, in the order of their ranks, then joining ranks.
     arrays : dict of str to Array
         Of this process; the same ones in the same order on all.
     blueprint : Blueprint
@@ -219,14 +219,14 @@ class Passage:
         self.sent_nbytes += variables.sent_nbytes
         together.meet(self.bridge, self._timeout_s, "the switch")
 
-    def settle(self) -> None:
+    def take_layout(self) -> None:
         """Have the new rows; a process that leaves lets go of its own."""
         if self.place is None:
             self._arrays.clear()
             return
         for array in self._arrays.values():
             plan = self._blueprint.plans[array.rows]
-            array.settle(plan.after, self.place, self._blueprint.ragged.get(array.name, {}))
+            array.take_layout(plan.after, self.place, self._blueprint.ragged.get(array.name, {}))
 
     def _transport(self, kind: str) -> Transport:
         redistribution = self._blueprint.method.redistribution

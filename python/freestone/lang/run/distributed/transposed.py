@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freestone.lang.front.graph.graph import Op, Value
-from freestone.lang.run.distributed.split import Split, Turned, transposed
+from freestone.lang.run.distributed.split import Split, Transposed, transposed
 
 if TYPE_CHECKING:
     from freestone.lang.run.distributed.running import DistributedRun
 
-__all__ = ["derive", "on_turned", "turned"]
+__all__ = ["derive", "on_transposed", "transposed_value"]
 
 
 def derive(
@@ -29,16 +29,16 @@ def derive(
     return run.derived[key]
 
 
-def turned(value: Any) -> Any:
+def transposed_value(value: Any) -> Any:
     """Transpose what is here or in blocks; a scalar stays as it is."""
-    if isinstance(value, Turned):
+    if isinstance(value, Transposed):
         return value.split
     if isinstance(value, Split):
-        return Turned(value)
+        return Transposed(value)
     return transposed(value) if np.ndim(value) or hasattr(value, "indptr") else value
 
 
-def on_turned(run: DistributedRun, op: Op, operands: list[Any]) -> Sequence[Any] | None:
+def on_transposed(run: DistributedRun, op: Op, operands: list[Any]) -> Sequence[Any] | None:
     """Run an operation on a transpose, or return None where that can't be done."""
     rule = _RULES.get(op.kind)
     if rule is None or any(isinstance(value, Split) for value in operands):
@@ -48,15 +48,15 @@ def on_turned(run: DistributedRun, op: Op, operands: list[Any]) -> Sequence[Any]
 
 def _cells(run: DistributedRun, op: Op, operands: list[Any]) -> Sequence[Any] | None:
     other = derive(run, op, "turned", op.kind, op.operands)
-    split = next(value.split for value in operands if isinstance(value, Turned))
-    found = run.apply(other, [turned(value) for value in operands], split.offsets)
-    return None if found is None else [turned(value) for value in found]
+    split = next(value.split for value in operands if isinstance(value, Transposed))
+    found = run.apply(other, [transposed_value(value) for value in operands], split.offsets)
+    return None if found is None else [transposed_value(value) for value in found]
 
 
 def _aggregate(kind: str) -> Callable[[DistributedRun, Op, list[Any]], Sequence[Any]]:
     def rule(run: DistributedRun, op: Op, operands: list[Any]) -> Sequence[Any]:
         other = derive(run, op, "turned", kind, op.operands)
-        return [turned(value) for value in run.kernel(other, [operands[0].split])]
+        return [transposed_value(value) for value in run.kernel(other, [operands[0].split])]
 
     return rule
 
