@@ -238,9 +238,8 @@ class World:
             return cast(T, self._joining.once(function, self._seen))
         value = function()
         mine = packed(value, label) if self.rank == 0 else None
-        data, problem = together.tell(
-            self._membership.data, mine, math.inf, f"the result of {label}"
-        )
+        what = f"the result of {label}"
+        data, problem = together.tell(self._membership.data, mine, math.inf, what)
         if problem:
             raise JoiningError(problem)
         self._results.append(Once(self._seen, label, data))
@@ -335,19 +334,15 @@ class World:
         transfer, blueprint, bridge = joining.join(), joining.blueprint, joining.bridge
         self._layouts = {rows: plan.after for rows, plan in blueprint.plans.items()}
         self._arrays = joining.arrays
-        self._asked_to(transfer, None, [])
+        self._share_state(transfer, None, [])
         transfer.take_layout()
-        timeout_s = self._config.timeout_s
-        membership = next_membership(
-            bridge, transfer.place, blueprint, joining.groups, self._host, timeout_s
-        )
+        given = (joining.groups, self._host, self._config.timeout_s)
+        membership = next_membership(bridge, transfer.place, blueprint, *given)
         bridge.Free()
         if membership is None:
             raise MalleableError("a joining rank got no rank (a bug; please report it)")
         self._joining = None
         self._take_part(membership, is_primed=True)
-
-    # Data.
 
     def _register(self, name: str, kind: Kind, load: Load, rows: int | None) -> Array:
         if self._joining is not None:
@@ -422,9 +417,8 @@ class World:
         method = self._config.method
         if isinstance(method, Method):
             return method
-        return self._chooser.choose(
-            self.size, size, len(set(self._membership.hosts)), has_threads()
-        )
+        hosts = len(set(self._membership.hosts))
+        return self._chooser.choose(self.size, size, hosts, has_threads())
 
     def _act(self, word: Word) -> None:
         """Do what all ranks have agreed on, once all of them have come to this step."""
@@ -494,7 +488,7 @@ class World:
             return
         resize.switch()
         transfer, blueprint = resize.transfer, resize.blueprint
-        self._asked_to(transfer, resize, self.resizes)
+        self._share_state(transfer, resize, self.resizes)
         layouts = {rows: plan.after for rows, plan in blueprint.plans.items()}
         transfer.take_layout()
         membership = next_membership(
@@ -514,7 +508,9 @@ class World:
         self._take_part(membership, is_primed=True)
         self.changed = True
 
-    def _asked_to(self, transfer: Transfer, resize: Resize | None, resizes: list[Resized]) -> None:
+    def _share_state(
+        self, transfer: Transfer, resize: Resize | None, resizes: list[Resized]
+    ) -> None:
         """Let all on the bridge know where the job is, as its rank 0 knows it."""
         bridge, timeout_s = transfer.bridge, self._config.timeout_s
         moved = together.sum_up(bridge, transfer.sent_nbytes, timeout_s, "the switch")
