@@ -334,7 +334,7 @@ class World:
         transfer, blueprint, bridge = joining.join(), joining.blueprint, joining.bridge
         self._layouts = {rows: plan.after for rows, plan in blueprint.plans.items()}
         self._arrays = joining.arrays
-        self._share_state(transfer, None, [])
+        self._share(transfer, None, [])
         transfer.take_layout()
         given = (joining.groups, self._host, self._config.timeout_s)
         membership = next_membership(bridge, transfer.place, blueprint, *given)
@@ -488,7 +488,7 @@ class World:
             return
         resize.switch()
         transfer, blueprint = resize.transfer, resize.blueprint
-        self._share_state(transfer, resize, self.resizes)
+        self._share(transfer, resize, self.resizes)
         layouts = {rows: plan.after for rows, plan in blueprint.plans.items()}
         transfer.take_layout()
         membership = next_membership(
@@ -508,9 +508,7 @@ class World:
         self._take_part(membership, is_primed=True)
         self.changed = True
 
-    def _share_state(
-        self, transfer: Transfer, resize: Resize | None, resizes: list[Resized]
-    ) -> None:
+    def _share(self, transfer: Transfer, resize: Resize | None, resizes: list[Resized]) -> None:
         """Let all on the bridge know where the job is, as its rank 0 knows it."""
         bridge, timeout_s = transfer.bridge, self._config.timeout_s
         moved = together.sum_up(bridge, transfer.sent_nbytes, timeout_s, "the switch")
