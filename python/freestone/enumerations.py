@@ -3,7 +3,7 @@
 Written by ``python -m tests.architecture.enumerations`` from the native module: change it there.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 __all__ = [
     "ENGINE_BINARY",
@@ -37,11 +37,7 @@ Isolation = Literal[
 ]
 """Where a call runs: in a resident executor, a child of one, or an interpreter of its own."""
 
-ISOLATIONS: tuple[Isolation, ...] = (
-    "shared",
-    "fork",
-    "process",
-)
+ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
 
 Keep = Literal[
     "task",
@@ -51,12 +47,7 @@ Keep = Literal[
 ]
 """How long a block stays when no future and no task needs it any more."""
 
-KEEPS: tuple[Keep, ...] = (
-    "task",
-    "session",
-    "worker",
-    "forever",
-)
+KEEPS: tuple[Keep, ...] = get_args(Keep)
 
 FailureKind = Literal[
     "cancelled",
@@ -76,22 +67,7 @@ FailureKind = Literal[
 ]
 """Why a task failed, or can't run."""
 
-FAILURE_KINDS: tuple[FailureKind, ...] = (
-    "cancelled",
-    "closed",
-    "disk_exceeded",
-    "file_changed",
-    "input_lost",
-    "killed",
-    "memory_exceeded",
-    "raised",
-    "storage_full",
-    "timed_out",
-    "too_large",
-    "unknown_input",
-    "unschedulable",
-    "worker_absent",
-)
+FAILURE_KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
 
 Scheme = Literal[
     "STATIC",
@@ -110,21 +86,7 @@ Scheme = Literal[
 ]
 """How rows are cut into tasks."""
 
-SCHEMES: tuple[Scheme, ...] = (
-    "STATIC",
-    "SS",
-    "GSS",
-    "TSS",
-    "FAC2",
-    "TFSS",
-    "FISS",
-    "VISS",
-    "PLS",
-    "PSS",
-    "MFSC",
-    "MSTATIC",
-    "AUTO",
-)
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
 Layout = Literal[
     "CENTRALIZED",
@@ -133,11 +95,7 @@ Layout = Literal[
 ]
 """One queue, one for each package, or one for each worker."""
 
-LAYOUTS: tuple[Layout, ...] = (
-    "CENTRALIZED",
-    "PERGROUP",
-    "PERCPU",
-)
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 Victims = Literal[
     "SEQ",
@@ -147,12 +105,7 @@ Victims = Literal[
 ]
 """In which order an idle worker visits other queues."""
 
-VICTIMS: tuple[Victims, ...] = (
-    "SEQ",
-    "SEQPRI",
-    "RANDOM",
-    "RANDOMPRI",
-)
+VICTIMS: tuple[Victims, ...] = get_args(Victims)
 
 Placement = Literal[
     "default",
@@ -162,12 +115,7 @@ Placement = Literal[
 ]
 """On which memory nodes large results are placed."""
 
-NUMA: tuple[Placement, ...] = (
-    "default",
-    "interleave",
-    "preferred",
-    "local",
-)
+NUMA: tuple[Placement, ...] = get_args(Placement)
 
 Cell = Literal[
     "si8",
@@ -181,16 +129,7 @@ Cell = Literal[
 ]
 """Types of elements that the engine computes with, by code."""
 
-ENGINE_CELLS: tuple[Cell, ...] = (
-    "si8",
-    "ui8",
-    "si32",
-    "ui32",
-    "si64",
-    "ui64",
-    "f32",
-    "f64",
-)
+ENGINE_CELLS: tuple[Cell, ...] = get_args(Cell)
 
 Binary = Literal[
     "add",
@@ -213,25 +152,7 @@ Binary = Literal[
 ]
 """Operations of two sides that the engine has."""
 
-ENGINE_BINARY: tuple[Binary, ...] = (
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "mod",
-    "pow",
-    "log",
-    "min",
-    "max",
-    "eq",
-    "neq",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "and",
-    "or",
-)
+ENGINE_BINARY: tuple[Binary, ...] = get_args(Binary)
 
 Unary = Literal[
     "minus",
@@ -256,27 +177,7 @@ Unary = Literal[
 ]
 """Operations of one side that the engine has."""
 
-ENGINE_UNARY: tuple[Unary, ...] = (
-    "minus",
-    "abs",
-    "sign",
-    "exp",
-    "ln",
-    "sqrt",
-    "round",
-    "floor",
-    "ceil",
-    "sin",
-    "cos",
-    "tan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asin",
-    "acos",
-    "atan",
-    "isNan",
-)
+ENGINE_UNARY: tuple[Unary, ...] = get_args(Unary)
 
 Reduction = Literal[
     "sum",
@@ -285,8 +186,4 @@ Reduction = Literal[
 ]
 """What the engine reduces elements to."""
 
-REDUCTIONS: tuple[Reduction, ...] = (
-    "sum",
-    "min",
-    "max",
-)
+REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)

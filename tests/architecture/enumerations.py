@@ -12,7 +12,7 @@ HEAD = '''"""What Rust enumerates, by name: options, kinds of failures, settings
 Written by ``python -m tests.architecture.enumerations`` from the native module: change it there.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 __all__ = {names}
 '''
@@ -54,7 +54,7 @@ def text() -> str:
         type_name, tuple_name, meaning = DESCRIBED[name]
         items = "".join(f'    "{each}",\n' for each in names)
         parts.append(f'{type_name} = Literal[\n{items}]\n"""{meaning}"""\n')
-        parts.append(f"{tuple_name}: tuple[{type_name}, ...] = (\n{items})\n")
+        parts.append(f"{tuple_name}: tuple[{type_name}, ...] = get_args({type_name})\n")
     return "\n".join(parts)
 
 
