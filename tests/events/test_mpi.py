@@ -179,7 +179,7 @@ if MPI.COMM_WORLD.rank == 0:
     try:
         ev.run(lambda rank: None)
     except Exception as error:
-        Path(__file__).with_name("said").write_text(f"{type(error).__name__}: {error}")
+        Path(__file__).with_name("output").write_text(f"{type(error).__name__}: {error}")
         raise
 MPI.COMM_WORLD.Barrier()
 MPI.COMM_WORLD.Barrier()

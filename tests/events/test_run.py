@@ -435,7 +435,7 @@ def test_the_environment_says_when_to_report(
     ev.run(naps, ranks=2)
     output = capfd.readouterr().err
     for rank in range(2):
-        assert f"rank {rank}:\n  wait" in output
+        assert f"rank {rank}:\n  a wait of 'main'" in output
         assert f"lacks 'wake' from rank {rank}" in output
 
 
@@ -489,8 +489,10 @@ def test_an_interrupted_run_says_what_waits(tmp_path: Path, interrupt: Any) -> N
     assert [process.stdout.readline() for _ in range(2)] == ["waiting\n"] * 2
     interrupt(process.pid, signal.SIGINT)
     _, output = process.communicate(timeout=60)
-    for rank in range(2):
-        assert f"interrupted\nrank {rank}:\n  task 'print' lacks 'late' from rank {rank}" in output
+    # The first to notice ends the run, and the other one may have dropped its task by then.
+    waits = "interrupted\nrank {0}:\n  task 'print' lacks 'late' from rank {0}"
+    assert any(waits.format(rank) in output for rank in range(2))
+    assert output.count("interrupted\n") == 2
     assert "KeyboardInterrupt" in output
 
 

@@ -119,7 +119,7 @@ def test_blocks_are_read_by_workers_that_hold_them(
         workers = [replace(one, host=names[one.worker]) for one in found.workers]
         return replace(found, workers=tuple(workers))
 
-    monkeypatch.setattr(two_workers, "statistics", renamed)
+    monkeypatch.setattr(two_workers.client, "statistics", renamed)
     array = fs.read(url, block_rows=6_000).persist()
     places = [worker for (worker,) in array.where()]
     np.testing.assert_array_equal(array.compute(), large)

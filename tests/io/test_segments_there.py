@@ -36,6 +36,7 @@ def test_where_segments_are_is_asked_only_of_several_machines(
     assert not asked
     found = two_workers.statistics()
     workers = [replace(one, host=one.worker) for one in found.workers]
-    monkeypatch.setattr(two_workers, "statistics", lambda: replace(found, workers=tuple(workers)))
+    more = replace(found, workers=tuple(workers))
+    monkeypatch.setattr(two_workers.client, "statistics", lambda: more)
     assert reading._hosts(dataset, offsets) == [["one"], ["one"]]
     assert {name[-1] for name in asked[:4]} == {"1", "2", "3", "4"}
