@@ -112,7 +112,7 @@ def test_blocks_are_read_by_workers_that_hold_them(
     names = {"worker-0": "node0.rack.example", "worker-1": "node1"}
     hosts = {host for block in blocks for host in block.hosts}
     assert hosts <= {"node0", "node1", "node2"}
-    statistics = two_workers.statistics
+    statistics = two_workers.client.statistics
 
     def renamed() -> Any:
         found = statistics()
