@@ -21,6 +21,7 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     from freestone.config import Config
     from freestone.hosts.folders import runtime_dir
     from freestone.observe.control import ask, find, only
+    from freestone.observe.figures import worker_number
 
     cluster = only(find(runtime_dir(Config.load())), arguments.cluster)
     workers = ask(cluster["folder"], {"ask": "status"})["statistics"]["workers"]
@@ -29,6 +30,6 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     if wanted not in names:
         there = ", ".join(names)
         raise UsageError(f"the cluster has no {arguments.worker!r}; there are: {there}")
-    ask(cluster["folder"], {"ask": "retire", "worker": int(wanted.removeprefix("worker-"))})
+    ask(cluster["folder"], {"ask": "retire", "worker": worker_number(wanted)})
     output.show({"worker": wanted}, lambda: f"{wanted} is let go")
     return 0

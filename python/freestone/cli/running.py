@@ -31,7 +31,7 @@ def run_with(run: Run, arguments: argparse.Namespace) -> int:
 
     settings = run.settings
     try:
-        program, times = compiled(arguments, settings)
+        program, times = _compiled(arguments, settings)
         with _profiled(run, settings):
             run.program(program)
         if settings.record:
@@ -72,7 +72,7 @@ def _profiled(run: Run, settings: Settings) -> Iterator[None]:
         tell(run, "script", begin)
 
 
-def compiled(
+def _compiled(
     arguments: argparse.Namespace, settings: Settings
 ) -> tuple[Program, tuple[float, float, float]]:
     from freestone.lang.front.parse.parser import parse

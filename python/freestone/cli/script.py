@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from freestone.cli import defaults, hdfs
 from freestone.cli.running import listed, run_with
@@ -16,9 +16,6 @@ from freestone.errors import ConfigurationError
 from freestone.errors.base import did_you_mean
 from freestone.lang.settings import LAYOUTS, NUMA, SCHEMES, VICTIMS, Settings
 from freestone.units import parse_nbytes
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["SUFFIXES", "configure", "run_script"]
 

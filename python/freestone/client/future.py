@@ -112,7 +112,7 @@ class Future(_native.FutureBase, NotAValue, Generic[T]):
         if not self.done():
             self.client.cancel([self])
             # Answered after the cancellation, so that this future knows by then.
-            self.client.who_has(())
+            self.client.who_has([])
         return self.cancelled()
 
     def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:

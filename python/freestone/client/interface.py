@@ -122,13 +122,13 @@ class Client(Protocol):
     def put_file(self, file: File) -> Future:
         """Make the content of a file a block."""
 
-    def who_has(self, futures: Sequence[Future]) -> list[list[str]]:
+    def who_has(self, futures: list[Future]) -> list[list[str]]:
         """Return for each block the workers that hold it, such as ``"worker-3"``."""
 
-    def locate(self, futures: Sequence[Future]) -> tuple[bytes, bytes, bytes]:
+    def locate(self, futures: list[Future]) -> tuple[bytes, bytes, bytes]:
         """Return where blocks are, in three arrays of int64 for `partitions.splitting`."""
 
-    def collect(self, futures: Sequence[Future]) -> int:
+    def collect(self, futures: list[Future]) -> int:
         """Have the blocks of a collection evened out among workers; the collection's number."""
 
     def disperse(self, collection: int) -> None:

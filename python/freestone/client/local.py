@@ -264,17 +264,17 @@ class LocalClient:
         self._files[file.name] = future
         return future
 
-    def who_has(self, futures: Sequence[Future]) -> list[list[str]]:
+    def who_has(self, futures: list[Future]) -> list[list[str]]:
         """Return for each block the workers that hold it."""
-        return self.manager.who_has(list(futures))
+        return self.manager.who_has(futures)
 
-    def locate(self, futures: Sequence[Future]) -> tuple[bytes, bytes, bytes]:
+    def locate(self, futures: list[Future]) -> tuple[bytes, bytes, bytes]:
         """Return where blocks are."""
-        return self.manager.locate(list(futures))
+        return self.manager.locate(futures)
 
-    def collect(self, futures: Sequence[Future]) -> int:
+    def collect(self, futures: list[Future]) -> int:
         """Have the blocks of a collection evened out among workers."""
-        return self.manager.collect(list(futures))
+        return self.manager.collect(futures)
 
     def disperse(self, collection: int) -> None:
         """Leave the blocks of a collection where they are from now on."""

@@ -8,6 +8,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from freestone.errors import ClosedError, ConfigurationError, UsageError, WorkersMissingError
+from freestone.observe.figures import worker_number
 
 if TYPE_CHECKING:
     from freestone import hosts
@@ -132,7 +133,7 @@ class Members:
     def _number_of(self, node: Node) -> int | None:
         for worker in self._client.workers():
             if worker["folder"] == node.memory_dir:
-                return int(worker["worker"].removeprefix("worker-"))
+                return worker_number(worker["worker"])
         return None
 
     def _make_home(self, node: Node) -> None:

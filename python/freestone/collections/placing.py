@@ -10,12 +10,18 @@ import numpy as np
 
 from freestone.client import Client
 from freestone.collections.blocking import Offsets
-from freestone.observe.figures import WorkerFigures
+from freestone.observe.figures import WorkerFigures, worker_number
 
 __all__ = ["by_turns", "dealt", "drawn_to"]
 
 # How much more than its share a worker gets of what lies near it.
 MOST = 1.25
+
+
+def slots_of(client: Client) -> dict[int, int]:
+    """Return how many calls each worker runs at once, by its number."""
+    workers = client.statistics().workers
+    return {worker_number(worker.worker): worker.slots for worker in workers}
 
 
 def dealt(client: Client, offsets: Offsets) -> list[int | None]:
@@ -35,7 +41,7 @@ def dealt(client: Client, offsets: Offsets) -> list[int | None]:
     ends = slots * (offsets[-1] / slots[-1])
     middles = (offsets[:-1] + offsets[1:]) / 2
     which = np.minimum(np.searchsorted(ends, middles, side="right"), len(workers) - 1)
-    numbers = [_number(worker.worker) for worker in workers]
+    numbers = [worker_number(worker.worker) for worker in workers]
     return [numbers[each] for each in which.tolist()]
 
 
@@ -60,10 +66,10 @@ def drawn_to(client: Client, offsets: Offsets, hosts: Sequence[Sequence[str]]) -
     workers = client.statistics().workers
     if not workers:
         return [None] * len(hosts)
-    slots = {_number(worker.worker): max(worker.slots, 1) for worker in workers}
+    slots = {worker_number(worker.worker): max(worker.slots, 1) for worker in workers}
     near: dict[str, list[int]] = defaultdict(list)
     for worker in workers:
-        near[_key(worker.host)].append(_number(worker.worker))
+        near[_key(worker.host)].append(worker_number(worker.worker))
     # Of a target on no worker's host: who got its first block gets its others.
     adopted: dict[str, int] = {}
     limit = MOST * float(offsets[-1]) / sum(slots.values())
@@ -111,7 +117,9 @@ def by_turns(
     """
     known = {worker.worker: worker for worker in workers}
     homes = [next((known[name] for name in names if name in known), None) for names in holders]
-    found = [None if (home := homes[each]) is None else _number(home.worker) for each in blocks]
+    found = [
+        None if (home := homes[each]) is None else worker_number(home.worker) for each in blocks
+    ]
     mates: dict[str, list[WorkerFigures]] = defaultdict(list)
     for worker in known.values():
         mates[worker.host].append(worker)
@@ -124,7 +132,7 @@ def by_turns(
         turns = dict(zip(here, itertools.cycle(_rounds(group)), strict=False))
         if all(_has_room(worker, turns, holders, nbytes, blocks) for worker in group):
             for piece, worker in turns.items():
-                found[piece] = _number(worker.worker)
+                found[piece] = worker_number(worker.worker)
     return found
 
 
@@ -146,10 +154,6 @@ def _has_room(
     wanted = {blocks[piece] for piece, taker in turns.items() if taker is worker}
     comes = sum(nbytes[block] for block in wanted if worker.worker not in holders[block])
     return not comes or comes <= worker.status.memory_quota - worker.nbytes
-
-
-def _number(worker: str) -> int:
-    return int(worker.removeprefix("worker-"))
 
 
 def _key(host: str) -> str:

@@ -13,6 +13,7 @@ from freestone import _native
 from freestone.client import Client
 from freestone.collections.pieces import Piece, cut, future_of
 from freestone.collections.rows import concatenate
+from freestone.observe.figures import worker_number
 
 __all__ = ["Overlap", "RechunkCost", "overlaps", "rechunk_cost", "rechunked"]
 
@@ -120,7 +121,7 @@ def _places(pieces: Sequence[Any], client: Client | None) -> list[int | None]:
     if client is None:
         return [None] * len(pieces)
     where = client.who_has([future_of(piece) for piece in pieces])
-    return [int(w[0].removeprefix("worker-")) if w else None for w in where]
+    return [worker_number(w[0]) if w else None for w in where]
 
 
 def _target(parts: Sequence[Overlap], places: Sequence[int | None]) -> int | None:

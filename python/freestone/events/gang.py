@@ -25,6 +25,7 @@ from freestone.events.rank import Rank
 from freestone.events.running import results
 from freestone.events.settings import Settings, resolve
 from freestone.hosts.engine import listen_towards
+from freestone.observe.figures import worker_number
 
 if TYPE_CHECKING:
     from freestone.client.future import Future
@@ -98,9 +99,7 @@ def spmd(
                 {},
                 {
                     "name": f"rank {rank}",
-                    "worker": int(
-                        slots[rank * len(slots) // ranks]["worker"].removeprefix("worker-")
-                    ),
+                    "worker": worker_number(slots[rank * len(slots) // ranks]["worker"]),
                     "retries": 0,
                     "pure": False,
                 },

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freestone.hosts.batch import Batch
+from freestone.observe.figures import worker_number
 
 __all__ = ["Factory", "Plan"]
 
@@ -83,7 +84,7 @@ class Factory:
         workers = [worker for worker in statistics["workers"] if worker["slots"] > 0]
         tasks = statistics["waiting"] + statistics["ready"] + statistics["assigned"]
         wanted = min(self.most, max(self.least, math.ceil(tasks / self.executors)))
-        present = {_number(worker) for worker in workers}
+        present = {worker_number(worker["worker"]) for worker in workers}
         lost = self._uncounted.look(present, now)
         counted = self.batch.jobs()
         jobs = self._uncounted.jobs(present) if counted is None else counted
@@ -106,9 +107,9 @@ class Factory:
     def _let_go(self, workers: list[dict[str, Any]], count: int) -> tuple[int, ...]:
         """Let idle ones go, those with the fewest bytes to hand over first."""
         idle = [worker for worker in workers if worker["assigned"] == 0]
-        idle = [worker for worker in idle if _number(worker) not in self._leaving]
+        idle = [worker for worker in idle if worker_number(worker["worker"]) not in self._leaving]
         idle.sort(key=lambda worker: worker["nbytes"])
-        chosen = tuple(_number(worker) for worker in idle[:count])
+        chosen = tuple(worker_number(worker["worker"]) for worker in idle[:count])
         for number in chosen:
             self._leaving.add(number)
             self.retire(number)
@@ -165,7 +166,3 @@ class Uncounted:
     def jobs(self, present: set[int]) -> int:
         """Return how many wait or run."""
         return len(self._joined & present) + len(self._pending)
-
-
-def _number(worker: dict[str, Any]) -> int:
-    return int(str(worker["worker"]).removeprefix("worker-"))

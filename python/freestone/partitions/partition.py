@@ -12,6 +12,7 @@ from freestone.client.future import Future
 from freestone.collections.pieces import value_of
 from freestone.collections.rows import concatenate, take_rows
 from freestone.collections.tiles import TILE_NBYTES, joined
+from freestone.observe.figures import worker_number
 from freestone.partitions.positions import Ints, Positioned, Positions
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ def _submit(
     outputs: int = 1,
 ) -> Any:
     worker = partition.worker
-    near = None if worker is None else int(worker.removeprefix("worker-"))
+    near = None if worker is None else worker_number(worker)
     return client.submit(function, args, {}, {"name": "split", "near": near}, outputs)
 
 

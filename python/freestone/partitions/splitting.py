@@ -13,6 +13,7 @@ from freestone.client import Client
 from freestone.client.future import Future
 from freestone.collections.base import Collection, require_same_blocking
 from freestone.collections.pieces import future_of
+from freestone.collections.placing import slots_of
 from freestone.collections.rows import describe_type
 from freestone.errors import EmptyCollectionError
 from freestone.partitions.partition import Partition
@@ -172,7 +173,4 @@ def _checked(collections: tuple[Collection, ...]) -> Collection:
 
 
 def _slots(client: Client | None) -> dict[int, int]:
-    if client is None:
-        return {0: len(os.sched_getaffinity(0))}
-    workers = client.statistics().workers
-    return {int(worker.worker.removeprefix("worker-")): worker.slots for worker in workers}
+    return {0: len(os.sched_getaffinity(0))} if client is None else slots_of(client)

@@ -10,9 +10,11 @@ from typing import Any
 
 from freestone.client import Client, gather
 from freestone.collections.base import Collection
+from freestone.collections.placing import slots_of
 from freestone.io.segment_writer import SegmentWriter
 from freestone.io.stores.hdfs import HdfsPlace
 from freestone.io.telling import telling
+from freestone.observe.figures import worker_number
 from freestone.storage.meters import Meter
 
 __all__ = ["write_segments"]
@@ -42,7 +44,7 @@ def _write_there(
     writer: SegmentWriter, part: HdfsPlace, x: Collection, client: Client, meter: Meter
 ) -> None:
     written = []
-    for worker, numbers in _shares(x.where(), _slots(client)):
+    for worker, numbers in _shares(x.where(), slots_of(client)):
         options = {
             # Written again, after a worker is lost: the same bytes under the same names.
             "pure": False,
@@ -56,11 +58,6 @@ def _write_there(
     gather(written)
 
 
-def _slots(client: Client) -> dict[int, int]:
-    workers = client.statistics().workers
-    return {int(one.worker.removeprefix("worker-")): one.slots for one in workers}
-
-
 def _shares(where: list[list[str]], slots: dict[int, int]) -> list[tuple[int | None, list[int]]]:
     """Deal the blocks of each worker to its executors; those of none to all there are.
 
@@ -71,7 +68,7 @@ def _shares(where: list[list[str]], slots: dict[int, int]) -> list[tuple[int | N
     """
     held: dict[int | None, list[int]] = defaultdict(list)
     for number, workers in enumerate(where, 1):
-        held[int(workers[0].removeprefix("worker-")) if workers else None].append(number)
+        held[worker_number(workers[0]) if workers else None].append(number)
     shares: list[tuple[int | None, list[int]]] = []
     for worker, numbers in held.items():
         count = 0 if worker is None else slots.get(worker, 0)

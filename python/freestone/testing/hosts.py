@@ -14,6 +14,7 @@ import numpy as np
 
 from freestone.cluster import Cluster
 from freestone.hosts import Host
+from freestone.observe.figures import worker_number
 from freestone.testing.expecting import expect, expecting_no_error
 
 __all__ = ["check_host"]
@@ -76,7 +77,7 @@ def _check_cluster(host: Host, workers: int, timeout_s: float) -> list[tuple[str
         for each in found:
             problem = f"{each.worker} runs {each.slots} calls at once, and executors=1 was given"
             expect(each.slots == 1, f"{problem}; pass freestone.hosts.words(config) on")
-        numbers = [int(each.worker.removeprefix("worker-")) for each in found]
+        numbers = [worker_number(each.worker) for each in found]
         _check_blocks(cluster, numbers, timeout_s)
         asked = [cluster.submit(_whereabouts, worker=number, pure=False) for number in numbers]
         return [each.result(timeout_s) for each in asked]

@@ -12,6 +12,7 @@ from typing import Any
 from freestone.client import Client
 from freestone.client.future import Future
 from freestone.lang.run.distributed.split import rows_of
+from freestone.observe.figures import worker_number
 
 __all__ = ["Sent"]
 
@@ -61,7 +62,7 @@ class Sent:
         that none is lost with a worker.
         """
         workers = [
-            int(worker["worker"].removeprefix("worker-"))
+            worker_number(worker["worker"])
             for worker in self._client.workers()
             for _ in range(worker["slots"])
             if not worker["leaving"]
