@@ -127,14 +127,12 @@ def _keep(arguments: argparse.Namespace, batch: Batch, folder: str, output: Outp
                 return
             plan = factory.look(statistics, time.monotonic())
             if plan.lost:
-                reported = f"freestone: {plan.lost} jobs did not join in time and count as ended"
-                print(
-                    f"{reported}; see why in the batch system's logs", file=sys.stderr, flush=True
-                )
+                message = f"freestone: {plan.lost} jobs did not join in time and count as ended"
+                print(f"{message}; see why in the batch system's logs", file=sys.stderr, flush=True)
             if plan.submitted or plan.retired:
-                reported = f"{plan.jobs} jobs, {plan.wanted} wanted: "
-                reported += f"{plan.submitted} submitted, {len(plan.retired)} let go"
-                output.show(_data(plan), partial(str, reported))
+                message = f"{plan.jobs} jobs, {plan.wanted} wanted: "
+                message += f"{plan.submitted} submitted, {len(plan.retired)} let go"
+                output.show(_data(plan), partial(str, message))
                 sys.stdout.flush()
             stop.wait(arguments.every)
     finally:

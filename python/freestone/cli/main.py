@@ -59,8 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         output.fail(error.slug, str(error), getattr(error, "__notes__", ()))
         return REFUSED
     except MemoryError as error:
-        reported = str(error) or "there is not enough memory"
-        output.fail("memory", reported, getattr(error, "__notes__", ()))
+        problem = str(error) or "there is not enough memory"
+        output.fail("memory", problem, getattr(error, "__notes__", ()))
         return REFUSED
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -26,10 +26,10 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     from freestone.observe import perfetto, trace
 
     records = trace.read(arguments.trace)
-    reported = str(trace.summary(records))
-    data = {"records": len(records), "summary": reported}
+    text = str(trace.summary(records))
+    data = {"records": len(records), "summary": text}
     if arguments.perfetto is not None:
         data["events"] = perfetto.write(arguments.perfetto, records)
-        reported += f"\n{data['events']:,} events are in {arguments.perfetto}"
-    output.show(data, lambda: reported)
+        text += f"\n{data['events']:,} events are in {arguments.perfetto}"
+    output.show(data, lambda: text)
     return 0

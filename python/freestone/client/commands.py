@@ -60,9 +60,9 @@ def run_command(
     )
     if done.returncode != 0:
         error = subprocess.CalledProcessError(done.returncode, command, done.stdout, done.stderr)
-        reported = (done.stderr or done.stdout).rstrip()[-2000:]
-        if reported:
-            error.add_note(f"it printed: {reported}")
+        printed = (done.stderr or done.stdout).rstrip()[-2000:]
+        if printed:
+            error.add_note(f"it printed: {printed}")
         raise error
     if not outputs:
         return done.stdout

@@ -188,9 +188,9 @@ def _remote(url: str) -> File:
         info = system.info(path)
     except FileNotFoundError:
         raise FileMissingError(url, "does not exist; check the URL") from None
-    reported = [info.get(key) for key in _VERSIONS]
+    versions = [info.get(key) for key in _VERSIONS]
     size = int(info.get("size") or 0)
-    name = hashlib.blake2b(repr((url, size, reported)).encode(), digest_size=16).hexdigest()
+    name = hashlib.blake2b(repr((url, size, versions)).encode(), digest_size=16).hexdigest()
     return File(url, name, size)
 
 

@@ -92,8 +92,8 @@ class SlurmBatch:
         command = ["sbatch", "--parsable", f"--array=1-{count}", "--job-name=freestone"]
         command += [f"--output={self._access.parent}/%A_%a.log", *self._options]
         # The shell gives way to the worker, so that it is the worker that hears SIGTERM.
-        reported = _call("Slurm", [*command, f"--wrap=exec {line}"])
-        self._arrays.append(reported.strip().partition(";")[0])
+        printed = _call("Slurm", [*command, f"--wrap=exec {line}"])
+        self._arrays.append(printed.strip().partition(";")[0])
 
     def jobs(self) -> int:
         """Return how many jobs wait or run."""
@@ -101,8 +101,8 @@ class SlurmBatch:
             return 0
         states = "PENDING,CONFIGURING,RUNNING,SUSPENDED"
         asked = ["squeue", "--noheader", "--array", "--format=%i", f"--states={states}"]
-        reported = _call("Slurm", [*asked, "--name=freestone", "--me"])
-        mine = [line.strip().partition("_")[0] for line in reported.splitlines()]
+        printed = _call("Slurm", [*asked, "--name=freestone", "--me"])
+        mine = [line.strip().partition("_")[0] for line in printed.splitlines()]
         return sum(job in self._arrays for job in mine)
 
     def close(self) -> None:
@@ -153,6 +153,6 @@ def _call(engine_name: str, command: list[str]) -> str:
         problem = f"{command[0]} did not answer within {_ANSWER_S} s"
         raise ClusterStartError(f"{problem}; see whether {engine_name} is up") from None
     if done.returncode != 0:
-        reported = (done.stderr or done.stdout).strip()
-        raise ClusterStartError(f"{shlex.join(command[:1])} says no: {reported}")
+        printed = (done.stderr or done.stdout).strip()
+        raise ClusterStartError(f"{shlex.join(command[:1])} says no: {printed}")
     return done.stdout

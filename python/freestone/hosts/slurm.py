@@ -65,10 +65,10 @@ class SlurmHost:
 
     def listen(self) -> str:
         """Listen where the machine of Slurm's controller sees this one."""
-        reported = subprocess.run(
+        printed = subprocess.run(
             ["scontrol", "show", "config"], capture_output=True, text=True, timeout=60, check=False
         ).stdout
-        found = re.search(r"^SlurmctldHost\[0\]\s*=\s*([^\s(]+)(?:\(([^)]+)\))?", reported, re.M)
+        found = re.search(r"^SlurmctldHost\[0\]\s*=\s*([^\s(]+)(?:\(([^)]+)\))?", printed, re.M)
         return engine.listen_towards((found[2] or found[1]) if found else "")
 
     def start(self, access: Access, config: Config) -> None:

@@ -96,9 +96,9 @@ class Hooks:
                 stdin=subprocess.DEVNULL,
             ) as process:
                 theirs.close()
-                reported = _exchange(ours, messages)
+                answer = _exchange(ours, messages)
         code = process.returncode
-        return (reported, -code, None) if code < 0 else (reported, None, code)
+        return (answer, -code, None) if code < 0 else (answer, None, code)
 
 
 @contextmanager
@@ -120,14 +120,14 @@ def uncollected() -> Iterator[None]:
 
 
 def _exchange(connection: socket.socket, messages: bytes) -> bytes:
-    reported = bytearray()
+    answer = bytearray()
     try:
         connection.sendall(messages)
         while chunk := connection.recv(1 << 16):
-            reported += chunk
+            answer += chunk
     except (BrokenPipeError, ConnectionResetError):
         pass
-    return bytes(reported)
+    return bytes(answer)
 
 
 def _pickled(error: BaseException) -> bytes:

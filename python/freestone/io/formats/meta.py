@@ -81,20 +81,20 @@ class Meta:
 
     def encode(self) -> bytes:
         """Return the content of the file."""
-        reported: dict[str, Any] = {"numCols": self.columns, "numRows": self.rows}
+        data: dict[str, Any] = {"numCols": self.columns, "numRows": self.rows}
         if self.schema:
-            reported["schema"] = [{"label": name, "valueType": kind} for name, kind in self.schema]
+            data["schema"] = [{"label": name, "valueType": kind} for name, kind in self.schema]
         else:
-            reported["valueType"] = self.value_type
+            data["valueType"] = self.value_type
         if self.nonzeros is not None:
-            reported["numNonZeros"] = self.nonzeros
+            data["numNonZeros"] = self.nonzeros
         if self.header:
-            reported["header"] = True
+            data["header"] = True
         if self.triples:
-            reported["triples"] = True
+            data["triples"] = True
         if self.hdfs is not None:
-            reported["hdfs"] = {"HDFSFilename": self.hdfs, "isHDFS": True}
-        return json.dumps(reported).encode()
+            data["hdfs"] = {"HDFSFilename": self.hdfs, "isHDFS": True}
+        return json.dumps(data).encode()
 
 
 def read_meta(place: Place) -> Meta | None:
@@ -114,20 +114,20 @@ def read_meta(place: Place) -> Meta | None:
 def parse_meta(url: str, content: bytes) -> Meta:
     """Read the content of a `.meta` file."""
     try:
-        reported = json.loads(content)
+        data = json.loads(content)
         # Older versions of DAPHNE wrote a line: rows, columns, and whether there is one type.
-        rows, columns = _count(reported, "numRows"), _count(reported, "numCols")
-        fields = reported.get("schema", [])
-        default = reported.get("valueType") or None
+        rows, columns = _count(data, "numRows"), _count(data, "numCols")
+        fields = data.get("schema", [])
+        default = data.get("valueType") or None
         if not isinstance(default, str | None):
             raise ValueError(f"valueType is {default!r}")
         schema = tuple(
             (str(each["label"]), str(each.get("valueType") or default)) for each in fields
         )
         # DAPHNE writes -1 for what it does not know.
-        unknown = reported.get("numNonZeros") in (None, -1)
-        nonzeros = None if unknown else _count(reported, "numNonZeros")
-        hdfs = reported.get("hdfs", {})
+        unknown = data.get("numNonZeros") in (None, -1)
+        nonzeros = None if unknown else _count(data, "numNonZeros")
+        hdfs = data.get("hdfs", {})
         where = str(hdfs["HDFSFilename"]) if hdfs.get("isHDFS") else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = f"it is no JSON with numRows, numCols and valueType or schema ({error!r})"
@@ -144,14 +144,14 @@ def parse_meta(url: str, content: bytes) -> Meta:
         value_type=default,
         schema=schema,
         nonzeros=nonzeros,
-        header=bool(reported.get("header", False)),
-        triples=bool(reported.get("triples", False)),
+        header=bool(data.get("header", False)),
+        triples=bool(data.get("triples", False)),
         hdfs=where,
     )
 
 
-def _count(reported: dict[str, Any], key: str) -> int:
-    value = reported[key]
+def _count(data: dict[str, Any], key: str) -> int:
+    value = data[key]
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError(f"{key} is {value!r}")
     return value

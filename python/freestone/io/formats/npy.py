@@ -117,12 +117,12 @@ class NpyWriter(Writer):
     def head(self, nbytes: Sequence[int]) -> bytes:
         """Return the header."""
         file = io.BytesIO()
-        reported = {
+        header = {
             "descr": np.lib.format.dtype_to_descr(np.dtype(self.shape.dtype)),
             "fortran_order": False,
             "shape": (self.shape.rows, *self.shape.columns),
         }
-        np.lib.format.write_array_header_1_0(file, reported)
+        np.lib.format.write_array_header_1_0(file, header)
         return file.getvalue()
 
     def sizes(self, rows: int) -> list[int]:

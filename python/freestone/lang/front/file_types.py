@@ -45,10 +45,10 @@ def describe(path: str) -> Type:
         meta = read_meta(locate(path))
         if meta is None:
             return _of_dataset(open_dataset(path))
-        reported = _of_meta(path, meta)
+        described = _of_meta(path, meta)
         if meta.hdfs is None and format_name(path) != "csv":
-            _check(path, reported, open_dataset(path))
-        return reported
+            _check(path, described, open_dataset(path))
+        return described
     except FileMissingError:
         raise ValueError(f"there is no file {path!r}") from None
     except FreestoneError as error:
@@ -72,20 +72,20 @@ def _of_meta(path: str, meta: Any) -> Type:
     return Type("matrix", _cell(meta.value_type), meta.rows, meta.columns, sparsity=share)
 
 
-def _check(path: str, reported: Type, dataset: Any) -> None:
+def _check(path: str, described: Type, dataset: Any) -> None:
     """Raise `ValueError` where a `.meta` and the file's own header disagree."""
     import numpy as np
 
     again = "; correct the .meta or remove it"
     shape = (dataset.rows, width_of(dataset))
-    if shape != (reported.rows, reported.columns):
-        wanted = f"{reported.rows} x {reported.columns}"
+    if shape != (described.rows, described.columns):
+        wanted = f"{described.rows} x {described.columns}"
         raise ValueError(f"{path} is {shape[0]} x {shape[1]}, and its .meta says {wanted}{again}")
-    if dataset.kind == "frame" or reported.data == "frame" or format_name(path) == "mtx":
+    if dataset.kind == "frame" or described.data == "frame" or format_name(path) == "mtx":
         return
-    found, cells = np.dtype(dataset.dtype), np.dtype(DTYPES[reported.cell])
+    found, cells = np.dtype(dataset.dtype), np.dtype(DTYPES[described.cell])
     if found.kind in "fc" and cells.kind in "iub":
-        raise ValueError(f"{path} has cells of {found}, and its .meta says {reported.cell}{again}")
+        raise ValueError(f"{path} has cells of {found}, and its .meta says {described.cell}{again}")
 
 
 def width_of(dataset: Any) -> int:
