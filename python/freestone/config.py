@@ -70,6 +70,8 @@ class Settings(TypedDict, total=False):
     retries: int | None
     start_timeout_s: float | None
     progress: bool | None
+    dashboard: bool | None
+    dashboard_hosts: str | Sequence[str] | None
 
 
 class _Given(NamedTuple):
@@ -157,6 +159,18 @@ def _modules(given: _Given) -> str:
     return ",".join(found)
 
 
+def _hosts(given: _Given) -> str:
+    value = given.value
+    names = value.split(",") if isinstance(value, str) else value
+    problem = "names of hosts without ports, such as 'hub.example.org'"
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise ValueError(problem)
+    found = [name.strip() for name in names if name.strip()]
+    if any(set(name) & set(":/ ") for name in found):
+        raise ValueError(problem)
+    return ",".join(found)
+
+
 def _setting(default: Any, parse: Callable[[_Given], Any], unit: str, text: str) -> Any:
     return field(default=default, metadata={"parse": parse, "unit": unit, "help": text})
 
@@ -190,6 +204,8 @@ class Config:
     retries: int = _setting(0, _count(0), "", "how often a task that raises is retried")
     start_timeout_s: float = _setting(60.0, _positive, "s", "how long workers may take to start")
     progress: bool = _setting(False, _flag, "", "whether to show a bar of all tasks")
+    dashboard: bool = _setting(True, _flag, "", "whether to serve a live page on loopback")
+    dashboard_hosts: str = _setting("", _hosts, "", "proxies through which the page may be asked")
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ def test_every_stage_is_reported_with_what_little_there_is(stage: str) -> None:
 
 def test_what_it_waits_for() -> None:
     names = tuple(f"{k:032x}"[::-1] for k in range(5))
-    assert tell("waiting", waits_for=names).startswith("'mass' waits for 5 inputs: 00000000, ")
+    assert tell("waiting", waits_for=names).startswith("'mass' waits for 5 inputs: 00000000; ")
     assert tell("waiting", waits_for=names).endswith("and 2 more")
     assert tell("waiting", waits_for=names[:1]) == "'mass' waits for 1 input: 00000000"
 
@@ -91,3 +92,23 @@ def test_what_a_retained_block_answered() -> None:
         "'mass' is done: a retained block answered it",
         "  output: 8 bytes, held by the manager",
     ]
+
+
+def test_what_makes_its_inputs() -> None:
+    at = {"name": "0" * 32, "label": "mass", "stage": "assigned", "worker": "worker-2"}
+    since_ns = time.monotonic_ns() - 3_100_000_000
+    figures = [
+        {**at, "since_ns": since_ns, "missing": 0},
+        {"name": "1" * 32, "label": "fit", "stage": "ready", "since_ns": since_ns},
+        {"name": "2" * 32, "label": "", "stage": "waiting", "since_ns": 0, "missing": 2},
+    ]
+    names = tuple(str(figure["name"]) for figure in figures)
+    explanation = Explanation.from_dict(
+        {"stage": "waiting", "label": "sum", "waits_for": names, "awaited": figures}
+    )
+    first, second, third = explanation.awaited
+    assert first.since_s >= 3.1
+    assert str(first).startswith("mass (00000000), which has been at worker-2 for 3.")
+    assert str(second).startswith("fit (11111111), which has been ready for 3.")
+    assert str(third) == "22222222, which waits for 2 inputs"
+    assert str(explanation).startswith(f"'sum' waits for 3 inputs: {first}; {second}; {third}")

@@ -3,7 +3,8 @@
 use crate::fields::{self, Fields};
 use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{
-    Attempt, Explanation, Failure, Record, Statistics, Why, WorkerFigures,
+    Attempt, Explanation, Failure, Overview, RecentFailure, Record, Statistics, TaskFigures, Why,
+    WorkerFigures,
 };
 use freestone_core::wire::{MAX_FRAME, TaskFailure, WorkerStatus};
 use pyo3::prelude::*;
@@ -239,12 +240,84 @@ pub fn explanation(py: Python<'_>, explanation: &Explanation) -> PyResult<Py<PyA
         "stage": explanation.stage,
         "label": &explanation.label,
         "waits_for": waits_for,
+        "awaited": list(py, &explanation.awaited, task)?,
         "ahead": explanation.ahead,
         "resources": resources(py, &explanation.resources)?,
         "attempts": attempts,
         "attempted": explanation.attempted,
         "replicas": labels(&explanation.replicas),
         "nbytes": explanation.nbytes,
+    })
+    .into_any()
+    .unbind())
+}
+
+fn list<'py, T>(
+    py: Python<'py>,
+    items: &[T],
+    dict_of: impl Fn(Python<'py>, &T) -> PyResult<Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for item in items {
+        list.append(dict_of(py, item)?)?;
+    }
+    Ok(list)
+}
+
+fn task<'py>(py: Python<'py>, task: &TaskFigures) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py, {
+        "name": task.name.to_string(),
+        "label": &task.label,
+        "stage": task.stage,
+        "worker": task.worker.map(|worker| worker.to_string()),
+        "since_ns": task.since_ns,
+        "missing": task.missing,
+    }))
+}
+
+fn recent_failure<'py>(py: Python<'py>, failure: &RecentFailure) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py, {
+        "at_ns": failure.at_ns,
+        "label": &failure.label,
+        "name": failure.name.to_string(),
+        "worker": failure.worker.map(|worker| worker.to_string()),
+        "attempts": failure.attempts,
+        "ended": failure.ended,
+        "message": &failure.message,
+        "traceback": &failure.traceback,
+    }))
+}
+
+/// A run by function.
+pub fn overview(py: Python<'_>, overview: &Overview) -> PyResult<Py<PyAny>> {
+    let functions = list(py, &overview.functions, |py, function| {
+        Ok(dict!(py, {
+            "label": &function.label,
+            "waiting": function.waiting,
+            "ready": function.ready,
+            "assigned": function.assigned,
+            "done": function.done,
+            "failed": function.failed,
+            "busy_ns": function.busy_ns,
+            "blocks": function.blocks,
+            "replicas": function.replicas,
+            "nbytes": function.nbytes,
+        }))
+    })?;
+    let blocks = list(py, &overview.blocks, |py, block| {
+        Ok(dict!(py, {
+            "name": block.name.to_string(),
+            "label": &block.label,
+            "nbytes": block.nbytes,
+            "replicas": labels(&block.replicas),
+        }))
+    })?;
+    Ok(dict!(py, {
+        "now_ns": overview.now_ns,
+        "functions": functions,
+        "tasks": list(py, &overview.tasks, task)?,
+        "blocks": blocks,
+        "failures": list(py, &overview.failures, recent_failure)?,
     })
     .into_any()
     .unbind())

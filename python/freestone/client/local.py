@@ -297,4 +297,8 @@ class LocalClient:
         if not isinstance(future, Future):
             kind = type(future).__name__
             raise TypeError(f"explain() takes a future, not {future!r:.80} ({kind})")
-        return Explanation.from_dict(self.manager.explain(future))
+        return self.explain_named(future.name)
+
+    def explain_named(self, name: str) -> Explanation:
+        """Tell it of a block by its name, which the program need not refer to."""
+        return Explanation.from_dict(self.manager.explain(bytes.fromhex(name)))

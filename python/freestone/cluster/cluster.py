@@ -6,6 +6,7 @@ import atexit
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from freestone import hosts
@@ -20,7 +21,9 @@ from freestone.observe import trace
 
 if TYPE_CHECKING:
     from freestone.client.future import Future
+    from freestone.observe.dashboard import Dashboard
     from freestone.observe.progress import Progress
+    from freestone.observe.reprs import ClusterView
 
 __all__ = ["Cluster", "current"]
 
@@ -102,6 +105,7 @@ class Cluster(Session):
         atexit.register(self.close)
         offer_joblib()
         self._progress = self._show_progress() if config.progress else None
+        self._dashboard = self._serve_dashboard() if config.dashboard else None
 
     # -- engines ------------------------------------------------------------------------------
 
@@ -334,6 +338,14 @@ class Cluster(Session):
         """The path of the access file with which workers join; whoever has it owns the cluster."""
         return str(self._site.access_file)
 
+    @property
+    def dashboard_link(self) -> str | None:
+        """The address of the live page, or None without one.
+
+        Whoever has it may watch the cluster, cancel its tasks and retire its workers.
+        """
+        return None if self._dashboard is None else self._dashboard.link
+
     # -- the end ------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -344,6 +356,8 @@ class Cluster(Session):
         atexit.unregister(self.close)
         if self._progress is not None:
             self._progress.stop()
+        if self._dashboard is not None:
+            self._dashboard.close()
         if self.config.trace is not None and not self.closed:
             trace.leave(self.config.trace, self.client.manager)
         self._abandon()
@@ -358,6 +372,8 @@ class Cluster(Session):
     def _forget(self) -> None:
         opened.leave(self.client)
         atexit.unregister(self.close)
+        if self._dashboard is not None:
+            self._dashboard.forget()
         self.client.manager.forget()
         self._site.forget()
 
@@ -365,6 +381,19 @@ class Cluster(Session):
         from freestone.observe.progress import progress
 
         return progress(self).start()
+
+    def _serve_dashboard(self) -> Dashboard | None:
+        from freestone.observe.dashboard import Dashboard
+
+        hosts = self.config.dashboard_hosts
+        return Dashboard.start(self, tuple(hosts.split(",")) if hosts else ())
+
+    def _view(self) -> ClusterView:
+        view = super()._view()
+        if view.closed or self._dashboard is None:
+            return view
+        page, notebook_page = self._dashboard.link, self._dashboard.notebook_link
+        return replace(view, page=page, notebook_page=notebook_page)
 
     def __enter__(self) -> Self:
         return self

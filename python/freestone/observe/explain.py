@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from freestone.observe import html
 from freestone.units import format_nbytes, format_seconds
 
-__all__ = ["Attempt", "Explanation"]
+__all__ = ["Attempt", "Awaited", "Explanation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,51 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Awaited:
+    """A task that makes an input which is not there yet.
+
+    Attributes
+    ----------
+    name, label : str
+        The input's name, and the function that makes it.
+    stage : str
+        ``waiting``, ``ready`` or ``assigned``; ``done`` if its output was lost.
+    worker : str or None
+        Where it was sent.
+    since_s : float
+        For how long it has been ready, or at its worker, in seconds; 0 while it waits.
+    missing : int
+        How many inputs of its own are not there.
+    """
+
+    name: str
+    label: str = ""
+    stage: str = "waiting"
+    worker: str | None = None
+    since_s: float = 0.0
+    missing: int = 0
+
+    @classmethod
+    def from_dict(cls, figures: Mapping[str, Any], now_ns: int) -> Awaited:
+        """Make it from the manager's figures, at a time of the monotonic clock."""
+        given = dict(figures)
+        since_ns = given.pop("since_ns")
+        return cls(**given, since_s=max(0, now_ns - since_ns) / 1e9 if since_ns else 0.0)
+
+    def __str__(self) -> str:
+        """Tell who makes it, and what that does."""
+        who = f"{self.label} ({self.name[:8]})" if self.label else self.name[:8]
+        for_s = format_seconds(self.since_s)
+        if self.stage == "assigned":
+            return f"{who}, which has been at {self.worker} for {for_s}"
+        if self.stage == "ready":
+            return f"{who}, which has been ready for {for_s}"
+        if self.missing:
+            return f"{who}, which waits for {_count(self.missing, 'input')}"
+        return who
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """Why a task waits, or where and when it ran.
 
@@ -53,6 +99,8 @@ class Explanation:
         The task's function.
     waits_for : tuple of str
         Names of inputs that are not there yet.
+    awaited : tuple of Awaited
+        The tasks that make the first eight of them.
     ahead : int
         Tasks that run before it.
     resources : mapping of str to int
@@ -70,6 +118,7 @@ class Explanation:
     stage: str
     label: str = ""
     waits_for: tuple[str, ...] = ()
+    awaited: tuple[Awaited, ...] = ()
     ahead: int = 0
     resources: Mapping[str, int] = field(default_factory=dict)
     attempts: tuple[Attempt, ...] = ()
@@ -82,7 +131,9 @@ class Explanation:
         """Make it from the manager's figures, attempts nested as mappings."""
         attempts = tuple(Attempt.from_dict(attempt) for attempt in figures.get("attempts", ()))
         lists = {key: tuple(figures.get(key, ())) for key in ("waits_for", "replicas")}
-        return cls(**{**figures, **lists, "attempts": attempts})
+        now_ns = time.monotonic_ns()
+        awaited = tuple(Awaited.from_dict(task, now_ns) for task in figures.get("awaited", ()))
+        return cls(**{**figures, **lists, "attempts": attempts, "awaited": awaited})
 
     def __str__(self) -> str:
         """Tell it in sentences: its state, a line for each attempt that is known, its output."""
@@ -109,7 +160,7 @@ def _state(explanation: Explanation) -> str:
     runs = max(explanation.attempted, len(explanation.attempts))
     return {
         "unknown": "the cluster does not know this name: it was released or never submitted",
-        "waiting": f"{who} waits for {_inputs(explanation.waits_for)}",
+        "waiting": f"{who} waits for {_inputs(explanation)}",
         "ready": f"{who} is ready and waits for {_room(explanation)}",
         "assigned": f"{who} is at {_last_worker(explanation)}",
         "done": f"{who} is done" if runs else f"{who} is done: a retained block answered it",
@@ -121,10 +172,15 @@ def _state(explanation: Explanation) -> str:
     }.get(explanation.stage, f"{who} is {explanation.stage}")
 
 
-def _inputs(names: tuple[str, ...]) -> str:
-    shown = ", ".join(name[:8] for name in names[:3])
+def _inputs(explanation: Explanation) -> str:
+    names, makers = explanation.waits_for, {task.name: task for task in explanation.awaited}
+    if not names:
+        return "its inputs"
+    if len(names) == 1 and makers:
+        return str(makers[names[0]])
+    shown = "; ".join(str(makers.get(name, name[:8])) for name in names[:3])
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"{_count(len(names), 'input')}: {shown}{more}" if names else "its inputs"
+    return f"{_count(len(names), 'input')}: {shown}{more}"
 
 
 def _room(explanation: Explanation) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["MONO", "bar", "card", "dot", "escaped", "table"]
+__all__ = ["MONO", "bar", "card", "dot", "escaped", "link", "table"]
 
 _CARD = (
     "font: 13px/1.5 system-ui, sans-serif; display: inline-block; padding: 8px 12px; "
@@ -47,6 +47,11 @@ def dot(status: str) -> str:
     """Show a status as a coloured dot."""
     colour = _COLOURS.get(status, _COLOURS["pending"])
     return f'<span style="color: {colour}">●</span> '
+
+
+def link(address: str, text: str) -> str:
+    """Lead to another page, in a tab of its own."""
+    return f'<a href="{escape(address)}" target="_blank" rel="noopener">{escape(text)}</a>'
 
 
 def bar(amount: int, total: int) -> str:

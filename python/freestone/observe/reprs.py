@@ -18,6 +18,8 @@ class ClusterView:
     closed: bool
     address: str = ""
     statistics: Statistics | None = None
+    page: str = ""
+    notebook_page: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,8 @@ def view_text(view: ClusterView | FutureView) -> str:
         return f"<Future{label} {view.name[:8]}: {view.status}{size}>"
     if view.closed or view.statistics is None:
         return "<Cluster: closed>"
-    return f"<Cluster: {view.statistics.summary()}>"
+    page = f", {view.page}" if view.page else ""
+    return f"<Cluster: {view.statistics.summary()}{page}>"
 
 
 def view_html(view: ClusterView | FutureView) -> str:
@@ -59,4 +62,6 @@ def view_html(view: ClusterView | FutureView) -> str:
     if view.closed or view.statistics is None:
         return html.card(f"{html.dot('closed')}<b>Cluster</b> closed")
     head = f'{html.dot("open")}<b>Cluster</b> <span style="{html.MONO}; opacity: 0.65">'
-    return html.card(f"{head}{html.escaped(view.address)}</span>{view.statistics.table_html()}")
+    page = f" · {html.link(view.notebook_page, 'live page')}" if view.notebook_page else ""
+    address = f"{html.escaped(view.address)}</span>{page}"
+    return html.card(f"{head}{address}{view.statistics.table_html()}")

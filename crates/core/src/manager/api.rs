@@ -1,5 +1,6 @@
 //! What goes into the manager and what comes out.
 
+use super::overview::{Overview, Query, TaskFigures};
 use crate::wire::{
     Address, BlockDesc, CallOptions, FromWorker, Keep, Output, Payload, Spent, TaskFailure,
     ToWorker, WorkerStatus,
@@ -171,6 +172,15 @@ pub enum Request {
         /// What to settle.
         ticket: Ticket,
     },
+    /// Answered with [`Outcome::Overview`].
+    Overview {
+        /// What to list.
+        query: Query,
+        /// Of the answer.
+        ticket: Ticket,
+    },
+    /// Whether to tell [`Action::Trace`] from now on, without a trace too.
+    Observe(bool),
     /// End all workers; nothing is submitted afterwards.
     Shutdown,
 }
@@ -270,6 +280,8 @@ pub enum Outcome {
     Explained(Box<Explanation>),
     /// Figures.
     Statistics(Box<Statistics>),
+    /// Figures by function.
+    Overview(Box<Overview>),
 }
 
 /// Why a task failed for good.
@@ -336,6 +348,8 @@ pub struct Explanation {
     pub label: String,
     /// Inputs that are not there yet.
     pub waits_for: Vec<Name>,
+    /// The tasks that make the first of them.
+    pub awaited: Vec<TaskFigures>,
     /// Tasks that run before it.
     pub ahead: u64,
     /// What it asks for.

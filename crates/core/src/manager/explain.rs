@@ -3,9 +3,13 @@
 use super::Manager;
 use super::api::{Attempt, Explanation, Outcome};
 use super::blocks::{Block, Data};
+use super::overview::TaskFigures;
 use super::table::TaskSlot;
 use super::tasks::{Stage, Task};
 use freestone_base::{Name, Ticket};
+
+/// Of so many inputs it is told what makes them.
+const AWAITED: usize = 8;
 
 impl Manager {
     pub(super) fn on_explain(&mut self, name: &Name, ticket: Ticket) {
@@ -30,8 +34,11 @@ impl Manager {
 
     fn explain_task(&self, slot: TaskSlot, block: &Block) -> Explanation {
         let task = &self.tasks[slot];
-        let missing = task.inputs.iter().map(|input| &self.blocks[*input]);
+        let inputs = if task.stage.is_done() { &[][..] } else { &task.inputs };
+        let missing = inputs.iter().map(|input| &self.blocks[*input]);
         let missing = missing.filter(|input| !input.is_available());
+        let makers = missing.clone().filter_map(|input| Some((input.name, input.producer?)));
+        let awaited = makers.take(AWAITED).map(|(name, maker)| self.awaited(name, maker)).collect();
         let mut attempts = match &task.history {
             Some(history) => history.attempts.clone(),
             None => Vec::new(),
@@ -39,24 +46,24 @@ impl Manager {
         attempts.extend(last_attempt(task));
         Explanation {
             stage: match task.stage {
-                Stage::Waiting { .. } => "waiting",
-                Stage::Ready | Stage::Queued(_) => "ready",
-                Stage::Assigned { .. } => "assigned",
                 Stage::Done(_) if block.is_available() => "done",
                 Stage::Done(_) => "released",
+                stage => stage.as_str(),
             },
             label: self.functions.label(task.function),
-            waits_for: if task.stage.is_done() {
-                Vec::new()
-            } else {
-                missing.map(|input| input.name).collect()
-            },
+            waits_for: missing.map(|input| input.name).collect(),
+            awaited,
             ahead: self.ahead_of(task),
             resources: task.options.resources,
             attempts,
             attempted: task.attempts(),
             ..Explanation::default()
         }
+    }
+
+    /// The task that makes an input.
+    fn awaited(&self, name: Name, maker: TaskSlot) -> TaskFigures {
+        TaskFigures { name, ..self.task_figures(&self.tasks[maker]) }
     }
 
     /// A block whose task is not known any more, or that was put.

@@ -215,6 +215,7 @@ impl Manager {
     }
 
     pub(super) fn fail_task(&mut self, task: TaskSlot, failure: &Arc<Failure>) {
+        self.remember_failure(failure);
         let outputs = self.remove_failed(task);
         self.fail_blocks(outputs.to_vec(), failure);
     }
@@ -259,6 +260,7 @@ impl Manager {
     /// Takes an unfinished task out of the graph, and gives its outputs back.
     fn remove_failed(&mut self, task: TaskSlot) -> SmallVec<[BlockSlot; 4]> {
         self.counts.failed += 1;
+        self.functions.ended(self.tasks[task].function, false);
         self.withdraw(task);
         self.counts.waiting -= 1;
         self.end_use(task, false);

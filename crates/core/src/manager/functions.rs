@@ -1,5 +1,6 @@
 //! Functions: their definitions, and how long their calls take.
 
+use super::overview::FunctionFigures;
 use crate::wire::Payload;
 use freestone_base::FunctionId;
 
@@ -11,6 +12,9 @@ pub(super) struct Function {
     pub label: String,
     pub definition: Option<Payload>,
     mean_ns: Option<u64>,
+    done: u64,
+    failed: u64,
+    busy_ns: u64,
 }
 
 #[derive(Default)]
@@ -41,6 +45,33 @@ impl Functions {
 
     pub fn mean_ns(&self, id: FunctionId) -> Option<u64> {
         self.get(id)?.mean_ns
+    }
+
+    /// Counts a call that ended, well or for good.
+    pub fn ended(&mut self, id: FunctionId, is_done: bool) {
+        let function = self.entry(id);
+        if is_done {
+            function.done += 1;
+        } else {
+            function.failed += 1;
+        }
+    }
+
+    /// Counts the time of an attempt.
+    pub fn ran(&mut self, id: FunctionId, duration_ns: u64) {
+        self.entry(id).busy_ns += duration_ns;
+    }
+
+    /// What was counted of each.
+    pub fn figures(&self) -> Vec<FunctionFigures> {
+        let figures = |function: &Function| FunctionFigures {
+            label: function.label.clone(),
+            done: function.done,
+            failed: function.failed,
+            busy_ns: function.busy_ns,
+            ..FunctionFigures::default()
+        };
+        self.0.iter().map(figures).collect()
     }
 
     /// Takes a measured time of an executor into the mean, with a weight of one eighth.

@@ -30,6 +30,8 @@ impl Manager {
             Request::WhoHas { names, ticket } => self.on_who_has(&names, ticket),
             Request::Explain { name, ticket } => self.on_explain(&name, ticket),
             Request::Statistics { ticket } => self.on_statistics(ticket),
+            Request::Overview { query, ticket } => self.on_overview(&query, ticket),
+            Request::Observe(observed) => self.observed = observed,
             Request::Retire(workers) => {
                 for worker in workers {
                     self.on_retire(worker);
@@ -63,10 +65,7 @@ impl Manager {
                     let least = self.workers.smallest_memory.unwrap_or(u64::MAX);
                     self.workers.smallest_memory = Some(least.min(status.memory_quota));
                 }
-                if self.config.trace {
-                    let record = Record::Cache { worker: id, at_ns: self.now, status };
-                    self.out.push(Action::Trace(record));
-                }
+                self.trace(|run| Record::Cache { worker: id, at_ns: run.now, status });
             }
             FromWorker::Leaving => self.on_retire(id),
             FromWorker::Hello { .. } => {}
@@ -86,10 +85,7 @@ impl Manager {
         } else {
             let silence_ns = self.config.silence_ns;
             self.out.push(Action::Send(id, ToWorker::Welcome { worker: id, silence_ns }));
-            if self.config.trace {
-                let record = Record::Joined { worker: id, at_ns: self.now, slots: *slots };
-                self.out.push(Action::Trace(record));
-            }
+            self.trace(|run| Record::Joined { worker: id, at_ns: run.now, slots: *slots });
             return self.join(id, message);
         };
         self.out.push(Action::Disconnect(id, reason));

@@ -26,6 +26,7 @@ mod members;
 mod near_tests;
 mod order;
 mod origins;
+mod overview;
 mod placement;
 mod ready;
 mod recent;
@@ -48,6 +49,7 @@ mod transfers;
 mod workers;
 
 pub use api::*;
+pub use overview::{BlockFigures, FunctionFigures, Overview, Query, RecentFailure, TaskFigures};
 
 use crate::wire::ToWorker;
 use blocks::Blocks;
@@ -70,6 +72,7 @@ pub struct Manager {
     out: Vec<Action>,
     functions: Functions,
     recent: recent::Recent,
+    recent_failures: overview::Failures,
     /// What was seen of the memory that calls take, by category.
     categories: BTreeMap<u32, categories::Category>,
     /// Files of the user's, by the names of their blocks.
@@ -110,6 +113,8 @@ pub struct Manager {
     /// Workers that were lost, since when.
     lost_workers: u32,
     began_ns: Now,
+    /// Whether somebody looks at the run, so that records are of use.
+    observed: bool,
     closed: bool,
 }
 
@@ -152,6 +157,7 @@ impl Manager {
             out: Vec::new(),
             functions: Functions::default(),
             recent: recent::Recent::default(),
+            recent_failures: overview::Failures::default(),
             categories: BTreeMap::new(),
             origins: hash::ByName::default(),
             tasks: Tasks::new(),
@@ -176,6 +182,7 @@ impl Manager {
             cramped: room::Cramped::default(),
             lost_workers: 0,
             began_ns: 0,
+            observed: false,
             closed: false,
         }
     }
@@ -231,6 +238,14 @@ impl Manager {
         if let Some(worker) = self.workers.get_mut(id) {
             worker.post.other.push(message);
             self.touch(id);
+        }
+    }
+
+    /// Tells what happened, if there is a trace or somebody looks.
+    fn trace(&mut self, record: impl FnOnce(&Self) -> Record) {
+        if self.config.trace || self.observed {
+            let record = record(self);
+            self.out.push(Action::Trace(record));
         }
     }
 

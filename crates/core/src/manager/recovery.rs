@@ -23,9 +23,7 @@ impl Manager {
         }
         let Some(mut worker) = self.workers.remove(id) else { return };
         self.workers.give_up(id, self.now);
-        if self.config.trace {
-            self.out.push(Action::Trace(Record::Left { worker: id, at_ns: self.now }));
-        }
+        self.trace(|run| Record::Left { worker: id, at_ns: run.now });
         self.lost_workers += u32::from(worker.is_active());
         self.forget_firsts(id);
         let mut tasks = self.take_back(&worker);

@@ -61,6 +61,7 @@ impl Manager {
         let Some(task) = task else { return self.on_stale(id, report) };
         self.trace_attempt(task, id, &report);
         self.counts.busy_ns += report.spent.duration_ns;
+        self.functions.ran(self.tasks[task].function, report.spent.duration_ns);
         let Report { spent, result, .. } = report;
         let Stage::Assigned { running, .. } = self.tasks[task].stage else { return };
         self.unassign(task, id, running);
@@ -109,6 +110,7 @@ impl Manager {
         outputs: SmallVec<[Output; 1]>,
     ) {
         self.counts.done += 1;
+        self.functions.ended(self.tasks[task].function, true);
         // Its inputs are used no more.
         self.cramped.relieve();
         if let Some(worker) = self.workers.get_mut(id) {
@@ -147,27 +149,25 @@ impl Manager {
     }
 
     pub(super) fn trace_attempt(&mut self, task: TaskSlot, worker: WorkerId, report: &Report) {
-        if !self.config.trace {
-            return;
-        }
-        let record = &self.tasks[task];
         let nbytes = |output: &Output| match output {
             Output::Inline(bytes) => bytes.len() as u64,
             Output::Stored(desc) => desc.nbytes,
         };
-        let trace = Record::Task {
-            label: self.functions.label(record.function),
-            name: self.blocks[record.outputs[0]].name,
-            task: report.task,
-            attempt: report.attempt,
-            worker,
-            ready_ns: record.ready_ns,
-            sent_ns: record.sent_ns,
-            spent: report.spent,
-            nbytes: report.result.iter().flatten().map(nbytes).sum(),
-            ended: report.result.as_ref().err().map_or("done", ended),
-        };
-        self.out.push(super::Action::Trace(trace));
+        self.trace(|run| {
+            let record = &run.tasks[task];
+            Record::Task {
+                label: run.functions.label(record.function),
+                name: run.blocks[record.outputs[0]].name,
+                task: report.task,
+                attempt: report.attempt,
+                worker,
+                ready_ns: record.ready_ns,
+                sent_ns: record.sent_ns,
+                spent: report.spent,
+                nbytes: report.result.iter().flatten().map(nbytes).sum(),
+                ended: report.result.as_ref().err().map_or("done", ended),
+            }
+        });
     }
 }
 

@@ -40,6 +40,16 @@ impl Stage {
         }
     }
 
+    /// The stage in a word, as people read it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting { .. } => "waiting",
+            Self::Ready | Self::Queued(_) => "ready",
+            Self::Assigned { .. } => "assigned",
+            Self::Done(_) => "done",
+        }
+    }
+
     pub fn is_done(self) -> bool {
         matches!(self, Self::Done(_))
     }

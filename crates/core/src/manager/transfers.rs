@@ -1,7 +1,7 @@
 //! Blocks that go from worker to worker: a bounded number in and out of each, largest first.
 
 use super::Manager;
-use super::api::{Action, Record, Why};
+use super::api::{Record, Why};
 use super::blocks::{Data, Want, WantStage};
 use super::hash::SetOf;
 use super::table::{BlockSlot, TaskSlot};
@@ -276,11 +276,10 @@ impl Manager {
             let seen = nbytes as f64 * 1e9 / duration_ns as f64;
             self.bandwidth += (seen - self.bandwidth) / 8.0;
         }
-        if self.config.trace {
-            let end_ns = self.now;
-            let record = Record::Transfer { name, source, target, nbytes, end_ns, duration_ns };
-            self.out.push(Action::Trace(record));
-        }
+        self.trace(|run| {
+            let end_ns = run.now;
+            Record::Transfer { name, source, target, nbytes, end_ns, duration_ns }
+        });
     }
 
     pub(super) fn on_fetch_failed(

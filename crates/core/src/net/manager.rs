@@ -6,7 +6,8 @@ use super::connection::Connection;
 use super::listener::Listener;
 use super::newcomers::{Arrival, Newcomers};
 use super::poller::{Poller, WAKER};
-use crate::manager::{Action, Config, Event, Manager, Now, Outcome, Record, Request};
+use super::records::Records;
+use crate::manager::{Action, Config, Event, Manager, Now, Outcome, Request};
 use crate::wire::{Address, Assignment, FromWorker, Report, Spent, TaskFailure, ToWorker};
 use freestone_base::{Ticket, WorkerId};
 use freestone_tls::Access;
@@ -73,8 +74,8 @@ pub enum ManagerError {
 pub struct ManagerThread {
     /// For requests.
     pub client: Client,
-    /// Records for the trace, if the configuration asks for one.
-    pub records: Arc<Mutex<Vec<Record>>>,
+    /// Records for the trace, and for whoever looks at the run.
+    pub records: Arc<Mutex<Records>>,
     /// Where workers join.
     pub address: Address,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -90,7 +91,7 @@ impl ManagerThread {
         let (mut listener, address) = listen(&options)?;
         listener.register(poller.registry(), LISTENER)?;
         let (client, requests) = Client::new(poller.waker());
-        let records = Arc::default();
+        let records = Arc::new(Mutex::new(Records::new(options.config.trace)));
         let shell = Shell {
             manager: Manager::new(options.config),
             poller,
@@ -155,7 +156,7 @@ struct Shell {
     joined: u32,
     actions: Vec<Action>,
     outcomes: Vec<(Ticket, Outcome)>,
-    records: Arc<Mutex<Vec<Record>>>,
+    records: Arc<Mutex<Records>>,
     /// A request that was taken while looking for work.
     stash: Option<Request>,
     ending: Option<Instant>,

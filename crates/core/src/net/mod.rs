@@ -5,7 +5,8 @@
 //! - [`connection`]: frames over a stream, without blocking.
 //! - [`worker`]: the process of a worker; [`executors`], [`transfer`], [`idle`],
 //!   [`pool`], [`signals`], [`scratch`]: what it is made of.
-//! - [`manager`]: the manager's thread; [`client`], [`cell`]: how a program talks to it.
+//! - [`manager`]: the manager's thread, with [`records`]; [`client`], [`cell`]: how a program
+//!   talks to it.
 //!
 //! See docs/decisions/001-one-poll-loop-thread-per-process-no-asynchronous-runtime.md
 
@@ -22,6 +23,7 @@ mod newcomers;
 pub mod poller;
 pub mod pool;
 mod rate;
+pub mod records;
 pub mod scratch;
 pub mod signals;
 pub mod stream;

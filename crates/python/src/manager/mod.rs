@@ -13,8 +13,9 @@ use crate::link::Link;
 use crate::options::{Options, keep_of};
 use calls::{call_of, require_sendable};
 use freestone_base::{FunctionId, Name, WorkerId};
-use freestone_core::manager::{Config, Outcome, Record, Reduction, Request};
+use freestone_core::manager::{Config, Outcome, Query, Record, Reduction, Request};
 use freestone_core::net::manager::{Listen, ManagerOptions, ManagerThread};
+use freestone_core::net::records::Records;
 use freestone_core::net::{Cell, boot_id};
 use freestone_core::store::random_name;
 use freestone_core::wire::{Address, BlockDesc, Form, Keep, Output, Payload};
@@ -387,9 +388,14 @@ impl Manager {
         }
     }
 
+    /// Cancels what makes a block, which the program need not refer to.
+    fn cancel_named(&self, name: [u8; 16]) {
+        self.link.client.request(Request::Cancel(vec![Name(name)]));
+    }
+
     /// A task's life, as a dict.
-    fn explain(&self, py: Python<'_>, future: &FutureBase) -> PyResult<Py<PyAny>> {
-        let name = future.reference()?.name;
+    fn explain(&self, py: Python<'_>, name: [u8; 16]) -> PyResult<Py<PyAny>> {
+        let name = Name(name);
         match self.ask(py, |ticket| Request::Explain { name, ticket })? {
             Outcome::Explained(explanation) => figures::explanation(py, &explanation),
             other => Err(unexpected(&other)),
@@ -402,6 +408,27 @@ impl Manager {
             Outcome::Statistics(statistics) => figures::statistics(py, &statistics),
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Tasks and blocks by function, as a dict; at most `limit` of each are listed.
+    #[pyo3(signature = (limit, label=None, stage=None))]
+    fn overview(
+        &self,
+        py: Python<'_>,
+        limit: usize,
+        label: Option<String>,
+        stage: Option<String>,
+    ) -> PyResult<Py<PyAny>> {
+        let query = Query { limit, label, stage };
+        match self.ask(py, |ticket| Request::Overview { query, ticket })? {
+            Outcome::Overview(overview) => figures::overview(py, &overview),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Says whether somebody looks at the run, so that `recent_columns` has something.
+    fn observe(&self, observed: bool) {
+        self.link.client.request(Request::Observe(observed));
     }
 
     /// Lets workers go.
@@ -431,7 +458,7 @@ impl Manager {
     /// Records of the trace since the last call, as dicts.
     fn take_records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for record in &self.records() {
+        for record in &self.records(Records::take) {
             list.append(figures::record(py, record)?)?;
         }
         Ok(list)
@@ -441,10 +468,17 @@ impl Manager {
     /// bits, the offsets (of text) and the data.
     fn take_columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for records in self.records().chunks(columns::MOST_ROWS) {
+        for records in self.records(Records::take).chunks(columns::MOST_ROWS) {
             list.append((records.len(), columns::columns(py, records)?))?;
         }
         Ok(list)
+    }
+
+    /// What is new since the last call while the run is observed, as `take_columns` gives it, which
+    /// has it nevertheless.
+    fn recent_columns<'py>(&self, py: Python<'py>) -> PyResult<(usize, Bound<'py, PyDict>)> {
+        let records = py.detach(|| self.records(Records::recent));
+        Ok((records.len(), columns::columns(py, &records)?))
     }
 
     /// Ends the run. Settles what waits. May be called twice.
@@ -475,12 +509,9 @@ impl Manager {
 }
 
 impl Manager {
-    fn records(&self) -> Vec<Record> {
+    fn records(&self, of: impl FnOnce(&mut Records) -> Vec<Record>) -> Vec<Record> {
         let thread = lock(&self.thread);
-        thread
-            .as_ref()
-            .map(|thread| std::mem::take(&mut *lock(&thread.records)))
-            .unwrap_or_default()
+        thread.as_ref().map(|thread| of(&mut lock(&thread.records))).unwrap_or_default()
     }
 
     fn adopted<'py>(

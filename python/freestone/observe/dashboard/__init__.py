@@ -1,0 +1,165 @@
+"""The live page of a cluster: an HTTP server on loopback, in the program's process.
+
+Until somebody asks for the page there is one socket and one thread that sleeps: what answers
+requests is imported with the first of them. While a page is open, the manager tells what happens;
+when none has asked for ten seconds, it stops.
+
+See docs/decisions/069-the-live-page-is-served-by-the-program.md
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import threading
+import time
+import warnings
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from freestone.client.local import LocalClient
+    from freestone.observe.dashboard.server import Server
+
+__all__ = ["Dashboard", "Watched"]
+
+FIRST_PORT = 8787
+_PORTS = 64
+_HOST = "127.0.0.1"
+_TIMEOUT_S = 5.0
+_POLL_INTERVAL_S = 2.0
+
+
+class Watched(Protocol):
+    """A cluster, as far as its page uses it."""
+
+    started: float
+
+    @property
+    def client(self) -> LocalClient:
+        """What speaks to its manager."""
+
+    def cancel(self, futures: Any = (), *, tag: str | None = None) -> None:
+        """Cancel tasks by their tag."""
+
+    def retire(self, worker: int) -> None:
+        """Drain a worker."""
+
+
+class Dashboard:
+    """Serves the page of a cluster, on a thread.
+
+    Parameters
+    ----------
+    cluster
+        What it shows.
+    hosts
+        Names under which proxies ask for it, besides those of loopback.
+
+    Raises
+    ------
+    OSError
+        When no port of loopback can be had.
+    """
+
+    def __init__(self, cluster: Watched, hosts: tuple[str, ...] = ()) -> None:
+        self.token = os.urandom(16).hex()
+        self._cluster, self._hosts = cluster, hosts
+        self._listener: socket.socket = _listen()
+        self.port: int = self._listener.getsockname()[1]
+        self._server: Server | None = None
+        self._closed = False
+        self._thread = threading.Thread(target=self._serve, name="freestone-page", daemon=True)
+        self._thread.start()
+
+    @property
+    def link(self) -> str:
+        """The page's address; whoever has it may watch the cluster, and cancel its tasks."""
+        return f"http://{_HOST}:{self.port}/{self.token}/"
+
+    @property
+    def notebook_link(self) -> str:
+        """The address for a browser that shows a notebook: through JupyterHub's proxy, if any."""
+        prefix = os.environ.get("JUPYTERHUB_SERVICE_PREFIX")
+        if prefix is None:
+            return self.link
+        return f"{prefix.rstrip('/')}/proxy/{self.port}/{self.token}/"
+
+    def _serve(self) -> None:
+        while not self._closed:
+            observes = self._server is not None and self._server.observe_while_asked()
+            try:
+                self._listener.settimeout(_POLL_INTERVAL_S if observes else None)
+                connection, _ = self._listener.accept()
+            except TimeoutError:
+                continue
+            except OSError as error:
+                if error.errno in (errno.EBADF, errno.EINVAL):
+                    return
+                # Out of descriptors, say: they may come back.
+                time.sleep(_POLL_INTERVAL_S)
+                continue
+            self._take(connection)
+
+    def _take(self, connection: socket.socket) -> None:
+        if self._server is None:
+            from freestone.observe.dashboard.server import Server
+
+            self._server = Server(self._cluster, self.token, self._hosts)
+        self._server.take(connection)
+
+    def close(self) -> None:
+        """Stop serving and give the port back."""
+        if self._closed:
+            return
+        self._closed = True
+        with contextlib.suppress(OSError):
+            # Closing alone would not wake the thread that accepts.
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout=_TIMEOUT_S)
+        if self._server is not None:
+            self._server.close()
+
+    def forget(self) -> None:
+        """Let go of the socket in a forked child, where no thread serves."""
+        self._closed = True
+        self._listener.close()
+        if self._server is not None:
+            self._server.forget()
+
+    @classmethod
+    def start(cls, cluster: Watched, hosts: tuple[str, ...]) -> Dashboard | None:
+        """Serve the page if that can be done; a cluster runs without it, too."""
+        try:
+            return cls(cluster, hosts)
+        except OSError as error:
+            warnings.warn(
+                f"this cluster has no page, as nothing can listen on {_HOST}: {error}; "
+                "dashboard=False opens clusters without one",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+            return None
+
+
+def _listen() -> socket.socket:
+    """Listen at the first port that is free, at any port if many are taken."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        # A port that was used a moment ago can be had again at once.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        for port in (*range(FIRST_PORT, FIRST_PORT + _PORTS), 0):
+            try:
+                listener.bind((_HOST, port))
+                listener.listen(64)
+                return listener
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or port == 0:
+                    raise
+        raise AssertionError("the last port raises or returns")
+    except BaseException:
+        listener.close()
+        raise

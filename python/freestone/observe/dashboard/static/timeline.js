@@ -1,0 +1,265 @@
+// What ran when, on a canvas: the manager's program sends what fits the screen, so that a hundred
+// thousand tasks are as fast to draw as a thousand.
+
+import { card, count, el, seconds } from "./dom.js";
+import { ask } from "./net.js";
+import { explain } from "./views.js";
+
+const ROW = 26, GAP = 4, TOP = 24, LEFT = 82, MIN_SPAN_S = 2e-6;
+
+// Colours of functions, which differ in hue and lightness, by the order in which they came.
+const HUES = [212, 28, 150, 340, 265, 48, 185, 5, 95, 300];
+
+export function colour(label, failed) {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  if (failed) return dark ? "#ff5a4d" : "#c2180c";
+  const round = Math.floor(label / HUES.length) % 3;
+  return `hsl(${HUES[label % HUES.length]} ${60 - 15 * round}% ${(dark ? 58 : 48) + 9 * round}%)`;
+}
+
+export class Timeline {
+  constructor() {
+    this.canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "Timeline", "aria-describedby": "timeline-keys" });
+    this.told = el("p", { class: "note", role: "status" });
+    this.legend = el("ul", { class: "legend" });
+    this.all = el("button", { onclick: () => this.follow() }, "Follow");
+    const zoom = (factor, name, text) => el("button", { "aria-label": name, onclick: () => this.zoom(factor) }, text);
+    this.node = card("Timeline",
+      el("div", { class: "tools" }, this.all, zoom(0.5, "Zoom in", "+"), zoom(2, "Zoom out", "−"),
+        el("span", { class: "soft", id: "timeline-keys" },
+          "Wheel or + and − zoom, drag or arrows move, Home shows all; click a task for its story.")),
+      el("div", { class: "timeline" }, this.canvas), this.told, this.legend);
+    this.span = null; // [from, to] in seconds; none while it follows the run
+    this.data = null;
+    this.asked = 0;
+    this.listen();
+    this.resized = new ResizeObserver(() => this.draw());
+    this.resized.observe(this.canvas);
+  }
+
+  leave() {
+    this.resized.disconnect();
+    clearTimeout(this.later);
+  }
+
+  listen() {
+    this.canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY / 200))), this.at(event.offsetX));
+    }, { passive: false });
+    this.canvas.addEventListener("pointerdown", (event) => {
+      this.canvas.setPointerCapture(event.pointerId);
+      this.held = { x: event.offsetX, span: this.shown(), moved: false };
+    });
+    this.canvas.addEventListener("pointermove", (event) => this.onMove(event));
+    this.canvas.addEventListener("pointerup", (event) => {
+      const held = this.held;
+      this.held = null;
+      const task = this.find(event.offsetX, event.offsetY);
+      if (held && !held.moved && task) explain(task[5]);
+    });
+    this.canvas.addEventListener("pointercancel", () => { this.held = null; });
+    this.canvas.addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  onMove(event) {
+    if (this.held && Math.abs(event.offsetX - this.held.x) > 3) {
+      const [from, to] = this.held.span;
+      const by = ((this.held.x - event.offsetX) * (to - from)) / this.width();
+      this.held.moved = true;
+      this.move([from + by, to + by]);
+    } else if (!this.held) {
+      const task = this.find(event.offsetX, event.offsetY);
+      this.canvas.title = task ? this.describe(task) : "";
+    }
+  }
+
+  onKey(event) {
+    const [from, to] = this.shown();
+    const by = (to - from) / 8;
+    const moves = { ArrowLeft: () => this.move([from - by, to - by]), ArrowRight: () => this.move([from + by, to + by]),
+      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), Home: () => this.follow() };
+    if (event.key in moves) {
+      event.preventDefault();
+      moves[event.key]();
+    }
+  }
+
+  width() { return Math.max(50, this.canvas.clientWidth - LEFT); }
+
+  shown() {
+    return this.span ?? (this.data ? [this.data.from_s, this.data.to_s] : [0, 1]);
+  }
+
+  at(x) {
+    const [from, to] = this.shown();
+    return from + ((x - LEFT) / this.width()) * (to - from);
+  }
+
+  zoom(factor, about) {
+    const [from, to] = this.shown();
+    const middle = about ?? (from + to) / 2;
+    const span = Math.max(MIN_SPAN_S, (to - from) * factor);
+    const share = (middle - from) / (to - from);
+    this.move([middle - share * span, middle + (1 - share) * span]);
+  }
+
+  move(span) {
+    this.span = span;
+    this.draw();
+    clearTimeout(this.later);
+    this.later = setTimeout(() => this.fetch(), 80);
+  }
+
+  follow() {
+    this.span = null;
+    this.fetch();
+  }
+
+  async update() { await this.fetch(); }
+
+  async fetch() {
+    const number = ++this.asked;
+    const query = { width: Math.round(this.width()) };
+    if (this.span) [query.from, query.to] = this.span;
+    const data = await ask("timeline", query);
+    // An answer that came late does not take the place of a newer one.
+    if (number !== this.asked) return;
+    this.data = data;
+    this.tell();
+    this.draw();
+  }
+
+  tell() {
+    const data = this.data, [from, to] = this.shown();
+    const since = data.observed_s > 0.5 ? ` Times before ${seconds(data.observed_s)} are not known: no page was open; trace= records from the start.` : "";
+    const text = `${count(data.count)} attempts in ${seconds(to - from)} on ${data.lanes.length} executors.${since}`;
+    if (this.told.textContent !== text) this.told.textContent = text;
+    this.canvas.setAttribute("aria-label", `Timeline: ${text}`);
+    this.legend.replaceChildren(...Object.entries(data.labels).slice(0, 30).map(([number, label]) => {
+      const patch = el("canvas", { width: "1", height: "1", "aria-hidden": "true" });
+      const pen = patch.getContext("2d");
+      pen.fillStyle = colour(Number(number), false);
+      pen.fillRect(0, 0, 1, 1);
+      return el("li", {}, patch, label);
+    }));
+  }
+
+  lanes() {
+    // Those of one worker stand together.
+    const order = this.data.lanes.map((worker, lane) => [worker, lane]);
+    const number = (worker) => Number(worker.split("-").at(-1));
+    order.sort((one, other) => number(one[0]) - number(other[0]) || one[1] - other[1]);
+    const rows = new Map();
+    order.forEach(([worker, lane], row) => rows.set(lane, [row, worker]));
+    return rows;
+  }
+
+  find(x, y) {
+    if (!this.data || x < LEFT) return null;
+    const at = this.at(x), rows = this.lanes();
+    const [from, to] = this.shown(), near = (2 * (to - from)) / this.width();
+    return this.data.tasks.find(([lane, , start, took]) =>
+      rows.get(lane)[0] === Math.floor((y - TOP) / (ROW + GAP)) && at >= start - near && at <= start + took + near) ?? null;
+  }
+
+  describe([, label, start, took, ended, , wait]) {
+    const how = this.data.endings[ended];
+    return `${this.data.labels[label]}, ${how}: began at ${seconds(start)}, took ${seconds(took)}, waited ${seconds(wait)}`;
+  }
+
+  draw() {
+    const data = this.data, width = this.canvas.clientWidth, scale = devicePixelRatio || 1;
+    if (!data || !width) return;
+    const rows = this.lanes(), height = TOP + Math.max(1, rows.size) * (ROW + GAP) + 4;
+    if (this.canvas.width !== Math.round(width * scale) || this.canvas.height !== Math.round(height * scale)) {
+      this.canvas.width = Math.round(width * scale);
+      this.canvas.height = Math.round(height * scale);
+      this.canvas.style.height = `${height}px`;
+    }
+    const pen = this.canvas.getContext("2d");
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    this.drawAxis(pen, width, height);
+    this.drawLanes(pen, rows, width);
+    pen.save();
+    pen.beginPath();
+    pen.rect(LEFT, 0, width - LEFT, height);
+    pen.clip();
+    this.drawCells(pen, rows);
+    this.drawTasks(pen, rows);
+    pen.restore();
+  }
+
+  x(at_s) {
+    const [from, to] = this.shown();
+    return LEFT + ((at_s - from) / (to - from)) * this.width();
+  }
+
+  drawAxis(pen, width, height) {
+    const style = getComputedStyle(document.documentElement);
+    const [from, to] = this.shown();
+    const rough = ((to - from) * 110) / this.width(), power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough);
+    pen.font = "11px system-ui, sans-serif";
+    pen.textAlign = "left";
+    for (let tick = Math.ceil(from / step) * step; tick <= to; tick += step) {
+      const x = Math.round(this.x(tick)) + 0.5;
+      pen.strokeStyle = style.getPropertyValue("--line");
+      pen.beginPath();
+      pen.moveTo(x, TOP - 6);
+      pen.lineTo(x, height);
+      pen.stroke();
+      pen.fillStyle = style.getPropertyValue("--soft");
+      // So many digits that ticks differ.
+      const digits = Math.max(0, Math.min(9, -Math.floor(Math.log10(step))));
+      if (x < width - 40) pen.fillText(`${tick.toFixed(digits)} s`, x + 3, 12);
+    }
+  }
+
+  drawLanes(pen, rows, width) {
+    const style = getComputedStyle(document.documentElement);
+    pen.font = "12px system-ui, sans-serif";
+    let before = null;
+    for (const [row, worker] of [...rows.values()].sort((one, other) => one[0] - other[0])) {
+      pen.fillStyle = style.getPropertyValue("--track");
+      pen.globalAlpha = 0.45;
+      pen.fillRect(LEFT, TOP + row * (ROW + GAP), width - LEFT, ROW);
+      pen.globalAlpha = 1;
+      pen.fillStyle = style.getPropertyValue("--ink");
+      if (worker !== before) pen.fillText(worker, 0, TOP + row * (ROW + GAP) + 17, LEFT - 8);
+      before = worker;
+    }
+  }
+
+  drawCells(pen, rows) {
+    const data = this.data, step_s = (data.to_s - data.from_s) / data.width;
+    for (const [lane, pixel, share, , label] of data.cells) {
+      const y = TOP + rows.get(lane)[0] * (ROW + GAP), start = data.from_s + pixel * step_s;
+      const x = this.x(start), high = Math.max(2, share * ROW);
+      pen.fillStyle = colour(label, false);
+      pen.fillRect(x, y + ROW - high, Math.max(1, this.x(start + step_s) - x), high);
+    }
+  }
+
+  drawTasks(pen, rows) {
+    for (const [lane, label, start, took, ended] of this.data.tasks) {
+      const x = this.x(start), wide = Math.max(0.8, this.x(start + took) - x);
+      const y = TOP + rows.get(lane)[0] * (ROW + GAP);
+      pen.fillStyle = colour(label, this.data.endings[ended] !== "done");
+      pen.fillRect(x, y, wide > 3 ? wide - 0.6 : wide, ROW);
+      if (wide > 46) this.write(pen, this.data.labels[label], Math.max(x, LEFT), y, Math.min(wide, x + wide - LEFT));
+    }
+  }
+
+  write(pen, text, x, y, wide) {
+    pen.save();
+    pen.beginPath();
+    pen.rect(x, y, wide - 4, ROW);
+    pen.clip();
+    pen.fillStyle = "#fff";
+    pen.font = "12px system-ui, sans-serif";
+    pen.fillText(text, x + 5, y + 17);
+    pen.restore();
+  }
+}

@@ -1,0 +1,210 @@
+"""What the page asks, and what it may do: each answer is an object for JSON.
+
+Times are in seconds since the cluster was opened.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from freestone.hosts.node import hostname
+from freestone.observe.dashboard.processes import Usage
+from freestone.observe.dashboard.timeline import Timeline
+from freestone.observe.figures import worker_number
+
+if TYPE_CHECKING:
+    from freestone.observe.dashboard import Watched
+
+__all__ = ["Views"]
+
+# Of tasks and blocks, so many are listed: a person reads no more.
+LISTED = 200
+_IDLE_S = 10.0
+_FUNCTION = ("waiting", "ready", "assigned", "done", "failed", "busy_ns")
+_BLOCKS = ("blocks", "replicas", "nbytes")
+
+Query = Mapping[str, str]
+
+
+class Views:
+    """Answers what the page of a cluster asks.
+
+    Parameters
+    ----------
+    cluster
+        What it shows.
+    """
+
+    def __init__(self, cluster: Watched) -> None:
+        self._cluster = cluster
+        self._manager = cluster.client.manager
+        # The clock that workers tell their times in, when the cluster was opened.
+        self._origin_ns = time.monotonic_ns() - int((time.time() - cluster.started) * 1e9)
+        self._timeline = Timeline(self._origin_ns)
+        self._usage = Usage()
+        self._asked_s = 0.0
+        self._observed_s: float | None = None
+        self._lock = threading.Lock()
+        self.questions: dict[str, Callable[[Query], Any]] = {
+            "blocks": self._blocks,
+            "explain": self._explain,
+            "failures": self._failures,
+            "summary": self._summary,
+            "tasks": self._tasks,
+            "timeline": self._tasks_over_time,
+            "transfers": self._transfers,
+        }
+        self.actions: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "cancel": self._cancel,
+            "retire": self._retire,
+        }
+
+    @property
+    def closed(self) -> bool:
+        """Whether the cluster has ended."""
+        return self._cluster.client.closed
+
+    # -- whether somebody looks -------------------------------------------------------------------
+
+    def observe_while_asked(self) -> bool:
+        """Have the manager record no more when nobody has asked for a while; whether it does."""
+        with self._lock:
+            if self._observed_s is None:
+                return False
+            if time.monotonic() - self._asked_s < _IDLE_S:
+                return True
+            self._observed_s = None
+        if not self.closed:
+            self._manager.observe(False)
+        return False
+
+    def _observe(self) -> float:
+        """Have the manager record what happens; since when it does."""
+        with self._lock:
+            self._asked_s = time.monotonic()
+            if self._observed_s is None:
+                self._observed_s = self._now_s()
+                self._manager.observe(True)
+            return self._observed_s
+
+    def _now_s(self) -> float:
+        return (time.monotonic_ns() - self._origin_ns) / 1e9
+
+    def _since_s(self, at_ns: int) -> float | None:
+        return round((at_ns - self._origin_ns) / 1e9, 6) if at_ns else None
+
+    # -- questions --------------------------------------------------------------------------------
+
+    def _summary(self, query: Query) -> dict[str, Any]:
+        observed_s = self._observe()
+        figures = self._manager.statistics()
+        overview = self._manager.overview(0)
+        functions = _by_label(overview["functions"], _FUNCTION)
+        functions.sort(key=lambda one: (-one["assigned"] - one["ready"], -one["busy_ns"]))
+        workers = [self._worker(worker) for worker in figures.pop("workers")]
+        return {
+            "now_s": self._now_s(),
+            "observed_s": 0.0 if self._cluster.client.config.trace else observed_s,
+            "pid": os.getpid(),
+            "address": self._cluster.client.address,
+            **figures,
+            "functions": functions[:LISTED],
+            "functions_in_all": len(functions),
+            "failures": len(overview["failures"]),
+            "workers": workers,
+        }
+
+    def _worker(self, worker: dict[str, Any]) -> dict[str, Any]:
+        is_here = worker["host"] == hostname()
+        used = self._usage.of(worker["pid"]) if is_here else {"cpu": None, "rss": None}
+        keys = ("worker", "pid", "host", "slots", "leaving", "assigned", "done", "blocks", "nbytes")
+        return {key: worker[key] for key in keys} | {
+            **used,
+            "cores": worker["resources"]["cores"],
+            "disk_quota": worker["resources"]["disk"],
+            **worker["status"],
+        }
+
+    def _tasks(self, query: Query) -> dict[str, Any]:
+        self._observe()
+        stage, label = query.get("stage") or None, query.get("function")
+        overview = self._manager.overview(LISTED, label, stage)
+        tasks = overview["tasks"]
+        for task in tasks:
+            task["since_s"] = self._since_s(task.pop("since_ns"))
+        labels = sorted({figures["label"] for figures in overview["functions"]})
+        return {"now_s": self._now_s(), "tasks": tasks, "functions": labels[:1000]}
+
+    def _blocks(self, query: Query) -> dict[str, Any]:
+        self._observe()
+        overview = self._manager.overview(LISTED)
+        functions = _by_label(overview["functions"], _BLOCKS)
+        functions = [figures for figures in functions if figures["blocks"]]
+        functions.sort(key=lambda figures: -figures["nbytes"])
+        return {"functions": functions, "blocks": overview["blocks"]}
+
+    def _failures(self, query: Query) -> dict[str, Any]:
+        self._observe()
+        failures = self._manager.overview(0)["failures"]
+        for failure in failures:
+            failure["at_s"] = self._since_s(failure.pop("at_ns"))
+        return {"now_s": self._now_s(), "failures": failures[::-1]}
+
+    def _explain(self, query: Query) -> dict[str, Any]:
+        name = _name(query)
+        explanation = self._cluster.client.explain_named(name)
+        return {"name": name, "stage": explanation.stage, "text": str(explanation)}
+
+    def _tasks_over_time(self, query: Query) -> dict[str, Any]:
+        observed_s = self._observe()
+        with self._lock:
+            self._timeline.add(*self._manager.recent_columns())
+            now_s = self._now_s()
+            first_s, last_s = self._timeline.span()
+            first_s, last_s = float(query.get("from", first_s)), float(query.get("to", last_s))
+            if not 0 < last_s - first_s < float("inf"):
+                raise ValueError(f"a timeline goes from one moment to a later one, not {query}")
+            width = min(4000, max(1, int(query.get("width", 1000))))
+            found = self._timeline.tasks(first_s, last_s, width)
+        return {"now_s": now_s, "observed_s": observed_s, **found}
+
+    def _transfers(self, query: Query) -> dict[str, Any]:
+        self._observe()
+        with self._lock:
+            self._timeline.add(*self._manager.recent_columns())
+            return self._timeline.transfers(LISTED)
+
+    # -- actions ----------------------------------------------------------------------------------
+
+    def _cancel(self, body: dict[str, Any]) -> dict[str, Any]:
+        if "tag" in body:
+            tagged = self._cluster.client.tagged(str(body["tag"]))
+            self._cluster.cancel(tagged)
+            return {"cancelled": len(tagged)}
+        self._manager.cancel_named(bytes.fromhex(_name(body)))
+        return {"cancelled": 1}
+
+    def _retire(self, body: dict[str, Any]) -> dict[str, Any]:
+        self._cluster.retire(worker_number(str(body["worker"])))
+        return {"retiring": body["worker"]}
+
+
+def _name(given: Mapping[str, Any]) -> str:
+    name = str(given.get("name", ""))
+    if len(name) != 32 or not set(name) <= set("0123456789abcdef"):
+        raise ValueError(f"a name has 32 hexadecimal digits, unlike {name[:40]!r}")
+    return name
+
+
+def _by_label(functions: list[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Sum functions of one name up: a program may define one several times."""
+    found: dict[str, dict[str, Any]] = {}
+    for function in functions:
+        sums = found.setdefault(function["label"], {"label": function["label"]})
+        for key in keys:
+            sums[key] = sums.get(key, 0) + function[key]
+    return list(found.values())

@@ -1,0 +1,206 @@
+"""The live page in a real browser, where there is one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import freestone as fs
+from tests import waiting
+
+sync_api: Any = pytest.importorskip("playwright.sync_api", reason="no Playwright: not tested")
+
+EVIL = "<img src=x onerror=\"document.title='owned'\">"
+VIEWS = ("overview", "timeline", "tasks", "workers", "blocks", "transfers", "failures")
+TIMEOUT_MS = 60_000
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+def fail(x: int) -> None:
+    raise ValueError(f"{x}: <script>document.title='owned'</script>")
+
+
+def die(x: int) -> None:
+    os._exit(3)
+
+
+def wait_for_file(path: str) -> bool:
+    return waiting.until(lambda: os.path.exists(path))
+
+
+@pytest.fixture(scope="module")
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("gate") / "open"
+
+
+@pytest.fixture(scope="module")
+def run(gate: Path) -> Iterator[fs.Cluster]:
+    """A run with 1,000 tasks, failures, kills, and some that wait."""
+    options = {"workers": 2, "executors": 1, "memory": "64MiB", "disk": "1GiB"}
+    with fs.Cluster(trace=str(gate.with_name("run.jsonl")), **options) as cluster:
+        cluster.gather(cluster.map(square, range(1000)))
+        kept = [cluster.submit(np.full, 5000, 1.0, worker=0), cluster.submit(square, 7, name=EVIL)]
+        cluster.submit(np.sum, kept[0], worker=1).result()
+        failed = [*cluster.map(fail, range(10)), cluster.submit(die, 1)]
+        for future in failed:
+            assert future.exception() is not None
+        first = cluster.submit(wait_for_file, str(gate), pure=False, name="gate", tag=EVIL)
+        waits = cluster.map(square, [first] * 5, pure=False)
+        yield cluster
+        gate.touch()
+        waits.clear()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("THE LIVE PAGE IS NOT TESTED IN A BROWSER: there is no chromium")
+    with sync_api.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any, run: fs.Cluster) -> Iterator[Any]:
+    """A page that fails the test when a script of it fails, or it asks another server."""
+    page = browser.new_page(viewport={"width": 1200, "height": 850})
+    page.set_default_timeout(TIMEOUT_MS)
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    yield page
+    assert problems == []
+    assert all(url.startswith(str(run.dashboard_link)) for url in asked)
+    assert "owned" not in page.title()
+    page.close()
+
+
+def show(page: Any, run: fs.Cluster, view: str) -> Any:
+    page.goto(f"{run.dashboard_link}#{view}")
+    page.wait_for_selector(f"nav a[href='#{view}'][aria-current]")
+    page.wait_for_selector("main:not([aria-busy])")
+    return page.locator("main")
+
+
+def test_the_overview_counts_by_function(page: Any, run: fs.Cluster) -> None:
+    main = show(page, run, "overview")
+    row = main.locator("tr", has=page.get_by_role("rowheader", name="square", exact=True))
+    assert "1,000 / 1,005" in row.inner_text()
+    assert main.locator("tr", has_text=EVIL).count() == 1
+    assert page.locator("nav .count").inner_text() == "11"
+
+
+def test_the_timeline_can_be_zoomed_and_asked(page: Any, run: fs.Cluster) -> None:
+    main = show(page, run, "timeline")
+    main.get_by_text("attempts in").wait_for()
+    before = main.locator("p[role=status]").inner_text()
+    assert " on 2 executors" in before
+    canvas = main.locator("canvas").first
+    box = canvas.bounding_box()
+    assert box["width"] > 800
+    assert box["height"] > 60
+    told = sync_api.expect(main.locator("p[role=status]"))
+    canvas.focus()
+    for key in ("+", "ArrowLeft", "-", "ArrowRight", "+"):
+        page.keyboard.press(key)
+    told.not_to_have_text(before, timeout=TIMEOUT_MS)
+    page.keyboard.press("Home")
+    told.to_have_text(before, timeout=TIMEOUT_MS)
+    drawn = canvas.evaluate(
+        "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(value => value)"
+    )
+    assert drawn
+
+
+def test_what_waits_says_why_and_is_cancelled(page: Any, run: fs.Cluster) -> None:
+    main = show(page, run, "tasks")
+    main.locator("#stage").select_option("waiting")
+    rows = main.locator("tbody tr")
+    sync_api.expect(rows).to_have_count(5, timeout=TIMEOUT_MS)
+    rows.last.get_by_role("button").click()
+    dialog = page.get_by_role("dialog")
+    assert "'square' waits for gate" in dialog.inner_text()
+    dialog.get_by_role("button", name="Cancel the task").click()
+    sync_api.expect(rows).to_have_count(4, timeout=TIMEOUT_MS)
+    main.locator("#tag").fill(EVIL)
+    main.get_by_role("button", name="Cancel…").click()
+    assert EVIL in dialog.inner_text()
+    dialog.get_by_role("button", name="Back").click()
+    assert not dialog.is_visible()
+
+
+def test_failures_show_their_traceback(page: Any, run: fs.Cluster) -> None:
+    main = show(page, run, "failures")
+    main.locator("details").first.wait_for()
+    assert main.locator("details").count() == 11
+    assert "its executor exited with status 3" in main.inner_text()
+    one = main.locator("details", has_text="ValueError: 9: <script>")
+    one.locator("summary").click()
+    assert "in fail" in one.locator("pre").inner_text()
+
+
+def test_workers_blocks_and_transfers(page: Any, run: fs.Cluster) -> None:
+    workers = show(page, run, "workers")
+    assert workers.get_by_role("button", name="Retire worker-1").count() == 1
+    blocks = show(page, run, "blocks")
+    blocks.get_by_text("worker-0, worker-1").first.wait_for()
+    transfers = show(page, run, "transfers")
+    transfers.get_by_role("cell", name="worker-1").first.wait_for()
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_fits_its_window_and_has_names(
+    browser: Any, run: fs.Cluster, scheme: str, width: int
+) -> None:
+    page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
+    page.set_default_timeout(TIMEOUT_MS)
+    for view in VIEWS:
+        show(page, run, view)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view
+        # What a screen reader says of buttons, fields and figures.
+        nameless = page.evaluate(
+            """() => [...document.querySelectorAll("button, select, input, [role=img], a")].filter(
+              one => !(one.textContent.trim() || one.ariaLabel || one.labels?.length)).length"""
+        )
+        assert nameless == 0, view
+    ink, paper = page.evaluate(
+        "(s => [s.color, s.backgroundColor])(getComputedStyle(document.body))"
+        ".map(colour => Number(colour.match(/[0-9]+/)[0]))"
+    )
+    assert (ink < paper) == (scheme == "light")
+    page.close()
+
+
+def test_another_origin_can_neither_read_nor_act(browser: Any, run: fs.Cluster) -> None:
+    with fs.Cluster(executors=1, memory="64MiB", disk="1GiB") as other:
+        page = browser.new_page()
+        page.goto(str(other.dashboard_link))
+        outcome = page.evaluate(
+            """async link => {
+              const act = { method: "POST", body: '{"worker":"worker-0"}',
+                            headers: { "Content-Type": "application/json" } };
+              const simple = { ...act, headers: {}, mode: "no-cors" };
+              const tried = [fetch(link + "data/summary"), fetch(link + "action/retire", act),
+                             fetch(link + "action/retire", simple)];
+              return (await Promise.allSettled(tried)).map(one => one.status);
+            }""",
+            str(run.dashboard_link),
+        )
+        page.close()
+    # Its own policy refuses, before ours does.
+    assert outcome == ["rejected"] * 3
+    assert all(not worker.leaving for worker in run.statistics().workers)
