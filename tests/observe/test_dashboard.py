@@ -1,4 +1,4 @@
-"""Who may ask for the live page, and what it is told."""
+"""Who may ask for the live page, and what it reports."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_host_that_is_a_proxy_may_be_named() -> None:
         fs.Cluster(dashboard_hosts="http://hub.example.org", **OPTIONS)
 
 
-# -- what it is told ------------------------------------------------------------------------------
+# -- what it reports ------------------------------------------------------------------------------
 
 
 def test_a_run_is_summed_up_by_function(cluster: fs.Cluster, link: str) -> None:
@@ -215,7 +215,7 @@ def test_what_waits_is_listed_explained_and_cancelled(
     assert ask(link, "data/explain?name=zz").status == 400
 
 
-def test_blocks_and_transfers_are_told() -> None:
+def test_blocks_and_transfers_are_listed() -> None:
     with fs.Cluster(workers=2, **OPTIONS) as cluster:
         link = str(cluster.dashboard_link)
         ask(link, "data/summary")

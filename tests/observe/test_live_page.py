@@ -112,13 +112,13 @@ def test_the_timeline_can_be_zoomed_and_asked(page: Any, run: fs.Cluster) -> Non
     box = canvas.bounding_box()
     assert box["width"] > 800
     assert box["height"] > 60
-    told = sync_api.expect(main.locator("p[role=status]"))
+    shown = sync_api.expect(main.locator("p[role=status]"))
     canvas.focus()
     for key in ("+", "ArrowLeft", "-", "ArrowRight", "+"):
         page.keyboard.press(key)
-    told.not_to_have_text(before, timeout=TIMEOUT_MS)
+    shown.not_to_have_text(before, timeout=TIMEOUT_MS)
     page.keyboard.press("Home")
-    told.to_have_text(before, timeout=TIMEOUT_MS)
+    shown.to_have_text(before, timeout=TIMEOUT_MS)
     drawn = canvas.evaluate(
         "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(value => value)"
     )

@@ -8,13 +8,13 @@ use super::table::TaskSlot;
 use super::tasks::{Stage, Task};
 use freestone_base::{Name, Ticket};
 
-/// Of so many inputs it is told what makes them.
+/// So many inputs are reported with what makes them.
 const AWAITED: usize = 8;
 
 impl Manager {
     pub(super) fn on_explain(&mut self, name: &Name, ticket: Ticket) {
         let explanation = Box::new(self.explain(name));
-        self.settle(ticket, Outcome::Explained(explanation));
+        self.answer(ticket, Outcome::Explained(explanation));
     }
 
     fn explain(&self, name: &Name) -> Explanation {

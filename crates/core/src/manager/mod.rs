@@ -249,6 +249,11 @@ impl Manager {
         }
     }
 
+    /// Answers a question.
+    fn answer(&mut self, ticket: freestone_base::Ticket, outcome: Outcome) {
+        self.settle(ticket, outcome);
+    }
+
     fn settle(&mut self, ticket: freestone_base::Ticket, outcome: Outcome) {
         self.out.push(Action::Settle(ticket, outcome));
     }

@@ -127,7 +127,7 @@ impl RecentFailure {
             Why::Cancelled => ("cancelled", None),
             Why::Closed => ("closed", None),
         };
-        let (message, traceback) = last.map(told).unwrap_or_default();
+        let (message, traceback) = last.map(described).unwrap_or_default();
         Self {
             at_ns,
             label: failure.label.clone(),
@@ -142,7 +142,7 @@ impl RecentFailure {
 }
 
 /// The exception in a line and its traceback, or how the executor ended.
-fn told(failure: &TaskFailure) -> (String, String) {
+fn described(failure: &TaskFailure) -> (String, String) {
     match failure {
         TaskFailure::Raised(raised) => {
             let message = format!("{}: {}", raised.kind, raised.message);
@@ -192,7 +192,7 @@ impl Manager {
 
     pub(super) fn on_overview(&mut self, query: &Query, ticket: Ticket) {
         let overview = Box::new(self.overview(query));
-        self.settle(ticket, Outcome::Overview(overview));
+        self.answer(ticket, Outcome::Overview(overview));
     }
 
     /// Takes time for each task and each block that there is.

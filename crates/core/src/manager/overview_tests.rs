@@ -6,7 +6,7 @@ use freestone_base::{FunctionId, Ticket};
 
 fn overview(play: &mut Play, query: Query) -> Overview {
     play.request(Request::Overview { query, ticket: Ticket(999) });
-    match play.settled().pop() {
+    match play.outcomes().pop() {
         Some((999, Outcome::Overview(overview))) => *overview,
         other => panic!("no overview but {other:?}"),
     }
@@ -86,7 +86,7 @@ fn what_was_cancelled_did_not_fail() {
 }
 
 #[test]
-fn records_are_told_while_somebody_looks() {
+fn records_are_made_while_somebody_looks() {
     let mut play = started();
     let traced = |play: &mut Play, block| {
         play.request(Request::Submit(vec![call(block, &[])]));

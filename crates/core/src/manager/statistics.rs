@@ -10,7 +10,7 @@ use freestone_base::{Name, Ticket};
 impl Manager {
     pub(super) fn on_statistics(&mut self, ticket: Ticket) {
         let statistics = Box::new(self.statistics());
-        self.settle(ticket, Outcome::Statistics(statistics));
+        self.answer(ticket, Outcome::Statistics(statistics));
     }
 
     fn statistics(&self) -> Statistics {
@@ -45,7 +45,7 @@ impl Manager {
             replicas
         };
         let locations = names.iter().map(replicas).collect();
-        self.settle(ticket, Outcome::Locations(locations));
+        self.answer(ticket, Outcome::Locations(locations));
     }
 
     /// Ends all workers and settles everything.

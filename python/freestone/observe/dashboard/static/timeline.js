@@ -20,7 +20,7 @@ export function colour(label, failed) {
 export class Timeline {
   constructor() {
     this.canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "Timeline", "aria-describedby": "timeline-keys" });
-    this.told = el("p", { class: "note", role: "status" });
+    this.line = el("p", { class: "note", role: "status" });
     this.legend = el("ul", { class: "legend" });
     this.all = el("button", { onclick: () => this.follow() }, "Follow");
     const zoom = (factor, name, text) => el("button", { "aria-label": name, onclick: () => this.zoom(factor) }, text);
@@ -28,7 +28,7 @@ export class Timeline {
       el("div", { class: "tools" }, this.all, zoom(0.5, "Zoom in", "+"), zoom(2, "Zoom out", "−"),
         el("span", { class: "soft", id: "timeline-keys" },
           "Wheel or + and − zoom, drag or arrows move, Home shows all; click a task for its story.")),
-      el("div", { class: "timeline" }, this.canvas), this.told, this.legend);
+      el("div", { class: "timeline" }, this.canvas), this.line, this.legend);
     this.span = null; // [from, to] in seconds; none while it follows the run
     this.data = null;
     this.asked = 0;
@@ -134,7 +134,7 @@ export class Timeline {
     const data = this.data, [from, to] = this.shown();
     const since = data.observed_s > 0.5 ? ` Times before ${seconds(data.observed_s)} are not known: no page was open; trace= records from the start.` : "";
     const text = `${count(data.count)} attempts in ${seconds(to - from)} on ${data.lanes.length} executors.${since}`;
-    if (this.told.textContent !== text) this.told.textContent = text;
+    if (this.line.textContent !== text) this.line.textContent = text;
     this.canvas.setAttribute("aria-label", `Timeline: ${text}`);
     this.legend.replaceChildren(...Object.entries(data.labels).slice(0, 30).map(([number, label]) => {
       const patch = el("canvas", { width: "1", height: "1", "aria-hidden": "true" });
