@@ -58,6 +58,10 @@ EXAMPLES: list[FreestoneError] = [
     errors.FileMissingError("data/z.root"),
     errors.FileUnreadableError("data/z.root"),
     errors.FileChangedError("data/z.root", "its size was 10 bytes and is 12"),
+    errors.SchemaError(
+        "b.csv", "a.csv", "column 'x' is text here, and int64 there", column_name="x"
+    ),
+    errors.ColumnMissingError("mas", "b.csv", ["mass", "charge"], "columns="),
     errors.FormatError("m.csv", "row 7, column 3: 'a' is not a number; see what wrote it", row=7),
     errors.ClusterStartError("no executor answered within 30 s", log="ImportError: numpy"),
     errors.EngineMissingError(engine="Ray", missing="no module 'ray'", cure="pip install ray"),

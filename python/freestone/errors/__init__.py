@@ -6,6 +6,7 @@
     │   ├── PluginError (ImportError)           what another package offers can't be used
     │   ├── CycleError (ValueError)             tasks that wait for each other
     │   ├── MissingKeyError (KeyError)          a key that is not in the graph
+    │   ├── ColumnMissingError (KeyError)       a column that is not in a file or table
     │   ├── NotAssociativeError (ValueError)    a reducer whose grouping matters
     │   ├── ForeignFutureError (ValueError)     a future of another cluster
     │   ├── ClosedError (RuntimeError)          the cluster was closed
@@ -37,7 +38,8 @@
     │   ├── FileMissingError (FileNotFoundError)
     │   ├── FileUnreadableError (PermissionError)
     │   ├── FileChangedError                    not what it was when it was named
-    │   └── FormatError (ValueError)            not what its format says
+    │   ├── FormatError (ValueError)            not what its format says
+    │   └── SchemaError (ValueError)            not like another one that is read with it
     ├── ClusterError                        the machinery itself
     │   ├── ClusterStartError (RuntimeError)
     │   ├── EngineMissingError (ImportError)    the engine of a host is not installed
@@ -95,6 +97,7 @@ from freestone.errors.collection import (
 from freestone.errors.data import (
     ClusterError,
     ClusterStartError,
+    ColumnMissingError,
     EngineMissingError,
     FileChangedError,
     FileError,
@@ -102,6 +105,7 @@ from freestone.errors.data import (
     FileUnreadableError,
     FormatError,
     JoinError,
+    SchemaError,
     StorageFullError,
     WorkerLostError,
 )
@@ -183,6 +187,7 @@ __all__ = [
     "ClusterError",
     "ClusterStartError",
     "CollectionError",
+    "ColumnMissingError",
     "ConfigurationError",
     "CycleError",
     "DemoError",
@@ -225,6 +230,7 @@ __all__ = [
     "RunOverError",
     "RunStuckError",
     "SamplesMissingError",
+    "SchemaError",
     "ScriptCompileError",
     "ScriptError",
     "ScriptRunError",

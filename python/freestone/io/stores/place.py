@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from freestone.errors import UsageError
+
 __all__ = ["Draft", "Place", "best_of"]
 
 
@@ -130,6 +132,20 @@ class Place(ABC):
     def unit(self) -> int:
         """Bytes that one call should not cross, such as a stripe; 1 if that makes no difference."""
         return 1
+
+    def below(self) -> list[str]:
+        """Return the URLs of all files below this folder.
+
+        Raises
+        ------
+        UsageError
+            Where files can't be listed, as by default.
+        """
+        raise UsageError(f"the files of {self.url} can't be listed; give a list of their URLs")
+
+    def matching(self) -> list[str]:
+        """Return the URLs of all files that match this pattern, as `below` does."""
+        return self.below()
 
     @abstractmethod
     def remove(self) -> None:
