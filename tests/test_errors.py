@@ -59,7 +59,10 @@ EXAMPLES: list[FreestoneError] = [
     errors.FileUnreadableError("data/z.root"),
     errors.FileChangedError("data/z.root", "its size was 10 bytes and is 12"),
     errors.SchemaError(
-        "b.csv", "a.csv", "column 'x' is text here, and int64 there", column_name="x"
+        "b.csv",
+        "a.csv",
+        "column 'x' is text here, and int64 there; convert one of them",
+        column="x",
     ),
     errors.ColumnMissingError("mas", "b.csv", ["mass", "charge"], "columns="),
     errors.FormatError("m.csv", "row 7, column 3: 'a' is not a number; see what wrote it", row=7),
@@ -124,16 +127,16 @@ def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
         "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
-        "cluster-start collection configuration cycle demo disk-exceeded dropped "
+        "cluster-start collection column-missing configuration cycle demo disk-exceeded dropped "
         "empty-collection engine-missing error event-timeout events file file-changed "
         "file-missing file-unreadable foreign-future format function-load in-task input-lost "
         "input-unknown irreproducible join joining lock-not-held malleable memory-exceeded "
         "message-too-large missing-key no-spawn no-threads not-associative not-serializable "
         "packages-missing plugin rank-failed rank-lost registration resize-timeout run-over "
-        "run-stuck samples-missing script script-compile script-run script-stopped script-syntax "
-        "spawn-failed storage-full task task-cancelled task-exited task-killed task-raised "
-        "task-timeout transport unschedulable usage wait-timeout worker-absent worker-lost "
-        "workers-missing"
+        "run-stuck samples-missing schema script script-compile script-run script-stopped "
+        "script-syntax spawn-failed storage-full task task-cancelled task-exited task-killed "
+        "task-raised task-timeout transport unschedulable usage wait-timeout "
+        "worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 

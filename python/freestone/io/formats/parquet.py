@@ -98,13 +98,15 @@ class Groups(Dataset):
 
 def _footer(place: Place, stamp: tuple[Any, ...]) -> Any:
     """Return the footer of a version of a file; those that were read last are kept."""
-    key = (place.url, stamp, os.getpid())
-    footer = _FOOTERS.get(key)
-    if footer is None:
-        parquet = needs("pyarrow.parquet", "arrow", "Parquet")
-        with foreign(place), parquet.ParquetFile(opened(place)) as file:
-            footer = file.metadata
-        _FOOTERS.keep(key, footer, footer.serialized_size)
+    footer = _FOOTERS.get((place.url, stamp, os.getpid()))
+    return _read_footer(place, stamp) if footer is None else footer
+
+
+def _read_footer(place: Place, stamp: tuple[Any, ...]) -> Any:
+    parquet = needs("pyarrow.parquet", "arrow", "Parquet")
+    with foreign(place), parquet.ParquetFile(opened(place)) as file:
+        footer = file.metadata
+    _FOOTERS.keep((place.url, stamp, os.getpid()), footer, footer.serialized_size)
     return footer
 
 
@@ -141,7 +143,8 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
     """Read the footer of a Parquet file."""
     needs("pyarrow.parquet", "arrow", "Parquet")
     stamp = place.stamp()
-    meta = _footer(place, stamp)
+    # It is opened in any case: who reads it may no longer be allowed to.
+    meta = _read_footer(place, stamp)
     with foreign(place):
         schema = meta.schema.to_arrow_schema()
         # Names that are no UTF-8 are an error of the file, too.

@@ -19,6 +19,8 @@ from urllib.parse import unquote
 
 from freestone.errors import FileMissingError, UsageError
 from freestone.io.formats.names import format_of, says_format
+from freestone.io.stores import locate
+from freestone.io.telling import telling
 
 __all__ = ["Found", "find_files", "is_many", "keys_of", "split_tree"]
 
@@ -54,7 +56,8 @@ def is_many(what: Any) -> bool:
         return True
     text = os.fspath(what)
     if "://" in text and not text.startswith("file://"):
-        return bool(SIGNS.search(_path_of(text))) or text.endswith("/")
+        looks_many = bool(SIGNS.search(_path_of(text))) or text.endswith("/")
+        return looks_many and locate(text).is_listed
     return (bool(SIGNS.search(text)) and not os.path.exists(text)) or _is_folder(text)
 
 
@@ -193,13 +196,9 @@ def _path_of(url: str) -> str:
 
 
 def _remote(url: str, format: str | None) -> list[Found]:
-    signs = SIGNS.search(_path_of(url))
-    if not signs and not url.endswith("/"):
+    if not is_many(url):
         return [Found(url)]
-    from freestone.io.stores import locate
-    from freestone.io.telling import telling
-
-    place = locate(url)
+    signs, place = SIGNS.search(_path_of(url)), locate(url)
     with telling(url):
         if signs:
             at = url.index("://") + 3 + signs.start()

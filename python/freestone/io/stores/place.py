@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from freestone.errors import UsageError
-
 __all__ = ["Draft", "Place", "best_of"]
 
 
@@ -60,6 +58,10 @@ class Place(ABC):
     """Whether many processes can write one file, each at its offset."""
     by_host: ClassVar[bool] = False
     """Whether `hosts` are machines, among which only those of workers matter."""
+
+    is_listed: ClassVar[bool] = False
+    """Whether URLs may be patterns, or folders with a slash at their end, for `matching` and `below`;
+    where files can't be listed, their names may have any characters."""
 
     @property
     def name(self) -> str:
@@ -134,18 +136,12 @@ class Place(ABC):
         return 1
 
     def below(self) -> list[str]:
-        """Return the URLs of all files below this folder.
-
-        Raises
-        ------
-        UsageError
-            Where files can't be listed, as by default.
-        """
-        raise UsageError(f"the files of {self.url} can't be listed; give a list of their URLs")
+        """Return the URLs of all files below this folder, where files are listed."""
+        raise NotImplementedError
 
     def matching(self) -> list[str]:
-        """Return the URLs of all files that match this pattern, as `below` does."""
-        return self.below()
+        """Return the URLs of all files that match this pattern, where files are listed."""
+        raise NotImplementedError
 
     @abstractmethod
     def remove(self) -> None:

@@ -42,6 +42,8 @@ def system(url: str, process: int) -> tuple[Any, str]:
 class RemotePlace(Place):
     """A file that fsspec reads and writes; objects are replaced whole."""
 
+    is_listed = True
+
     @property
     def name(self) -> str:
         """The last part of its path, without a query."""
