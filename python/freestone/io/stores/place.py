@@ -60,8 +60,10 @@ class Place(ABC):
     """Whether `hosts` are machines, among which only those of workers matter."""
 
     is_listed: ClassVar[bool] = False
-    """Whether URLs may be patterns, or folders with a slash at their end, for `matching` and `below`;
-    where files can't be listed, their names may have any characters."""
+    """Whether URLs may be patterns, or folders that end in a slash; see `matching` and `below`.
+
+    Where files can't be listed their names may have any characters.
+    """
 
     @property
     def name(self) -> str:
