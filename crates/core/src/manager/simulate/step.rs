@@ -81,8 +81,7 @@ impl Cluster {
         let former = &self.links[worker.0 as usize].worker;
         let (resources, slots) = (former.resources, former.slots);
         let kept = |held: &&HeldBlock| held.keep == Keep::Forever;
-        let unpinned = |held: &HeldBlock| HeldBlock { pins: 0, ..held.clone() };
-        let blocks = former.blocks().filter(kept).map(unpinned).collect();
+        let blocks = former.blocks().filter(kept).filter_map(HeldBlock::brought_along).collect();
         self.join(resources, slots, blocks);
     }
 
@@ -90,8 +89,7 @@ impl Cluster {
     fn come_back(&mut self, worker: WorkerId) {
         let former = &self.links[worker.0 as usize].worker;
         let (resources, slots) = (former.resources, former.slots);
-        let unpinned = |held: &HeldBlock| HeldBlock { pins: 0, ..held.clone() };
-        let blocks = former.blocks().map(unpinned).collect();
+        let blocks = former.blocks().filter_map(HeldBlock::brought_along).collect();
         self.join_as(Some(worker), resources, slots, blocks);
     }
 
