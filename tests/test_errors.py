@@ -122,17 +122,17 @@ def test_every_leaf_has_an_example() -> None:
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
-        "bad-event block-shape block-type blocking checkpoint-skipped closed cluster cluster- "
-        "start collection column-clash column-type configuration cycle demo disk-exceeded "
-        "dropped empty-collection engine-missing error event-timeout events file file-changed "
-        "file-missing file-unreadable foreign-future format function-load in-task input-lost "
-        "input-unknown irreproducible join joining lock-not-held malleable memory-exceeded "
-        "message-too-large missing-column missing-key no-spawn no-threads not-associative "
-        "not-serializable packages-missing plugin rank-failed rank-lost registration resize- "
-        "timeout run-over run-stuck samples-missing script script-compile script-run script- "
-        "stopped script-syntax spawn-failed storage-full table task task-cancelled task- "
-        "exited task-killed task-raised task-timeout transport unschedulable usage wait- "
-        "timeout worker-absent worker-lost workers-missing"
+        "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
+        "cluster-start collection column-clash column-type configuration cycle demo "
+        "disk-exceeded dropped empty-collection engine-missing error event-timeout events "
+        "file file-changed file-missing file-unreadable foreign-future format function-load "
+        "in-task input-lost input-unknown irreproducible join joining lock-not-held malleable "
+        "memory-exceeded message-too-large missing-column missing-key no-spawn no-threads "
+        "not-associative not-serializable packages-missing plugin rank-failed rank-lost "
+        "registration resize-timeout run-over run-stuck samples-missing script script-compile "
+        "script-run script-stopped script-syntax spawn-failed storage-full table task "
+        "task-cancelled task-exited task-killed task-raised task-timeout transport "
+        "unschedulable usage wait-timeout worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 
