@@ -6,7 +6,6 @@
     │   ├── PluginError (ImportError)           what another package offers can't be used
     │   ├── CycleError (ValueError)             tasks that wait for each other
     │   ├── MissingKeyError (KeyError)          a key that is not in the graph
-    │   ├── ColumnMissingError (KeyError)       a column that is not in a file or table
     │   ├── NotAssociativeError (ValueError)    a reducer whose grouping matters
     │   ├── ForeignFutureError (ValueError)     a future of another cluster
     │   ├── ClosedError (RuntimeError)          the cluster was closed
@@ -17,7 +16,11 @@
     │       ├── BlockShapeError (ValueError)        a block is not of the shape that was said
     │       ├── BlockTypeError (TypeError)          a block of a type that it can't hold
     │       ├── DroppedError (RuntimeError)         it was dropped before
-    │       └── EmptyCollectionError (ValueError)   it has no blocks
+    │       ├── EmptyCollectionError (ValueError)   it has no blocks
+    │       └── TableError                          a step can't be done to such columns
+    │           ├── ColumnClashError (ValueError)       two would have the same name
+    │           ├── ColumnTypeError (TypeError)         not to a column of this type
+    │           └── MissingColumnError (KeyError)       there is no such column
     ├── WaitTimeoutError (TimeoutError)     the wait ended before the task did
     ├── WorkersMissingError (TimeoutError)  fewer had joined than were waited for
     ├── TaskError                           a task failed for good
@@ -91,13 +94,16 @@ from freestone.errors.collection import (
     BlockShapeError,
     BlockTypeError,
     CollectionError,
+    ColumnClashError,
+    ColumnTypeError,
     DroppedError,
     EmptyCollectionError,
+    MissingColumnError,
+    TableError,
 )
 from freestone.errors.data import (
     ClusterError,
     ClusterStartError,
-    ColumnMissingError,
     EngineMissingError,
     FileChangedError,
     FileError,
@@ -187,7 +193,8 @@ __all__ = [
     "ClusterError",
     "ClusterStartError",
     "CollectionError",
-    "ColumnMissingError",
+    "ColumnClashError",
+    "ColumnTypeError",
     "ConfigurationError",
     "CycleError",
     "DemoError",
@@ -216,6 +223,7 @@ __all__ = [
     "MalleableError",
     "MemoryExceededError",
     "MessageTooLargeError",
+    "MissingColumnError",
     "MissingKeyError",
     "NoSpawnError",
     "NoThreadsError",
@@ -238,6 +246,7 @@ __all__ = [
     "ScriptSyntaxError",
     "SpawnFailedError",
     "StorageFullError",
+    "TableError",
     "TaskCancelledError",
     "TaskError",
     "TaskExitedError",

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
 from typing import ClassVar
 
-from freestone.errors.base import FreestoneError, did_you_mean
-from freestone.errors.usage import UsageError
+from freestone.errors.base import FreestoneError
 from freestone.units import format_nbytes
-
-# Of the columns of a file, those that a message lists.
-SHOWN_COLUMNS = 12
 
 
 class StorageFullError(FreestoneError, OSError):
@@ -149,34 +144,6 @@ class SchemaError(FileError, ValueError):
         self.other = other
         self.reason = reason
         self.column = column
-
-
-class ColumnMissingError(UsageError, KeyError):
-    """A column that is asked for is not there.
-
-    Attributes
-    ----------
-    column : str
-        Its name.
-    file : str
-        Where it was looked for.
-    """
-
-    slug = "column-missing"
-    column: str
-    file: str
-
-    def __init__(self, column: str, file: str, known: Iterable[str], asked_by: str = "") -> None:
-        names = list(known)
-        shown = ", ".join(map(repr, names[:SHOWN_COLUMNS])) or "none"
-        more = f" and {len(names) - SHOWN_COLUMNS:,} more" if len(names) > SHOWN_COLUMNS else ""
-        where = f", which {asked_by} asks for" if asked_by else ""
-        super().__init__(
-            f"{file} has no column {column!r}{where}{did_you_mean(column, names)}; it has {shown}"
-            f"{more}",
-            column=column,
-            file=file,
-        )
 
 
 class ClusterError(FreestoneError):

@@ -227,7 +227,8 @@ def _there(
     pieces = made_of(spec, joined.read, counts, given, weights, _hosts(blocks, client))
     offsets = None if joined.where is not None else offsets_of([block.rows for block in blocks])
     if is_frame:
-        found: Array | Frame = Frame(pieces, offsets, name=name)
+        schema = joined.schema.empty_table().select(list(joined.columns)).schema
+        found: Array | Frame = Frame(pieces, offsets, name=name, schema=schema)
     else:
         found = Array(pieces, offsets, name=name, columns=joined.row, dtype=joined.dtype)
     meter = Meter(sum(map(_file_nbytes, blocks)))

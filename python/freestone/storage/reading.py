@@ -88,7 +88,7 @@ def read(
         When it is not what its format says.
     SchemaError
         When two files don't go together.
-    ColumnMissingError
+    MissingColumnError
         When there is no column that `columns` or `where` names.
     UsageError
         When the name says no format, or there is no such option.

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import freestone as fs
-from freestone.errors import ColumnMissingError, FileChangedError, UsageError
+from freestone.errors import FileChangedError, MissingColumnError, UsageError
 from freestone.io.many import (
     Request,
     as_expression,
@@ -129,7 +129,7 @@ PREDICATE_MISTAKES = [
     ([("x", ">")], UsageError, "no predicate .*write "),
     (3, UsageError, "no predicate .*write "),
     ([("s", ">", 3)], UsageError, "no kernel matching input types"),
-    ([("y", ">", 3)], ColumnMissingError, "no column 'y', which where= asks for"),
+    ([("y", ">", 3)], MissingColumnError, "no column .y., which where= asks for"),
 ]
 
 

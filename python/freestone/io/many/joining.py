@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from freestone.errors import ColumnMissingError, FormatError, SchemaError
+from freestone.errors import FormatError, SchemaError
 from freestone.io.dataset import Dataset
 from freestone.io.many.finding import Keys
 from freestone.io.many.keys import with_keys
 from freestone.io.many.parts import Part
-from freestone.io.many.predicates import filtered
+from freestone.io.many.predicates import filtered, missing_column
 from freestone.io.many.request import Request
 
 __all__ = ["Joined", "Piece", "check_there_are", "join_parts"]
@@ -158,7 +158,7 @@ def join_parts(parts: Sequence[Part], request: Request) -> Joined:
     ------
     SchemaError
         When two of them don't go together.
-    ColumnMissingError
+    MissingColumnError
         When a column is in none of them.
     """
     first, key_types = parts[0], request.key_types
@@ -191,12 +191,12 @@ def _a(part: Part) -> str:
 
 
 def check_there_are(names: Sequence[str], known: Sequence[str], parts: Sequence[Part]) -> None:
-    """Raise `ColumnMissingError` for the first name that none of some files has."""
+    """Raise `MissingColumnError` for the first name that none of some files has."""
     url = parts[0].dataset.place.url
     everywhere = url if len(parts) == 1 else f"{url}, as each of the other files,"
     for name in names:
         if name not in known:
-            raise ColumnMissingError(name, everywhere, known, "columns=")
+            raise missing_column(name, everywhere, known, "columns=")
 
 
 # -- arrays ---------------------------------------------------------------------------------------

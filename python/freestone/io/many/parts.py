@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-from freestone.errors import ColumnMissingError, UsageError
+from freestone.errors import UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.many.finding import Found, Keys
 from freestone.io.many.keys import equalities
-from freestone.io.many.predicates import could_hold, guarantee
+from freestone.io.many.predicates import could_hold, guarantee, missing_column
 from freestone.io.many.request import Request
 from freestone.io.opening import open_dataset
 
@@ -88,7 +88,8 @@ def _wanted(url: str, names: Sequence[str], request: Request) -> tuple[str, ...]
     known = {*names, *request.key_types}
     for name in (*request.columns, *request.tested):
         if name not in known and not request.fills:
-            raise ColumnMissingError(name, url, [*names, *request.key_types], "columns= or where=")
+            every = [*names, *request.key_types]
+            raise missing_column(name, url, every, "columns= or where=")
     asked = {*request.columns, *request.tested}
     # Without a column nobody would know how many rows there are.
     return tuple(name for name in names if name in asked) or tuple(names[:1])

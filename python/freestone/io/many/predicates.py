@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from freestone.errors import ColumnMissingError, UsageError
+from freestone.errors import MissingColumnError, UsageError
 from freestone.io.formats.tables import needs
 
-__all__ = ["as_expression", "columns_of", "could_hold", "filtered", "guarantee"]
+__all__ = ["as_expression", "columns_of", "could_hold", "filtered", "guarantee", "missing_column"]
 
 # All comparisons but != are false of NaN, and so is `is_in`; joined by `and` and `or` they stay so.
 _UNLIKE_COMPARISONS = re.compile(r"(?<!\w)(?!(?:and|or|is_in|is_valid)\b)\w+\(|!=|\bnan\b")
@@ -50,7 +50,7 @@ def columns_of(where: Any, schema: Any, file: str) -> tuple[str, ...]:
 
     Raises
     ------
-    ColumnMissingError
+    MissingColumnError
         When the schema has not all of them.
     UsageError
         When they are of types that it can't be asked of.
@@ -63,13 +63,20 @@ def columns_of(where: Any, schema: Any, file: str) -> tuple[str, ...]:
     try:
         _try(where, schema)
     except LookupError as error:
-        missing = error.args[0]
-        raise ColumnMissingError(missing, file, schema.names, "where=") from None
+        raise missing_column(error.args[0], file, schema.names, "where=") from None
     except TypeError as error:
         raise UsageError(f"where={where}: {error}") from None
     found: list[str] = []
     _bisect(where, schema, list(dict.fromkeys(schema.names)), found)
     return tuple(found)
+
+
+def missing_column(
+    column: str, file: str, known: Sequence[str], asked_by: str
+) -> MissingColumnError:
+    """Return the error for a column that a file does not have."""
+    reason = f'{file} has no column "{column}", which {asked_by} asks for'
+    return MissingColumnError("read", reason=reason, columns=known)
 
 
 def _bisect(where: Any, schema: Any, names: list[str], found: list[str]) -> None:
