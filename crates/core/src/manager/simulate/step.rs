@@ -81,7 +81,7 @@ impl Cluster {
         let former = &self.links[worker.0 as usize].worker;
         let (resources, slots) = (former.resources, former.slots);
         let kept = |held: &&HeldBlock| held.keep == Keep::Forever;
-        let blocks = former.blocks().filter(kept).filter_map(HeldBlock::brought_along).collect();
+        let blocks = former.blocks().filter(kept).filter_map(HeldBlock::for_joining).collect();
         self.join(resources, slots, blocks);
     }
 
@@ -89,7 +89,7 @@ impl Cluster {
     fn come_back(&mut self, worker: WorkerId) {
         let former = &self.links[worker.0 as usize].worker;
         let (resources, slots) = (former.resources, former.slots);
-        let blocks = former.blocks().filter_map(HeldBlock::brought_along).collect();
+        let blocks = former.blocks().filter_map(HeldBlock::for_joining).collect();
         self.join_as(Some(worker), resources, slots, blocks);
     }
 
