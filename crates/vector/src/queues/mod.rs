@@ -113,6 +113,10 @@ impl Queues {
     /// `packages` has the package of each worker. With `shared_out`, each queue first gets an
     /// even share of the rows, and cuts that. `place` is asked, in ascending order, which row a
     /// share of so many rows really ends at.
+    ///
+    /// # Errors
+    ///
+    /// What `cut` returns.
     pub fn deal<E>(
         layout: Layout,
         victims: Victims,
