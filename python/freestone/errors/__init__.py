@@ -16,7 +16,11 @@
     │       ├── BlockShapeError (ValueError)        a block is not of the shape that was said
     │       ├── BlockTypeError (TypeError)          a block of a type that it can't hold
     │       ├── DroppedError (RuntimeError)         it was dropped before
-    │       └── EmptyCollectionError (ValueError)   it has no blocks
+    │       ├── EmptyCollectionError (ValueError)   it has no blocks
+    │       └── TableError                          a step can't be done to such columns
+    │           ├── ColumnClashError (ValueError)       two would have the same name
+    │           ├── ColumnTypeError (TypeError)         not to a column of this type
+    │           └── MissingColumnError (KeyError)       there is no such column
     ├── WaitTimeoutError (TimeoutError)     the wait ended before the task did
     ├── WorkersMissingError (TimeoutError)  fewer had joined than were waited for
     ├── TaskError                           a task failed for good
@@ -89,8 +93,12 @@ from freestone.errors.collection import (
     BlockShapeError,
     BlockTypeError,
     CollectionError,
+    ColumnClashError,
+    ColumnTypeError,
     DroppedError,
     EmptyCollectionError,
+    MissingColumnError,
+    TableError,
 )
 from freestone.errors.data import (
     ClusterError,
@@ -183,6 +191,8 @@ __all__ = [
     "ClusterError",
     "ClusterStartError",
     "CollectionError",
+    "ColumnClashError",
+    "ColumnTypeError",
     "ConfigurationError",
     "CycleError",
     "DemoError",
@@ -211,6 +221,7 @@ __all__ = [
     "MalleableError",
     "MemoryExceededError",
     "MessageTooLargeError",
+    "MissingColumnError",
     "MissingKeyError",
     "NoSpawnError",
     "NoThreadsError",
@@ -232,6 +243,7 @@ __all__ = [
     "ScriptSyntaxError",
     "SpawnFailedError",
     "StorageFullError",
+    "TableError",
     "TaskCancelledError",
     "TaskError",
     "TaskExitedError",
