@@ -20,8 +20,8 @@ class Fewest:
             for worker in holders.of(block):
                 held[worker] += size
         order = sorted(slots, key=lambda worker: (-held[worker], worker))
-        seats = [worker for worker in order for _ in range(slots[worker])] or order[:1]
-        return [seats[min(block, len(seats) - 1)] for block in range(len(nbytes))]
+        slotted = [worker for worker in order for _ in range(slots[worker])] or order[:1]
+        return [slotted[min(block, len(slotted) - 1)] for block in range(len(nbytes))]
 
 
 FEWEST = Fewest()
