@@ -1,0 +1,11 @@
+//! What clients ask for: blocks that they put and map, reductions, and answers about a run.
+
+mod adoption;
+mod explain;
+mod overview;
+mod pins;
+mod reduction;
+mod statistics;
+
+pub(in crate::manager) use overview::Failures;
+pub(in crate::manager) use reduction::Row;

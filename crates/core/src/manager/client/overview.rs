@@ -1,0 +1,211 @@
+//! Counts tasks and blocks by function, and remembers what failed lately.
+
+use crate::manager::Manager;
+use crate::manager::api::{Failure, Now, Outcome, Why};
+use crate::manager::graph::{Block, Stage, Task, ended};
+use crate::manager::overview::{
+    BlockFigures, FunctionFigures, Overview, Query, RecentFailure, TaskFigures,
+};
+use crate::wire::TaskFailure;
+use freestone_base::{FunctionId, Ticket};
+use std::collections::VecDeque;
+
+/// So many failures are remembered: those that a person reads.
+const REMEMBERED: usize = 64;
+/// Of a traceback, the last bytes: the exception stands at its end.
+const TRACEBACK_NBYTES: usize = 16 << 10;
+
+impl RecentFailure {
+    fn new(failure: &Failure, at_ns: Now) -> Self {
+        let (ended, last) = match &failure.why {
+            Why::Attempt(last) => (ended(last), Some(last)),
+            Why::Killed { last, .. } => ("killed", Some(last)),
+            Why::Unschedulable { .. } => ("unschedulable", None),
+            Why::WorkerAbsent { .. } => ("worker absent", None),
+            Why::UnknownInput(_) => ("unknown input", None),
+            Why::InputLost(_) => ("input lost", None),
+            Why::Cancelled => ("cancelled", None),
+            Why::Closed => ("closed", None),
+        };
+        let (message, traceback) = last.map(described).unwrap_or_default();
+        Self {
+            at_ns,
+            label: failure.label.clone(),
+            name: failure.name,
+            worker: failure.worker,
+            attempts: failure.attempts,
+            ended,
+            message,
+            traceback,
+        }
+    }
+}
+
+/// The exception in a line and its traceback, or how the executor ended.
+fn described(failure: &TaskFailure) -> (String, String) {
+    match failure {
+        TaskFailure::Raised(raised) => {
+            let message = format!("{}: {}", raised.kind, raised.message);
+            (last_bytes(&message).to_owned(), last_bytes(&raised.traceback).to_owned())
+        }
+        TaskFailure::Killed { signal: Some(signal), .. } => {
+            (format!("its executor was ended by signal {signal}"), String::new())
+        }
+        TaskFailure::Killed { status: Some(status), .. } => {
+            (format!("its executor exited with status {status}"), String::new())
+        }
+        TaskFailure::TimedOut { timeout_ns } => {
+            (format!("it ran for more than {} s", *timeout_ns as f64 / 1e9), String::new())
+        }
+        _ => Default::default(),
+    }
+}
+
+fn last_bytes(text: &str) -> &str {
+    let mut start = text.len().saturating_sub(TRACEBACK_NBYTES);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
+/// The last failures.
+#[derive(Default)]
+pub(in crate::manager) struct Failures(VecDeque<RecentFailure>);
+
+impl Failures {
+    fn push(&mut self, failure: RecentFailure) {
+        if self.0.len() == REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(failure);
+    }
+}
+
+impl Manager {
+    /// Remembers a failure, unless it was somebody's wish.
+    pub(in crate::manager) fn remember_failure(&mut self, failure: &Failure) {
+        if !matches!(failure.why, Why::Cancelled | Why::Closed) {
+            self.recent_failures.push(RecentFailure::new(failure, self.now));
+        }
+    }
+
+    pub(in crate::manager) fn on_overview(&mut self, query: &Query, ticket: Ticket) {
+        let overview = Box::new(self.overview(query));
+        self.reply(ticket, Outcome::Overview(overview));
+    }
+
+    /// Takes time for each task and each block that there is.
+    fn overview(&self, query: &Query) -> Overview {
+        let mut functions = self.functions.figures();
+        self.count_tasks(&mut functions);
+        self.count_blocks(&mut functions);
+        Overview {
+            now_ns: self.now,
+            functions,
+            tasks: self.list_tasks(query),
+            blocks: self.list_blocks(query),
+            failures: self.recent_failures.0.iter().cloned().collect(),
+        }
+    }
+
+    fn count_tasks(&self, functions: &mut [FunctionFigures]) {
+        for (_, task) in self.tasks.iter() {
+            let Some(figures) = functions.get_mut(task.function.0 as usize) else { continue };
+            match task.stage {
+                Stage::Waiting { .. } => figures.waiting += 1,
+                Stage::Ready | Stage::Queued(_) => figures.ready += 1,
+                Stage::Assigned { .. } => figures.assigned += 1,
+                Stage::Done(_) => {}
+            }
+        }
+    }
+
+    fn count_blocks(&self, functions: &mut [FunctionFigures]) {
+        for (_, block) in self.blocks.iter().filter(|(_, block)| block.is_available()) {
+            let Some(function) = self.maker(block) else { continue };
+            let Some(figures) = functions.get_mut(function.0 as usize) else { continue };
+            figures.blocks += 1;
+            figures.nbytes += block.nbytes();
+            figures.replicas += block.replicas().len() as u64;
+        }
+    }
+
+    /// The function that made a block, as long as the manager remembers.
+    fn maker(&self, block: &Block) -> Option<FunctionId> {
+        match block.producer {
+            Some(task) => Some(self.tasks[task].function),
+            None => Some(self.recent.find(&block.name)?.0),
+        }
+    }
+
+    fn list_tasks(&self, query: &Query) -> Vec<TaskFigures> {
+        let mut found: [Vec<TaskFigures>; 3] = Default::default();
+        for (_, task) in self.tasks.iter() {
+            let rank = match task.stage {
+                Stage::Assigned { .. } => 0,
+                Stage::Ready | Stage::Queued(_) => 1,
+                Stage::Waiting { .. } => 2,
+                Stage::Done(_) => continue,
+            };
+            let is_asked = query.stage.as_deref().is_none_or(|asked| asked == task.stage.as_str())
+                && query.label.as_deref().is_none_or(|label| self.is_called(task.function, label));
+            if is_asked && found[rank].len() < query.limit {
+                found[rank].push(self.task_figures(task));
+            }
+        }
+        let mut tasks = found.concat();
+        tasks.truncate(query.limit);
+        tasks
+    }
+
+    fn is_called(&self, function: FunctionId, label: &str) -> bool {
+        self.functions.get(function).is_some_and(|function| function.label == label)
+    }
+
+    pub(in crate::manager) fn task_figures(&self, task: &Task) -> TaskFigures {
+        TaskFigures {
+            name: self.blocks[task.outputs[0]].name,
+            label: self.functions.label(task.function),
+            stage: task.stage.as_str(),
+            worker: task.stage.place(),
+            since_ns: since_ns(task),
+            missing: if let Stage::Waiting { missing } = task.stage { missing } else { 0 },
+        }
+    }
+
+    fn list_blocks(&self, query: &Query) -> Vec<BlockFigures> {
+        let there = self.blocks.iter().filter(|(_, block)| block.is_available());
+        let mut largest: Vec<_> =
+            there.map(|(slot, block)| (std::cmp::Reverse(block.nbytes()), slot)).collect();
+        if largest.len() > query.limit {
+            largest.select_nth_unstable(query.limit);
+            largest.truncate(query.limit);
+        }
+        largest.sort_unstable();
+        let figures = |(_, slot)| {
+            let block = &self.blocks[slot];
+            let label = self.maker(block).map(|function| self.functions.label(function));
+            BlockFigures {
+                name: block.name,
+                label: label.unwrap_or_default(),
+                nbytes: block.nbytes(),
+                replicas: block.replicas().to_vec(),
+            }
+        };
+        largest.into_iter().map(figures).collect()
+    }
+}
+
+/// When a task became ready, or was sent; 0 while it waits.
+fn since_ns(task: &Task) -> Now {
+    match task.stage {
+        Stage::Waiting { .. } => 0,
+        Stage::Ready | Stage::Queued(_) => task.ready_ns,
+        Stage::Assigned { .. } | Stage::Done(_) => task.sent_ns,
+    }
+}
+
+#[cfg(test)]
+#[path = "overview_tests.rs"]
+mod tests;

@@ -1,0 +1,102 @@
+use crate::manager::tests::{Play, call, inline, name, play};
+use crate::manager::{Action, Outcome, Request};
+use crate::manager::{Overview, Query};
+use crate::wire::{Payload, RaisedException, TaskFailure};
+use freestone_base::{FunctionId, Ticket};
+
+fn overview(play: &mut Play, query: Query) -> Overview {
+    play.request(Request::Overview { query, ticket: Ticket(999) });
+    match play.outcomes().pop() {
+        Some((999, Outcome::Overview(overview))) => *overview,
+        other => panic!("no overview but {other:?}"),
+    }
+}
+
+fn raised(traceback: &str) -> TaskFailure {
+    TaskFailure::Raised(Box::new(RaisedException {
+        kind: "ValueError".to_owned(),
+        message: "no".to_owned(),
+        traceback: traceback.to_owned(),
+        pickled: Payload::from(&b""[..]),
+        in_encoding: false,
+    }))
+}
+
+fn started() -> Play {
+    let mut play = play();
+    let (function, definition) = (FunctionId(0), Payload::from(&b"code"[..]));
+    play.request(Request::Define { function, label: "mass".to_owned(), definition });
+    play.join(0, 1);
+    play
+}
+
+#[test]
+fn tasks_and_blocks_are_counted_by_function() {
+    let mut play = started();
+    play.request(Request::Submit(vec![call(1, &[]), call(2, &[1])]));
+    let assignment = play.runs(0).remove(0);
+    let found = overview(&mut play, Query { limit: 10, ..Query::default() });
+    let mass = &found.functions[0];
+    assert_eq!((mass.label.as_str(), mass.waiting, mass.assigned), ("mass", 1, 1));
+    let stages: Vec<_> = found.tasks.iter().map(|task| (task.name, task.stage)).collect();
+    assert_eq!(stages, [(name(1), "assigned"), (name(2), "waiting")]);
+    play.done(0, &assignment, inline(b"value"));
+    let found = overview(&mut play, Query { limit: 10, ..Query::default() });
+    let mass = &found.functions[0];
+    assert_eq!((mass.waiting, mass.assigned, mass.done, mass.blocks), (0, 1, 1, 1));
+    assert_eq!((mass.busy_ns, mass.nbytes), (1000, 5));
+    assert_eq!((found.blocks[0].name, found.blocks[0].nbytes), (name(1), 5));
+}
+
+#[test]
+fn only_the_tasks_that_were_asked_for_are_listed() {
+    let mut play = started();
+    play.request(Request::Submit((1..9).map(|block| call(block, &[])).collect()));
+    let count = |play: &mut Play, limit, label: Option<&str>, stage: Option<&str>| {
+        let (label, stage) = (label.map(str::to_owned), stage.map(str::to_owned));
+        overview(play, Query { limit, label, stage }).tasks.len()
+    };
+    assert_eq!(count(&mut play, 3, None, None), 3);
+    assert_eq!(count(&mut play, 9, Some("mass"), None), 8);
+    assert_eq!(count(&mut play, 9, Some("other"), None), 0);
+    assert_eq!(count(&mut play, 9, None, Some("waiting")), 0);
+}
+
+#[test]
+fn failures_are_remembered_with_the_end_of_their_traceback() {
+    let mut play = started();
+    play.request(Request::Submit(vec![call(1, &[])]));
+    let assignment = play.runs(0).remove(0);
+    let long = format!("{}é the end", "x".repeat(20 << 10));
+    play.fails(0, &assignment, raised(&long));
+    let found = overview(&mut play, Query::default());
+    assert_eq!(found.functions[0].failed, 1);
+    let [failure] = found.failures.as_slice() else { panic!("{:?}", found.failures) };
+    assert_eq!((failure.name, failure.ended, failure.attempts), (name(1), "raised", 1));
+    assert_eq!(failure.message, "ValueError: no");
+    assert!(failure.traceback.ends_with("é the end") && failure.traceback.len() <= 16 << 10);
+}
+
+#[test]
+fn what_was_cancelled_did_not_fail() {
+    let mut play = started();
+    play.request(Request::Submit(vec![call(1, &[])]));
+    play.request(Request::Cancel(vec![name(1)]));
+    assert_eq!(overview(&mut play, Query::default()).failures, []);
+}
+
+#[test]
+fn records_are_made_while_somebody_looks() {
+    let mut play = started();
+    let traced = |play: &mut Play, block| {
+        play.request(Request::Submit(vec![call(block, &[])]));
+        let assignment = play.runs(0).remove(0);
+        play.done(0, &assignment, inline(b"value"));
+        play.out.iter().filter(|action| matches!(action, Action::Trace(_))).count()
+    };
+    assert_eq!(traced(&mut play, 1), 0);
+    play.request(Request::Observe(true));
+    assert_eq!(traced(&mut play, 2), 1);
+    play.request(Request::Observe(false));
+    assert_eq!(traced(&mut play, 3), 0);
+}
