@@ -32,7 +32,8 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
     ----------
     *collections
         One, or several of the same blocking, which are split together: then iteration over a
-        partition yields tuples. Also persisted collections of Dask's.
+        partition yields tuples. Also persisted collections of Dask's: by `Cluster.persist`, cut
+        along any axes, or on a cluster of Dask's.
     per
         ``"core"``: as many partitions as each worker has executors; ``"worker"``: one for each;
         or how many for each worker.
@@ -43,7 +44,7 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
     -------
     list of Partition
         None is empty; each block is in exactly one. Without a cluster there is one partition per
-        core, of blocks that are here. For Dask's collections futures of partitions.
+        core, of blocks that are here. On a cluster of Dask's futures of partitions.
 
     Raises
     ------
@@ -79,9 +80,14 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
     """
     _check_per(per)
     if _is_dask(collections):
-        from freestone.partitions.dask import split_dask
+        from freestone.partitions.held import collections_of
 
-        return split_dask(*collections, per=per, balance=balance)
+        held = collections_of(collections)
+        if held is None:
+            from freestone.partitions.dask import split_dask
+
+            return split_dask(*collections, per=per, balance=balance)
+        collections = tuple(held)
     first = _checked(collections)
     client = first.client
     if client is not None:
@@ -99,18 +105,21 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
             nbytes=int(nbytes[one.indexes].sum()),
             sources=collections,
         )
-        for one, blocks, positions in gathered(plans, columns, first.offsets)
+        for one, blocks, positions in gathered(plans, columns, first.offsets, first.grid)
     ]
 
 
 def gathered(
-    plans: Sequence[Plan], columns: Sequence[Sequence[Any]], offsets: Ints
+    plans: Sequence[Plan],
+    columns: Sequence[Sequence[Any]],
+    offsets: Ints,
+    grid: tuple[Ints, ...] = (),
 ) -> Iterator[tuple[Plan, list[list[Any]], Positions]]:
     """Yield for each planned partition its blocks, by collection, and where they stand."""
     for one in plans:
         indexes = one.indexes.tolist()
         blocks = [list(map(column.__getitem__, indexes)) for column in columns]
-        yield one, blocks, Positions.of(one.indexes, offsets)
+        yield one, blocks, Positions.of(one.indexes, offsets, grid)
 
 
 def _is_dask(collections: Sequence[Any]) -> bool:
