@@ -255,9 +255,10 @@ class Array(Expressions, Collection):
     def __getitem__(self, rows: Any) -> Any:
         """Take rows without copying them: views of the blocks, cut out where they are used.
 
-        Any other index, such as ``x[x > 0]`` or ``x[:, 1]``, makes an expression.
+        Any other index, such as ``x[x > 0]`` or ``x[:, 1]``, makes an expression; what moves rows,
+        such as a list of them or a slice with a step, is computed at once.
         """
-        if not isinstance(rows, slice):
+        if not isinstance(rows, slice) or rows.step not in (None, 1):
             return expression_of(self)[rows]
         part = self._slice(rows)
         part._columns, part._dtype = self._columns, self._dtype
