@@ -48,8 +48,8 @@ pub struct HeldBlock {
 }
 
 impl HeldBlock {
-    /// The block as a worker brings it along when it joins.
-    pub fn brought_along(&self) -> Option<Self> {
+    /// The block as a worker announces it when it joins.
+    pub fn as_announced(&self) -> Option<Self> {
         (!self.doomed).then(|| Self { pins: 0, ..self.clone() })
     }
 }
