@@ -83,6 +83,7 @@ SUITES = {
             tests=("xarray.tests.test_dask", "xarray.tests.test_duck_array_ops"),
             plugin="tests.outside.on_cluster",
             expected="xarray.toml",
+            parts=2,
             without=_THREADS,
         ),
         Suite(
