@@ -1,9 +1,9 @@
 """Comma-separated values: matrices, sparse matrices as triples, and frames.
 
 Options of a read: `separator` (a character, or ``"tab"``; also called `delimiter`; a comma by
-default, and a file that surely has another one is refused); `header` (whether the first line names
-the columns; by default what `.meta` says, or what the cells show, and a file whose cells do not
-show it is refused); `dtype` (of an array); `kind`
+default, or a tab in ``.tsv``, and a file that surely has another one is refused); `header`
+(whether the first line names the columns; by default what `.meta` says, or what the cells show, and
+a file whose cells do not show it is refused); `dtype` (of an array); `kind`
 (``"array"`` or ``"frame"``); `sparse` (lines are row, column and value, or row and column: True or
 ``"csr"``, or ``"coo"`` for a matrix of those entries) with `shape`; `index` (whether to keep where
 rows begin in a file beside this one, ``NAME.index``).
@@ -70,7 +70,7 @@ def open_dataset(
 ) -> Dataset:
     """Find out what a CSV file holds, in one pass over it or from its `.meta` and index."""
     meta = read_meta(place)
-    separator = _separator(separator, delimiter)
+    separator = _separator(separator, delimiter) or _by_name(place)
     # What a .meta describes needs no guess.
     look = _Look(place, "," if separator is None and meta else separator, index, whole)
     if sparse is None:
@@ -107,7 +107,7 @@ def open_writer(
     return CsvWriter(
         place=place,
         shape=shape,
-        delimiter=_byte(_separator(separator, delimiter) or ","),
+        delimiter=_byte(_separator(separator, delimiter) or _by_name(place) or ","),
         header=header,
         decimals=decimals,
         width=width,
@@ -120,6 +120,11 @@ def _separator(separator: str | None, delimiter: str | None) -> str | None:
     if separator is not None and delimiter is not None:
         raise UsageError("separator= and delimiter= are the same; give one of them")
     return separator if delimiter is None else delimiter
+
+
+def _by_name(place: Place) -> str | None:
+    """Return what separates cells, if the file's name says it."""
+    return "tab" if place.name.lower().endswith(".tsv") else None
 
 
 def _byte(delimiter: str) -> int:
@@ -439,8 +444,9 @@ def _common_code(codes: tuple[str, ...]) -> str:
 
 FORMAT = Format(
     name="csv",
-    suffixes=(".csv",),
+    suffixes=(".csv", ".tsv"),
     open_dataset=open_dataset,
     open_writer=open_writer,
     passes=2,
+    is_text=True,
 )
