@@ -84,7 +84,7 @@ def test_a_large_input_that_is_an_output_is_a_copy(large: Path) -> None:
     assert large.read_text() == "large\n"
 
 
-def test_what_a_command_prints_is_told_when_it_fails(large: Path) -> None:
+def test_what_a_failed_command_printed_is_in_its_error(large: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError) as caught:
         run("cat in; exit 3", large)
     assert caught.value.__notes__ == ["it printed: large"]
