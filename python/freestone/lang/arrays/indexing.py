@@ -38,6 +38,8 @@ def indexed(node: Node, key: Key) -> Node:
         return _columns(filtered(node, rows), columns)
     if isinstance(rows, slice):
         return _columns(sliced(node, rows), columns)
+    if isinstance(rows, bool | np.bool_):
+        raise refusal(f"an index by {rows}", "adds an axis; take a mask of rows")
     if isinstance(rows, int | np.integer):
         return _row(node, int(rows), columns)
     if _is_list(rows):
