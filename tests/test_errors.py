@@ -61,6 +61,12 @@ EXAMPLES: list[FreestoneError] = [
     errors.FileMissingError("data/z.root"),
     errors.FileUnreadableError("data/z.root"),
     errors.FileChangedError("data/z.root", "its size was 10 bytes and is 12"),
+    errors.SchemaError(
+        "b.csv",
+        "a.csv",
+        "column 'x' is text here, and int64 there; convert one of them",
+        column="x",
+    ),
     errors.FormatError("m.csv", "row 7, column 3: 'a' is not a number; see what wrote it", row=7),
     errors.ClusterStartError("no executor answered within 30 s", log="ImportError: numpy"),
     errors.EngineMissingError(engine="Ray", missing="no module 'ray'", cure="pip install ray"),
@@ -129,9 +135,9 @@ def test_slugs_are_unique_and_never_change() -> None:
         "in-task input-lost input-unknown irreproducible join joining lock-not-held malleable "
         "memory-exceeded message-too-large missing-column missing-key no-spawn no-threads "
         "not-associative not-serializable packages-missing plugin rank-failed rank-lost "
-        "registration resize-timeout run-over run-stuck samples-missing script script-compile "
-        "script-run script-stopped script-syntax spawn-failed storage-full table task "
-        "task-cancelled task-exited task-killed task-raised task-timeout transport "
+        "registration resize-timeout run-over run-stuck samples-missing schema script "
+        "script-compile script-run script-stopped script-syntax spawn-failed storage-full table "
+        "task task-cancelled task-exited task-killed task-raised task-timeout transport "
         "unschedulable usage wait-timeout worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known

@@ -41,7 +41,8 @@
     │   ├── FileMissingError (FileNotFoundError)
     │   ├── FileUnreadableError (PermissionError)
     │   ├── FileChangedError                    not what it was when it was named
-    │   └── FormatError (ValueError)            not what its format says
+    │   ├── FormatError (ValueError)            not what its format says
+    │   └── SchemaError (ValueError)            not like another one that is read with it
     ├── ClusterError                        the machinery itself
     │   ├── ClusterStartError (RuntimeError)
     │   ├── EngineMissingError (ImportError)    the engine of a host is not installed
@@ -110,6 +111,7 @@ from freestone.errors.data import (
     FileUnreadableError,
     FormatError,
     JoinError,
+    SchemaError,
     StorageFullError,
     WorkerLostError,
 )
@@ -236,6 +238,7 @@ __all__ = [
     "RunOverError",
     "RunStuckError",
     "SamplesMissingError",
+    "SchemaError",
     "ScriptCompileError",
     "ScriptError",
     "ScriptRunError",

@@ -16,8 +16,10 @@ from freestone.collections.pieces import future_of
 from freestone.collections.placing import slots_of
 from freestone.collections.rows import describe_type
 from freestone.errors import EmptyCollectionError
+from freestone.partitions.holders import Holders
 from freestone.partitions.partition import Partition
-from freestone.partitions.planning import Holders, Plan, place, plan
+from freestone.partitions.placement import Placement, placement_of
+from freestone.partitions.planning import Plan, place, plan
 from freestone.partitions.positions import Positions
 
 __all__ = ["gathered", "split"]
@@ -25,25 +27,34 @@ __all__ = ["gathered", "split"]
 Ints = NDArray[np.int64]
 
 
-def split(*collections: Any, per: str | int = "core", balance: bool = False) -> list[Any]:
+def split(
+    *collections: Any,
+    per: str | int = "core",
+    balance: bool = False,
+    placement: str | Placement | None = None,
+) -> list[Any]:
     """Group the blocks of a collection by where they are. Nothing moves.
 
     Parameters
     ----------
     *collections
         One, or several of the same blocking, which are split together: then iteration over a
-        partition yields tuples. Also persisted collections of Dask's.
+        partition yields tuples. Also persisted collections of Dask's: by `Cluster.persist`, cut
+        along any axes, or on a cluster of Dask's.
     per
         ``"core"``: as many partitions as each worker has executors; ``"worker"``: one for each;
         or how many for each worker.
     balance
         Whether to move the fewest bytes that even out workers that hold too much.
+    placement
+        A policy that chooses the worker of each block instead, or the name of an entry point in
+        ``freestone.placements``.
 
     Returns
     -------
     list of Partition
         None is empty; each block is in exactly one. Without a cluster there is one partition per
-        core, of blocks that are here. For Dask's collections futures of partitions.
+        core, of blocks that are here. On a cluster of Dask's futures of partitions.
 
     Raises
     ------
@@ -52,7 +63,9 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
     EmptyCollectionError, DroppedError
         When there is nothing to split.
     TypeError
-        For what is no collection, such as an array that is here.
+        For what is no collection, such as an array that is here; for what is no policy.
+    ValueError
+        When a policy is unknown, chooses workers that are not there, or comes with `balance`.
     Exception
         That of a block that could not be made.
 
@@ -78,17 +91,23 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
     np.float64(66.0)
     """
     _check_per(per)
+    policy = _policy(placement, balance)
     if _is_dask(collections):
-        from freestone.partitions.dask import split_dask
+        from freestone.partitions.held import collections_of
 
-        return split_dask(*collections, per=per, balance=balance)
+        held = collections_of(collections)
+        if held is None:
+            from freestone.partitions.dask import split_dask
+
+            return split_dask(*collections, per=per, balance=balance, placement=policy)
+        collections = tuple(held)
     first = _checked(collections)
     client = first.client
     if client is not None:
         client.require_open(f"split {first.name!r}")
     tables = [_located(each, client) for each in collections]
     slots = _slots(client)
-    workers, nbytes = place(tables, slots, balance)
+    workers, nbytes = place(tables, slots, balance, policy)
     plans = plan(workers, nbytes, slots, per)
     columns = [each._live("split it") for each in collections]
     return [
@@ -99,18 +118,21 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
             nbytes=int(nbytes[one.indexes].sum()),
             sources=collections,
         )
-        for one, blocks, positions in gathered(plans, columns, first.offsets)
+        for one, blocks, positions in gathered(plans, columns, first.offsets, first.grid)
     ]
 
 
 def gathered(
-    plans: Sequence[Plan], columns: Sequence[Sequence[Any]], offsets: Ints
+    plans: Sequence[Plan],
+    columns: Sequence[Sequence[Any]],
+    offsets: Ints,
+    grid: tuple[Ints, ...] = (),
 ) -> Iterator[tuple[Plan, list[list[Any]], Positions]]:
     """Yield for each planned partition its blocks, by collection, and where they stand."""
     for one in plans:
         indexes = one.indexes.tolist()
         blocks = [list(map(column.__getitem__, indexes)) for column in columns]
-        yield one, blocks, Positions.of(one.indexes, offsets)
+        yield one, blocks, Positions.of(one.indexes, offsets, grid)
 
 
 def _is_dask(collections: Sequence[Any]) -> bool:
@@ -151,6 +173,14 @@ def _ask(client: Client, futures: list[Any]) -> list[Ints]:
 def _check_per(per: str | int) -> None:
     if per not in ("core", "worker") and (not isinstance(per, int) or per < 1):
         raise ValueError(f"per={per!r}: give 'core', 'worker' or a number of partitions per worker")
+
+
+def _policy(placement: str | Placement | None, balance: bool) -> Placement | None:
+    if placement is None:
+        return None
+    if balance:
+        raise ValueError("balance=True and placement= both choose workers; give one of them")
+    return placement_of(placement)
 
 
 def _checked(collections: tuple[Collection, ...]) -> Collection:
