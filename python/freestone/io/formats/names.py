@@ -21,6 +21,10 @@ FORMATS = {
     "zarr": (".zarr",),
     "tdms": (".tdms",),
     "root": (".root",),
+    "hdf5": (".h5", ".hdf5"),
+    "netcdf": (".nc", ".nc4"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "orc": (".orc",),
 }
 """What the name of a file of each format of this package ends in."""
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
