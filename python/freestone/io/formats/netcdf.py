@@ -1,8 +1,8 @@
 """NetCDF 4, by h5netcdf: a variable as an array of any dimensions.
 
 Options of a read: `variable`, its name, where the file has several that are no coordinates. Values
-are unpacked as the CF conventions say: `scale_factor` and `add_offset` are applied, `_FillValue` and
-`missing_value` become NaN. Times stay numbers. Chunks are not cut along the first axis.
+are unpacked as the CF conventions say: `scale_factor` and `add_offset` are applied, `_FillValue`
+and `missing_value` become NaN. Times stay numbers. Chunks are not cut along the first axis.
 """
 
 from __future__ import annotations
