@@ -88,12 +88,18 @@ def open_writer(
     *,
     separator: str | None = None,
     delimiter: str | None = None,
-    header: bool = False,
+    header: bool | None = None,
     decimals: int | None = None,
     width: int | None = None,
     meta: bool = True,
 ) -> Writer:
     """Write rows as text."""
+    if header is None:
+        # Else the names of the columns would be nowhere.
+        header = shape.kind == "frame" and not meta
+    for option, value in (("width", width), ("decimals", decimals)):
+        if value is not None and type(value) is not int:
+            raise UsageError(f"{option}={value!r}: give a whole number")
     if width is not None and (shape.kind == "frame" or shape.sparse):
         raise UsageError("width= is for dense arrays; leave it out for frames and sparse ones")
     if width is not None and not 1 <= width <= WIDEST:
