@@ -33,7 +33,7 @@ A module of a room may have a place of its own.
 
 INSIDE: dict[str, tuple[frozenset[str], ...]] = {
     "lang": (
-        frozenset({"settings"}),
+        frozenset({"schemes", "settings"}),
         frozenset({"front"}),
         frozenset({"compile"}),
         frozenset({"run"}),

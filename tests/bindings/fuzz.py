@@ -35,7 +35,7 @@ PROCESSES = {"run_executor", "run_worker", "EventWorld", "meet_ranks"}
 and before there are threads, whose locks a child would find as they were."""
 IN_CHILDREN = 8
 """How many of them are called."""
-WAITING = {"wait", "take", "lock", "drain", "finish", "hold", "accept", "fail"}
+WAITING = {"wait", "take", "lock", "drain", "finish", "hold", "guard", "accept", "fail"}
 """Methods that wait for others as long as it takes: called by a thread that nobody waits for."""
 SIZED = ("layout_", "RowBlocks", "make_identity")
 """They take as long as the numbers say: what is neither small nor refused is made smaller."""

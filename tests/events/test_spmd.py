@@ -46,11 +46,15 @@ def test_futures_in_arguments_are_what_they_stand_for() -> None:
         assert cluster.spmd(total, 2, each=parts) == [45.0, 45.0]
 
 
+def use_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let workers of an open cluster seem to be elsewhere; they come to the loopback address."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
+    monkeypatch.setattr("freestone.events.gang.listen_towards", lambda _: "tcp://127.0.0.1:0")
+
+
 def test_over_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
     with fs.Cluster(workers=3) as cluster:
-        # As if the workers were elsewhere; they come to the loopback address all the same.
-        monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
-        monkeypatch.setattr("freestone.events.gang.listen_towards", lambda _: "tcp://127.0.0.1:0")
+        use_tcp(monkeypatch)
         found = cluster.spmd(total, 3, each=[[[1]], [[2]], [[3]]])
         assert found == [6.0] * 3
 
@@ -93,19 +97,50 @@ def computes(rank: ev.Rank, ends: str) -> None:
     raise KeyError("no luck")
 
 
+@pytest.mark.parametrize("transport", ["memory", "tcp"])
 @pytest.mark.parametrize(
     ("ends", "error", "match"),
-    [("killed", RankLostError, "rank 1 is lost"), ("raises", KeyError, "no luck")],
+    [
+        ("killed", RankLostError, "rank 1 is lost: .*runs only once"),
+        ("raises", KeyError, "no luck"),
+    ],
 )
 def test_a_rank_that_computes_ends_with_the_others(
-    ends: str, error: type[Exception], match: str, monkeypatch: pytest.MonkeyPatch
+    transport: str,
+    ends: str,
+    error: type[Exception],
+    match: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("freestone.events.gang.GRACE_S", 0.1)
+    monkeypatch.setattr("freestone.events.grace.GRACE_S", 0.1)
     with fs.Cluster(workers=2) as cluster:
+        if transport == "tcp":
+            use_tcp(monkeypatch)
         with pytest.raises(error, match=match):
             cluster.spmd(computes, 2, args=[ends])
         # Both executors are free again.
         assert cluster.spmd(total, 2, args=[[1]]) == [2.0, 2.0]
+
+
+def goes_on(rank: ev.Rank) -> list[int]:
+    lost: list[int] = []
+    if rank.id == 0:
+        rank.submit(lambda event: lost.append(event.source), on=[(ev.ANY, ev.RANK_LOST)])
+        rank.fire(1, "ready")
+    else:
+        rank.wait([(0, "ready")])
+        os.kill(os.getpid(), signal.SIGKILL)
+    return lost
+
+
+@pytest.mark.parametrize("transport", ["memory", "tcp"])
+def test_a_rank_that_asked_for_lost_ranks_goes_on(
+    transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fs.Cluster(workers=2) as cluster:
+        if transport == "tcp":
+            use_tcp(monkeypatch)
+        assert cluster.spmd(goes_on, 2) == [[1], None]
 
 
 def test_more_ranks_than_executors_are_refused() -> None:

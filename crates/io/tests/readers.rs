@@ -233,6 +233,15 @@ proptest! {
 }
 
 #[test]
+fn rows_of_no_columns_are_ragged() {
+    let bytes = &b"1,2\n3,4\n"[..];
+    let part = Part { start: 0, stop: 8, row: 0, rows: 2, quoted: false };
+    let error = columns::read_part(bytes, &part, b',', &[]).unwrap_err().to_string();
+    assert_eq!(error, "row 1 has 2 cells, and 0 are wanted");
+    assert_eq!(infer::infer(bytes, &part, b',', 0).unwrap_err().to_string(), error);
+}
+
+#[test]
 fn blanks_in_front_of_numbers_are_part_of_them() {
     let kinds = |text: &str| index_of(text.as_bytes()).unwrap().kinds & scan::OTHER;
     for padded in ["  1,  2\n 30,  4\n", " -1\n", "1, 2\r\n3, 4\r\n", "   1.5e3,2"] {

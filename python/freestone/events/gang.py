@@ -5,12 +5,11 @@ See docs/decisions/029-ranks-of-a-cluster-are-calls.md
 
 from __future__ import annotations
 
-import math
+import contextlib
 import os
 import pickle
 import socket
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,8 +18,8 @@ from freestone import _native
 from freestone.client.waiting import FIRST_COMPLETED, wait
 from freestone.errors import ConfigurationError
 from freestone.errors.events import RankLostError
+from freestone.events.grace import Grace
 from freestone.events.outcome import Outcome, carry_out, pickled
-from freestone.events.processes import GRACE_S, POLL_INTERVAL_S
 from freestone.events.rank import Rank
 from freestone.events.running import results
 from freestone.events.settings import Settings, resolve
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 300.0
 """How long ranks on several machines wait for executors of the others to be free."""
+
+_ONLY_ONCE = "its executor ended while it ran, and a rank runs only once"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Place:
             return
         with open(self.begun, "r+b", buffering=0) as file:
             if os.pread(file.fileno(), 1, rank) == b"1":
-                raise RuntimeError("its executor ended while it ran, and a rank runs only once")
+                raise RuntimeError(_ONLY_ONCE)
             os.pwrite(file.fileno(), b"1", rank)
 
     def join(self, rank: int) -> _native.EventRank:
@@ -72,9 +73,14 @@ class Place:
                 os.close(descriptor)
         assert self.meeting is not None
         assert self.identity is not None
-        return _native.meet_ranks(
-            self.meeting, self.identity, rank, self.ranks, TIMEOUT_S, self.settings
-        )
+        try:
+            return _native.meet_ranks(
+                self.meeting, self.identity, rank, self.ranks, TIMEOUT_S, self.settings
+            )
+        except RankLostError as error:
+            if error.rank == rank:
+                raise RuntimeError(_ONLY_ONCE) from None
+            raise
 
 
 def spmd(
@@ -91,7 +97,7 @@ def spmd(
     ranks = _checked(ranks, slots, each)
     own = each or [()] * ranks
     with open(os.memfd_create("begun"), "r+b", buffering=0) as begun:
-        place, memory = _place(workers, ranks, resolve(settings, ranks), begun.fileno())
+        place, watch = _place(workers, ranks, resolve(settings, ranks), begun.fileno())
         futures = [
             client.submit(
                 _be,
@@ -107,17 +113,20 @@ def spmd(
             for rank in range(ranks)
         ]
         try:
-            return results(_Waiting(futures, memory).outcomes())
+            return results(_Waiting(futures, Grace(watch)).outcomes())
         except BaseException:
             # Also those that go on to compute after another rank has failed.
             client.cancel(futures)
             raise
+        finally:
+            if isinstance(watch, _native.EventMeeting):
+                watch.close()
 
 
 def _place(
     workers: list[Any], ranks: int, settings: Settings, begun: int
-) -> tuple[Place, _native.EventMemory | None]:
-    """Return where ranks find each other, and the memory that they share, if they do."""
+) -> tuple[Place, _native.EventMemory | _native.EventMeeting]:
+    """Return where ranks find each other, and what watches over them there."""
     native, arena = settings.native(), settings.arena
     elsewhere = [one["host"] for one in workers if one["host"] != socket.gethostname()]
     if not elsewhere:
@@ -128,7 +137,7 @@ def _place(
     address = listen_towards(elsewhere[0]).removeprefix("tcp://")
     meeting = _native.EventMeeting(address, identity)
     threading.Thread(target=_hold, args=(meeting, ranks), daemon=True).start()
-    return Place(ranks, native, arena, meeting=meeting.address, identity=identity), None
+    return Place(ranks, native, arena, meeting=meeting.address, identity=identity), meeting
 
 
 def _checked(ranks: int | None, slots: list[Any], each: Sequence[Sequence[Any]] | None) -> int:
@@ -152,41 +161,35 @@ def _checked(ranks: int | None, slots: list[Any], each: Sequence[Sequence[Any]] 
 
 def _hold(meeting: _native.EventMeeting, ranks: int) -> None:
     # Ranks that nobody meets raise themselves, and are heard.
-    try:
+    with contextlib.suppress(OSError):
         meeting.hold(ranks, TIMEOUT_S)
-    except OSError:
-        return
+    meeting.guard()
 
 
 def _be(
     place: Place, rank: int, main: Callable[..., Any], args: tuple[Any, ...], own: tuple[Any, ...]
 ) -> bytes:
     """Be a rank, in an executor."""
-    return pickled(carry_out(Rank(place.join(rank)), main, args + own), rank)
+    try:
+        native = place.join(rank)
+    except (RankLostError, OSError) as error:
+        # Of another rank, which it could not meet.
+        return pickled(Outcome(error=error), rank)
+    return pickled(carry_out(Rank(native), main, args + own), rank)
 
 
 class _Waiting:
-    """Waits for the calls of all ranks; the others hear of it when one is lost.
+    """Waits for the calls of all ranks; the others hear of it when one is lost."""
 
-    Parameters
-    ----------
-    futures : list of Future
-        One for each rank.
-    memory : EventMemory or None
-        Of ranks on one machine: it tells who is lost, and which ranks take the run to be over.
-    """
-
-    def __init__(self, futures: list[Future], memory: _native.EventMemory | None) -> None:
-        self._memory = memory
+    def __init__(self, futures: list[Future], grace: Grace) -> None:
+        self._grace = grace
         self._numbers = {future: rank for rank, future in enumerate(futures)}
         self._found = [Outcome() for _ in futures]
         self._left = set(futures)
-        self._is_one_lost = False
-        self._end = math.inf
 
     def outcomes(self) -> list[Outcome]:
         """Return how the ranks ended, once all have, or one failed so long ago."""
-        while self._left and time.monotonic() < self._end:
+        while self._left and not self._grace.is_over():
             self._wait()
         others = [one for one in self._found if not (one.own and _is_lost(one))]
         if not self._left and others and all(one.error is None for one in others):
@@ -195,23 +198,10 @@ class _Waiting:
         return self._found
 
     def _wait(self) -> None:
-        now = time.monotonic()
-        if self._is_one_lost and self._has_given_up():
-            # A program that computes would not hear of it before its next call.
-            self._end = min(self._end, now + GRACE_S)
-        wait_s = self._end - now
-        if self._is_one_lost and self._memory is not None:
-            wait_s = min(wait_s, POLL_INTERVAL_S)
-        timeout_s = wait_s if wait_s < math.inf else None
+        timeout_s = self._grace.wait_s(self._numbers[future] for future in self._left)
         done, self._left = wait(self._left, timeout_s, FIRST_COMPLETED)
         for future in done:
             self._take(future, self._numbers[future])
-
-    def _has_given_up(self) -> bool:
-        memory = self._memory
-        return memory is not None and any(
-            memory.has_given_up(self._numbers[future]) for future in self._left
-        )
 
     def _take(self, future: Future, rank: int) -> None:
         try:
@@ -220,12 +210,10 @@ class _Waiting:
             lost = RankLostError(f"rank {rank} is lost: {error}", rank=rank)
             lost.__cause__ = error
             self._found[rank] = Outcome(error=lost, own=True)
-            self._is_one_lost = True
-            if self._memory is not None:
-                self._memory.lose(rank)
+            self._grace.on_lost(rank)
             return
         if self._found[rank].error is not None:
-            self._end = min(self._end, time.monotonic() + GRACE_S)
+            self._grace.on_failed()
 
 
 def _is_lost(outcome: Outcome) -> bool:

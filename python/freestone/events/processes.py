@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import selectors
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,16 +16,10 @@ import cloudpickle
 from freestone import _native
 from freestone.errors import NotSerializableError
 from freestone.errors.events import RankLostError
+from freestone.events.grace import Grace
 from freestone.events.memory_files import loaded, write
 from freestone.events.outcome import Outcome
 from freestone.events.settings import Settings
-
-GRACE_S = 10.0
-"""How long the others may take to end after one has failed or was lost: a program that catches the
-error may have something to save."""
-
-POLL_INTERVAL_S = 0.2
-"""How often it is looked whether the run goes on without a lost rank."""
 
 _CODE = (
     "import json, sys; job = json.loads(sys.argv[1]); sys.path[:] = job['path']; del sys.argv[:2]; "
@@ -45,7 +37,7 @@ class Processes:
         self._started: dict[int, subprocess.Popen[bytes]] = {}
         self._results = [os.memfd_create(f"rank-{rank}") for rank in range(ranks)]
         self._outcomes = [Outcome() for _ in range(ranks)]
-        self._lost: set[int] = set()
+        self._grace = Grace(self._memory)
 
     def run(self, main: Callable[..., Any], args: tuple[Any, ...]) -> list[Outcome]:
         """Run `main` as every rank; how each one ended."""
@@ -85,54 +77,50 @@ class Processes:
             for rank, process in self._started.items():
                 selector.register(os.pidfd_open(process.pid), selectors.EVENT_READ, rank)
             try:
-                return self._await_all(selector)
+                self._await_all(selector)
+                return not selector.get_map()
             except KeyboardInterrupt:
                 # Each says what it waited for. A terminal has interrupted the ranks, too: they
                 # take no notice of the second time.
                 self._interrupt()
-                self._await_all(selector, time.monotonic() + GRACE_S)
+                self._grace.on_failed()
+                self._await_all(selector)
                 raise
             finally:
                 for key in list(selector.get_map().values()):
                     os.close(key.fd)
 
-    def _await_all(self, selector: selectors.BaseSelector, end: float = math.inf) -> bool:
-        """Wait for the ranks, until `end` at most; whether all have ended."""
-        while left := [key.data for key in selector.get_map().values()]:
-            now = time.monotonic()
-            if now >= end:
-                return False
-            if self._lost and any(map(self._memory.has_given_up, left)):
-                # A program that computes would not hear of it before its next call.
-                end = min(end, now + GRACE_S)
-            wait = min(end - now, POLL_INTERVAL_S if self._lost else math.inf)
-            for key, _ in selector.select(wait if wait < math.inf else None):
+    def _await_all(self, selector: selectors.BaseSelector) -> None:
+        """Wait for the ranks, for as long as they may take."""
+        while (left := selector.get_map()) and not self._grace.is_over():
+            wait_s = self._grace.wait_s(key.data for key in left.values())
+            for key, _ in selector.select(wait_s):
                 selector.unregister(key.fd)
                 os.close(key.fd)
-                if self._on_exit(key.data):
-                    end = min(end, time.monotonic() + GRACE_S)
-        return True
+                self._on_exit(key.data)
 
-    def _on_exit(self, rank: int) -> bool:
-        """Note how a rank ended; whether the others are to end soon."""
+    def _on_exit(self, rank: int) -> None:
+        """Note how a rank ended."""
         code = self._started[rank].wait()
         if code == 0 and os.fstat(self._results[rank]).st_size:
             self._outcomes[rank] = loaded(self._results[rank])
-            return self._outcomes[rank].error is not None
+            if self._outcomes[rank].error is not None:
+                self._grace.on_failed()
+            return
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
         error = RankLostError(
             f"rank {rank} is lost: its process {how}; what it said is on stderr", rank=rank
         )
         self._outcomes[rank] = Outcome(error=error, own=True)
-        if self._memory.lose(rank):
-            self._lost.add(rank)
-        return False
+        self._grace.on_lost(rank)
 
     def _forgive(self) -> None:
         """Take the errors of lost ranks away, if there were others and all of them went on."""
-        others = [outcome for rank, outcome in enumerate(self._outcomes) if rank not in self._lost]
+        others = [
+            outcome for rank, outcome in enumerate(self._outcomes) if rank not in self._grace.lost
+        ]
         if others and all(outcome.error is None for outcome in others):
-            for rank in self._lost:
+            for rank in self._grace.lost:
                 self._outcomes[rank] = Outcome()
 
     def _interrupt(self) -> None:

@@ -6,6 +6,7 @@ mod many;
 mod newcomers;
 mod rules;
 mod runs;
+mod watching;
 
 use freestone_events::payload::{Data, Payload};
 use freestone_events::rank::RANK_LOST;

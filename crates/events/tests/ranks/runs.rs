@@ -62,23 +62,30 @@ pub fn start(way: Way, ranks: u32, config: &Config) -> (Vec<Rank>, Cell) {
     (ranks, Cell { region, layout })
 }
 
+/// Ranks that have met, and their meeting, which watches over them.
+pub fn met(ranks: u32) -> (Vec<Tcp>, Meeting) {
+    let access = Access::new(&Identity::make(1).unwrap()).unwrap();
+    let meeting = Meeting::new("127.0.0.1:0", &access).unwrap();
+    let (address, access) = (meeting.address().unwrap().to_string(), &access);
+    let here = std::thread::scope(|scope| {
+        let meet = |rank| {
+            let address = &address;
+            scope.spawn(move || Tcp::meet(address, rank, ranks, access, PATIENCE).unwrap())
+        };
+        let here: Vec<_> = (0..ranks).map(meet).collect();
+        meeting.hold(ranks, ranks, PATIENCE).unwrap();
+        here.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    (here, meeting)
+}
+
 fn connected(way: Way, ranks: u32, config: &Config) -> Vec<Rank> {
     let started = |transport: Box<dyn Transport>| Rank::start(transport, config.clone()).unwrap();
     match way {
         Way::Threads | Way::Mapped => start(way, ranks, config).0,
         Way::Tcp => {
-            let access = Access::new(&Identity::make(1).unwrap()).unwrap();
-            let meeting = Meeting::new("127.0.0.1:0", &access).unwrap();
-            let (address, access) = (meeting.address().unwrap().to_string(), &access);
-            std::thread::scope(|scope| {
-                let meet = |rank| {
-                    let address = &address;
-                    scope.spawn(move || Tcp::meet(address, rank, ranks, access, PATIENCE).unwrap())
-                };
-                let here: Vec<_> = (0..ranks).map(meet).collect();
-                meeting.hold(ranks, ranks, PATIENCE).unwrap();
-                here.into_iter().map(|one| started(Box::new(one.join().unwrap()))).collect()
-            })
+            let (here, _) = met(ranks);
+            here.into_iter().map(|one| started(Box::new(one))).collect()
         }
         Way::Mpi => {
             let world = Arc::new(World::begin(&[], None, PATIENCE).unwrap());

@@ -223,7 +223,7 @@ pub fn read_part<S: Source + ?Sized>(
         while !cells.is_done() {
             let (row, column) = (first + cells.row, cells.column);
             let (cell, is_last) = cells.next_cell().map_err(|error| error.below(first))?;
-            if is_last != (column + 1 == columns) {
+            if column >= columns || is_last != (column + 1 == columns) {
                 return Err(ragged(&mut cells, row, column, is_last, columns));
             }
             builders[column]

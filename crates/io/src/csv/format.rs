@@ -14,6 +14,56 @@ pub struct Style {
     pub width: Option<usize>,
 }
 
+/// How rows can't be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StyleError {
+    /// More decimals than a float has.
+    #[error("a float has at most {MAX_DECIMALS} decimals, not {0}")]
+    Decimals(usize),
+    /// Wider than any number.
+    #[error("a cell is at most {MAX_WIDTH} characters wide, not {0}")]
+    Width(usize),
+}
+
+/// The smallest float needs more, and they say nothing.
+const MAX_DECIMALS: usize = 300;
+/// The largest float with all decimals has room in it; a row of many cells fits into memory.
+const MAX_WIDTH: usize = 1000;
+/// Bytes that a thread formats before it writes them.
+const PIECE: usize = 1 << 20;
+
+impl Style {
+    /// A style with so many decimals of each float, or as many as tell it from all others.
+    ///
+    /// # Errors
+    ///
+    /// If no cell has so many decimals, or is so wide.
+    pub fn new(
+        delimiter: u8,
+        decimals: Option<usize>,
+        width: Option<usize>,
+    ) -> std::result::Result<Self, StyleError> {
+        if let Some(decimals) = decimals.filter(|decimals| *decimals > MAX_DECIMALS) {
+            return Err(StyleError::Decimals(decimals));
+        }
+        if let Some(width) = width.filter(|width| *width > MAX_WIDTH) {
+            return Err(StyleError::Width(width));
+        }
+        Ok(Self { delimiter, floats: decimals.map_or(Floats::Shortest, Floats::Decimals), width })
+    }
+
+    /// The bytes of a number and what follows it, if each needs `usual`.
+    pub fn cell_nbytes(&self, usual: usize) -> usize {
+        self.width.map_or(usual, |width| width + 1)
+    }
+
+    /// How many rows a thread formats before it writes them.
+    pub fn rows_of_piece(&self, columns: usize) -> usize {
+        let row = columns.max(1).saturating_mul(self.cell_nbytes(18));
+        (PIECE / row).max(1)
+    }
+}
+
 /// Writes rows of a row-major matrix.
 ///
 /// # Errors
@@ -77,4 +127,33 @@ pub fn text(cell: &[u8], delimiter: u8, out: &mut Vec<u8>) {
         out.push(byte);
     }
     out.push(QUOTE);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_no_number_needs_are_refused() {
+        let refused = |decimals, width| Style::new(b',', decimals, width).unwrap_err().to_string();
+        assert_eq!(refused(Some(301), None), "a float has at most 300 decimals, not 301");
+        let wanted = format!("a cell is at most 1000 characters wide, not {}", usize::MAX);
+        assert_eq!(refused(None, Some(usize::MAX)), wanted);
+    }
+
+    #[test]
+    fn a_piece_has_a_row_whatever_a_row_takes() {
+        let style = Style::new(b',', Some(300), Some(1000)).unwrap();
+        for (columns, rows) in [(0, 1047), (1, 1047), (2, 523), (1 << 63, 1), (usize::MAX, 1)] {
+            assert_eq!(style.rows_of_piece(columns), rows, "{columns} columns");
+        }
+    }
+
+    #[test]
+    fn the_widest_cell_has_room_for_all_decimals_of_the_largest_float() {
+        let style = Style::new(b',', Some(MAX_DECIMALS), Some(MAX_WIDTH)).unwrap();
+        let mut out = Vec::new();
+        dense(&[f64::MIN], 1, &style, &mut out).unwrap();
+        assert_eq!(out.len(), MAX_WIDTH + 1);
+    }
 }

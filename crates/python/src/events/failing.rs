@@ -33,6 +33,11 @@ pub fn exception(py: Python<'_>, error: &EventsError, host: &PythonHost) -> PyEr
     if let (EventsError::Interrupted, Some(signal)) = (error, host.take_signal()) {
         return signal;
     }
+    raised(py, error)
+}
+
+/// The exception for an error that no signal has caused.
+pub fn raised(py: Python<'_>, error: &EventsError) -> PyErr {
     make(py, error).unwrap_or_else(|failed| failed)
 }
 

@@ -1,9 +1,11 @@
 //! Ranks that connect by TCP.
 
+use super::failing::raised;
 use super::memory::check_ranks;
 use super::rank::{EventRank, Settings};
 use crate::access;
 use crate::durations::seconds;
+use freestone_events::EventsError;
 use freestone_events::transport::TransportError;
 use freestone_events::transport::tcp::{Invitation, Meeting, Tcp};
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -40,6 +42,34 @@ impl EventMeeting {
         check_ranks(ranks)?;
         py.detach(|| self.meeting.hold(ranks, ranks, patience)).map(drop).map_err(failed)
     }
+
+    /// Turns away ranks that come again, until the meeting is closed.
+    fn guard(&self, py: Python<'_>) {
+        py.detach(|| self.meeting.guard());
+    }
+
+    /// Ends `hold` and `guard`.
+    fn close(&self) {
+        self.meeting.close();
+    }
+
+    /// Reports to all ranks that one is lost, unless it has left; whether that was so.
+    fn lose(&self, py: Python<'_>, rank: u32) -> bool {
+        py.detach(|| self.meeting.watch().lose(rank))
+    }
+
+    /// Whether the run is over for a rank because another is lost.
+    fn has_given_up(&self, rank: u32) -> bool {
+        self.meeting.watch().has_given_up(rank)
+    }
+}
+
+/// The exception for a rank that can't meet the others: one of them is lost, or not reached.
+fn not_met(py: Python<'_>, error: TransportError) -> PyErr {
+    match error {
+        TransportError::Lost(rank) => raised(py, &EventsError::RankLost { rank }),
+        other => failed(other),
+    }
 }
 
 /// Meets all other ranks, and is one of them.
@@ -56,7 +86,8 @@ pub fn meet_ranks(
 ) -> PyResult<EventRank> {
     let (access, patience) = (access::read(identity)?, seconds(patience_s)?);
     check_ranks(ranks)?;
-    let tcp = py.detach(|| Tcp::meet(address, rank, ranks, &access, patience)).map_err(failed)?;
+    let met = py.detach(|| Tcp::meet(address, rank, ranks, &access, patience));
+    let tcp = met.map_err(|error| not_met(py, error))?;
     EventRank::start(Box::new(tcp), &settings)
 }
 

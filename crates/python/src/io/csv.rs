@@ -3,18 +3,15 @@
 use super::buffers::{OwnedBuffer, values, values_mut, with_type};
 use super::failing::raised;
 use super::source::Input;
+use freestone_io::Source;
 use freestone_io::csv::format::{self, Style};
 use freestone_io::csv::{CHUNK, Index, dense, scan, write_parallel};
-use freestone_io::{Floats, Source};
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::fs::OpenOptions;
 use std::path::PathBuf;
-
-/// Bytes of text that a thread writes at once, about.
-pub const PIECE: usize = 1 << 20;
 
 /// Where the rows of a file begin.
 #[pyclass(frozen, module = "freestone._native")]
@@ -97,13 +94,9 @@ pub fn csv_read_dense(
     })
 }
 
-/// How rows are written, from the words of Python.
+/// How rows are written.
 pub fn style(delimiter: u8, decimals: Option<usize>, width: Option<usize>) -> PyResult<Style> {
-    if decimals.is_some_and(|decimals| decimals > 300) {
-        return Err(PyValueError::new_err("a float has at most 300 decimals"));
-    }
-    let floats = decimals.map_or(Floats::Shortest, Floats::Decimals);
-    Ok(Style { delimiter, floats, width })
+    Style::new(delimiter, decimals, width).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Returns the text of an array of shape (rows, columns), whose first row is number `first`.
@@ -124,8 +117,9 @@ pub fn csv_format_dense(
     with_type!(code, T => {
         let data = values::<T>(&data)?;
         // More than most need; pages that nothing is written to cost nothing.
-        let cell = width.map_or(20, |width| width + 1);
-        let mut text = Vec::with_capacity(data.len().saturating_mul(cell));
+        let nbytes = data.len().saturating_mul(style.cell_nbytes(20));
+        let mut text = Vec::new();
+        text.try_reserve(nbytes).map_err(|error| PyMemoryError::new_err(error.to_string()))?;
         py.detach(|| format::dense(data, columns, &style, &mut text))
             .map_err(|error| raised(error.below(first)))?;
         Ok(OwnedBuffer::new(text))
@@ -157,7 +151,7 @@ pub fn csv_write_dense(
     with_type!(code, T => {
         let data = values::<T>(&data)?;
         let columns = columns.max(1);
-        let step = (PIECE / (columns * width.map_or(18, |width| width + 1))).max(1);
+        let step = style.rows_of_piece(columns);
         py.detach(|| {
             let rows = data.len() / columns;
             write_parallel(&file, offset, rows, step, threads, unit, |rows, text| {

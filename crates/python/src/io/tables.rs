@@ -1,7 +1,7 @@
 //! Comma-separated values of several types: frames, and sparse matrices as triples.
 
 use super::buffers::{OwnedBuffer, values, with_type};
-use super::csv::{CsvIndex, PIECE, style};
+use super::csv::{CsvIndex, style};
 use super::failing::raised;
 use super::source::Input;
 use freestone_io::csv::columns::{self, Column, Kind};
@@ -274,7 +274,7 @@ pub fn csv_write_columns(
     let style = style(delimiter, decimals, None)?;
     let file = OpenOptions::new().write(true).open(path)?;
     let fields = fields(&columns, rows)?;
-    let step = (PIECE / (16 * fields.len().max(1))).max(1);
+    let step = style.rows_of_piece(fields.len());
     py.detach(|| {
         write_parallel(&file, offset, rows, step, threads, unit, |range, text| {
             texts::rows(&fields, range, &style, text);

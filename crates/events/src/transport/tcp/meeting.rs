@@ -2,11 +2,13 @@
 //! each connects to those with lower numbers. Who comes later is the subject of `door.rs`.
 
 use super::Peer;
+use super::watch::{Watch, Watcher};
 use crate::event::Rank;
 use crate::transport::TransportError;
 use freestone_tls::{Access, Tls};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The longest that an address is.
@@ -15,13 +17,25 @@ const LONGEST: u32 = 256;
 pub const AGAIN: Duration = Duration::from_millis(50);
 /// How long one message of the meeting may take.
 pub const STEP: Duration = Duration::from_secs(10);
+/// How long to sleep before looking again whether somebody has come.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Longer than any run.
+const FOREVER: Duration = Duration::from_secs(1 << 32);
+/// What a rank is answered, with the number of a lost rank, where others are told addresses.
+const LOST: u32 = u32::MAX - 2;
 
 /// Where all ranks of a run meet.
 #[derive(Debug)]
 pub struct Meeting {
     listener: TcpListener,
     access: Access,
+    watch: Watch,
+    is_closed: AtomicBool,
 }
+
+type Stream = Tls<TcpStream>;
+/// Who has come to a meeting, by rank, with the address at which it listens.
+type Came = Vec<Option<(Stream, String)>>;
 
 impl Meeting {
     /// A meeting at an address; port 0 is any that is free.
@@ -31,7 +45,8 @@ impl Meeting {
     /// If nothing can listen there.
     pub fn new(address: &str, access: &Access) -> Result<Self, TransportError> {
         let listener = TcpListener::bind(address).map_err(|source| failed(address, source))?;
-        Ok(Self { listener, access: access.clone() })
+        let (access, is_closed) = (access.clone(), AtomicBool::new(false));
+        Ok(Self { listener, access, watch: Watch::default(), is_closed })
     }
 
     /// Where it is.
@@ -44,11 +59,11 @@ impl Meeting {
     }
 
     /// Waits for all ranks and tells each where the others are, and that there may be as many as
-    /// `most`; where they are.
+    /// `most`; where they are. From then on it watches over them.
     ///
     /// # Errors
     ///
-    /// If they have not come by `patience`.
+    /// If they have not come by `patience`, one is lost before all have, or the meeting is closed.
     pub fn hold(
         &self,
         ranks: u32,
@@ -56,33 +71,89 @@ impl Meeting {
         patience: Duration,
     ) -> Result<Vec<String>, TransportError> {
         let end = Instant::now() + patience;
-        let mut came: Vec<Option<(Tls<TcpStream>, String)>> = (0..ranks).map(|_| None).collect();
+        let mut came: Came = (0..ranks).map(|_| None).collect();
         while came.iter().any(Option::is_none) {
-            let absent = || {
-                let absent = (0_u32..).zip(&came).filter(|(_, one)| one.is_none());
-                let absent: Vec<_> = absent.map(|(rank, _)| rank.to_string()).collect();
-                format!("ranks {} have not come to the meeting", absent.join(", "))
+            if let Some(lost) = self.watch.lost().first() {
+                came.into_iter().flatten().for_each(|(tls, _)| turn_away(tls, *lost));
+                return Err(TransportError::Lost(*lost));
+            }
+            let is_one_lost = || !self.watch.lost().is_empty();
+            let accepted = accept(&self.listener, end, || self.is_closed() || is_one_lost());
+            let stream = match accepted {
+                Err(_) if is_one_lost() => continue,
+                accepted => accepted.map_err(|error| failed(&absent(&came), error))?,
             };
-            let stream = accept(&self.listener, end).map_err(|error| failed(&absent(), error))?;
-            let Ok(mut tls) = Tls::accept(stream, &self.access) else { continue };
             // Who does not have the certificate, or is no rank, is not let in.
-            let Ok((rank, address)) = read_named(&mut tls) else { continue };
-            if let Some(place) = came.get_mut(rank as usize) {
+            if let Ok((rank, tls, address)) = self.greet(stream)
+                && let Some(place) = came.get_mut(rank as usize)
+            {
                 *place = Some((tls, address));
             }
         }
         let addresses: Vec<_> = came.iter().flatten().map(|(_, address)| address.clone()).collect();
-        for (tls, _) in came.iter_mut().flatten() {
-            let told = addresses.iter().try_for_each(|address| write_named(tls, most, address));
-            told.and_then(|()| tls.flush()).map_err(|source| failed("the meeting", source))?;
+        for (rank, (mut tls, _)) in (0..).zip(came.into_iter().flatten()) {
+            let told =
+                addresses.iter().try_for_each(|address| write_named(&mut tls, most, address));
+            let kept = told.and_then(|()| tls.flush()).and_then(|()| self.watch.keep(rank, tls));
+            kept.map_err(|source| failed("the meeting", source))?;
         }
         Ok(addresses)
+    }
+
+    /// Turns away who comes after [`Meeting::hold`], until the meeting is closed: a rank that can't
+    /// meet the others because one is lost, and a rank that comes again because its process ended,
+    /// and which is lost itself.
+    pub fn guard(&self) {
+        let never = Instant::now() + FOREVER;
+        while !self.is_closed() {
+            let accepted = accept(&self.listener, never, || self.is_closed());
+            match accepted.and_then(|stream| self.greet(stream)) {
+                Ok((rank, tls, _)) => {
+                    turn_away(tls, self.watch.lost().first().copied().unwrap_or(rank));
+                }
+                // There may be no descriptors for a while.
+                Err(_) => std::thread::sleep(AGAIN),
+            }
+        }
+    }
+
+    /// Ends [`Meeting::hold`] and [`Meeting::guard`].
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+    }
+
+    /// Watches over the ranks that have met, or are about to.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    fn is_closed(&self) -> bool {
+        // Its partner is in `close`.
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    fn greet(&self, stream: TcpStream) -> io::Result<(Rank, Stream, String)> {
+        let mut tls = Tls::accept(stream, &self.access)?;
+        let (rank, address) = read_named(&mut tls)?;
+        Ok((rank, tls, address))
     }
 
     /// What listens there.
     pub(super) fn into_listener(self) -> TcpListener {
         self.listener
     }
+}
+
+fn absent(came: &Came) -> String {
+    let absent = (0_u32..).zip(came).filter(|(_, one)| one.is_none());
+    let absent: Vec<_> = absent.map(|(rank, _)| rank.to_string()).collect();
+    format!("ranks {} have not come to the meeting", absent.join(", "))
+}
+
+/// Answers a rank that another is lost, or itself.
+fn turn_away(mut tls: Stream, lost: Rank) {
+    // Who can't be reached has an error of its own.
+    let _ = write_named(&mut tls, LOST, &lost.to_string()).and_then(|()| tls.flush());
 }
 
 /// What a rank has when it has met the others.
@@ -93,13 +164,15 @@ pub struct Met {
     pub most: u32,
     /// Where ranks with higher numbers came to.
     pub listener: TcpListener,
+    /// To whoever watches over the ranks.
+    pub watcher: Watcher,
 }
 
 /// Meets all other ranks.
 ///
 /// # Errors
 ///
-/// If they, or the meeting, are not to be reached by `patience`.
+/// If they, or the meeting, are not to be reached by `patience`, or one is lost.
 pub fn meet(
     meeting: &str,
     rank: Rank,
@@ -112,23 +185,24 @@ pub fn meet(
     let here = stream.local_addr().map_err(|source| failed(meeting, source))?.ip();
     let listener = TcpListener::bind((here, 0)).map_err(|source| failed("this rank", source))?;
     let own = listener.local_addr().map_err(|source| failed("this rank", source))?.to_string();
-    let (most, addresses) = ask(stream, rank, ranks, access, &own, end)
+    let (most, addresses, mut watcher) = ask(stream, rank, ranks, access, &own, end)
         .map_err(|source| failed(&format!("the meeting at {meeting}"), source))?;
     let mut peers: Vec<Option<Peer>> = (0..ranks).map(|_| None).collect();
     for (number, address) in (0..rank).zip(&addresses) {
-        let greet = || {
-            let stream = connect(address, end)?;
+        let mut greet = || {
+            let stream = connect_unless(address, end, || watcher.reports_loss())?;
             let mut tls = Tls::connect(stream, access)?;
             write_named(&mut tls, rank, "")?;
             tls.flush()?;
             Peer::new(tls)
         };
+        let met = greet();
         let what = format!("rank {number} at {address}");
-        peers[number as usize] = Some(greet().map_err(|source| failed(&what, source))?);
+        peers[number as usize] = Some(met.map_err(|source| watcher.failed(&what, source))?);
     }
     while peers.iter().skip(rank as usize + 1).any(Option::is_none) {
-        let stream =
-            accept(&listener, end).map_err(|source| failed("ranks with higher numbers", source))?;
+        let stream = accept(&listener, end, || watcher.reports_loss())
+            .map_err(|source| watcher.failed("ranks with higher numbers", source))?;
         let Ok(mut tls) = Tls::accept(stream, access) else { continue };
         let Ok((number, _)) = read_named(&mut tls) else { continue };
         if number > rank && number < ranks {
@@ -136,10 +210,10 @@ pub fn meet(
             peers[number as usize] = Some(peer);
         }
     }
-    Ok(Met { peers, most, listener })
+    Ok(Met { peers, most, listener, watcher })
 }
 
-/// Tells the meeting where this rank is; how many there may be, and where all are.
+/// Tells the meeting where this rank is; how many there may be, where all are, and who watches.
 fn ask(
     stream: TcpStream,
     rank: Rank,
@@ -147,19 +221,35 @@ fn ask(
     access: &Access,
     own: &str,
     end: Instant,
-) -> io::Result<(u32, Vec<String>)> {
+) -> io::Result<(u32, Vec<String>, Watcher)> {
     let mut tls = Tls::connect(stream, access)?;
     write_named(&mut tls, rank, own)?;
     tls.flush()?;
     let left = end.saturating_duration_since(Instant::now()).max(AGAIN);
     tls.stream().set_read_timeout(Some(left))?;
-    let told: Vec<_> = (0..ranks).map(|_| read_named(&mut tls)).collect::<io::Result<_>>()?;
-    let most = told.first().map_or(ranks, |(most, _)| *most);
-    Ok((most, told.into_iter().map(|(_, address)| address).collect()))
+    let mut read = || match read_named(&mut tls)? {
+        (LOST, rank) => {
+            let rank = rank.parse().map_err(io::Error::other)?;
+            Err(io::Error::other(TransportError::Lost(rank)))
+        }
+        answered => Ok(answered),
+    };
+    let answered: Vec<_> = (0..ranks).map(|_| read()).collect::<io::Result<_>>()?;
+    let most = answered.first().map_or(ranks, |(most, _)| *most);
+    let addresses = answered.into_iter().map(|(_, address)| address).collect();
+    Ok((most, addresses, Watcher::new(tls)?))
 }
 
 /// Connects to who may not listen yet.
 pub fn connect(address: &str, end: Instant) -> io::Result<TcpStream> {
+    connect_unless(address, end, || false)
+}
+
+fn connect_unless(
+    address: &str,
+    end: Instant,
+    mut is_over: impl FnMut() -> bool,
+) -> io::Result<TcpStream> {
     loop {
         let found = address.to_socket_addrs()?.next();
         let found = found.ok_or_else(|| io::Error::other("it is no address"))?;
@@ -172,13 +262,17 @@ pub fn connect(address: &str, end: Instant) -> io::Result<TcpStream> {
                 std::thread::sleep(AGAIN);
             }
             Ok(stream) => return prepared(stream),
-            Err(error) if Instant::now() >= end => return Err(error),
+            Err(error) if Instant::now() >= end || is_over() => return Err(error),
             Err(_) => std::thread::sleep(AGAIN),
         }
     }
 }
 
-fn accept(listener: &TcpListener, end: Instant) -> io::Result<TcpStream> {
+fn accept(
+    listener: &TcpListener,
+    end: Instant,
+    mut is_over: impl FnMut() -> bool,
+) -> io::Result<TcpStream> {
     listener.set_nonblocking(true)?;
     loop {
         match listener.accept() {
@@ -187,10 +281,13 @@ fn accept(listener: &TcpListener, end: Instant) -> io::Result<TcpStream> {
                 return prepared(stream);
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if is_over() {
+                    return Err(ErrorKind::ConnectionAborted.into());
+                }
                 if Instant::now() >= end {
                     return Err(ErrorKind::TimedOut.into());
                 }
-                std::thread::sleep(Duration::from_millis(2));
+                std::thread::sleep(POLL_INTERVAL);
             }
             Err(error) => return Err(error),
         }
@@ -228,7 +325,10 @@ pub fn read_named(from: &mut impl Read) -> io::Result<(u32, String)> {
     Ok((rank, text))
 }
 
-/// What could not be reached.
+/// What could not be reached; a lost rank, if that is why.
 pub fn failed(what: &str, source: io::Error) -> TransportError {
-    TransportError::Io { what: format!("{what}: no connection"), source }
+    match source.downcast::<TransportError>() {
+        Ok(lost) => lost,
+        Err(source) => TransportError::Io { what: format!("{what}: no connection"), source },
+    }
 }

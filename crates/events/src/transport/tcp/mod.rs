@@ -10,9 +10,11 @@ mod door_tests;
 mod joining;
 mod meeting;
 mod peer;
+mod watch;
 
 pub use joining::Invitation;
 pub use meeting::Meeting;
+pub use watch::Watch;
 
 use super::late::{Flush, Late};
 use super::{Incoming, Outgoing, Transport, TransportError, frame};
@@ -29,6 +31,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
+use watch::Watcher;
 
 /// The most bytes of a payload in one frame.
 const LONGEST: usize = 256 << 10;
@@ -53,6 +56,10 @@ struct Shared {
     rank: Rank,
     /// By rank; none for this one, those that have yet to join and those that were lost before.
     peers: Vec<OnceLock<Mutex<Peer>>>,
+    /// None, if nobody watches over this rank.
+    watcher: Mutex<Option<Watcher>>,
+    /// Whether there is something to read from whoever watches.
+    has_report: AtomicBool,
     /// Where others can join; none, if nobody can.
     door: OnceLock<Arc<Door>>,
     /// Ranks for which something waits to be written.
@@ -80,7 +87,7 @@ impl Tcp {
     ///
     /// # Errors
     ///
-    /// If they have not come by `patience`.
+    /// If they have not come by `patience`, or one is lost before all have met.
     pub fn meet(
         meeting: &str,
         rank: Rank,
@@ -88,9 +95,11 @@ impl Tcp {
         access: &Access,
         patience: Duration,
     ) -> Result<Self, TransportError> {
-        let meeting::Met { peers, most, listener } =
+        let meeting::Met { peers, most, listener, watcher } =
             meeting::meet(meeting, rank, ranks, access, patience)?;
-        Self::begin(rank, peers, most, listener, access, None)
+        let tcp = Self::begin(rank, peers, most, listener, access, None)?;
+        *lock(&tcp.shared.watcher) = Some(watcher);
+        Ok(tcp)
     }
 
     /// Joins the run whose ranks have met, or are about to, at `meeting`, as its last rank.
@@ -141,6 +150,8 @@ impl Tcp {
         let shared = Arc::new(Shared {
             rank,
             peers: places,
+            watcher: Mutex::new(None),
+            has_report: AtomicBool::new(true),
             door: OnceLock::new(),
             waiting: AtomicU32::new(0),
             polling: Mutex::new(Polling { woken, inputs, lost: vec![false; room] }),
@@ -225,10 +236,28 @@ impl Shared {
         }
     }
 
-    /// The descriptors that there is something to hear of.
+    /// Closes the connections to ranks that were reported as lost: what they sent before is still
+    /// read, then the end.
+    fn cut_lost(&self) {
+        let mut watcher = lock(&self.watcher);
+        let Some(reports) = watcher.as_mut() else { return };
+        while let Some(rank) = reports.next_lost() {
+            if let Some(peer) = self.peers.get(rank as usize).and_then(OnceLock::get) {
+                lock(peer).cut();
+            }
+        }
+        if reports.fd().is_none() {
+            *watcher = None;
+        }
+    }
+
+    /// Waits until there is something to read, or room to write what waits.
     fn wait(&self, woken: &UnixStream, timeout: Option<Duration>) {
         let watched = |fd, events| libc::pollfd { fd, events, revents: 0 };
-        let mut polled = vec![watched(woken.as_raw_fd(), libc::POLLIN)];
+        // A negative descriptor is not looked at.
+        let reports = lock(&self.watcher).as_ref().and_then(Watcher::fd).unwrap_or(-1);
+        let mut polled =
+            vec![watched(reports, libc::POLLIN), watched(woken.as_raw_fd(), libc::POLLIN)];
         for peer in self.connected() {
             let peer = lock(peer);
             if !peer.is_closed {
@@ -245,6 +274,9 @@ impl Shared {
         unsafe {
             let len = polled.len() as libc::nfds_t;
             libc::ppoll(polled.as_mut_ptr(), len, time, std::ptr::null());
+        }
+        if polled[0].revents != 0 {
+            self.has_report.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -331,6 +363,12 @@ impl Transport for Tcp {
         let shared = &self.shared;
         let mut polling = lock(&shared.polling);
         shared.write_all();
+        // Set by `wait`, which the same mutex keeps apart. A rank that is never idle hears of its
+        // peers by their connections.
+        if shared.has_report.load(Ordering::Relaxed) {
+            shared.has_report.store(false, Ordering::Relaxed);
+            shared.cut_lost();
+        }
         let (mut count, mut has_more) = (0, false);
         let Polling { inputs, lost, .. } = &mut *polling;
         for ((source, peer), input) in (0..).zip(&shared.peers).zip(inputs) {
@@ -395,7 +433,16 @@ impl Transport for Tcp {
         self.shared.write_all();
     }
 
+    fn give_up(&self) {
+        if let Some(watcher) = lock(&self.shared.watcher).as_mut() {
+            watcher.give_up();
+        }
+    }
+
     fn leave(&self) {
+        if let Some(mut watcher) = lock(&self.shared.watcher).take() {
+            watcher.leave();
+        }
         self.shared.close_door();
         self.late.stop();
         let end = Instant::now() + PATIENCE;

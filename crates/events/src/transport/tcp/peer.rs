@@ -3,7 +3,7 @@
 use crate::transport::{TransportError, batch};
 use freestone_tls::Tls;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
@@ -46,6 +46,12 @@ impl Peer {
     /// Its descriptor.
     pub fn fd(&self) -> RawFd {
         self.tls.stream().as_raw_fd()
+    }
+
+    /// Ends the connection: what has arrived can still be read.
+    pub fn cut(&self) {
+        // It may have ended by itself.
+        let _: io::Result<()> = self.tls.stream().shutdown(Shutdown::Both);
     }
 
     /// Whether a frame may be added.
