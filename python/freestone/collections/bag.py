@@ -67,13 +67,28 @@ class Bag(Collection):
 
     @classmethod
     def from_dask(cls, bag: Any, *, name: str = "bag") -> Self:
-        """Compute a ``dask.bag`` partition by partition into the open cluster."""
-        from freestone.collections.dask import blocks_of
+        """Make a bag of the blocks of a ``dask.bag``, where they are.
 
-        return cls.from_blocks(blocks_of(bag), name=name)
+        Parameters
+        ----------
+        bag
+            What `Cluster.persist` returned, or any other, which is computed on the open cluster.
+        name
+            What messages call it.
+
+        Notes
+        -----
+        No block goes through this program. Without a cluster Dask's own scheduler computes it.
+        """
+        from freestone.collections.dask import are_held, blocks_of
+
+        blocks = blocks_of(bag)
+        return (
+            cls(blocks, None, name=name) if are_held(blocks) else cls._from_own(blocks, name=name)
+        )
 
     def to_dask(self) -> Any:
-        """Return a ``dask.bag`` whose partitions fetch the blocks when they are computed."""
+        """Return a ``dask.bag`` whose partitions are the blocks, where they are."""
         from freestone.collections.dask import to_bag
 
         return to_bag(self)
