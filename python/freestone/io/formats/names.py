@@ -20,6 +20,10 @@ FORMATS = {
     "arrow": (".arrow", ".feather"),
     "zarr": (".zarr",),
     "tdms": (".tdms",),
+    "hdf5": (".h5", ".hdf5"),
+    "netcdf": (".nc", ".nc4"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "orc": (".orc",),
     "root": (".root",),
 }
 """What the name of a file of each format of this package ends in."""
