@@ -72,6 +72,7 @@ class Settings(TypedDict, total=False):
     progress: bool | None
     dashboard: bool | None
     dashboard_hosts: str | Sequence[str] | None
+    numpy_fallback: str | None
 
 
 class _Given(NamedTuple):
@@ -132,6 +133,15 @@ def _flag(given: _Given) -> bool:
     if text not in _TRUE + _FALSE:
         raise ValueError("true or false")
     return text in _TRUE
+
+
+def _choice(*words: str) -> Callable[[_Given], str]:
+    def parse(given: _Given) -> str:
+        if given.value not in words:
+            raise ValueError(" or ".join(map(repr, words)))
+        return str(given.value)
+
+    return parse
 
 
 def _folder(given: _Given) -> str:
@@ -206,6 +216,9 @@ class Config:
     progress: bool = _setting(False, _flag, "", "whether to show a bar of all tasks")
     dashboard: bool = _setting(True, _flag, "", "whether to serve a live page on loopback")
     dashboard_hosts: str = _setting("", _hosts, "", "proxies through which the page may be asked")
+    numpy_fallback: str = _setting(
+        "dask", _choice("dask", "error"), "", "who computes what arrays lack: dask, or error"
+    )
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod

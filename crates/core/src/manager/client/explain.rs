@@ -17,10 +17,10 @@ impl Manager {
     }
 
     fn explain(&self, name: &Name) -> Explanation {
-        let Some(slot) = self.blocks.find(name) else {
+        let Some(slot) = self.graph.blocks.find(name) else {
             return Explanation { stage: "unknown", ..Explanation::default() };
         };
-        let block = &self.blocks[slot];
+        let block = &self.graph.blocks[slot];
         let mut explanation = match block.producer {
             Some(task) => self.explain_task(task, block),
             None => self.explain_block(block),
@@ -32,9 +32,9 @@ impl Manager {
     }
 
     fn explain_task(&self, slot: TaskSlot, block: &Block) -> Explanation {
-        let task = &self.tasks[slot];
+        let task = &self.graph.tasks[slot];
         let inputs = if task.stage.is_done() { &[][..] } else { &task.inputs };
-        let missing = inputs.iter().map(|input| &self.blocks[*input]);
+        let missing = inputs.iter().map(|input| &self.graph.blocks[*input]);
         let missing = missing.filter(|input| !input.is_available());
         let makers = missing.clone().filter_map(|input| Some((input.name, input.producer?)));
         let awaited = makers.take(AWAITED).map(|(name, maker)| self.awaited(name, maker)).collect();
@@ -49,7 +49,7 @@ impl Manager {
                 Stage::Done(_) => "released",
                 stage => stage.as_str(),
             },
-            label: self.functions.label(task.function),
+            label: self.graph.functions.label(task.function),
             waits_for: missing.map(|input| input.name).collect(),
             awaited,
             ahead: self.ahead_of(task),
@@ -62,7 +62,7 @@ impl Manager {
 
     /// The task that makes an input.
     fn awaited(&self, name: Name, maker: TaskSlot) -> TaskFigures {
-        TaskFigures { name, ..self.task_figures(&self.tasks[maker]) }
+        TaskFigures { name, ..self.task_figures(&self.graph.tasks[maker]) }
     }
 
     /// A block whose task is not known any more, or that was put.
@@ -76,9 +76,9 @@ impl Manager {
                 ..Explanation::default()
             };
         }
-        match self.recent.find(&block.name) {
+        match self.graph.ended_lately(&block.name) {
             Some((function, explanation)) => {
-                Explanation { label: self.functions.label(function), ..explanation }
+                Explanation { label: self.graph.functions.label(function), ..explanation }
             }
             None => Explanation { stage: "block", ..Explanation::default() },
         }
@@ -87,13 +87,17 @@ impl Manager {
     /// How many tasks run before a ready one.
     fn ahead_of(&self, task: &Task) -> u64 {
         match task.stage {
-            Stage::Ready => self.classes.get(task.class).queue.before(task.priority, task.depth),
+            Stage::Ready => {
+                self.schedule.classes.get(task.class).queue.before(task.priority, task.depth)
+            }
             Stage::Queued(worker) => {
-                let Some(worker) = self.workers.get(worker) else { return 0 };
+                let Some(worker) = self.members.workers.get(worker) else { return 0 };
                 let queued = worker.queue.before(task.priority, task.depth);
                 queued + u64::from(worker.held())
             }
-            Stage::Assigned { worker, running: false } => u64::from(self.workers[worker].held()),
+            Stage::Assigned { worker, running: false } => {
+                u64::from(self.members.workers[worker].held())
+            }
             _ => 0,
         }
     }

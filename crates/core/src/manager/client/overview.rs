@@ -86,7 +86,7 @@ impl Manager {
     /// Remembers a failure, unless it was somebody's wish.
     pub(in crate::manager) fn remember_failure(&mut self, failure: &Failure) {
         if !matches!(failure.why, Why::Cancelled | Why::Closed) {
-            self.recent_failures.push(RecentFailure::new(failure, self.now));
+            self.clients.recent_failures.push(RecentFailure::new(failure, self.now));
         }
     }
 
@@ -97,7 +97,7 @@ impl Manager {
 
     /// Takes time for each task and each block that there is.
     fn overview(&self, query: &Query) -> Overview {
-        let mut functions = self.functions.figures();
+        let mut functions = self.graph.functions.figures();
         self.count_tasks(&mut functions);
         self.count_blocks(&mut functions);
         Overview {
@@ -105,12 +105,12 @@ impl Manager {
             functions,
             tasks: self.list_tasks(query),
             blocks: self.list_blocks(query),
-            failures: self.recent_failures.0.iter().cloned().collect(),
+            failures: self.clients.recent_failures.0.iter().cloned().collect(),
         }
     }
 
     fn count_tasks(&self, functions: &mut [FunctionFigures]) {
-        for (_, task) in self.tasks.iter() {
+        for (_, task) in self.graph.tasks.iter() {
             let Some(figures) = functions.get_mut(task.function.0 as usize) else { continue };
             match task.stage {
                 Stage::Waiting { .. } => figures.waiting += 1,
@@ -122,7 +122,7 @@ impl Manager {
     }
 
     fn count_blocks(&self, functions: &mut [FunctionFigures]) {
-        for (_, block) in self.blocks.iter().filter(|(_, block)| block.is_available()) {
+        for (_, block) in self.graph.blocks.iter().filter(|(_, block)| block.is_available()) {
             let Some(function) = self.maker(block) else { continue };
             let Some(figures) = functions.get_mut(function.0 as usize) else { continue };
             figures.blocks += 1;
@@ -134,14 +134,14 @@ impl Manager {
     /// The function that made a block, as long as the manager remembers.
     fn maker(&self, block: &Block) -> Option<FunctionId> {
         match block.producer {
-            Some(task) => Some(self.tasks[task].function),
-            None => Some(self.recent.find(&block.name)?.0),
+            Some(task) => Some(self.graph.tasks[task].function),
+            None => Some(self.graph.ended_lately(&block.name)?.0),
         }
     }
 
     fn list_tasks(&self, query: &Query) -> Vec<TaskFigures> {
         let mut found: [Vec<TaskFigures>; 3] = Default::default();
-        for (_, task) in self.tasks.iter() {
+        for (_, task) in self.graph.tasks.iter() {
             let rank = match task.stage {
                 Stage::Assigned { .. } => 0,
                 Stage::Ready | Stage::Queued(_) => 1,
@@ -160,13 +160,13 @@ impl Manager {
     }
 
     fn is_called(&self, function: FunctionId, label: &str) -> bool {
-        self.functions.get(function).is_some_and(|function| function.label == label)
+        self.graph.functions.get(function).is_some_and(|function| function.label == label)
     }
 
     pub(in crate::manager) fn task_figures(&self, task: &Task) -> TaskFigures {
         TaskFigures {
-            name: self.blocks[task.outputs[0]].name,
-            label: self.functions.label(task.function),
+            name: self.graph.blocks[task.outputs[0]].name,
+            label: self.graph.functions.label(task.function),
             stage: task.stage.as_str(),
             worker: task.stage.place(),
             since_ns: since_ns(task),
@@ -175,7 +175,7 @@ impl Manager {
     }
 
     fn list_blocks(&self, query: &Query) -> Vec<BlockFigures> {
-        let there = self.blocks.iter().filter(|(_, block)| block.is_available());
+        let there = self.graph.blocks.iter().filter(|(_, block)| block.is_available());
         let mut largest: Vec<_> =
             there.map(|(slot, block)| (std::cmp::Reverse(block.nbytes()), slot)).collect();
         if largest.len() > query.limit {
@@ -184,8 +184,8 @@ impl Manager {
         }
         largest.sort_unstable();
         let figures = |(_, slot)| {
-            let block = &self.blocks[slot];
-            let label = self.maker(block).map(|function| self.functions.label(function));
+            let block = &self.graph.blocks[slot];
+            let label = self.maker(block).map(|function| self.graph.functions.label(function));
             BlockFigures {
                 name: block.name,
                 label: label.unwrap_or_default(),
