@@ -13,6 +13,7 @@ NAMES = (
     "split",
     "planning",
     "graphs",
+    "arrays",
     "stacks",
     "reduction",
     "tracing",
