@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 from benchmarks import common
-from freestone.partitions.planning import Holders, place, plan
+from freestone.partitions import Holders
+from freestone.partitions.planning import place, plan
 from freestone.partitions.splitting import gathered
 
 QUESTION = "How long does it take to split 100,000 blocks on 100 workers?"

@@ -33,6 +33,9 @@ EXAMPLES: list[FreestoneError] = [
     errors.BlockShapeError("points", 7, wanted="of 10 rows", found="of 9 rows"),
     errors.BlockTypeError("points", 7, wanted="an array of numbers", found="of type str"),
     errors.DroppedError("points", "split it"),
+    errors.ColumnClashError("select", reason="'x' is there twice"),
+    errors.ColumnTypeError("filter", reason="cannot compare string with numeric type"),
+    errors.MissingColumnError("join", reason='unable to find column "kye"', columns=["key"]),
     errors.EmptyCollectionError("points", "split"),
     errors.WaitTimeoutError(timeout_s=1.5),
     errors.WorkersMissingError(wanted=5, there=3, timeout_s=60.0),
@@ -58,6 +61,12 @@ EXAMPLES: list[FreestoneError] = [
     errors.FileMissingError("data/z.root"),
     errors.FileUnreadableError("data/z.root"),
     errors.FileChangedError("data/z.root", "its size was 10 bytes and is 12"),
+    errors.SchemaError(
+        "b.csv",
+        "a.csv",
+        "column 'x' is text here, and int64 there; convert one of them",
+        column="x",
+    ),
     errors.FormatError("m.csv", "row 7, column 3: 'a' is not a number; see what wrote it", row=7),
     errors.ClusterStartError("no executor answered within 30 s", log="ImportError: numpy"),
     errors.EngineMissingError(engine="Ray", missing="no module 'ray'", cure="pip install ray"),
@@ -120,16 +129,16 @@ def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
         "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
-        "cluster-start collection configuration cycle demo disk-exceeded dropped "
-        "empty-collection engine-missing error event-timeout events file file-changed "
-        "file-missing file-unreadable foreign-future format function-load in-task input-lost "
-        "input-unknown irreproducible join joining lock-not-held malleable memory-exceeded "
-        "message-too-large missing-key no-spawn no-threads not-associative not-serializable "
-        "packages-missing plugin rank-failed rank-lost registration resize-timeout run-over "
-        "run-stuck samples-missing script script-compile script-run script-stopped script-syntax "
-        "spawn-failed storage-full task task-cancelled task-exited task-killed task-raised "
-        "task-timeout transport unschedulable usage wait-timeout worker-absent worker-lost "
-        "workers-missing"
+        "cluster-start collection column-clash column-type configuration cycle demo "
+        "disk-exceeded dropped empty-collection engine-missing error event-timeout events "
+        "file file-changed file-missing file-unreadable foreign-future format function-load "
+        "in-task input-lost input-unknown irreproducible join joining lock-not-held malleable "
+        "memory-exceeded message-too-large missing-column missing-key no-spawn no-threads "
+        "not-associative not-serializable packages-missing plugin rank-failed rank-lost "
+        "registration resize-timeout run-over run-stuck samples-missing schema script "
+        "script-compile script-run script-stopped script-syntax spawn-failed storage-full table "
+        "task task-cancelled task-exited task-killed task-raised task-timeout transport "
+        "unschedulable usage wait-timeout worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 

@@ -33,7 +33,7 @@ A module of a room may have a place of its own.
 
 INSIDE: dict[str, tuple[frozenset[str], ...]] = {
     "lang": (
-        frozenset({"settings"}),
+        frozenset({"schemes", "settings"}),
         frozenset({"front"}),
         frozenset({"compile"}),
         frozenset({"run"}),
@@ -72,6 +72,12 @@ CRATES: dict[str, frozenset[str]] = {
 }
 """The crates of the workspace that each crate may depend on."""
 
+MANAGER = ("data", "graph", "members", "transfer", "schedule", "client")
+"""The folders of the manager, from the bottom up; each may also extend `Manager` itself."""
+
+MANAGER_DATA = frozenset({"api", "hash", "order", "shapes", "table"})
+"""Files of the manager that know nothing of its folders: together they count as the lowest."""
+
 ROOMS: dict[str, frozenset[str]] = {
     **{crate: below for crate, below in CRATES.items() if crate != "core"},
     "core": frozenset(),
@@ -82,7 +88,20 @@ ROOMS: dict[str, frozenset[str]] = {
     "core::net": frozenset(
         {"base", "core::manager", "core::store", "core::wire", "core::worker", "tls"}
     ),
-    "core::manager::simulate": frozenset({"base", "core::manager", "core::wire"}),
+    **{
+        f"core::manager::{folder}": frozenset(
+            {
+                "base",
+                "core::wire",
+                "core::manager",
+                *(f"core::manager::{one}" for one in MANAGER[:at]),
+            }
+        )
+        for at, folder in enumerate(MANAGER)
+    },
+    "core::manager::simulate": frozenset(
+        {"base", "core::manager", "core::manager::data", "core::wire"}
+    ),
 }
 """The modules of Rust that each may import from, besides those inside of it.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import operator
 import pickle
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
+from freestone.client import Client
 from freestone.errors import NotSerializableError
 from freestone.functions import load
 from freestone.graph.compiling import Compiler, Program
@@ -20,7 +22,7 @@ from freestone.graph.tools import Tools
 def written(graph: dict[str, Any], key: str, tools: Tools, put: Any = None) -> tuple[Any, ...]:
     """Write a whole graph as one program."""
     found = read(graph, [key])
-    compiler, program = Compiler(found, put), Program()
+    compiler, program = Compiler(found, cast(Client, SimpleNamespace(put=put))), Program()
     for node in range(len(found.nodes)):
         compiler.write(program, node, tools)
     return program.seal([found.wanted[key]])

@@ -105,20 +105,6 @@ def test_numbers_with_other_separators(path: Path) -> None:
         read(path, "x\r1\r2\r")
 
 
-def test_several_files_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    for number in range(2):
-        (tmp_path / f"{number}.csv").write_text(f"{number},2\n3,4\n")
-    paths = sorted(tmp_path.glob("*.csv"))
-    with pytest.raises(UsageError, match=r"not what is of type list; .*Frame.from_files"):
-        fs.read(paths)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"sorted\(glob.glob\(.*np.concatenate"):
-        fs.read(tmp_path / "*.csv")
-    joined = np.concatenate([fs.read(path) for path in paths])
-    assert joined.compute().tolist() == [[0, 2], [3, 4], [1, 2], [3, 4]]
-    (tmp_path / "a[1].csv").write_text("1,2\n")
-    assert fs.read(tmp_path / "a[1].csv").compute().tolist() == [[1, 2]]
-
-
 def test_tables_are_written_with_other_separators(path: Path) -> None:
     table = pd.DataFrame({"a": [1, 2], "b": ["x;y", "z"]})
     fs.write(table, path, separator=";", header=True, meta=False)

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freestone.partitions.planning import Holders, assign, cut, even_out, plan
+from freestone.partitions import Holders
+from freestone.partitions.planning import assign, cut, even_out, plan
 from freestone.partitions.positions import Positions
 
 SIZES = st.lists(st.integers(0, 1000), min_size=1, max_size=60)

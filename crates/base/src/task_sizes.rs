@@ -97,6 +97,19 @@ impl TaskSizes {
     }
 }
 
+/// Makes sizes that somebody else chose those of tasks of `rows` rows: none but the last is below the
+/// grain. `None` if the sizes end before the rows do.
+pub fn fitted(sizes: impl IntoIterator<Item = u64>, rows: u64, grain: u64) -> Option<Vec<u64>> {
+    let (mut left, mut fitted) = (rows, Vec::new());
+    let mut sizes = sizes.into_iter();
+    while left > 0 {
+        let size = sizes.next()?.max(grain).max(1).min(left);
+        left -= size;
+        fitted.push(size);
+    }
+    Some(fitted)
+}
+
 impl Iterator for TaskSizes {
     type Item = u64;
 
@@ -197,6 +210,15 @@ mod tests {
                 assert!(found[..but_last].iter().all(|size| *size >= grain), "{name}");
             }
         }
+    }
+
+    #[test]
+    fn sizes_of_others_are_fitted() {
+        assert_eq!(fitted([5, 1, 9, 9], 20, 2), Some(vec![5, 2, 9, 4]));
+        assert_eq!(fitted([0, 0], 2, 0), Some(vec![1, 1]));
+        assert_eq!(fitted([u64::MAX], 7, 1), Some(vec![7]));
+        assert_eq!(fitted([], 0, 1), Some(vec![]));
+        assert_eq!(fitted([3, 3], 7, 1), None);
     }
 
     #[test]

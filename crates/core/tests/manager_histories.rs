@@ -28,6 +28,7 @@ const MENDED: &[u64] = &[
     210_667_114,
     220_201_299,
     220_788_938,
+    232_791_175,
 ];
 
 fn number(variable: &str) -> Option<u64> {

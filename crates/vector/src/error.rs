@@ -9,6 +9,12 @@ pub enum Error {
     /// A pipeline that makes no sense.
     #[error("bad pipeline: {0}")]
     Malformed(String),
+    /// Sizes of tasks that end before the rows do.
+    #[error("the sizes of tasks that were given don't reach {rows} rows")]
+    Uncut {
+        /// How many rows there are.
+        rows: u64,
+    },
     /// An array is shorter or longer than the others say.
     #[error("{what}: {found} elements, where the other arguments need {needed}")]
     Length {

@@ -14,6 +14,7 @@ from freestone.cli import defaults, hdfs
 from freestone.cli.running import listed, run_with
 from freestone.errors import ConfigurationError
 from freestone.errors.base import did_you_mean
+from freestone.lang.schemes import cut_by
 from freestone.lang.settings import LAYOUTS, NUMA, SCHEMES, VICTIMS, Settings
 from freestone.units import parse_nbytes
 
@@ -190,7 +191,7 @@ def settings_of(data: dict[str, Any]) -> Settings:
         record=str(data.get("enable_property_recording", "")),
         insert=str(data.get("enable_property_insert", "")),
         kernels=_kernel_files(data),
-        partitioning=_chosen(data, "partitioning", SCHEMES),
+        partitioning=_scheme(data),
         queue_layout=_chosen(data, "queue_layout", LAYOUTS),
         victim_selection=_chosen(data, "victim_selection", VICTIMS),
         num_threads=_threads(data),
@@ -223,6 +224,16 @@ def _chosen(data: dict[str, Any], key: str, known: Iterable[str]) -> str:
     if value not in names:
         problem = f"--{key}={value}: there are {', '.join(names)}{did_you_mean(value, names)}"
         raise ConfigurationError(problem, key=key, origin="the options")
+    return value
+
+
+def _scheme(data: dict[str, Any]) -> str:
+    value = str(data.get("partitioning", SCHEMES[0]))
+    try:
+        cut_by(value)
+    except ValueError as error:
+        problem = f"--partitioning={value}: {error}"
+        raise ConfigurationError(problem, key="partitioning", origin="the options") from None
     return value
 
 

@@ -15,6 +15,7 @@ from freestone.client.waiting import DoneAndNotDone, as_completed, gather, wait
 from freestone.compat.concurrent import Executor
 from freestone.events.gang import spmd
 from freestone.graph import get as graph_get
+from freestone.graph import persist as graph_persist
 from freestone.observe.reprs import ClusterView, view_html, view_text
 
 if TYPE_CHECKING:
@@ -217,6 +218,52 @@ class Session:
         ``dask.config.set(scheduler=cluster.get)`` for all of them.
         """
         return graph_get(self.client, graph, keys, **options)
+
+    def persist(self, *collections: Any, **options: Any) -> Any:
+        """Compute collections of Dask's and leave their blocks on the workers.
+
+        Parameters
+        ----------
+        *collections
+            Arrays, dataframes, bags and delayed values of Dask's, and what is made of them, such as
+            xarray's datasets; also in lists, tuples and dicts.
+        **options
+            Those of `get`, such as ``keep="forever"``, by which the same graph finds its blocks in
+            later runs; and ``traverse`` and ``optimize_graph`` of `dask.persist`.
+
+        Returns
+        -------
+        object
+            A collection of the same kind whose graph holds futures of the blocks, not tasks; a
+            tuple if several were given. Whatever is computed of it by `get` runs where they are.
+            They go when the collection, and all that was made of it, is gone.
+
+        Raises
+        ------
+        TypeError
+            When there is no collection of Dask's.
+        Exception
+            What `get` raises. After the cluster is closed, what is computed of the collection
+            raises `ClosedError`.
+
+        Notes
+        -----
+        Waits until all blocks are made; no value goes through this program. Collections that are
+        persisted together are computed together: what several need is computed once. On another
+        scheduler the blocks are fetched into this program.
+
+        ``x.persist(scheduler=cluster.get)`` is the same.
+
+        Examples
+        --------
+        >>> import dask.array as da
+        >>> import freestone as fs
+        >>> with fs.Cluster(executors=2) as cluster:
+        ...     x = cluster.persist(da.arange(1000, chunks=100) ** 2)
+        ...     int(x.sum().compute(scheduler=cluster.get))
+        332833500
+        """
+        return graph_persist(self.get, *collections, **options)
 
     def spmd(
         self,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from freestone.client.future import Future
-from freestone.collections.pieces import future_of, value_of
+from freestone.collections.held import Held, value_in
 
 if TYPE_CHECKING:
     from freestone.collections.array import Array
@@ -41,7 +40,7 @@ def to_array(array: Array) -> Any:
     columns = array.shape[1:]
     rows = np.diff(array.offsets).tolist()
     chunks = [
-        da.from_delayed(dask.delayed(_value)(_Source(piece)), (count, *columns), array.dtype)
+        da.from_delayed(dask.delayed(value_in)(Held(piece)), (count, *columns), array.dtype)
         for piece, count in zip(array.blocks, rows, strict=True)
     ]
     return da.concatenate(chunks)
@@ -51,7 +50,7 @@ def to_frame(frame: Collection) -> Any:
     """Return a ``dask.dataframe`` whose partitions fetch the blocks when they are computed."""
     import dask.dataframe as dd
 
-    return dd.from_map(_to_pandas, [_Source(piece) for piece in frame.blocks])
+    return dd.from_map(_to_pandas, [Held(piece) for piece in frame.blocks])
 
 
 def to_bag(bag: Collection) -> Any:
@@ -59,31 +58,8 @@ def to_bag(bag: Collection) -> Any:
     import dask
     import dask.bag as db
 
-    return db.from_delayed([dask.delayed(_value)(_Source(piece)) for piece in bag.blocks])
+    return db.from_delayed([dask.delayed(value_in)(Held(piece)) for piece in bag.blocks])
 
 
-class _Source:
-    """A piece inside a Dask graph, which takes it for a plain value."""
-
-    def __init__(self, piece: Any) -> None:
-        self.piece = piece
-
-    def __dask_tokenize__(self) -> tuple[Any, ...]:
-        piece, future = self.piece, future_of(self.piece)
-        name = future.name if isinstance(future, Future) else id(future)
-        return ("freestone", name, getattr(piece, "start", 0), getattr(piece, "stop", None))
-
-    def result(self) -> Any:
-        return value_of(self.piece)
-
-    def __reduce__(self) -> Any:
-        # Another process, such as one of Dask's pool, can't ask this cluster: the rows go along.
-        return _Source, (self.result(),)
-
-
-def _value(source: _Source) -> Any:
-    return source.result()
-
-
-def _to_pandas(source: _Source) -> Any:
-    return source.result().to_pandas()
+def _to_pandas(held: Held) -> Any:
+    return value_in(held).to_pandas()

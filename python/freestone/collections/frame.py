@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from freestone.client import Client, current, gather
 from freestone.collections.base import Collection
-from freestone.collections.blocking import cuts_of
+from freestone.collections.blocking import Offsets, cuts_of
+from freestone.collections.collecting import collect
 from freestone.collections.making import Meta, Spec, check_blocks
-from freestone.collections.rows import take_rows
+from freestone.collections.pieces import value_of
+from freestone.collections.relational import Relational
+from freestone.collections.rows import one_schema, take_rows
 from freestone.collections.sources import put_all
+from freestone.errors import EmptyCollectionError
 
 if TYPE_CHECKING:
+    import polars as pl
     import pyarrow as pa
+
+    from freestone.collections.tables import Node
 
 __all__ = ["Frame"]
 
 
-class Frame(Collection):
+class Frame(Collection, Relational):
     """A table cut into blocks of rows: Arrow tables of the same columns.
 
     Made by `from_table`, `from_function` and their like, which also take what pandas and a dict
@@ -31,6 +40,22 @@ class Frame(Collection):
     """
 
     kind = "frame"
+
+    def __init__(
+        self,
+        pieces: Sequence[Any],
+        offsets: Offsets | None,
+        *,
+        name: str,
+        metas: Sequence[Meta] | None = None,
+        schema: pa.Schema | None = None,
+    ) -> None:
+        super().__init__(pieces, offsets, name=name, metas=metas)
+        self._schema = schema
+        # The plan that makes the blocks, until it is carried out.
+        self._node: Node | None = None
+        # Whether the blocks are exactly as polars would make them of themselves.
+        self._is_planned = False
 
     @classmethod
     def from_table(cls, table: Any, block_rows: int, *, name: str = "frame") -> Self:
@@ -53,7 +78,49 @@ class Frame(Collection):
         table = Spec(collection=name, kind=cls.kind).check(table, 0, None)
         offsets = cuts_of(table.num_rows, block_rows)
         ends = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-        return cls(put_all([take_rows(table, *end) for end in ends]), offsets, name=name)
+        blocks = put_all([take_rows(table, *end) for end in ends])
+        return cls(blocks, offsets, name=name, schema=table.schema)
+
+    @classmethod
+    def from_arrow(cls, table: Any, block_rows: int | None = None, *, name: str = "frame") -> Self:
+        """Cut what has Arrow's C stream into blocks and give them to the open cluster.
+
+        Parameters
+        ----------
+        table
+            An Arrow table or reader, a frame of polars, DuckDB or pandas: anything with
+            ``__arrow_c_stream__``.
+        block_rows
+            Rows per block; by default each of the cluster's executors gets one.
+        name
+            What messages call it.
+
+        Notes
+        -----
+        Copies every byte once, as `from_table` does.
+        """
+        import pyarrow as pa
+
+        table = pa.table(table)
+        if block_rows is None:
+            client = current()
+            slots = 1 if client is None else max(client.slots, 1)
+            block_rows = max(1, -(-table.num_rows // slots))
+        return cls.from_table(table, block_rows, name=name)
+
+    @classmethod
+    def from_polars(cls, frame: Any, block_rows: int | None = None, *, name: str = "frame") -> Self:
+        """Cut a frame of polars, lazy or not, into blocks; see `from_arrow`."""
+        from freestone.collections.tables import to_arrow
+
+        frame = frame.collect() if hasattr(frame, "collect") else frame
+        return cls.from_arrow(to_arrow(frame), block_rows, name=name)
+
+    @classmethod
+    def from_pandas(cls, frame: Any, block_rows: int | None = None, *, name: str = "frame") -> Self:
+        """Cut a frame of pandas into blocks, its index kept as columns; see `from_arrow`."""
+        table = Spec(collection=name, kind=cls.kind).check(frame, 0, None)
+        return cls.from_arrow(table, block_rows, name=name)
 
     @classmethod
     def from_function(
@@ -95,9 +162,29 @@ class Frame(Collection):
 
         return to_frame(self)
 
+    def to_arrow(self) -> pa.Table:
+        """Return all rows as one Arrow table, here."""
+        table: pa.Table = self.compute()
+        return table
+
     def to_pandas(self) -> Any:
         """Return all rows as one pandas frame, here."""
         return self.compute().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return all rows as one frame of polars, here."""
+        from freestone.collections.tables import to_polars
+
+        blocks = [value_of(piece) for piece in self._live("compute it")]
+        return to_polars(blocks, self._as_node())
+
+    def collect(self) -> pl.DataFrame:
+        """Return all rows as one frame of polars, here; the same as `to_polars`."""
+        return self.to_polars()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Give all rows, here, to whatever takes Arrow's C stream."""
+        return self.compute().__arrow_c_stream__(requested_schema)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return all rows as one NumPy array without names, here, as a pandas frame does."""
@@ -106,13 +193,120 @@ class Frame(Collection):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns; asks the blocks if they are not known."""
+        if self._node is not None:
+            return tuple(self._node.schema)
         metas = self._described()
         return tuple(map(str, metas[0].columns)) if metas else ()
 
     @property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the first block."""
-        return next(iter(self)).schema
+        """The Arrow schema; of a lazy frame what polars will make, before anything is computed.
+
+        Asks the workers, once, if it is not known; no block comes here.
+        """
+        if self._schema is None:
+            if self._node is not None:
+                from freestone.collections.tables import to_arrow
+
+                self._schema = to_arrow(self._node.empty).schema
+            else:
+                self._schema = self._asked_schema()
+        return self._schema
+
+    def _asked_schema(self) -> pa.Schema:
+        pieces = self._live("ask for its schema")
+        if not pieces:
+            raise EmptyCollectionError(self.name, "ask for the schema of")
+        client = self.client
+        if client is None:
+            return one_schema([_schema_of(piece) for piece in pieces], self.name)
+        return one_schema(gather(client.map(_schema_of, zip(pieces))), self.name)
+
+    # -- lazily -------------------------------------------------------------------------------
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether it is a plan still, and has no blocks yet."""
+        return self._node is not None
+
+    @property
+    def client(self) -> Client | None:
+        """The cluster that holds the blocks, or those that it is made of."""
+        if self._node is None:
+            return super().client
+        return next((leaf.client for leaf in self._leaves() if leaf.client is not None), None)
+
+    def _leaves(self) -> Iterator[Frame]:
+        from freestone.collections.tables import leaves
+
+        for leaf in leaves(self._node):
+            yield leaf.frame
+
+    def _as_node(self) -> Node:
+        """Return the plan of its rows."""
+        from freestone.collections.tables import Leaf, empty_of
+
+        empty = self._node.empty if self._node is not None else empty_of(self.schema, self.name)
+        return Leaf(empty, self)
+
+    def _then(self, method: str, /, *args: Any, others: Sequence[Any] = (), **options: Any) -> Self:
+        from freestone.collections.tables import op
+
+        for each in (self, *others):
+            _require_frame(each, method)
+        nodes = [each._as_node() for each in (self, *others)]
+        frame = type(self)([], None, name=f"{self.name}.{method}")
+        frame._node = op(method, nodes, *args, **options)
+        return frame
+
+    def _live(self, action: str) -> list[Any]:
+        if self._node is not None and self._pieces is not None:
+            self._carry_out(self._node)
+        return super()._live(action)
+
+    def _carry_out(self, node: Node) -> None:
+        """Compute the blocks; from now on it is a frame like others."""
+        from freestone.collections.tables import lower
+
+        _ = self.schema
+        stage = lower(node, None)
+        if self.columns != tuple(stage.columns):
+            stage = stage.then("select", list(self.columns))
+        self._pieces = [block for (block,) in stage.blocks()]
+        self._node = None
+        self._is_planned = True
+        self._collected = collect(self, self._pieces)
+
+    def drop(self, *columns: Any, strict: bool = True) -> Any:
+        """Leave columns out; without any, let the blocks go.
+
+        Parameters
+        ----------
+        *columns
+            Names, or selectors of polars'. Then this is ``LazyFrame.drop``, and returns a frame.
+        strict
+            Whether all have to be there.
+        """
+        if columns:
+            return Relational.drop(self, *columns, strict=strict)
+        self._node = None
+        return super().drop()
+
+    def __len__(self) -> int:
+        """How many rows there are; of a lazy frame they are counted, and not kept."""
+        if self._node is None:
+            return super().__len__()
+        import polars as pl
+
+        return int(self.select(pl.len()).to_polars().item())
+
+    def __repr__(self) -> str:
+        if self._node is None:
+            return super().__repr__()
+        return f"<freestone.Frame {self.name!r}: lazy, {len(self.columns):,} columns>"
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() if self._node is None else escape(repr(self))
 
     def _described(self) -> list[Meta]:
         known = self._metas is not None
@@ -126,3 +320,15 @@ class Frame(Collection):
         if not isinstance(rows, slice):
             raise TypeError(f"a Frame is sliced by rows, x[start:stop], not by {rows!r}")
         return self._slice(rows)
+
+
+def _schema_of(table: pa.Table) -> pa.Schema:
+    return table.schema
+
+
+def _require_frame(value: Any, method: str) -> None:
+    if not isinstance(value, Frame):
+        raise TypeError(
+            f"{method}() takes a freestone.Frame, not what is of type {type(value).__name__}; "
+            "make one of it, for instance with Frame.from_arrow"
+        )

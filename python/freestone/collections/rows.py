@@ -15,6 +15,7 @@ __all__ = [
     "count_rows",
     "describe_type",
     "nbytes_of",
+    "one_schema",
     "same_dtype",
     "split_rows",
     "take_rows",
@@ -138,6 +139,23 @@ def _one_table(tables: Sequence[Any], collection: str) -> Any:
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         _name_mixed(tables, collection)
         raise
+
+
+def one_schema(schemas: Sequence[Any], collection: str) -> Any:
+    """Return the schema of tables that are to be one, with the columns in the order of the first.
+
+    Raises
+    ------
+    BlockTypeError, BlockShapeError
+        For the first table that does not go with those before it.
+    """
+    import pyarrow as pa
+
+    different = list(dict.fromkeys(schema.remove_metadata() for schema in schemas))
+    if len(different) == 1:
+        return schemas[0]
+    whole = _one_table([schema.empty_table() for schema in schemas], collection)
+    return pa.schema([whole.schema.field(name) for name in schemas[0].names])
 
 
 def _name_mixed(tables: Sequence[Any], collection: str) -> None:

@@ -13,10 +13,10 @@ from freestone.client.future import Future
 from freestone.collections.blocking import Offsets, offsets_of, total_rows
 from freestone.collections.files import read_files
 from freestone.collections.keeping import copied
-from freestone.collections.making import Spec, check_blocks, describe, make_block
+from freestone.collections.making import Spec, check_blocks, describe, make_block, map_block
 from freestone.collections.placing import dealt, drawn_to
 
-__all__ = ["Sources", "made", "name_of", "put_all"]
+__all__ = ["Sources", "made", "made_of", "name_of", "put_all"]
 
 
 class Sources:
@@ -135,19 +135,46 @@ def made(
     """
     call = functools.partial(make_block, spec, function)
     starts, stops = offsets[:-1].tolist(), offsets[1:].tolist()
+    return _each_near(call, (starts, stops), offsets, {"name": spec.collection, **options}, hosts)
+
+
+def made_of(
+    spec: Spec,
+    function: Callable[[Any], Any],
+    rows: Sequence[int | None],
+    values: Sequence[Any],
+    weights: Offsets,
+    hosts: Sequence[Sequence[str]] = (),
+) -> list[Any]:
+    """Make each block by a function of a value, spread over the workers as `weights` grow.
+
+    `rows` says how many rows each is to have, where that is known, and `hosts` what holds it.
+    """
+    call = functools.partial(map_block, spec, function)
+    return _each_near(call, (rows, values), weights, {"name": spec.collection}, hosts)
+
+
+def _each_near(
+    call: Callable[..., Any],
+    columns: tuple[Sequence[Any], ...],
+    weights: Offsets,
+    options: dict[str, Any],
+    hosts: Sequence[Sequence[str]],
+) -> list[Any]:
+    """Call a function of a number and what each column has there, each call near its worker."""
+    count = len(weights) - 1
     client = current()
     if client is None:
-        return [call(*which).value for which in zip(range(len(starts)), starts, stops, strict=True)]
-    options = {"name": spec.collection, **options}
-    places = drawn_to(client, offsets, hosts) if any(hosts) else dealt(client, offsets)
+        return [call(*which).value for which in zip(range(count), *columns, strict=True)]
+    places = drawn_to(client, weights, hosts) if any(hosts) else dealt(client, weights)
     runs: dict[int | None, list[int]] = {}
     for index, place in enumerate(places):
         runs.setdefault(place, []).append(index)
     dealt_calls = {
-        worker: (which, [starts[each] for each in which], [stops[each] for each in which])
+        worker: (which, *([column[each] for each in which] for column in columns))
         for worker, which in runs.items()
     }
-    futures: list[Any] = [None] * len(starts)
+    futures: list[Any] = [None] * count
     for worker, found in _mapped(client, call, dealt_calls, options).items():
         for index, future in zip(runs[worker], found, strict=True):
             futures[index] = future

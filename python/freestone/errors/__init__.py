@@ -16,7 +16,11 @@
     │       ├── BlockShapeError (ValueError)        a block is not of the shape that was said
     │       ├── BlockTypeError (TypeError)          a block of a type that it can't hold
     │       ├── DroppedError (RuntimeError)         it was dropped before
-    │       └── EmptyCollectionError (ValueError)   it has no blocks
+    │       ├── EmptyCollectionError (ValueError)   it has no blocks
+    │       └── TableError                          a step can't be done to such columns
+    │           ├── ColumnClashError (ValueError)       two would have the same name
+    │           ├── ColumnTypeError (TypeError)         not to a column of this type
+    │           └── MissingColumnError (KeyError)       there is no such column
     ├── WaitTimeoutError (TimeoutError)     the wait ended before the task did
     ├── WorkersMissingError (TimeoutError)  fewer had joined than were waited for
     ├── TaskError                           a task failed for good
@@ -37,7 +41,8 @@
     │   ├── FileMissingError (FileNotFoundError)
     │   ├── FileUnreadableError (PermissionError)
     │   ├── FileChangedError                    not what it was when it was named
-    │   └── FormatError (ValueError)            not what its format says
+    │   ├── FormatError (ValueError)            not what its format says
+    │   └── SchemaError (ValueError)            not like another one that is read with it
     ├── ClusterError                        the machinery itself
     │   ├── ClusterStartError (RuntimeError)
     │   ├── EngineMissingError (ImportError)    the engine of a host is not installed
@@ -89,8 +94,12 @@ from freestone.errors.collection import (
     BlockShapeError,
     BlockTypeError,
     CollectionError,
+    ColumnClashError,
+    ColumnTypeError,
     DroppedError,
     EmptyCollectionError,
+    MissingColumnError,
+    TableError,
 )
 from freestone.errors.data import (
     ClusterError,
@@ -102,6 +111,7 @@ from freestone.errors.data import (
     FileUnreadableError,
     FormatError,
     JoinError,
+    SchemaError,
     StorageFullError,
     WorkerLostError,
 )
@@ -183,6 +193,8 @@ __all__ = [
     "ClusterError",
     "ClusterStartError",
     "CollectionError",
+    "ColumnClashError",
+    "ColumnTypeError",
     "ConfigurationError",
     "CycleError",
     "DemoError",
@@ -211,6 +223,7 @@ __all__ = [
     "MalleableError",
     "MemoryExceededError",
     "MessageTooLargeError",
+    "MissingColumnError",
     "MissingKeyError",
     "NoSpawnError",
     "NoThreadsError",
@@ -225,6 +238,7 @@ __all__ = [
     "RunOverError",
     "RunStuckError",
     "SamplesMissingError",
+    "SchemaError",
     "ScriptCompileError",
     "ScriptError",
     "ScriptRunError",
@@ -232,6 +246,7 @@ __all__ = [
     "ScriptSyntaxError",
     "SpawnFailedError",
     "StorageFullError",
+    "TableError",
     "TaskCancelledError",
     "TaskError",
     "TaskExitedError",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
+from freestone.errors.base import did_you_mean
 from freestone.errors.usage import UsageError
 
 
@@ -104,3 +108,61 @@ class BlockTypeError(CollectionError, TypeError):
             collection=collection,
             block=block,
         )
+
+
+class TableError(CollectionError):
+    """A step on a table can't be done to the columns that there are.
+
+    Attributes
+    ----------
+    step : str
+        The method, such as ``join``.
+    reason : str
+        Why, as polars says it.
+    """
+
+    slug = "table"
+    step: str
+    reason: str
+
+    def __init__(self, step: str, *, reason: str, advice: str) -> None:
+        message = f"can't {step}: {reason}{advice}"
+        super().__init__(message, collection="", step=step, reason=reason)
+
+
+class MissingColumnError(TableError, KeyError):
+    """A column is named that the table does not have.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Those that it has.
+    """
+
+    slug = "missing-column"
+    columns: tuple[str, ...]
+
+    def __init__(self, step: str, *, reason: str, columns: Sequence[str]) -> None:
+        named = re.findall(r'"([^"]*)"', reason)
+        hint = did_you_mean(named[0], columns) if named else ""
+        shown = ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")
+        super().__init__(step, reason=reason, advice=f"{hint}; there are {shown}")
+        self.columns = tuple(columns)
+
+
+class ColumnTypeError(TableError, TypeError):
+    """What is asked of a column can't be done to its type."""
+
+    slug = "column-type"
+
+    def __init__(self, step: str, *, reason: str) -> None:
+        super().__init__(step, reason=reason, advice="; cast the column first, or name another")
+
+
+class ColumnClashError(TableError, ValueError):
+    """Two columns would have the same name."""
+
+    slug = "column-clash"
+
+    def __init__(self, step: str, *, reason: str) -> None:
+        super().__init__(step, reason=reason, advice="; give one another name, by alias or suffix")

@@ -121,6 +121,31 @@ class FormatError(FileError, ValueError):
         self.column = column
 
 
+class SchemaError(FileError, ValueError):
+    """A file does not go with another one that is read with it.
+
+    Attributes
+    ----------
+    other : str
+        The other file's path or URL.
+    reason : str
+        Why.
+    column : str or None
+        The column in which they differ; None where it is more than one.
+    """
+
+    slug = "schema"
+    other: str
+    reason: str
+    column: str | None
+
+    def __init__(self, file: str, other: str, reason: str, *, column: str | None = None) -> None:
+        super().__init__(file, f"does not go with {other}: {reason}")
+        self.other = other
+        self.reason = reason
+        self.column = column
+
+
 class ClusterError(FreestoneError):
     """The machinery itself failed."""
 

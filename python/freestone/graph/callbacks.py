@@ -74,9 +74,12 @@ class Callbacks:
         """Tell of all tasks of a graph; they count as submitted."""
         if not self:
             return
-        keys = graph.keys
-        needs = {key: {keys[need] for need in graph.needs[i]} for i, key in enumerate(keys)}
-        users: dict[Any, set[Any]] = {key: set() for key in keys}
+        needs = {
+            key: {graph.keys[need] for need in found}
+            for key, found in zip(graph.keys, graph.needs, strict=True)
+        }
+        keys = graph.keys[len(graph.held) :]
+        users: dict[Any, set[Any]] = {key: set() for key in graph.keys}
         for key, found in needs.items():
             for need in found:
                 users[need].add(key)

@@ -5,9 +5,13 @@ See docs/decisions/015-callables-of-a-graph-are-named-by-their-pickle.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from freestone.client.future import Future
+from freestone.client.interface import Client
+from freestone.collections.held import held_in
+from freestone.collections.pieces import future_of
 from freestone.graph.program import Step
 from freestone.graph.reading import Graph
 from freestone.graph.tools import Tools
@@ -105,14 +109,14 @@ class Compiler:
     ----------
     graph
         The graph.
-    put
-        Makes a large constant a block.
+    client
+        The cluster, where a large constant becomes a block.
     """
 
-    def __init__(self, graph: Graph, put: Callable[[Any], Any]) -> None:
+    def __init__(self, graph: Graph, client: Client) -> None:
         self._graph = graph
         self._numbers = {key: number for number, key in enumerate(graph.keys)}
-        self._put = put
+        self._client = client
         self._blocks: dict[int, Any] = {}
         self._seen: dict[int, Any] = {}
         self._orders: dict[int, list[Any]] = {}
@@ -130,8 +134,13 @@ class Compiler:
         """Give the future of a large constant, the same for the same object."""
         future = self._blocks.get(id(value))
         if future is None:
-            future = self._blocks[id(value)] = self._put(value)
+            future = self._blocks[id(value)] = self._client.put(value)
         return future
+
+    def is_at_home(self, piece: Any) -> bool:
+        """Whether a block, or the one that rows are of, is in this cluster."""
+        future = future_of(piece)
+        return isinstance(future, Future) and future.client is self._client
 
     def is_shared(self, value: Any) -> bool:
         """Whether this very object was met before."""
@@ -198,6 +207,9 @@ class _Scope:
             return self._constant(node.value)
         if node.func is _execute_subgraph:
             return self._fused(node)
+        piece = held_in(node)
+        if piece is not None and self._compiler.is_at_home(piece):
+            return self._program.constant(piece)
         return self._call(node)
 
     def _fused(self, node: Any) -> int:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from freestone.client.future import Future
+from freestone.client.interface import Client
+from freestone.collections.held import held_in
 from freestone.errors import CycleError, MissingKeyError
 from freestone.graph.rewriting import rewrite
 from freestone.graph.shuffling import route_shuffles
@@ -20,7 +23,8 @@ class Graph:
     Attributes
     ----------
     keys : list
-        The key of each node, depth first: what a node needs comes before it.
+        The key of each node, those that are held first, then depth first: what a node needs comes
+        before it.
     nodes : list
         A `dask._task_spec.GraphNode` for each; no alias of another key.
     needs : list of list of int
@@ -33,6 +37,8 @@ class Graph:
         What each alias stands for in the end.
     constants : dict of key to object
         The keys that are asked for and are values already; these are given as they are.
+    held : list of Future
+        The blocks that the first nodes stand for: they are in the cluster.
     """
 
     keys: list[Any]
@@ -42,9 +48,12 @@ class Graph:
     wanted: dict[Any, int]
     aliases: dict[Any, Any]
     constants: dict[Any, Any]
+    held: list[Future] = field(default_factory=list)
 
 
-def read(graph: Any, keys: Iterable[Any], *, is_tree: bool = False) -> Graph:
+def read(
+    graph: Any, keys: Iterable[Any], *, is_tree: bool = False, client: Client | None = None
+) -> Graph:
     """Read a graph, and leave out what `keys` don't need.
 
     Parameters
@@ -56,6 +65,8 @@ def read(graph: Any, keys: Iterable[Any], *, is_tree: bool = False) -> Graph:
         Whose values are asked for, without nesting.
     is_tree
         Whether wide tasks of known reducers become reductions.
+    client
+        The cluster whose blocks are inputs, and no tasks.
 
     Raises
     ------
@@ -80,7 +91,7 @@ def read(graph: Any, keys: Iterable[Any], *, is_tree: bool = False) -> Graph:
     targets = {key: target for key, target in targets.items() if key not in constants}
     numbers: dict[Any, int] = {}
     needs: list[list[int]] = []
-    order = _depth_first(specs, targets.values(), aliases)
+    order, held = _held_first(specs, _depth_first(specs, targets.values(), aliases), client)
     for number, (key, found) in enumerate(order):
         numbers[key] = number
         needs.append([numbers[need] for need in found])
@@ -98,7 +109,25 @@ def read(graph: Any, keys: Iterable[Any], *, is_tree: bool = False) -> Graph:
         wanted={key: numbers[target] for key, target in targets.items()},
         aliases=aliases,
         constants=constants,
+        held=held,
     )
+
+
+def _held_first(
+    specs: Mapping[Any, Any], order: list[tuple[Any, list[Any]]], client: Client | None
+) -> tuple[list[tuple[Any, list[Any]]], list[Future]]:
+    """Put the keys of whole blocks of a cluster before all others; these blocks, too."""
+    held = {key: held_in(specs[key]) for key, found in order if not found}
+    held = {key: block for key, block in held.items() if is_block_of(client, block)}
+    if not held:
+        return order, []
+    first = [(key, found) for key, found in order if key in held]
+    return [*first, *(one for one in order if one[0] not in held)], [*held.values()]
+
+
+def is_block_of(client: Client | None, piece: Any) -> bool:
+    """Whether something is a whole block that a cluster holds."""
+    return type(piece) is Future and client is not None and piece.client is client
 
 
 def constant_of(node: Any) -> list[Any]:

@@ -20,6 +20,7 @@ from freestone.graph.callbacks import Callbacks, callbacks_of
 from freestone.graph.compiling import Compiler, Program
 from freestone.graph.durations import Durations, key_label, kind_of
 from freestone.graph.grouping import Group, Limits, group
+from freestone.graph.persisting import as_nodes, is_to_persist
 from freestone.graph.program import NOTE, run
 from freestone.graph.reading import Graph, constant_of, read, specs_of
 from freestone.graph.reducing import Parts, check
@@ -65,6 +66,8 @@ def get(
     client: Client, graph: Any, keys: Any, *, stack: Stack | None = None, **options: Any
 ) -> Any:
     """Run a Dask graph; see `Cluster.get`."""
+    client.require_open("run a graph")
+    stay = is_to_persist()
     options = {name: value for name, value in options.items() if name not in _DASKS_OPTIONS}
     stack = (stack or Stack()).with_options(options)
     flat = list(dict.fromkeys(_flat(keys)))
@@ -72,32 +75,43 @@ def get(
         specs = specs_of(callbacks.graph)
         here = tasks_here(specs)
         if not here:
-            return _shaped(keys, _values(client, specs, flat, stack, callbacks))
-        inside = {*here}
-        needed = {need: None for key in here for need in specs[key].dependencies}
-        elsewhere = [key for key in [*needed, *flat] if key not in inside]
-        values = _values(client, specs, list(dict.fromkeys(elsewhere)), stack, callbacks)
-        return _shaped(keys, values | run_here(specs, inside, flat, values))
+            found = _results(client, specs, flat, stack, callbacks, stay)
+        else:
+            inside = {*here}
+            needed = {need: None for key in here for need in specs[key].dependencies}
+            elsewhere = list(dict.fromkeys(key for key in [*needed, *flat] if key not in inside))
+            values = _results(client, specs, elsewhere, stack, callbacks, stay=False)
+            found = values | run_here(specs, inside, flat, values)
+    return _shaped(keys, as_nodes(found) if stay else found)
 
 
-def _values(
-    client: Client, specs: Any, keys: list[Any], stack: Stack, callbacks: Callbacks
+def _results(
+    client: Client, specs: Any, keys: list[Any], stack: Stack, callbacks: Callbacks, stay: bool
 ) -> dict[Any, Any]:
-    """Compute keys of a graph on the cluster."""
+    """Compute keys of a graph on the cluster: values, or futures of those that are to stay."""
     with no_collection():
-        graph = read(specs, keys, is_tree=stack.tree and stack.retain)
+        graph = read(specs, keys, is_tree=stack.tree and stack.retain, client=client)
     callbacks.begin(graph)
-    run_it = run_graph if stack.retain else run_by_program
-    values = run_it(client, graph, stack, callbacks) if graph.wanted else {}
-    return {key: values[node] for key, node in graph.wanted.items()} | graph.constants
+    if not graph.wanted:
+        results = {}
+    elif stack.retain:
+        results = run_graph(client, graph, stack, callbacks, stay)
+    else:
+        results = run_by_program(client, graph, stack, callbacks)
+    constants = graph.constants
+    if stay:
+        constants = {key: client.put(value, keep=stack.keep) for key, value in constants.items()}
+    return {key: results[node] for key, node in graph.wanted.items()} | constants
 
 
-def run_graph(client: Client, graph: Graph, stack: Stack, callbacks: Callbacks) -> dict[int, Any]:
-    """Run a graph and return the values of the nodes that are wanted."""
+def run_graph(
+    client: Client, graph: Graph, stack: Stack, callbacks: Callbacks, stay: bool
+) -> dict[int, Any]:
+    """Run a graph and return the values of the nodes that are wanted, or their futures."""
     this_run = _Run(client, graph, stack)
     with no_collection():
         this_run.submit_all()
-    return this_run.results(callbacks)
+    return this_run.results(callbacks, stay)
 
 
 @contextmanager
@@ -153,10 +167,10 @@ class _Run:
         self.client, self.graph, self.stack = client, graph, stack
         self.durations = _durations.setdefault(client, Durations())
         self.kinds = _kinds(graph)
-        self.compiler = Compiler(graph, client.put)
+        self.compiler = Compiler(graph, client)
         self.packed: Packed = {}
         self.tools = Tools(self.packed)
-        self.futures: dict[int, Future] = {}
+        self.futures: dict[int, Future] = dict(enumerate(graph.held))
         self.calls: list[tuple[Future, Program]] = []
         self.left = [*graph.users]
         self.labels: dict[Any, str] = {}
@@ -179,9 +193,10 @@ class _Run:
     def submit_all(self) -> None:
         """Submit the whole graph."""
         slots = max(self.client.slots, 1)
-        piloted = self._pilot(slots) if self.is_measured else 0
+        first = len(self.graph.held)
+        piloted = self._pilot(slots) if self.is_measured else first
         known = {kind: self.durations.of(kind) for kind in set(self.kinds)}
-        seconds = [known[kind] for kind in self.kinds]
+        seconds = [0.0] * first + [known[kind] for kind in self.kinds[first:]]
         groups = self._groups(seconds, slots, piloted)
         priorities = self._priorities(seconds)
         for start in range(0, len(groups), _AHEAD):
@@ -218,24 +233,29 @@ class _Run:
         ]
 
     def _pilot(self, slots: int) -> int:
-        """Run the first chains alone if tasks like these never ran; how many nodes that were.
+        """Run the first chains alone if tasks like these never ran; the number of the next node.
 
-        The graph is numbered depth first, so what comes before the second leaf needs nothing else.
+        The graph is numbered depth first, so what comes before the second leaf needs nothing else
+        but blocks that are held.
         """
-        needs, kinds = self.graph.needs, self.kinds
-        if len(kinds) <= 8 * slots or all(map(self.durations.knows, set(kinds))):
-            return 0
-        leaves = (node for node in range(1, len(needs)) if not needs[node])
+        needs, kinds, first = self.graph.needs, self.kinds, len(self.graph.held)
+        if len(kinds) - first <= 8 * slots or all(map(self.durations.knows, set(kinds[first:]))):
+            return first
+        leaves = (
+            node
+            for node in range(first + 1, len(needs))
+            if all(need < first for need in needs[node])
+        )
         ends = [node for node, _ in zip(leaves, range(slots), strict=False)]
         if (
             not ends
-            or ends[-1] > _MAX_PILOT * slots
+            or ends[-1] - first > _MAX_PILOT * slots
             or min(self.reductions, default=ends[-1]) < ends[-1]
         ):
-            return 0
-        if all(map(self.durations.knows, kinds[: ends[-1]])):
-            return 0
-        chains = [range(*between) for between in pairwise([0, *ends])]
+            return first
+        if all(map(self.durations.knows, kinds[first : ends[-1]])):
+            return first
+        chains = [range(*between) for between in pairwise([first, *ends])]
         for written in [self._write(chain) for chain in chains]:
             self._submit(written, _PRIORITIES)
         self._await_pilot([[kinds[node] for node in chain] for chain in chains])
@@ -339,16 +359,17 @@ class _Run:
 
     # -- results ----------------------------------------------------------------------------
 
-    def results(self, callbacks: Callbacks) -> dict[int, Any]:
-        """Wait for all that is wanted."""
+    def results(self, callbacks: Callbacks, stay: bool) -> dict[int, Any]:
+        """Wait for all that is wanted: its values, or futures if it is to stay where it is."""
         try:
             if callbacks:
-                self._follow(callbacks)
+                self._follow(callbacks, stay)
             for future in self.checks:
                 future.result()
             values = {}
             for node in set(self.graph.wanted.values()):
-                values[node] = self.futures.pop(node).result()
+                future = self.futures.pop(node)
+                values[node] = _made(future) if stay else future.result()
         except BaseException as error:
             self._explain(error)
             self.client.cancel([*(timing for timing, _ in self.calls), *self.reduced.values()])
@@ -358,7 +379,7 @@ class _Run:
                 self._learn(timing, program)
         return values
 
-    def _follow(self, callbacks: Callbacks) -> None:
+    def _follow(self, callbacks: Callbacks, stay: bool) -> None:
         """Tell Dask's callbacks of tasks as the calls end that they are in."""
         keys, wanted = self.graph.keys, {*self.graph.wanted.values()}
         calls = [
@@ -369,7 +390,7 @@ class _Run:
 
         def end(nodes: Sequence[int]) -> None:
             for node in nodes:
-                if node in wanted:
+                if node in wanted and not stay:
                     callbacks.done(keys[node], self.futures[node].result())
                 else:
                     callbacks.done(keys[node], *constant_of(self.graph.nodes[node]))
@@ -397,6 +418,14 @@ class _Run:
                 break
         keys = [self.graph.keys[owner] for owner in dict.fromkeys(owners)]
         error.add_note(f"in Dask task{'s' if len(keys) > 1 else ''} {_some(keys)}")
+
+
+def _made(future: Future) -> Future:
+    """Wait for a block, and leave it where it is."""
+    error = future.exception()
+    if error is not None:
+        raise error
+    return future
 
 
 def _kinds(graph: Graph) -> list[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
+from freestone.client.options import Keep
 from freestone.errors import ConfigurationError, did_you_mean
 
 __all__ = ["Stack"]
@@ -71,7 +72,7 @@ class Stack:
     tree: bool = True
     fuse: bool = True
     isolation: str = "shared"
-    keep: str = "task"
+    keep: Keep = "task"
     pure: bool | None = None
     debug: bool = False
     retries: int | None = None

@@ -150,7 +150,13 @@ def python_path(besides: Sequence[str] = ()) -> dict[str, str]:
     return {"FREESTONE__PYTHON_PATH": json.dumps([*sys.path, *more])}
 
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+)
 
 
 def threads(executors: int) -> dict[str, str]:

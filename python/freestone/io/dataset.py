@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from freestone.errors import FileChangedError, FormatError
 from freestone.io.stores import Place
 from freestone.io.telling import telling
 
-__all__ = ["Dataset"]
+__all__ = ["Bounds", "Dataset"]
 
 # NumPy and SciPy have errors of their own for what has more bytes than an integer can say.
 MAX_NBYTES = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a file says of the values in some of its rows.
+
+    Attributes
+    ----------
+    start, stop : int
+        The rows.
+    ranges : mapping of str to tuple
+        For columns of which it says so: the smallest and the largest value, as scalars of Arrow,
+        both None if all are missing, and whether some may be missing. NaN is in no range.
+    """
+
+    start: int
+    stop: int
+    ranges: Mapping[str, tuple[Any, Any, bool]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +64,9 @@ class Dataset(ABC):
     nonzeros : int or None
         How many values a sparse matrix stores, about; None of what is not sparse.
     """
+
+    is_columnar: ClassVar[bool] = False
+    """Whether some columns of a frame are read without the others: see `select`."""
 
     place: Place
     kind: Literal["array", "frame"]
@@ -149,6 +170,25 @@ class Dataset(ABC):
         FormatError
             When the rows are not what the format says.
         """
+
+    def arrow_schema(self) -> Any:
+        """Return the schema of a frame; where a format does not say it, that of no rows."""
+        return self.read_rows(0, 0, 1).schema
+
+    def select(self, columns: tuple[str, ...]) -> Self:
+        """Return the frame with some of its columns only, of which the file has all.
+
+        Itself, where whole rows have to be read: the reader then drops the others.
+        """
+        return self
+
+    def bounds(self, columns: Sequence[str]) -> list[Bounds]:
+        """Return what the file says of some columns without reading them, for all of its rows.
+
+        Nothing by default. Formats that have such statistics give those of each unit, in order;
+        rows of which a predicate can't be true are then not read.
+        """
+        return []
 
     def where(self, start: int, stop: int) -> list[str]:
         """Return what holds rows ``start:stop``, best first; empty if all workers are alike.

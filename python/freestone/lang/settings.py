@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from freestone.enumerations import LAYOUTS, NUMA, SCHEMES, VICTIMS
+from freestone.lang.schemes import cut_by
 
 __all__ = ["LAYOUTS", "NUMA", "SCHEMES", "VICTIMS", "Settings"]
 
@@ -20,7 +22,8 @@ class Settings:
         Whether operations are fused into pipelines that run in the vector engine. The settings
         up to `pre_partition` matter only then.
     partitioning : str
-        How rows are cut into tasks: one of ``SCHEMES``.
+        How rows are cut into tasks: one of ``SCHEMES``, or a scheme of another package, by the
+        name of its entry point in ``freestone.schemes``.
     queue_layout : str
         One queue, one for each package, or one for each worker: one of ``LAYOUTS``.
     victim_selection : str
@@ -114,3 +117,8 @@ class Settings:
     folders: tuple[Path, ...] = ()
     # A dict has no hash; settings that differ in it alone are told apart by comparison.
     libraries: dict[str, Path] = field(default_factory=dict, hash=False)
+
+    @property
+    def cut(self) -> str | Callable[[int, int], list[int]]:
+        """What the engine cuts rows by: the name of a scheme, or a function of rows and workers."""
+        return cut_by(self.partitioning)

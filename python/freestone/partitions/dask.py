@@ -14,8 +14,10 @@ from freestone.collections.blocking import offsets_of
 from freestone.collections.rows import count_rows
 from freestone.collections.tiles import TILE_NBYTES
 from freestone.errors import BlockingError, BlockShapeError, EmptyCollectionError
+from freestone.partitions.holders import Holders
 from freestone.partitions.partition import Partition, arrived
-from freestone.partitions.planning import Holders, place, plan
+from freestone.partitions.placement import Placement
+from freestone.partitions.planning import place, plan
 from freestone.partitions.positions import Positioned, Positions
 
 __all__ = ["DaskPartition", "split_dask"]
@@ -76,7 +78,10 @@ class DaskPartition(Positioned, Future):  # type: ignore[misc]
 
 
 def split_dask(
-    *collections: Any, per: str | int = "core", balance: bool = False
+    *collections: Any,
+    per: str | int = "core",
+    balance: bool = False,
+    placement: Placement | None = None,
 ) -> list[DaskPartition]:
     """Group the blocks of persisted Dask collections by where they are; see `split`.
 
@@ -93,7 +98,7 @@ def split_dask(
     threads = dict(client.nthreads())
     addresses = sorted(threads)
     slots = {number: threads[address] for number, address in enumerate(addresses)}
-    workers, nbytes = place(_tables(client, columns, addresses), slots, balance)
+    workers, nbytes = place(_tables(client, columns, addresses), slots, balance, placement)
     partitions = []
     for one in plan(workers, nbytes, slots, per):
         address = addresses[one.worker]

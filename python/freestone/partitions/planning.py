@@ -10,72 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freestone import _native
+from freestone.partitions.holders import Holders
+from freestone.partitions.placement import Placement, chosen
 from freestone.units import format_nbytes
 
-__all__ = ["Holders", "Plan", "assign", "cut", "even_out", "place", "plan"]
+__all__ = ["Plan", "assign", "cut", "even_out", "place", "plan"]
 
 Ints = NDArray[np.int64]
 
 _ROUNDS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Holders:
-    """For each block the workers that hold it, as one flat table.
-
-    Attributes
-    ----------
-    starts : ndarray of shape (blocks + 1,)
-        Where the workers of each block begin in `workers`.
-    workers : ndarray
-        Numbers of workers.
-    """
-
-    starts: Ints
-    workers: Ints
-
-    def moved(self, workers: Ints, nbytes: Ints) -> int:
-        """Return the bytes of blocks that are elsewhere than on the workers given for them."""
-        counts = np.diff(self.starts)
-        blocks = np.repeat(np.arange(len(counts)), counts)
-        here = np.zeros(len(counts), bool)
-        here[blocks[self.workers == workers[blocks]]] = True
-        return int(nbytes[~here & (counts > 0)].sum())
-
-    def beside(self, others: Sequence[tuple[Holders, Ints]]) -> Holders:
-        """Keep of each block's workers those that hold most bytes of its partners.
-
-        Parameters
-        ----------
-        others
-            Who holds the partners, and their bytes.
-        """
-        counts = np.diff(self.starts)
-        if not others or not len(counts) or counts.max() < 2:
-            return self
-        blocks = np.repeat(np.arange(len(counts)), counts)
-        held = np.zeros(len(blocks), np.int64)
-        places = self._places()
-        for holders, nbytes in others:
-            held += np.where(np.isin(places, holders._places()), nbytes[blocks], 0)
-        most = np.zeros(len(counts), np.int64)
-        np.maximum.at(most, blocks, held)
-        kept = held == most[blocks]
-        starts = np.concatenate(([0], np.cumsum(np.bincount(blocks[kept], minlength=len(counts)))))
-        return Holders(starts, self.workers[kept])
-
-    def _places(self) -> Ints:
-        """Return block and worker as one number each."""
-        blocks = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-        return blocks << 32 | self.workers
-
-    @classmethod
-    def from_lists(cls, lists: Sequence[Sequence[int]]) -> Holders:
-        """Make it from one list per block."""
-        counts = np.fromiter(map(len, lists), np.int64, len(lists))
-        starts = np.concatenate(([0], np.cumsum(counts)))
-        flat = [worker for workers in lists for worker in workers]
-        return cls(starts, np.array(flat, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,20 +168,27 @@ def cut(indexes: Ints, nbytes: Ints, count: int) -> list[Ints]:
 
 
 def place(
-    tables: Sequence[tuple[Holders, Ints]], slots: Mapping[int, int], balance: bool
+    tables: Sequence[tuple[Holders, Ints]],
+    slots: Mapping[int, int],
+    balance: bool,
+    placement: Placement | None = None,
 ) -> tuple[Ints, Ints]:
     """Choose a worker for each block, and warn of what has to move; bytes of all blocks too.
 
-    The largest collection stays where it is; the blocks of the others go along. Of several
-    workers that hold a block those are taken that hold most of what belongs to it.
+    Without a policy the largest collection stays where it is, and the blocks of the others go
+    along. Of several workers that hold a block those are taken that hold most of what belongs to
+    it.
     """
     main = max(range(len(tables)), key=lambda number: int(tables[number][1].sum()))
     total = np.sum([nbytes for _, nbytes in tables], axis=0)
     others = [table for number, table in enumerate(tables) if number != main]
-    workers = assign(tables[main][0].beside(others), total, slots)
+    holders = tables[main][0].beside(others)
+    if placement is not None:
+        return chosen(placement, total, holders, slots), total
+    workers = assign(holders, total, slots)
     if balance:
         workers = even_out(workers, total, slots)
-    moved = sum(holders.moved(workers, nbytes) for holders, nbytes in others)
+    moved = sum(table.moved(workers, nbytes) for table, nbytes in others)
     if moved:
         warnings.warn(
             f"{format_nbytes(moved)} of collections that are split together are not where their "

@@ -16,8 +16,10 @@ from freestone.collections.pieces import future_of
 from freestone.collections.placing import slots_of
 from freestone.collections.rows import describe_type
 from freestone.errors import EmptyCollectionError
+from freestone.partitions.holders import Holders
 from freestone.partitions.partition import Partition
-from freestone.partitions.planning import Holders, Plan, place, plan
+from freestone.partitions.placement import Placement, placement_of
+from freestone.partitions.planning import Plan, place, plan
 from freestone.partitions.positions import Positions
 
 __all__ = ["gathered", "split"]
@@ -25,7 +27,12 @@ __all__ = ["gathered", "split"]
 Ints = NDArray[np.int64]
 
 
-def split(*collections: Any, per: str | int = "core", balance: bool = False) -> list[Any]:
+def split(
+    *collections: Any,
+    per: str | int = "core",
+    balance: bool = False,
+    placement: str | Placement | None = None,
+) -> list[Any]:
     """Group the blocks of a collection by where they are. Nothing moves.
 
     Parameters
@@ -38,6 +45,9 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
         or how many for each worker.
     balance
         Whether to move the fewest bytes that even out workers that hold too much.
+    placement
+        A policy that chooses the worker of each block instead, or the name of an entry point in
+        ``freestone.placements``.
 
     Returns
     -------
@@ -52,7 +62,9 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
     EmptyCollectionError, DroppedError
         When there is nothing to split.
     TypeError
-        For what is no collection, such as an array that is here.
+        For what is no collection, such as an array that is here; for what is no policy.
+    ValueError
+        When a policy is unknown, chooses workers that are not there, or comes with `balance`.
     Exception
         That of a block that could not be made.
 
@@ -78,17 +90,18 @@ def split(*collections: Any, per: str | int = "core", balance: bool = False) -> 
     np.float64(66.0)
     """
     _check_per(per)
+    policy = _policy(placement, balance)
     if _is_dask(collections):
         from freestone.partitions.dask import split_dask
 
-        return split_dask(*collections, per=per, balance=balance)
+        return split_dask(*collections, per=per, balance=balance, placement=policy)
     first = _checked(collections)
     client = first.client
     if client is not None:
         client.require_open(f"split {first.name!r}")
     tables = [_located(each, client) for each in collections]
     slots = _slots(client)
-    workers, nbytes = place(tables, slots, balance)
+    workers, nbytes = place(tables, slots, balance, policy)
     plans = plan(workers, nbytes, slots, per)
     columns = [each._live("split it") for each in collections]
     return [
@@ -151,6 +164,14 @@ def _ask(client: Client, futures: list[Any]) -> list[Ints]:
 def _check_per(per: str | int) -> None:
     if per not in ("core", "worker") and (not isinstance(per, int) or per < 1):
         raise ValueError(f"per={per!r}: give 'core', 'worker' or a number of partitions per worker")
+
+
+def _policy(placement: str | Placement | None, balance: bool) -> Placement | None:
+    if placement is None:
+        return None
+    if balance:
+        raise ValueError("balance=True and placement= both choose workers; give one of them")
+    return placement_of(placement)
 
 
 def _checked(collections: tuple[Collection, ...]) -> Collection:

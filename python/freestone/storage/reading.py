@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,37 +19,54 @@ from freestone.collections.rows import split_rows
 from freestone.collections.sources import made
 from freestone.errors import FormatError, UsageError
 from freestone.io import Dataset, open_dataset
+from freestone.io.many import Request, as_expression, is_many
 from freestone.io.telling import telling
+from freestone.storage.many import (
+    BLOCK_NBYTES,
+    MAX_BLOCKS,
+    checked_columns,
+    read_many,
+    with_tree,
+)
 from freestone.storage.meters import Meter, metered
 
 __all__ = ["read"]
 
-# Executors keep memory that they have used before for smaller arrays only: see `memory.rs`.
-BLOCK_NBYTES = 30 << 20
-# A header of a few bytes can say any number of rows.
-MAX_BLOCKS = 1 << 20
-
 
 def read(
-    url: str | os.PathLike[str],
+    url: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
+    columns: Sequence[str] | None = None,
+    where: Any = None,
+    missing_columns: Literal["raise", "null"] = "raise",
     format: str | None = None,
     block_rows: int | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> Array | Frame:
-    """Read a file into an array or a frame, each block by a worker.
+    """Read files into an array or a frame, each block by a worker.
 
     Parameters
     ----------
     url
-        A path, or a URL such as ``hdfs://host:port/path``. A path has to lead to the same file
-        on every worker.
+        A path, or a URL such as ``hdfs://host:port/path``; a pattern such as ``data/*.csv``, or
+        ``**/*.csv`` in all folders; a folder, which stands for all files below it; or a list of
+        them. ``f.root:Events`` is a tree in a file. A path has to lead to the same file on every
+        worker.
+    columns
+        The columns of a frame that are read, in this order; all by default.
+    where
+        The rows of a frame that are read: tuples of column, operator and value that all have to be
+        true, as in ``[("x", ">", 0), ("y", "in", [1, 2])]``; a list of such lists, of which one has
+        to; or an expression of `pyarrow.compute`. Row groups of Parquet, and folders called
+        ``key=value``, that have no such row are not read.
+    missing_columns
+        Whether a column that some files lack is an error, or missing values in their rows.
     format
         One of ``freestone.io.formats.FORMATS``; by default what the name says.
     block_rows
-        Rows per block; by default so many that a block has about 30 MiB, and that each executor
-        gets one. Without a cluster all rows are one block.
+        Rows per block, before `where`; by default so many that a block has about 30 MiB, and that
+        each executor gets one. Without a cluster all rows are one block.
     progress
         Whether to show a bar with bytes a second when it takes longer than a second; by default if
         standard error is a terminal. With a cluster this call does not wait; ``persist()`` and
@@ -68,19 +86,39 @@ def read(
         When it can't be opened.
     FormatError
         When it is not what its format says.
+    SchemaError
+        When two files don't go together.
+    MissingColumnError
+        When there is no column that `columns` or `where` names.
     UsageError
         When the name says no format, or there is no such option.
 
     Notes
     -----
+    Files are looked at by the workers, a few at a time, and small ones make a block together. Their
+    columns are joined by name, and types of one column become the smallest that holds all values;
+    what can't be joined is refused: see *Many files* in the guide to files.
+
     No byte of the rows goes through this program, unless there is no cluster, or the file is in
     this process's memory: then this process reads with all its cores. Without a cluster, the text
     of a CSV file in HDFS or an object store is kept while it is parsed, if it has at most 256 MiB;
     a larger one is fetched twice, a part at a time.
     """
-    _check_one(url)
     if block_rows is not None and block_rows < 1:
         raise UsageError(f"block_rows={block_rows}: a block has at least one row")
+    if missing_columns not in ("raise", "null"):
+        raise UsageError(f"missing_columns={missing_columns!r}: it is 'raise' or 'null'")
+    url, options = with_tree(url, options)
+    if columns is not None or where is not None or is_many(url):
+        request = Request(
+            columns=checked_columns(columns),
+            where=as_expression(where),
+            fills=missing_columns == "null",
+            format=format,
+            options=options,
+        )
+        return read_many(url, request, block_rows, progress)
+    assert isinstance(url, str | os.PathLike)
     client = current()
     dataset = open_dataset(url, format=format, whole=client is None, matrix=False, **options)
     if client is None:
@@ -97,25 +135,6 @@ def read(
     if not dataset.place.is_shared:
         return _here(dataset, offsets, progress)
     return _there(dataset, offsets, progress)
-
-
-def _check_one(url: Any) -> None:
-    """Refuse several files, whose order, types and columns somebody has to decide."""
-    several = "Frame.from_files(paths, pandas.read_csv) makes a block of each file"
-    if not isinstance(url, str | os.PathLike):
-        raise UsageError(
-            f"read() takes one path or URL, not what is of type {type(url).__name__}; for several "
-            f"files, {several}, and np.concatenate joins arrays: "
-            "np.concatenate([fs.read(path) for path in paths])"
-        )
-    name = str(os.fspath(url))
-    is_pattern = any(sign in name for sign in "*?[") and "://" not in name
-    if is_pattern and not os.path.exists(name):
-        raise UsageError(
-            f"read() takes one file, and none is called {name!r}; for all that match a pattern, "
-            f"take paths = sorted(glob.glob({name!r})): {several}, and "
-            "np.concatenate([fs.read(path) for path in paths]) joins arrays"
-        )
 
 
 def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array | Frame:

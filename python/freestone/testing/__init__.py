@@ -9,6 +9,15 @@ from __future__ import annotations
 from freestone.testing.builtins import check_builtin
 from freestone.testing.formats import check_format
 from freestone.testing.hosts import check_host
+from freestone.testing.placements import check_placement
+from freestone.testing.schemes import check_scheme
 from freestone.testing.stores import check_store
 
-__all__ = ["check_builtin", "check_format", "check_host", "check_store"]
+__all__ = [
+    "check_builtin",
+    "check_format",
+    "check_host",
+    "check_placement",
+    "check_scheme",
+    "check_store",
+]

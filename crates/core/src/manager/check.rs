@@ -1,8 +1,7 @@
 //! The invariants, checked after every event in tests.
 
-use super::Manager;
-use super::blocks::Data;
-use super::tasks::Stage;
+use crate::manager::Manager;
+use crate::manager::graph::{Data, Stage};
 
 impl Manager {
     /// Checks every invariant of the README; for tests: the cost is that of looking at everything.
@@ -84,7 +83,7 @@ impl Manager {
         for worker in self.workers.iter() {
             let ahead = worker.ahead.iter().filter(|(id, attempt)| {
                 self.tasks.find(*id).is_some_and(|task| {
-                    super::dispatch::is_ahead(&self.tasks[task], worker.id, *attempt)
+                    crate::manager::schedule::is_ahead(&self.tasks[task], worker.id, *attempt)
                 })
             });
             assert_eq!(ahead.count() as u32, worker.ahead_len);

@@ -5,60 +5,31 @@
 pub mod api;
 pub mod simulate;
 
-mod balance;
-mod blocks;
-mod brought;
-mod categories;
 mod check;
-mod clocks;
-mod comeback;
-mod dispatch;
-mod explain;
-mod failures;
-mod functions;
-mod gathers;
+mod client;
+mod graph;
 mod hash;
-mod keeping;
-mod kinds;
-mod lifetime;
 mod members;
-#[cfg(test)]
-mod near_tests;
 mod order;
-mod origins;
-mod placement;
-mod ready;
-mod recent;
-mod recovery;
-mod reduction;
-mod replication;
-mod reports;
-mod retirement;
-mod room;
-mod roots;
-mod speculation;
-mod statistics;
-mod stealing;
-mod submission;
+mod routes;
+mod schedule;
+mod shapes;
 mod table;
-mod tasks;
 #[cfg(test)]
 mod tests;
-mod transfers;
-mod workers;
+mod transfer;
 
 pub use api::*;
 
 use crate::wire::ToWorker;
-use blocks::Blocks;
+use client::Row;
 use freestone_base::WorkerId;
-use functions::Functions;
-use ready::Classes;
-use reduction::Row;
+use graph::{Blocks, Classes, Entry, Functions, Origin, Recent, Tasks};
+use members::Workers;
+use schedule::{Category, First};
 use std::collections::{BTreeMap, BTreeSet};
 use table::{BlockSlot, ReductionSlot, Table, TaskSlot};
-use tasks::Tasks;
-use workers::Workers;
+use transfer::{Balance, Cramped, Hot};
 
 /// The manager.
 ///
@@ -69,11 +40,11 @@ pub struct Manager {
     now: Now,
     out: Vec<Action>,
     functions: Functions,
-    recent: recent::Recent,
+    recent: Recent,
     /// What was seen of the memory that calls take, by category.
-    categories: BTreeMap<u32, categories::Category>,
+    categories: BTreeMap<u32, Category>,
     /// Files of the user's, by the names of their blocks.
-    origins: hash::ByName<origins::Origin>,
+    origins: hash::ByName<Origin>,
     tasks: Tasks,
     blocks: Blocks,
     classes: Classes,
@@ -99,14 +70,14 @@ pub struct Manager {
     /// Blocks that clients brought and that wait for a worker of their machine, since when.
     stranded: BTreeMap<BlockSlot, Now>,
     /// First attempts of tasks that were given to a second worker.
-    firsts: BTreeMap<TaskSlot, speculation::First>,
+    firsts: BTreeMap<TaskSlot, First>,
     /// Blocks that should have more than one replica, and which of them was looked at last.
-    hot: BTreeMap<BlockSlot, replication::Hot>,
+    hot: BTreeMap<BlockSlot, Hot>,
     replicated_last: Option<BlockSlot>,
     /// Blocks of collections that move when workers come and go.
-    balance: balance::Balance,
+    balance: Balance,
     /// Tasks that wait for room.
-    cramped: room::Cramped,
+    cramped: Cramped,
     /// Workers that were lost, since when.
     lost_workers: u32,
     began_ns: Now,
@@ -117,7 +88,7 @@ pub struct Manager {
 #[derive(Default)]
 struct Early {
     /// Ready tasks that may only run there.
-    tasks: Vec<ready::Entry>,
+    tasks: Vec<Entry>,
     /// Blocks that clients have brought.
     adopt: Vec<ToWorker>,
     /// Whether it is to be let go at once.
@@ -151,7 +122,7 @@ impl Manager {
             now: 0,
             out: Vec::new(),
             functions: Functions::default(),
-            recent: recent::Recent::default(),
+            recent: Recent::default(),
             categories: BTreeMap::new(),
             origins: hash::ByName::default(),
             tasks: Tasks::new(),
@@ -172,8 +143,8 @@ impl Manager {
             firsts: BTreeMap::new(),
             hot: BTreeMap::new(),
             replicated_last: None,
-            balance: balance::Balance::default(),
-            cramped: room::Cramped::default(),
+            balance: Balance::default(),
+            cramped: Cramped::default(),
             lost_workers: 0,
             began_ns: 0,
             closed: false,

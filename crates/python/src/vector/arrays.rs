@@ -198,6 +198,7 @@ pub fn refused(error: Error) -> PyErr {
         Error::Memory(_) => PyMemoryError::new_err(text),
         Error::Malformed(_)
         | Error::Length { .. }
+        | Error::Uncut { .. }
         | Error::Outside { .. }
         | Error::Offsets { .. }
         | Error::Shape(..)

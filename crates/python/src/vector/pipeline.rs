@@ -1,6 +1,7 @@
 //! Pipelines from Python: registers, instructions and outputs as plain tuples, and arrays.
 
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use freestone_base::task_sizes::Scheme;
 use freestone_vector::cell::{Cell, Number};
@@ -8,7 +9,7 @@ use freestone_vector::kernels::dense::binary::Binary;
 use freestone_vector::kernels::dense::reduce::Reduce;
 use freestone_vector::kernels::dense::unary::Unary;
 use freestone_vector::pipeline::{
-    Class, Input, Instruction, Kind, Options, Output, Pipeline, Place, Reduced, Structure, run,
+    Class, Cut, Input, Instruction, Kind, Options, Output, Pipeline, Place, Reduced, Structure, run,
 };
 use freestone_vector::queues::{Layout, Victims};
 use freestone_vector::with_cell;
@@ -147,10 +148,39 @@ fn check_class(what: &str, array: &Array, pipeline: &Pipeline, class: Class) -> 
     if has_more { Ok(()) } else { check_length(what, array.len(), needed) }
 }
 
+/// How rows are cut into tasks: the name of a scheme, or a function of rows and workers.
+#[derive(FromPyObject)]
+enum RawCut {
+    Named(String),
+    Function(Py<PyAny>),
+}
+
+/// Where the error of a function that cuts rows is kept until the engine has returned.
+type Raised = Arc<Mutex<Option<PyErr>>>;
+
+impl RawCut {
+    fn read(self, raised: &Raised) -> PyResult<Cut> {
+        let function = match self {
+            Self::Named(name) => {
+                let scheme = Scheme::from_str(&name).map_err(|name| unknown("scheme", &name))?;
+                return Ok(Cut::By(scheme));
+            }
+            Self::Function(function) => function,
+        };
+        let raised = Arc::clone(raised);
+        let sizes = move |rows: u64, workers: u64| {
+            let keep = |error| *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            let found = Python::attach(|py| function.call1(py, (rows, workers))?.extract(py));
+            found.map_err(keep).ok()
+        };
+        Ok(Cut::Given(Arc::new(sizes)))
+    }
+}
+
 /// How a pipeline is run, by the names of the command line.
 #[derive(FromPyObject)]
 pub struct RawOptions {
-    partitioning: String,
+    cut: RawCut,
     queue_layout: String,
     victim_selection: String,
     num_threads: usize,
@@ -162,11 +192,10 @@ pub struct RawOptions {
 }
 
 impl RawOptions {
-    fn read(&self) -> PyResult<Options> {
+    fn read(self, raised: &Raised) -> PyResult<Options> {
         let (layout, victims) = (&self.queue_layout, &self.victim_selection);
-        let scheme = Scheme::from_str(&self.partitioning);
         Ok(Options {
-            scheme: scheme.map_err(|name| unknown("scheme", &name))?,
+            cut: self.cut.read(raised)?,
             layout: Layout::named(layout).ok_or_else(|| unknown("layout", layout))?,
             victims: Victims::named(victims).ok_or_else(|| unknown("order", victims))?,
             workers: workers_of(self.num_threads)?,
@@ -207,9 +236,14 @@ pub fn run_pipeline(
     };
     let kinds = pipeline.kinds().map_err(refused)?;
     check_arrays(&pipeline, &kinds, (&inputs, structure.as_ref(), &outputs))?;
-    let options = options.read()?;
+    let raised = Raised::default();
+    let options = options.read(&raised)?;
     let (pipeline, options) = (&pipeline, &options);
-    let numbers = py.detach(|| run(pipeline, options)).map_err(refused)?;
+    let ran = py.detach(|| run(pipeline, options));
+    if let Some(error) = raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error);
+    }
+    let numbers = ran.map_err(refused)?;
     numbers.into_iter().map(|reduced| number(py, reduced)).collect()
 }
 

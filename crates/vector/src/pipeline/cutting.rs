@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use freestone_base::task_sizes::Scheme;
 
-use super::run::Options;
+use super::run::{Cut, Options};
 use super::{Class, Input, Kind, Output, Pipeline};
 
 /// Bytes of a register in a tile, unless said otherwise: with some registers, and with what is read
@@ -39,7 +39,7 @@ const ROWS_TOGETHER: u64 = 4;
 /// The least rows of a task. The automatic choice is a share of the rows alone; where that is little
 /// work, taking tasks would be much of it.
 pub fn grain(pipeline: &Pipeline, options: &Options, workers: u64) -> u64 {
-    if options.scheme != Scheme::Auto {
+    if !matches!(options.cut, Cut::By(Scheme::Auto)) {
         return options.grain;
     }
     let (rows, cells) = (pipeline.rows as u64, (cells_of(pipeline) as u64).max(1));

@@ -16,7 +16,7 @@ use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::reduce::Reduce;
 use crate::kernels::dense::unary::Unary;
 
-pub use run::{Options, Reduced, run};
+pub use run::{Cut, Options, Reduced, run};
 
 /// A register: an input, or what an instruction makes. Inputs come first.
 pub type Register = usize;

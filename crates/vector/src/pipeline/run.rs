@@ -3,10 +3,11 @@
 //! See docs/decisions/037-full-sums-are-kept-per-task-and-added-in-row-order.md
 //! See docs/decisions/047-small-pipelines-run-in-the-calling-thread.md
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use freestone_base::task_sizes::{Scheme, TaskSizes};
+use freestone_base::task_sizes::{Scheme, TaskSizes, fitted};
 
 use super::chain::Chain;
 use super::cutting::{Shares, cells_of, grain, reads_ahead, stored, tile_rows};
@@ -26,11 +27,43 @@ use crate::with_cell;
 /// Below this many bytes of cells the calling thread takes all tasks: to wake others would cost more.
 const BYTES_FOR_TWO: usize = 128 << 10;
 
+/// Chooses the sizes of tasks for a number of rows and of workers; `None` if it failed.
+pub type Sizes = dyn Fn(u64, u64) -> Option<Vec<u64>> + Send + Sync;
+
+/// How rows are cut into tasks.
+#[derive(Clone)]
+pub enum Cut {
+    /// By a scheme of ours.
+    By(Scheme),
+    /// By sizes that somebody else chooses, before the pipeline begins.
+    Given(Arc<Sizes>),
+}
+
+impl Cut {
+    fn sizes(&self, rows: u64, workers: u64, grain: u64) -> Result<Vec<u64>, Error> {
+        match self {
+            Self::By(scheme) => Ok(TaskSizes::new(*scheme, rows, workers, grain).collect()),
+            Self::Given(sizes) => sizes(rows, workers)
+                .and_then(|sizes| fitted(sizes, rows, grain))
+                .ok_or(Error::Uncut { rows }),
+        }
+    }
+}
+
+impl fmt::Debug for Cut {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::By(scheme) => scheme.fmt(to),
+            Self::Given(_) => to.write_str("Given"),
+        }
+    }
+}
+
 /// How a pipeline is run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How rows are cut into tasks.
-    pub scheme: Scheme,
+    pub cut: Cut,
     /// How many queues there are.
     pub layout: Layout,
     /// In which order idle workers visit other queues.
@@ -52,7 +85,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            scheme: Scheme::Static,
+            cut: Cut::By(Scheme::Static),
             layout: Layout::Centralized,
             victims: Victims::Seq,
             workers: 0,
@@ -78,8 +111,8 @@ pub struct Reduced {
 ///
 /// # Errors
 ///
-/// If the pipeline makes no sense, or divides a whole number by zero. What is stored is then
-/// undefined.
+/// If the pipeline makes no sense, can't be cut into tasks, or divides a whole number by zero. What
+/// is stored is then undefined.
 pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error> {
     let kinds = pipeline.kinds()?;
     let homes = homes(pipeline, &kinds);
@@ -87,7 +120,7 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
     let packages: Vec<usize> = places.iter().map(|one| one.package).collect();
     let workers = packages.len() as u64;
     let grain = grain(pipeline, options, workers);
-    let cut = |rows| TaskSizes::new(options.scheme, rows, workers, grain).collect();
+    let cut = |rows| options.cut.sizes(rows, workers, grain);
     let queues = Queues::deal(
         options.layout,
         options.victims,
@@ -96,7 +129,7 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
         options.shared_out,
         cut,
         Shares::of(pipeline),
-    );
+    )?;
     let partials = Partials::new(pipeline, queues.count);
     let failed = Mutex::new(None);
     let step = tile_rows(pipeline, &kinds, options.batch_bytes);

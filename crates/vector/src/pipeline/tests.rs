@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::queues::{Layout, Victims};
-use freestone_base::task_sizes::SCHEMES;
+use freestone_base::task_sizes::{SCHEMES, Scheme};
 
 fn memory(cells: &[f64], class: Class) -> Input {
     Input { cell: Cell::F64, class, place: Place::Memory(cells.as_ptr().cast()) }
@@ -34,7 +34,7 @@ fn every_way(workers: usize) -> Vec<Options> {
                 let shared_out = victims == Victims::SeqPri;
                 let batch_bytes = if victims == Victims::Seq { 0 } else { 256 };
                 ways.push(Options {
-                    scheme,
+                    cut: Cut::By(scheme),
                     layout,
                     victims,
                     workers,
@@ -95,7 +95,7 @@ fn all_workers_add_up() {
     let x: Vec<f64> = (0..rows).map(|at| (at % 7) as f64).collect();
     let mut doubled = vec![0.0; rows];
     for options in every_way(4) {
-        if matches!(options.scheme, freestone_base::task_sizes::Scheme::Ss) {
+        if matches!(options.cut, Cut::By(Scheme::Ss)) {
             continue;
         }
         let pipeline = Pipeline {

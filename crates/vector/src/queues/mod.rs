@@ -113,15 +113,19 @@ impl Queues {
     /// `packages` has the package of each worker. With `shared_out`, each queue first gets an
     /// even share of the rows, and cuts that. `place` is asked, in ascending order, which row a
     /// share of so many rows really ends at.
-    pub fn deal(
+    ///
+    /// # Errors
+    ///
+    /// What `cut` returns.
+    pub fn deal<E>(
         layout: Layout,
         victims: Victims,
         packages: &[usize],
         rows: u64,
         shared_out: bool,
-        cut: impl Fn(u64) -> Vec<u64>,
+        cut: impl Fn(u64) -> Result<Vec<u64>, E>,
         mut place: impl FnMut(u64) -> u64,
-    ) -> Self {
+    ) -> Result<Self, E> {
         let owners = owners(layout, packages);
         let count = owners.iter().max().map_or(1, |most| most + 1);
         let mut dealt: Vec<Vec<(usize, Task)>> = vec![Vec::new(); count];
@@ -136,16 +140,16 @@ impl Queues {
         if shared_out {
             for (at, queue) in dealt.iter_mut().enumerate() {
                 let share = rows / count as u64 + u64::from((at as u64) < rows % count as u64);
-                queue.extend(cut(share).into_iter().map(&mut next));
+                queue.extend(cut(share)?.into_iter().map(&mut next));
             }
         } else {
-            for size in cut(rows) {
+            for size in cut(rows)? {
                 let task = next(size);
                 dealt[task.0 % count].push(task);
             }
         }
         let visits = (0..packages.len()).map(|me| visits(victims, &owners, packages, me)).collect();
-        Self { all: dealt.into_iter().map(Queue::new).collect(), visits, count: number }
+        Ok(Self { all: dealt.into_iter().map(Queue::new).collect(), visits, count: number })
     }
 
     /// Takes a task for a worker: from its own queue, or else from those that it visits.
@@ -204,12 +208,16 @@ fn shuffle(items: &mut [usize], seed: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use super::*;
 
     const ALL: [Victims; 4] = [Victims::Seq, Victims::SeqPri, Victims::Random, Victims::RandomPri];
 
-    fn ones(rows: u64) -> Vec<u64> {
-        vec![1; rows as usize]
+    fn ones(layout: Layout, victims: Victims, packages: &[usize], rows: u64, out: bool) -> Queues {
+        let cut = |rows| Ok::<_, Infallible>(vec![1; rows as usize]);
+        let Ok(queues) = Queues::deal(layout, victims, packages, rows, out, cut, |row| row);
+        queues
     }
 
     #[test]
@@ -217,15 +225,7 @@ mod tests {
         for layout in [Layout::Centralized, Layout::PerGroup, Layout::PerCpu] {
             for victims in ALL {
                 for shared_out in [false, true] {
-                    let queues = Queues::deal(
-                        layout,
-                        victims,
-                        &[0, 0, 1, 1],
-                        103,
-                        shared_out,
-                        ones,
-                        |row| row,
-                    );
+                    let queues = ones(layout, victims, &[0, 0, 1, 1], 103, shared_out);
                     let mut rows: Vec<u64> = Vec::new();
                     std::thread::scope(|scope| {
                         let taken: Vec<_> = (0..4)
@@ -251,14 +251,11 @@ mod tests {
 
     #[test]
     fn the_package_comes_first() {
-        let queues =
-            Queues::deal(Layout::PerCpu, Victims::SeqPri, &[0, 1, 0, 1], 4, false, ones, |row| row);
+        let queues = ones(Layout::PerCpu, Victims::SeqPri, &[0, 1, 0, 1], 4, false);
         assert_eq!(queues.visits[1], [1, 3, 2, 0]);
-        let queues =
-            Queues::deal(Layout::PerCpu, Victims::Seq, &[0, 1, 0, 1], 4, false, ones, |row| row);
+        let queues = ones(Layout::PerCpu, Victims::Seq, &[0, 1, 0, 1], 4, false);
         assert_eq!(queues.visits[1], [1, 2, 3, 0]);
-        let queues =
-            Queues::deal(Layout::PerGroup, Victims::Seq, &[0, 1, 0, 1], 4, false, ones, |row| row);
+        let queues = ones(Layout::PerGroup, Victims::Seq, &[0, 1, 0, 1], 4, false);
         assert_eq!(queues.visits[3], [1, 0]);
     }
 
@@ -267,8 +264,7 @@ mod tests {
         let packages = [0, 0, 0, 0, 1, 1, 1, 1];
         let mut orders = Vec::new();
         for victims in [Victims::Random, Victims::RandomPri] {
-            let queues =
-                Queues::deal(Layout::PerCpu, victims, &packages, 8, false, ones, |row| row);
+            let queues = ones(Layout::PerCpu, victims, &packages, 8, false);
             for (me, visits) in queues.visits.iter().enumerate() {
                 assert_eq!(visits[0], me);
                 let mut sorted = visits.clone();
@@ -286,7 +282,7 @@ mod tests {
 
     #[test]
     fn thieves_take_from_the_back() {
-        let queues = Queues::deal(Layout::PerCpu, Victims::Seq, &[0, 0], 6, true, ones, |row| row);
+        let queues = ones(Layout::PerCpu, Victims::Seq, &[0, 0], 6, true);
         assert_eq!(queues.take(0), Some((0, 0..1)));
         for expected in [1..2, 2..3, 5..6, 4..5, 3..4] {
             assert_eq!(queues.take(0).map(|(_, task)| task), Some(expected));

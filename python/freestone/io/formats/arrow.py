@@ -5,8 +5,8 @@ Record batches are not cut. Options of a read: `kind`, as for Parquet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,10 @@ __all__ = ["FORMAT", "open_dataset", "open_writer"]
 class Batches(Dataset):
     """Rows of record batches, of which only those that are needed are read."""
 
+    is_columnar: ClassVar[bool] = True
     ends: tuple[int, ...]
+    schema: Any = None
+    selected: bool = False
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
@@ -33,11 +36,36 @@ class Batches(Dataset):
         first = max(int(np.searchsorted(ends, start, "right")) - 1, 0)
         last = int(np.searchsorted(ends, stop, "left"))
         with foreign(self.place), _source(pa, self.place) as source:
-            file = pa.ipc.open_file(source)
+            file = pa.ipc.open_file(source, options=self._options(pa))
             batches = [file.get_batch(number) for number in range(first, last)]
-            table = whole(pa.Table.from_batches(batches, file.schema))
+            schema = self.schema if self.selected else file.schema
+            table = whole(pa.Table.from_batches(batches, schema))
             table = table.slice(start - self.ends[first], stop - start)
             return table if self.kind == "frame" else to_matrix(table, str(self.dtype))
+
+    def _options(self, pa: Any) -> Any:
+        """Return how the columns that are selected are read alone, in the file's order."""
+        if not self.selected:
+            return None
+        names = set(self.columns)
+        with _source(pa, self.place) as source:
+            every = pa.ipc.open_file(source).schema.names
+        return pa.ipc.IpcReadOptions(
+            included_fields=[at for at, one in enumerate(every) if one in names]
+        )
+
+    def arrow_schema(self) -> Any:
+        """Return the schema, from the footer."""
+        return self.schema
+
+    def select(self, columns: tuple[str, ...]) -> Batches:
+        """Return the frame with some of its columns only."""
+        share = len(columns) / max(len(self.columns), 1)
+        schema = needs("pyarrow", "arrow", "Arrow IPC").schema(
+            [self.schema.field(one) for one in columns]
+        )
+        nbytes = self.row_nbytes * share
+        return replace(self, columns=columns, schema=schema, row_nbytes=nbytes, selected=True)
 
 
 def _source(pa: Any, place: Place) -> Any:
@@ -52,7 +80,8 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
         file = pa.ipc.open_file(source)
         counts = [file.get_batch(number).num_rows for number in range(file.num_record_batches)]
         # Names that are no UTF-8 are an error of the file, too.
-        names, dtype = tuple(file.schema.names), dtype_of(place, file.schema, kind)
+        schema = file.schema
+        names, dtype = tuple(schema.names), dtype_of(place, schema, kind)
     rows = sum(counts)
     common: dict[str, Any] = {
         "place": place,
@@ -63,7 +92,7 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
         "ends": tuple(np.cumsum([0, *counts]).tolist()),
     }
     if dtype is None:
-        return Batches(kind="frame", columns=names, **common)
+        return Batches(kind="frame", columns=names, schema=schema, **common)
     return Batches(kind="array", columns=(len(names),), dtype=dtype, **common)
 
 

@@ -9,7 +9,7 @@ from freestone import plugins
 from freestone.errors import PluginError, UsageError, did_you_mean
 from freestone.io.formats.format import Format
 
-__all__ = ["FORMATS", "GROUP", "format_of"]
+__all__ = ["FORMATS", "GROUP", "format_of", "says_format"]
 
 FORMATS = {
     "csv": (".csv",),
@@ -56,6 +56,20 @@ def format_of(name: str, chosen: str | None = None) -> Format:
     known = [*FORMATS, *plugins.names(GROUP)]
     hint = did_you_mean(chosen, known)
     raise UsageError(f"there is no format {chosen!r}{hint}; there are {', '.join(known)}")
+
+
+def says_format(name: str) -> bool:
+    """Tell whether a file's name says its format."""
+    lower = name.lower()
+    if any(lower.endswith(ends) for ends in FORMATS.values()):
+        return True
+    if not plugins.names(GROUP):
+        return False
+    try:
+        format_of(name)
+    except UsageError:
+        return False
+    return True
 
 
 def _built_in(name: str) -> Format:

@@ -6,15 +6,19 @@ Options of a read: `kind` (``"array"`` for columns that are all numbers). Of a w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import itertools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from freestone.errors import FormatError, UsageError
-from freestone.io.dataset import Dataset
+from freestone.io.dataset import Bounds, Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.tables import foreign, needs, opened, table_of, to_matrix, whole
+from freestone.io.kept import Kept
 from freestone.io.raw import dtype_reported
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, StreamWriter, needs_columns
@@ -22,33 +26,127 @@ from freestone.io.writer import Shape, StreamWriter, needs_columns
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
 
 MARK = b"freestone.dtype"
+# Footers are read once for what is asked of many files, and again for their rows.
+_FOOTERS = Kept(32 << 20)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Groups(Dataset):
     """Rows of row groups, of which only those that are needed are read."""
 
+    is_columnar: ClassVar[bool] = True
     ends: tuple[int, ...]
+    selected: bool = False
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
         parquet = needs("pyarrow.parquet", "arrow", "Parquet")
         ends = np.array(self.ends, np.int64)
-        with foreign(self.place), parquet.ParquetFile(opened(self.place)) as file:
+        footer = _footer(self.place, self.stamp)
+        with foreign(self.place), parquet.ParquetFile(opened(self.place), metadata=footer) as file:
             first = int(np.searchsorted(ends, start, "right")) - 1
             last = max(int(np.searchsorted(ends, stop, "left")), first + 1)
             groups = list(range(first, min(last, len(ends) - 1)))
-            table = whole(file.read_row_groups(groups, use_threads=threads > 1))
+            names = list(self.columns) if self.selected else None
+            table = whole(file.read_row_groups(groups, columns=names, use_threads=threads > 1))
+            if names is not None:
+                # A name with a dot may mean a part of another column, too.
+                table = table.select(names)
             table = table.slice(start - self.ends[first], stop - start)
             return table if self.kind == "frame" else to_matrix(table, str(self.dtype))
+
+    def arrow_schema(self) -> Any:
+        """Return the schema, from the footer."""
+        with foreign(self.place):
+            schema = _footer(self.place, self.stamp).schema.to_arrow_schema()
+        if not self.selected:
+            return schema
+        return needs("pyarrow", "arrow", "Parquet").schema(
+            [schema.field(one) for one in self.columns]
+        )
+
+    def select(self, columns: tuple[str, ...]) -> Groups:
+        """Return the frame with some of its columns only."""
+        footer = _footer(self.place, self.stamp)
+        roots = {name.split(".", 1)[0] for name in columns}
+        nbytes = 0
+        for number in range(footer.num_row_groups):
+            group = footer.row_group(number)
+            for which in _leaves(footer, roots):
+                nbytes += group.column(which).total_uncompressed_size
+        return replace(self, columns=columns, row_nbytes=nbytes / max(self.rows, 1), selected=True)
+
+    def bounds(self, columns: Sequence[str]) -> list[Bounds]:
+        """Return the statistics of each row group."""
+        footer = _footer(self.place, self.stamp)
+        schema = footer.schema.to_arrow_schema()
+        leaves = {
+            footer.schema.column(which).path: which for which in _leaves(footer, set(columns))
+        }
+        found = []
+        for number, (start, stop) in enumerate(itertools.pairwise(self.ends)):
+            group = footer.row_group(number)
+            ranges: dict[str, tuple[Any, Any, bool]] = {}
+            for name in columns:
+                if name in leaves:
+                    kind = schema.field(name).type
+                    known = _range(group.column(leaves[name]).statistics, kind, stop - start)
+                    ranges |= {} if known is None else {name: known}
+            found.append(Bounds(start, stop, ranges))
+        return found
+
+
+def _footer(place: Place, stamp: tuple[Any, ...]) -> Any:
+    """Return the footer of a version of a file; those that were read last are kept."""
+    footer = _FOOTERS.get((place.url, stamp, os.getpid()))
+    return _read_footer(place, stamp) if footer is None else footer
+
+
+def _read_footer(place: Place, stamp: tuple[Any, ...]) -> Any:
+    parquet = needs("pyarrow.parquet", "arrow", "Parquet")
+    with foreign(place), parquet.ParquetFile(opened(place)) as file:
+        footer = file.metadata
+    _FOOTERS.keep((place.url, stamp, os.getpid()), footer, footer.serialized_size)
+    return footer
+
+
+def _leaves(footer: Any, roots: set[str]) -> list[int]:
+    """Return the numbers, as Parquet counts, of what some columns of a frame are made of."""
+    schema = footer.schema
+    paths = [schema.column(which).path for which in range(len(schema))]
+    return [
+        which for which, path in enumerate(paths) if path.split(".", 1)[0] in roots or path in roots
+    ]
+
+
+def _range(statistics: Any, kind: Any, rows: int) -> tuple[Any, Any, bool] | None:
+    """Return a column's smallest and largest value in a row group, and whether some are missing."""
+    pa = needs("pyarrow", "arrow", "Parquet")
+    if statistics is None:
+        return None
+    nulls = statistics.null_count if statistics.has_null_count else None
+    if nulls == rows:
+        return None, None, True
+    if not statistics.has_min_max:
+        return None
+    try:
+        low, high = pa.scalar(statistics.min, kind), pa.scalar(statistics.max, kind)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        # Of a type whose statistics the library does not give as such values.
+        return None
+    if pa.types.is_floating(kind) and not (low.as_py() <= high.as_py()):
+        return None
+    return low, high, nulls != 0
 
 
 def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
     """Read the footer of a Parquet file."""
-    parquet = needs("pyarrow.parquet", "arrow", "Parquet")
+    needs("pyarrow.parquet", "arrow", "Parquet")
     stamp = place.stamp()
-    with foreign(place), parquet.ParquetFile(opened(place)) as file:
-        meta, schema = file.metadata, file.schema_arrow
+    # It is opened in any case: who reads it may no longer be allowed to.
+    meta = _read_footer(place, stamp)
+    with foreign(place):
+        schema = meta.schema.to_arrow_schema()
         # Names that are no UTF-8 are an error of the file, too.
         names, dtype = tuple(schema.names), dtype_of(place, schema, kind)
         counts = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]

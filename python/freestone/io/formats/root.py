@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,8 +39,15 @@ FIELDS = {
 class Entries(Dataset):
     """Entries of a tree or RNTuple."""
 
+    is_columnar: ClassVar[bool] = True
     tree: str
     branches: tuple[str, ...]
+
+    def select(self, columns: tuple[str, ...]) -> Entries:
+        """Return the frame with some of its branches only."""
+        share = len(columns) / max(len(self.branches), 1)
+        nbytes = self.row_nbytes * share
+        return replace(self, columns=columns, branches=columns, row_nbytes=nbytes)
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""

@@ -59,6 +59,12 @@ class Place(ABC):
     by_host: ClassVar[bool] = False
     """Whether `hosts` are machines, among which only those of workers matter."""
 
+    is_listed: ClassVar[bool] = False
+    """Whether URLs may be patterns, or folders that end in a slash; see `matching` and `below`.
+
+    Where files can't be listed their names may have any characters.
+    """
+
     @property
     def name(self) -> str:
         """The last part of its path."""
@@ -130,6 +136,14 @@ class Place(ABC):
     def unit(self) -> int:
         """Bytes that one call should not cross, such as a stripe; 1 if that makes no difference."""
         return 1
+
+    def below(self) -> list[str]:
+        """Return the URLs of all files below this folder, where files are listed."""
+        raise NotImplementedError
+
+    def matching(self) -> list[str]:
+        """Return the URLs of all files that match this pattern, where files are listed."""
+        raise NotImplementedError
 
     @abstractmethod
     def remove(self) -> None:

@@ -42,6 +42,8 @@ def system(url: str, process: int) -> tuple[Any, str]:
 class RemotePlace(Place):
     """A file that fsspec reads and writes; objects are replaced whole."""
 
+    is_listed = True
+
     @property
     def name(self) -> str:
         """The last part of its path, without a query."""
@@ -129,6 +131,27 @@ class RemotePlace(Place):
                 raise
             reason = f"can't be {done}: {cause or 'no reason given'} ({type(cause).__name__})"
             raise FileError(self.url, reason) from error
+
+    def below(self) -> list[str]:
+        """Return the URLs of all files below this folder."""
+        files, path = self._system
+        with self._reported("listed"):
+            files.invalidate_cache()
+            return [self._url_of(files, found) for found in files.find(path)]
+
+    def matching(self) -> list[str]:
+        """Return the URLs of all files that match this pattern."""
+        files, path = self._system
+        with self._reported("listed"):
+            files.invalidate_cache()
+            found = files.glob(path, detail=True)
+        return [self._url_of(files, one) for one, info in found.items() if info["type"] == "file"]
+
+    def _url_of(self, files: Any, path: str) -> str:
+        """Return the URL of a file as its file system calls it, in the scheme of this one."""
+        if "://" in path:
+            return path
+        return f"{self.url.partition('://')[0]}://{path.lstrip('/')}"
 
     def remove(self) -> None:
         """Remove the file if it is there."""

@@ -81,17 +81,15 @@ impl Cluster {
         let former = &self.links[worker.0 as usize].worker;
         let (resources, slots) = (former.resources, former.slots);
         let kept = |held: &&HeldBlock| held.keep == Keep::Forever;
-        let unpinned = |held: &HeldBlock| HeldBlock { pins: 0, ..held.clone() };
-        let blocks = former.blocks().filter(kept).map(unpinned).collect();
+        let blocks = former.blocks().filter(kept).filter_map(HeldBlock::as_announced).collect();
         self.join(resources, slots, blocks);
     }
 
-    /// A worker that was out of reach brings its whole cache along.
+    /// A worker that was out of reach announces its whole cache.
     fn come_back(&mut self, worker: WorkerId) {
         let former = &self.links[worker.0 as usize].worker;
         let (resources, slots) = (former.resources, former.slots);
-        let unpinned = |held: &HeldBlock| HeldBlock { pins: 0, ..held.clone() };
-        let blocks = former.blocks().map(unpinned).collect();
+        let blocks = former.blocks().filter_map(HeldBlock::as_announced).collect();
         self.join_as(Some(worker), resources, slots, blocks);
     }
 

@@ -43,6 +43,15 @@ pub struct HeldBlock {
     pub keep: Keep,
     /// How often it is pinned.
     pub pins: u32,
+    /// Whether it goes as soon as it is not pinned: it was dropped, and a pin crossed that.
+    pub doomed: bool,
+}
+
+impl HeldBlock {
+    /// The block as a worker announces it when it joins.
+    pub fn as_announced(&self) -> Option<Self> {
+        (!self.doomed).then(|| Self { pins: 0, ..self.clone() })
+    }
 }
 
 #[derive(Debug)]
@@ -132,9 +141,9 @@ impl SimulatedWorker {
         self.blocks.values()
     }
 
-    /// The block of this name, if it is here.
+    /// The block of this name, if it is here to stay.
     pub fn block(&self, name: &Name) -> Option<&HeldBlock> {
-        self.blocks.get(name)
+        self.blocks.get(name).filter(|held| !held.doomed)
     }
 
     /// The call, if it is held.
@@ -184,13 +193,7 @@ impl SimulatedWorker {
             ToWorker::Adopt { block, keep, .. } => self.have(block, None, keep, effects),
             ToWorker::Pin(name) => self.on_pin(name, effects),
             ToWorker::Keep(name) => self.on_keep(&name),
-            ToWorker::Unpin(name) => {
-                let pins = self.blocks.get_mut(&name).map(|held| &mut held.pins);
-                match pins {
-                    Some(pins) if *pins > 0 => *pins -= 1,
-                    _ => self.violations.push(format!("{name} unpinned and is not pinned")),
-                }
-            }
+            ToWorker::Unpin(name) => self.on_unpin(name),
             ToWorker::Drop(names) => self.on_drop(&names, effects),
             ToWorker::Return(tasks) => self.on_return(tasks, effects),
             ToWorker::Cancel(tasks) => self.on_cancel(&tasks, now, effects),
@@ -217,7 +220,8 @@ impl SimulatedWorker {
         let fits = call.options.resources.fit(&self.resources);
         self.check(fits, || format!("{} does not fit", call.task));
         let blocks = &self.blocks;
-        if let Err(why) = self.calls.add(call, |name| blocks.contains_key(name)) {
+        let here = |name: &Name| blocks.get(name).is_some_and(|held| !held.doomed);
+        if let Err(why) = self.calls.add(call, here) {
             self.violations.push(why);
         }
     }
@@ -232,7 +236,7 @@ impl SimulatedWorker {
     ) {
         let name = block.name;
         self.check(source != self.id, || format!("{name} to be fetched from itself"));
-        if self.blocks.contains_key(&name) {
+        if self.block(&name).is_some() {
             return effects.push(Effect::Tell(FromWorker::Have { block, fetched: None }));
         }
         self.serial += 1;
@@ -244,20 +248,32 @@ impl SimulatedWorker {
     }
 
     fn on_pin(&mut self, name: Name, effects: &mut Vec<Effect>) {
-        let path = self.blocks.get_mut(&name).map(|held| {
+        let path = self.blocks.get_mut(&name).filter(|held| !held.doomed).map(|held| {
             held.pins += 1;
             format!("/{}/{name}", self.id)
         });
         effects.push(Effect::Tell(FromWorker::Pinned { name, path }));
     }
 
+    fn on_unpin(&mut self, name: Name) {
+        let Some(held) = self.blocks.get_mut(&name).filter(|held| held.pins > 0) else {
+            return self.violations.push(format!("{name} unpinned and is not pinned"));
+        };
+        held.pins -= 1;
+        if held.doomed && held.pins == 0 {
+            self.blocks.remove(&name);
+        }
+    }
+
+    /// A pinned block goes when it is let go of: the pin may have crossed the order to drop it.
     /// A block that is still on its way is given up, and the manager told, as it counts transfers.
     fn on_drop(&mut self, names: &[Name], effects: &mut Vec<Effect>) {
         for name in names {
             let needed = self.calls.any_needs(name);
             self.check(!needed, || format!("{name} dropped, but a call held here needs it"));
-            if let Some(held) = self.blocks.remove(name) {
-                self.check(held.pins == 0, || format!("{name} dropped, but it is pinned"));
+            match self.blocks.get_mut(name) {
+                Some(held) if held.pins > 0 => held.doomed = true,
+                _ => drop(self.blocks.remove(name)),
             }
             if let Some(incoming) = self.incoming.remove(name) {
                 effects.push(Effect::Tell(FromWorker::FetchFailed {
@@ -304,10 +320,13 @@ impl SimulatedWorker {
 
     fn insert(&mut self, desc: BlockDesc, keep: Keep) {
         let name = desc.name;
-        let Some(held) = self.blocks.get(&name) else {
-            self.blocks.insert(name, HeldBlock { desc, keep, pins: 0 });
+        let Some(held) = self.blocks.get_mut(&name) else {
+            self.blocks.insert(name, HeldBlock { desc, keep, pins: 0, doomed: false });
             return self.calls.arrived(&name);
         };
+        if std::mem::take(&mut held.doomed) {
+            self.calls.arrived(&name);
+        }
         let same = held.desc.checksum == desc.checksum;
         self.check(same, || format!("{name} has two values"));
     }

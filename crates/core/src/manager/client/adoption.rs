@@ -1,0 +1,196 @@
+//! Blocks that clients bring: files that a worker is to adopt.
+//!
+//! What a client wrote for the cache to take over lies on its machine until a worker has it, so
+//! another worker of that machine can take it if the one that was asked dies, or the next one
+//! that joins.
+
+use crate::manager::Manager;
+use crate::manager::graph::{Adoption, Brought, Data};
+use crate::manager::table::BlockSlot;
+use crate::wire::{BlockDesc, Keep, ToWorker};
+use freestone_base::{Ticket, WorkerId};
+
+impl Manager {
+    pub(in crate::manager) fn on_put(
+        &mut self,
+        desc: BlockDesc,
+        (path, owned): (String, bool),
+        id: WorkerId,
+        keep: Keep,
+        ticket: Ticket,
+    ) {
+        if !owned {
+            self.note_origin(id, &desc, &path, keep);
+        }
+        let slot = self.blocks.find_or_insert(desc.name);
+        let block = &mut self.blocks[slot];
+        block.references += 1;
+        self.raise_keep(slot, keep);
+        let block = &mut self.blocks[slot];
+        if block.failure().is_some() {
+            block.data = Data::Absent;
+        }
+        let known = block.is_at(id) || matches!(block.data, Data::Inline(_));
+        if known {
+            self.promise(slot, ticket);
+        }
+        let ticket = Some(ticket).filter(|_| !known);
+        if owned {
+            let brought = Brought { block: desc, path, keep, host: String::new() };
+            return self.place_brought(slot, id, ticket, Box::new(brought));
+        }
+        if known {
+            return;
+        }
+        if !self.workers.is_present(id) && !self.workers.is_yet_to_join(id) {
+            if let Some(ticket) = ticket {
+                self.promise(slot, ticket);
+            }
+            return self.demand(slot);
+        }
+        let adopt = ToWorker::Adopt { block: desc, path, owned, keep, verify: false };
+        self.ask_to_adopt(slot, id, Adoption { worker: Some(id), ticket, brought: None }, adopt);
+    }
+
+    /// Asks a worker, or if it is gone another one of its machine, to take over what a client
+    /// brought; if there is none, the next that joins.
+    fn place_brought(
+        &mut self,
+        slot: BlockSlot,
+        id: WorkerId,
+        ticket: Option<Ticket>,
+        mut brought: Box<Brought>,
+    ) {
+        let is_there = self.workers.is_present(id) || self.workers.is_yet_to_join(id);
+        if !is_there {
+            self.workers.host_of(id).clone_into(&mut brought.host);
+        }
+        let place = if is_there { Some(id) } else { self.workers.neighbour(&brought.host) };
+        let Some(place) = place else {
+            self.stranded.entry(slot).or_insert(self.now);
+            let adoption = Adoption { worker: None, ticket, brought: Some(brought) };
+            return self.blocks[slot].extra().adopting.push(adoption);
+        };
+        let adopt = ToWorker::Adopt {
+            block: brought.block.clone(),
+            path: brought.path.clone(),
+            owned: true,
+            keep: brought.keep,
+            verify: false,
+        };
+        let adoption = Adoption { worker: Some(place), ticket, brought: Some(brought) };
+        self.ask_to_adopt(slot, place, adoption, adopt);
+    }
+
+    fn ask_to_adopt(
+        &mut self,
+        slot: BlockSlot,
+        id: WorkerId,
+        adoption: Adoption,
+        message: ToWorker,
+    ) {
+        self.blocks[slot].extra().adopting.push(adoption);
+        self.bound.insert((id, slot));
+        if self.workers.is_yet_to_join(id) {
+            return self.absent.entry(id).or_default().adopt.push(message);
+        }
+        self.send(id, message);
+    }
+
+    /// A worker is lost: what it was to take over is for another.
+    pub(in crate::manager) fn adopt_elsewhere(&mut self, slot: BlockSlot, id: WorkerId) {
+        let adoptions = self.take_adoptions(slot, |adoption| {
+            adoption.worker == Some(id) && adoption.brought.is_some()
+        });
+        for Adoption { ticket, brought, .. } in adoptions {
+            if let Some(brought) = brought {
+                self.place_brought(slot, id, ticket, brought);
+            }
+        }
+    }
+
+    /// A worker has joined: what clients brought to others of its machine may have waited for it.
+    pub(in crate::manager) fn adopt_stranded(&mut self, id: WorkerId) {
+        let host = self.workers[id].host.clone();
+        let slots: Vec<BlockSlot> = self.stranded.keys().copied().collect();
+        for slot in slots {
+            let fits = |brought: &Brought| brought.host.is_empty() || brought.host == host;
+            let adoptions = self.take_adoptions(slot, |adoption| {
+                adoption.worker.is_none() && adoption.brought.as_deref().is_some_and(fits)
+            });
+            for Adoption { ticket, brought, .. } in adoptions {
+                if let Some(brought) = brought {
+                    self.place_brought(slot, id, ticket, brought);
+                }
+            }
+            if !self.is_stranded(slot) {
+                self.stranded.remove(&slot);
+            }
+        }
+    }
+
+    fn is_stranded(&self, slot: BlockSlot) -> bool {
+        let extra = self.blocks.get(slot).and_then(|block| block.extra.as_ref());
+        extra.is_some_and(|extra| extra.adopting.iter().any(|one| one.worker.is_none()))
+    }
+
+    /// No worker has come for what waited as long as a worker may be silent.
+    pub(in crate::manager) fn give_up_stranded(&mut self) {
+        let (now, silence_ns) = (self.now, self.config.silence_ns);
+        let late = self.stranded.iter().filter(|(_, since)| now - **since > silence_ns);
+        let late: Vec<BlockSlot> = late.map(|(slot, _)| *slot).collect();
+        for slot in late {
+            self.stranded.remove(&slot);
+            let adoptions = self.take_adoptions(slot, |adoption| adoption.worker.is_none());
+            self.end_adoptions(slot, adoptions);
+        }
+    }
+
+    /// A worker that was to adopt a block has it, or will never have it: the tickets of those
+    /// `Put`s are those of the block now.
+    pub(in crate::manager) fn on_adopted(&mut self, slot: BlockSlot, id: WorkerId) {
+        let adoptions = self.take_adoptions(slot, |adoption| adoption.worker == Some(id));
+        if !adoptions.is_empty() {
+            if let Data::Stored(stored) = &mut self.blocks[slot].data
+                && stored.replicas.contains(&id)
+            {
+                stored.home = Some(id);
+            }
+            self.unbind(slot, id);
+            self.end_adoptions(slot, adoptions);
+        }
+    }
+
+    fn take_adoptions(
+        &mut self,
+        slot: BlockSlot,
+        is_meant: impl Fn(&Adoption) -> bool,
+    ) -> Vec<Adoption> {
+        let Some(block) = self.blocks.get_mut(slot) else { return Vec::new() };
+        let Some(extra) = &mut block.extra else { return Vec::new() };
+        let (taken, left) = std::mem::take(&mut extra.adopting).into_iter().partition(is_meant);
+        extra.adopting = left;
+        taken
+    }
+
+    fn end_adoptions(&mut self, slot: BlockSlot, adoptions: Vec<Adoption>) {
+        if adoptions.is_empty() {
+            return;
+        }
+        self.blocks[slot].tidy();
+        for ticket in adoptions.into_iter().filter_map(|adoption| adoption.ticket) {
+            self.promise(slot, ticket);
+        }
+        self.demand(slot);
+        self.loose.push(slot);
+    }
+
+    /// Whether a client has brought a block there that is not in place yet.
+    pub(in crate::manager) fn is_adopting(&self, id: WorkerId) -> bool {
+        self.bound_to(id).into_iter().any(|slot| self.blocks[slot].is_to_be_adopted_by(id))
+    }
+}
+
+#[cfg(test)]
+#[path = "adoption_tests.rs"]
+mod tests;

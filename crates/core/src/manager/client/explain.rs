@@ -1,0 +1,111 @@
+//! Why a task waits, or where and when it ran.
+
+use crate::manager::Manager;
+use crate::manager::api::{Attempt, Explanation, Outcome};
+use crate::manager::graph::{Block, Data, Stage, Task};
+use crate::manager::table::TaskSlot;
+use freestone_base::{Name, Ticket};
+
+impl Manager {
+    pub(in crate::manager) fn on_explain(&mut self, name: &Name, ticket: Ticket) {
+        let explanation = Box::new(self.explain(name));
+        self.settle(ticket, Outcome::Explained(explanation));
+    }
+
+    fn explain(&self, name: &Name) -> Explanation {
+        let Some(slot) = self.blocks.find(name) else {
+            return Explanation { stage: "unknown", ..Explanation::default() };
+        };
+        let block = &self.blocks[slot];
+        let mut explanation = match block.producer {
+            Some(task) => self.explain_task(task, block),
+            None => self.explain_block(block),
+        };
+        explanation.replicas = block.replicas().to_vec();
+        let known = matches!(block.data, Data::Inline(_) | Data::Stored(_));
+        explanation.nbytes = known.then(|| block.nbytes());
+        explanation
+    }
+
+    fn explain_task(&self, slot: TaskSlot, block: &Block) -> Explanation {
+        let task = &self.tasks[slot];
+        let missing = task.inputs.iter().map(|input| &self.blocks[*input]);
+        let missing = missing.filter(|input| !input.is_available());
+        let mut attempts = match &task.history {
+            Some(history) => history.attempts.clone(),
+            None => Vec::new(),
+        };
+        attempts.extend(last_attempt(task));
+        Explanation {
+            stage: match task.stage {
+                Stage::Waiting { .. } => "waiting",
+                Stage::Ready | Stage::Queued(_) => "ready",
+                Stage::Assigned { .. } => "assigned",
+                Stage::Done(_) if block.is_available() => "done",
+                Stage::Done(_) => "released",
+            },
+            label: self.functions.label(task.function),
+            waits_for: if task.stage.is_done() {
+                Vec::new()
+            } else {
+                missing.map(|input| input.name).collect()
+            },
+            ahead: self.ahead_of(task),
+            resources: task.options.resources,
+            attempts,
+            attempted: task.attempts(),
+            ..Explanation::default()
+        }
+    }
+
+    /// A block whose task is not known any more, or that was put.
+    fn explain_block(&self, block: &Block) -> Explanation {
+        if let Some(failure) = block.failure() {
+            return Explanation {
+                stage: "failed",
+                label: failure.label.clone(),
+                attempts: failure.last_attempts.clone(),
+                attempted: failure.attempts,
+                ..Explanation::default()
+            };
+        }
+        match self.recent.find(&block.name) {
+            Some((function, explanation)) => {
+                Explanation { label: self.functions.label(function), ..explanation }
+            }
+            None => Explanation { stage: "block", ..Explanation::default() },
+        }
+    }
+
+    /// How many tasks run before a ready one.
+    fn ahead_of(&self, task: &Task) -> u64 {
+        match task.stage {
+            Stage::Ready => self.classes.get(task.class).queue.before(task.priority, task.depth),
+            Stage::Queued(worker) => {
+                let Some(worker) = self.workers.get(worker) else { return 0 };
+                let queued = worker.queue.before(task.priority, task.depth);
+                queued + u64::from(worker.held())
+            }
+            Stage::Assigned { worker, running: false } => u64::from(self.workers[worker].held()),
+            _ => 0,
+        }
+    }
+}
+
+fn last_attempt(task: &Task) -> Option<Attempt> {
+    let (worker, sent_ns) = (task.stage.place()?, task.sent_ns);
+    Some(match task.stage {
+        Stage::Done(_) => Attempt {
+            worker,
+            sent_ns,
+            start_ns: task.ready_ns,
+            duration_ns: task.charged_ns,
+            ended: "done".to_owned(),
+        },
+        _ => Attempt { worker, sent_ns, start_ns: 0, duration_ns: 0, ended: "running".to_owned() },
+    })
+}
+
+#[cfg(test)]
+#[path = "explain_tests.rs"]
+mod tests;

@@ -1,0 +1,414 @@
+//! Reductions: many blocks combined into one, as they become ready.
+//!
+//! A reduction is a row of items. Each is a block that is there or to come; calls take up to
+//! `arity` of them and put one in their place, until a last call makes the output. These calls
+//! are tasks as any other.
+//!
+//! See docs/decisions/011-reductions-keep-the-order-unless-the-caller-says-commutes-true.md
+
+use crate::manager::Manager;
+use crate::manager::api::{Failure, Reduction, Submission, Why};
+use crate::manager::graph::Data;
+use crate::manager::table::{BlockSlot, ReductionSlot};
+use crate::wire::{CallOptions, Keep};
+use freestone_base::{Name, NameHasher, WorkerId};
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Where an item is: `None` with the manager, which is close to every worker.
+type Place = Option<WorkerId>;
+
+struct Item {
+    slot: BlockSlot,
+    /// Where it is, if it is there.
+    place: Option<Place>,
+}
+
+/// A reduction that goes on.
+pub(in crate::manager) struct Row {
+    output: BlockSlot,
+    request: Reduction,
+    /// How calls that do not make the output are run.
+    partial: Arc<CallOptions>,
+    arity: usize,
+    items: BTreeMap<u32, Item>,
+    /// Items that are there, by place, if any of them may be combined.
+    groups: BTreeMap<Place, BTreeSet<u32>>,
+    /// How many items are to come.
+    pending: usize,
+}
+
+impl Row {
+    fn new(request: Reduction, output: BlockSlot, inputs: &[BlockSlot]) -> Self {
+        let partial = CallOptions { keep: Keep::Task, ..(*request.options).clone() };
+        let items = inputs.iter().enumerate();
+        Self {
+            output,
+            partial: Arc::new(partial),
+            arity: (request.arity as usize).min(request.arguments.len() + 1).max(2),
+            items: items
+                .map(|(index, slot)| (index as u32, Item { slot: *slot, place: None }))
+                .collect(),
+            groups: BTreeMap::new(),
+            pending: inputs.len(),
+            request,
+        }
+    }
+
+    /// The blocks that it waits for or holds.
+    pub fn blocks(&self) -> Vec<BlockSlot> {
+        self.items.values().map(|item| item.slot).collect()
+    }
+
+    /// Calls take fewer items where as many as `arity` of this size, and what is made of them, would
+    /// not fit into the memory of a worker.
+    fn fit_into(&mut self, memory: u64, nbytes: u64) {
+        let most = memory.checked_div(nbytes).unwrap_or(u64::MAX).saturating_sub(1).max(2);
+        self.arity = self.arity.min(usize::try_from(most).unwrap_or(usize::MAX));
+    }
+
+    /// An item is there (`Some`) or no longer.
+    fn set_place(&mut self, position: u32, place: Option<Place>) {
+        let Some(item) = self.items.get_mut(&position) else { return };
+        match (item.place, place) {
+            (None, Some(new)) => {
+                self.pending -= 1;
+                self.groups.entry(new).or_default().insert(position);
+            }
+            (Some(old), None) => {
+                self.pending += 1;
+                self.leave_group(old, position);
+            }
+            _ => return,
+        }
+        if let Some(item) = self.items.get_mut(&position) {
+            item.place = place;
+        }
+    }
+
+    fn leave_group(&mut self, place: Place, position: u32) {
+        if let Some(group) = self.groups.get_mut(&place) {
+            group.remove(&position);
+            if group.is_empty() {
+                self.groups.remove(&place);
+            }
+        }
+    }
+
+    /// The next call to make: positions of its inputs, and whether it is the last.
+    fn next(&self, arrived: Option<u32>) -> Option<(Vec<u32>, bool)> {
+        if self.pending > 0 {
+            let arrived = arrived?;
+            let run = self.full_run(arrived).or_else(|| self.crowded_run(arrived))?;
+            return Some((run, false));
+        }
+        if self.items.len() < 2 {
+            return None;
+        }
+        if let Some(run) = self.local_run().filter(|run| run.len() < self.items.len()) {
+            return Some((run, false));
+        }
+        let run: Vec<u32> = self.items.keys().copied().take(self.arity).collect();
+        let last = run.len() == self.items.len();
+        Some((run, last))
+    }
+
+    /// As many items as one call takes that are at the same place as the one that arrived.
+    fn full_run(&self, arrived: u32) -> Option<Vec<u32>> {
+        let place = self.items.get(&arrived)?.place?;
+        let run: Vec<u32> = if self.request.commutes {
+            self.groups.get(&place)?.iter().copied().take(self.arity).collect()
+        } else {
+            self.neighbours(arrived, place)
+        };
+        (run.len() == self.arity).then_some(run)
+    }
+
+    /// Where order matters, items in a row that are there, once they are twice as many as one call
+    /// takes: else nearly all would be kept until the last came, since neighbours are rarely at
+    /// the same place. Those that are go first.
+    fn crowded_run(&self, arrived: u32) -> Option<Vec<u32>> {
+        if self.request.commutes {
+            return None;
+        }
+        let row = self.stretch(arrived, 2 * self.arity, |item| item.place.is_some());
+        if row.len() < 2 * self.arity {
+            return None;
+        }
+        let stays = |pair: &&[u32]| self.place_of(pair[0]) == self.place_of(pair[1]);
+        let local =
+            row.windows(2).find(stays).and_then(|pair| self.place_of(pair[0]).zip(Some(pair[0])));
+        Some(match local {
+            Some((place, position)) => self.neighbours(position, place),
+            None => row[..self.arity].to_vec(),
+        })
+    }
+
+    fn place_of(&self, position: u32) -> Option<Place> {
+        self.items.get(&position)?.place
+    }
+
+    /// Items in a row around one, all at the same place, as many as one call takes.
+    fn neighbours(&self, position: u32, place: Place) -> Vec<u32> {
+        self.stretch(position, self.arity, |item| item.place == Some(place))
+    }
+
+    /// Items in a row around one, `most` at most.
+    fn stretch(&self, position: u32, most: usize, fits: impl Fn(&Item) -> bool) -> Vec<u32> {
+        let fits = |(_, item): &(&u32, &Item)| fits(item);
+        let before = self.items.range(..position).rev().take_while(fits).take(most - 1);
+        let mut run: Vec<u32> = before.map(|(position, _)| *position).collect();
+        run.reverse();
+        let after = self.items.range(position..).take_while(fits).take(most);
+        run.extend(after.map(|(position, _)| *position));
+        run.truncate(most);
+        run
+    }
+
+    /// When nothing more comes: items at one worker that are combined before anything moves.
+    fn local_run(&self) -> Option<Vec<u32>> {
+        if self.request.commutes {
+            let group =
+                self.groups.iter().find(|(place, group)| place.is_some() && group.len() > 1);
+            return Some(group?.1.iter().copied().take(self.arity).collect());
+        }
+        let mut items = self.items.iter().peekable();
+        while let Some((position, item)) = items.next() {
+            let Some(place @ Some(_)) = item.place else { continue };
+            if items.peek().is_some_and(|(_, next)| next.place == Some(place)) {
+                return Some(self.neighbours(*position, place));
+            }
+        }
+        None
+    }
+}
+
+impl Manager {
+    pub(in crate::manager) fn on_reduce(&mut self, request: Reduction) {
+        if self.answer_reduction(&request) {
+            return;
+        }
+        let mut inputs = Vec::with_capacity(request.inputs.len());
+        let mut unusable = None;
+        for name in &request.inputs {
+            match self.blocks.find(name).filter(|slot| !self.is_forgotten(*slot)) {
+                Some(slot) => {
+                    unusable = unusable.or_else(|| self.blocks[slot].failure().cloned());
+                    inputs.push(slot);
+                }
+                None => unusable = unusable.or_else(|| Some(self.unknown_input(&request, *name))),
+            }
+        }
+        if let ([only], None) = (&inputs[..], &unusable) {
+            return self.alias(*only, &request);
+        }
+        let output = self.blocks.find_or_insert(request.output);
+        let block = &mut self.blocks[output];
+        block.references += 1;
+        block.keep = block.keep.max(request.options.keep);
+        if block.failure().is_some() {
+            block.data = Data::Absent;
+        }
+        block.tickets.push(request.ticket);
+        match unusable {
+            Some(failure) => self.fail_block(output, &failure),
+            None if inputs.is_empty() => {
+                let failure = Self::block_failure(request.output, Why::InputLost(request.output));
+                self.fail_block(output, &failure);
+            }
+            None => self.start_reduction(request, output, &inputs),
+        }
+    }
+
+    fn answer_reduction(&mut self, request: &Reduction) -> bool {
+        let slot = self
+            .blocks
+            .find(&request.output)
+            .filter(|slot| !self.is_forgotten(*slot) && self.blocks[*slot].failure().is_none());
+        let Some(slot) = slot else { return false };
+        self.counts.answered += 1;
+        let block = &mut self.blocks[slot];
+        block.references += 1;
+        block.keep = block.keep.max(request.options.keep);
+        self.promise(slot, request.ticket);
+        self.demand(slot);
+        true
+    }
+
+    fn unknown_input(&self, request: &Reduction, name: Name) -> Arc<Failure> {
+        Arc::new(Failure {
+            label: self.functions.label(request.function),
+            name: request.output,
+            worker: None,
+            attempts: 0,
+            last_attempts: Vec::new(),
+            why: Why::UnknownInput(name),
+        })
+    }
+
+    /// A reduction of one block is that block under another name.
+    fn alias(&mut self, slot: BlockSlot, request: &Reduction) {
+        let former = self.blocks.find(&request.output);
+        let moved = former.map_or(0, |former| std::mem::take(&mut self.blocks[former].references));
+        self.loose.extend(former);
+        self.blocks.alias(request.output, slot);
+        let block = &mut self.blocks[slot];
+        block.references += 1 + moved;
+        block.keep = block.keep.max(request.options.keep);
+        self.promise(slot, request.ticket);
+        self.demand(slot);
+    }
+
+    fn start_reduction(&mut self, request: Reduction, output: BlockSlot, inputs: &[BlockSlot]) {
+        let row = self.reductions.insert(Row::new(request, output, inputs));
+        self.blocks[output].extra().reducing = Some(row);
+        for (position, slot) in inputs.iter().enumerate() {
+            self.blocks[*slot].extra().reductions.push((row, position as u32));
+        }
+        for (position, slot) in inputs.iter().enumerate() {
+            if self.blocks[*slot].is_available() {
+                self.on_item(row, position as u32);
+            } else {
+                self.demand(*slot);
+            }
+            if self.reductions.get(row).is_none() {
+                return;
+            }
+        }
+    }
+
+    /// A block is there: it joins the reductions that wait for it.
+    pub(in crate::manager) fn feed_reductions(&mut self, slot: BlockSlot) {
+        let Some(extra) = &self.blocks[slot].extra else { return };
+        for (row, position) in extra.reductions.clone() {
+            self.on_item(row, position);
+        }
+    }
+
+    fn on_item(&mut self, slot: ReductionSlot, position: u32) {
+        let Some(row) = self.reductions.get_mut(slot) else { return };
+        let Some(item) = row.items.get(&position) else { return };
+        let block = &self.blocks[item.slot];
+        let place = match &block.data {
+            Data::Stored(stored) => stored.replicas.first().copied(),
+            _ => None,
+        };
+        if let Some(memory) = self.workers.smallest_memory {
+            row.fit_into(memory, block.nbytes());
+        }
+        row.set_place(position, Some(place));
+        let mut arrived = Some(position);
+        while let Some(row) = self.reductions.get(slot) {
+            let Some((run, last)) = row.next(arrived.take()) else { return };
+            self.combine(slot, &run, last);
+        }
+    }
+
+    /// Makes the call that takes these items.
+    fn combine(&mut self, slot: ReductionSlot, run: &[u32], last: bool) {
+        let row = &mut self.reductions[slot];
+        let mut inputs: SmallVec<[BlockSlot; 4]> = SmallVec::new();
+        for position in run {
+            row.set_place(*position, None);
+            row.pending -= 1;
+            inputs.extend(row.items.remove(position).map(|item| item.slot));
+        }
+        let output = if last { row.output } else { self.partial_output(slot, &inputs) };
+        let row = &self.reductions[slot];
+        let request = &row.request;
+        let submission = Submission {
+            outputs: SmallVec::new(),
+            function: request.function,
+            arguments: request.arguments.get(run.len() - 2).cloned().unwrap_or_default(),
+            inputs: SmallVec::new(),
+            options: if last { Arc::clone(&request.options) } else { Arc::clone(&row.partial) },
+            retries: request.retries,
+            priority: request.priority,
+            worker: None,
+            near: None,
+            tickets: SmallVec::new(),
+        };
+        if last {
+            self.blocks[output].extra().reducing = None;
+            self.blocks[output].tidy();
+            self.reductions.remove(slot);
+        } else {
+            self.put_item(slot, run[0], output);
+        }
+        self.combine_into(&submission, &inputs, output);
+        for (position, input) in run.iter().zip(inputs) {
+            self.leave_reduction(input, (slot, *position));
+        }
+        if !last && self.blocks.get(output).is_some_and(crate::manager::graph::Block::is_available)
+        {
+            self.on_item(slot, run[0]);
+        }
+    }
+
+    fn partial_output(&mut self, slot: ReductionSlot, inputs: &[BlockSlot]) -> BlockSlot {
+        let mut hasher = NameHasher::new("reduce");
+        hasher.part(&self.reductions[slot].request.output.0);
+        for input in inputs {
+            hasher.part(&self.blocks[*input].name.0);
+        }
+        self.blocks.find_or_insert(hasher.finish())
+    }
+
+    fn put_item(&mut self, slot: ReductionSlot, position: u32, block: BlockSlot) {
+        let row = &mut self.reductions[slot];
+        row.items.insert(position, Item { slot: block, place: None });
+        row.pending += 1;
+        self.blocks[block].extra().reductions.push((slot, position));
+    }
+
+    /// Inserts the task, unless its output is known.
+    fn combine_into(&mut self, call: &Submission, inputs: &[BlockSlot], output: BlockSlot) {
+        let known = self.blocks[output].is_available() || self.blocks[output].producer.is_some();
+        if known {
+            return self.demand(output);
+        }
+        let depth = inputs.iter().map(|slot| self.blocks[*slot].depth + 1).max().unwrap_or(0);
+        let block = &mut self.blocks[output];
+        block.depth = block.depth.max(depth);
+        self.insert_task(call, inputs.into(), SmallVec::from_slice(&[output]), depth);
+    }
+
+    fn leave_reduction(&mut self, slot: BlockSlot, place: (ReductionSlot, u32)) {
+        let Some(block) = self.blocks.get_mut(slot) else { return };
+        if let Some(extra) = &mut block.extra {
+            extra.reductions.retain(|other| *other != place);
+        }
+        block.tidy();
+        self.loose.push(slot);
+    }
+
+    /// A block is nowhere any more: reductions wait for it again.
+    pub(in crate::manager) fn rewind_reductions(&mut self, slot: BlockSlot) {
+        let Some(extra) = &self.blocks[slot].extra else { return };
+        for (row, position) in &extra.reductions {
+            if let Some(row) = self.reductions.get_mut(*row) {
+                row.set_place(*position, None);
+            }
+        }
+    }
+
+    /// A block has failed, and with it the reductions that wait for it; gives their outputs.
+    pub(in crate::manager) fn fail_reductions(&mut self, slot: BlockSlot) -> Vec<BlockSlot> {
+        let Some(extra) = &self.blocks[slot].extra else { return Vec::new() };
+        let rows: Vec<ReductionSlot> = extra.reductions.iter().map(|(row, _)| *row).collect();
+        rows.into_iter().filter_map(|row| self.end_reduction(row)).collect()
+    }
+
+    /// Ends a reduction before it has come to its last call; gives its output.
+    pub(in crate::manager) fn end_reduction(&mut self, slot: ReductionSlot) -> Option<BlockSlot> {
+        let row = self.reductions.remove(slot)?;
+        for (position, item) in row.items {
+            self.leave_reduction(item.slot, (slot, position));
+        }
+        let block = &mut self.blocks[row.output];
+        block.extra().reducing = None;
+        block.tidy();
+        Some(row.output)
+    }
+}

@@ -1,0 +1,116 @@
+//! Figures, places, and the end.
+
+use crate::manager::Manager;
+use crate::manager::api::{Outcome, Statistics, Why, WorkerFigures};
+use crate::manager::members::{Worker, WorkerStage};
+use crate::manager::table::Table;
+use crate::wire::ToWorker;
+use freestone_base::{Name, Ticket};
+
+impl Manager {
+    pub(in crate::manager) fn on_statistics(&mut self, ticket: Ticket) {
+        let statistics = Box::new(self.statistics());
+        self.settle(ticket, Outcome::Statistics(statistics));
+    }
+
+    fn statistics(&self) -> Statistics {
+        let counts = &self.counts;
+        Statistics {
+            done: counts.done,
+            failed: counts.failed,
+            answered: counts.answered,
+            retried: counts.retried,
+            recovered: counts.recovered,
+            waiting: counts.waiting,
+            ready: counts.ready,
+            assigned: counts.assigned,
+            stolen: counts.stolen,
+            transfers: counts.transfers,
+            transferred_nbytes: counts.transferred_nbytes,
+            moving: self.balance.moving(),
+            inline_nbytes: counts.inline_nbytes,
+            tasks: self.tasks.len() as u64,
+            blocks: self.blocks.len() as u64,
+            busy_ns: counts.busy_ns,
+            workers: self.workers.iter().map(figures).collect(),
+        }
+    }
+
+    pub(in crate::manager) fn on_who_has(&mut self, names: &[Name], ticket: Ticket) {
+        let replicas = |name| {
+            let slot = self.blocks.find(name);
+            let mut replicas =
+                slot.map_or_else(Vec::new, |slot| self.blocks[slot].replicas().to_vec());
+            replicas.sort_unstable();
+            replicas
+        };
+        let locations = names.iter().map(replicas).collect();
+        self.settle(ticket, Outcome::Locations(locations));
+    }
+
+    /// Ends all workers and settles everything.
+    pub(in crate::manager) fn on_shutdown(&mut self) {
+        if std::mem::replace(&mut self.closed, true) {
+            return;
+        }
+        for task in self.tasks.slots() {
+            if self.tasks.get(task).is_some_and(|record| !record.stage.is_done()) {
+                self.fail_with(task, Why::Closed);
+            }
+        }
+        self.reductions = Table::new();
+        self.stranded.clear();
+        self.balance = crate::manager::transfer::Balance::default();
+        for slot in self.blocks.slots() {
+            self.close_block(slot);
+        }
+        for id in self.workers.ids() {
+            self.workers.rest(id);
+            self.workers.give_up(id, self.now);
+            let stage = std::mem::replace(&mut self.workers[id].stage, WorkerStage::Closing);
+            self.workers.retiring -= u32::from(stage == WorkerStage::Retiring);
+            self.workers[id].post.cancel.clear();
+            self.send(id, ToWorker::Shutdown);
+        }
+    }
+
+    /// Fails whoever still waits for a block.
+    fn close_block(&mut self, slot: crate::manager::BlockSlot) {
+        let Some(block) = self.blocks.get_mut(slot) else { return };
+        let name = block.name;
+        let mut tickets = std::mem::take(&mut block.tickets).into_vec();
+        if let Some(extra) = &mut block.extra {
+            tickets.extend(extra.adopting.drain(..).filter_map(|adoption| adoption.ticket));
+            extra.reducing = None;
+            extra.reductions.clear();
+            tickets.extend(extra.gathers.drain(..).map(|gather| gather.ticket));
+        }
+        block.tidy();
+        self.loose.push(slot);
+        if tickets.is_empty() {
+            return;
+        }
+        let failure = Self::block_failure(name, Why::Closed);
+        for ticket in tickets {
+            self.settle(ticket, Outcome::Failed(failure.clone()));
+        }
+    }
+}
+
+fn figures(worker: &Worker) -> WorkerFigures {
+    WorkerFigures {
+        worker: worker.id,
+        pid: worker.pid,
+        host: worker.host.clone(),
+        folder: worker.folder.clone(),
+        address: worker.address.clone(),
+        resources: worker.resources,
+        slots: worker.slots,
+        leaving: !worker.is_active(),
+        assigned: worker.held(),
+        done: worker.done,
+        blocks: worker.blocks.len() as u64,
+        nbytes: worker.nbytes,
+        status: worker.status,
+    }
+}

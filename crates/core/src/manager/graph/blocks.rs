@@ -1,0 +1,381 @@
+//! Blocks: what tasks make and need, and where it is.
+
+use crate::manager::api::{Failure, Now};
+use crate::manager::hash::ByName;
+use crate::manager::table::{BlockSlot, ReductionSlot, Table, TaskSlot};
+use crate::wire::{BlockDesc, Form, Input, Keep, Output, Payload};
+use freestone_base::{Name, TaskId, Ticket, WorkerId};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// What is known of a block's bytes.
+pub(in crate::manager) enum Data {
+    /// Not made yet, or dropped.
+    Absent,
+    /// Held here.
+    Inline(Payload),
+    /// At workers; at none if there are no replicas (any more).
+    Stored(Box<Stored>),
+    /// It will never be there.
+    Failed(Arc<Failure>),
+}
+
+pub(in crate::manager) struct Stored {
+    pub nbytes: u64,
+    pub checksum: u64,
+    pub form: Option<Box<Form>>,
+    /// Who took it over from a client, as long as it has it.
+    pub home: Option<WorkerId>,
+    pub replicas: SmallVec<[WorkerId; 4]>,
+}
+
+/// A transfer that is wanted or under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::manager) struct Want {
+    pub target: WorkerId,
+    pub stage: WantStage,
+    /// How many assigned tasks, gathers and hand-overs ask for it.
+    pub users: u32,
+    pub failures: u32,
+    /// Whether the source has lost the block since the transfer began: what is there now is another
+    /// replica, and says nothing about why this transfer fails.
+    pub stale: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::manager) enum WantStage {
+    /// The block is nowhere.
+    Lacking,
+    /// In the target's inbox.
+    Inbox,
+    /// In a source's outbox.
+    Outbox(WorkerId),
+    /// Being sent.
+    Active(WorkerId),
+}
+
+impl WantStage {
+    pub fn is_active(self) -> bool {
+        matches!(self, Self::Active(_))
+    }
+}
+
+/// A `Gather` that is not settled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::manager) struct Gather {
+    pub worker: WorkerId,
+    pub ticket: Ticket,
+    pub stage: GatherStage,
+    pub attempts: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::manager) enum GatherStage {
+    /// The block is not there yet.
+    Waiting,
+    /// Under way to the worker.
+    Fetching,
+    /// `Pin` was sent.
+    Pinning,
+}
+
+/// A file that is to become a block.
+pub(in crate::manager) struct Adoption {
+    /// Who was asked; none while no worker of its machine is there.
+    pub worker: Option<WorkerId>,
+    /// To be settled.
+    pub ticket: Option<Ticket>,
+    /// The file, if it is the cache's to take over: then others can, too.
+    pub brought: Option<Box<Brought>>,
+}
+
+/// A file that a client wrote for a worker's cache to take over.
+pub(in crate::manager) struct Brought {
+    pub block: BlockDesc,
+    pub path: String,
+    pub keep: Keep,
+    /// Its machine, once the worker that it was for is gone; empty if that was never known.
+    pub host: String,
+}
+
+/// What most blocks never need.
+#[derive(Default)]
+pub(in crate::manager) struct Extra {
+    pub wants: Vec<Want>,
+    pub gathers: Vec<Gather>,
+    /// Files that workers are to adopt and that are not in their caches so far.
+    pub adopting: Vec<Adoption>,
+    /// Where clients map it, once per `Gather`: it must not be dropped.
+    pub pins: Vec<WorkerId>,
+    /// Reductions (and the positions in them) that wait for it.
+    pub reductions: Vec<(ReductionSlot, u32)>,
+    /// The reduction that will make it.
+    pub reducing: Option<ReductionSlot>,
+    /// Why it can't be made again, if it is lost: its task failed over another output.
+    pub doomed: Option<Arc<Failure>>,
+    /// Other names of it.
+    pub aliases: Vec<Name>,
+}
+
+impl Extra {
+    fn is_empty(&self) -> bool {
+        self.wants.is_empty()
+            && self.gathers.is_empty()
+            && self.adopting.is_empty()
+            && self.pins.is_empty()
+            && self.reductions.is_empty()
+            && self.reducing.is_none()
+            && self.doomed.is_none()
+            && self.aliases.is_empty()
+    }
+}
+
+pub(in crate::manager) struct Block {
+    pub name: Name,
+    pub data: Data,
+    pub producer: Option<TaskSlot>,
+    /// How many the client holds.
+    pub references: u32,
+    /// Input positions of unfinished tasks.
+    pub unfinished: u32,
+    /// Input positions of done tasks that are kept as lineage.
+    pub lineage: u32,
+    pub depth: u32,
+    pub keep: Keep,
+    /// How often it was dropped although something waits for it, since it was last asked for.
+    pub displaced: u8,
+    /// When it came to be somewhere, or was last used.
+    pub used_ns: Now,
+    /// Unfinished tasks, once per position; those that ended since are skipped.
+    pub consumers: SmallVec<[TaskId; 2]>,
+    /// To be settled.
+    pub tickets: SmallVec<[Ticket; 2]>,
+    pub extra: Option<Box<Extra>>,
+}
+
+impl Block {
+    pub fn new(name: Name) -> Self {
+        Self {
+            name,
+            data: Data::Absent,
+            producer: None,
+            references: 0,
+            unfinished: 0,
+            lineage: 0,
+            depth: 0,
+            keep: Keep::Task,
+            displaced: 0,
+            used_ns: 0,
+            consumers: SmallVec::new(),
+            tickets: SmallVec::new(),
+            extra: None,
+        }
+    }
+
+    pub fn extra(&mut self) -> &mut Extra {
+        self.extra.get_or_insert_default()
+    }
+
+    /// Gives the memory of an empty `extra` back.
+    pub fn tidy(&mut self) {
+        if self.extra.as_ref().is_some_and(|extra| extra.is_empty()) {
+            self.extra = None;
+        }
+    }
+
+    /// Whether it will be there without a task that makes it.
+    pub fn is_coming(&self) -> bool {
+        self.extra
+            .as_ref()
+            .is_some_and(|extra| !extra.adopting.is_empty() || extra.reducing.is_some())
+    }
+
+    /// Whether a worker was sent `Adopt` for it and has not answered.
+    pub fn is_to_be_adopted_by(&self, id: WorkerId) -> bool {
+        let extra = self.extra.as_ref();
+        extra.is_some_and(|extra| extra.adopting.iter().any(|one| one.worker == Some(id)))
+    }
+
+    pub fn is_available(&self) -> bool {
+        match &self.data {
+            Data::Inline(_) => true,
+            Data::Stored(stored) => !stored.replicas.is_empty(),
+            Data::Absent | Data::Failed(_) => false,
+        }
+    }
+
+    /// Whether someone waits for it, or may come for it, right now.
+    pub fn is_wanted(&self) -> bool {
+        self.references > 0
+            || self.unfinished > 0
+            || self
+                .extra
+                .as_ref()
+                .is_some_and(|extra| !extra.gathers.is_empty() || !extra.reductions.is_empty())
+    }
+
+    /// Whether its data must stay.
+    pub fn is_needed(&self) -> bool {
+        let pinned = self.extra.as_ref().is_some_and(|extra| !extra.pins.is_empty());
+        self.is_wanted() || pinned || (self.keep > Keep::Task && self.is_available())
+    }
+
+    pub fn failure(&self) -> Option<&Arc<Failure>> {
+        match &self.data {
+            Data::Failed(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
+    pub fn stored(&self) -> Option<&Stored> {
+        match &self.data {
+            Data::Stored(stored) => Some(stored),
+            _ => None,
+        }
+    }
+
+    pub fn replicas(&self) -> &[WorkerId] {
+        self.stored().map_or(&[], |stored| &stored.replicas)
+    }
+
+    pub fn is_at(&self, worker: WorkerId) -> bool {
+        self.replicas().contains(&worker)
+    }
+
+    pub fn nbytes(&self) -> u64 {
+        match &self.data {
+            Data::Inline(bytes) => bytes.len() as u64,
+            Data::Stored(stored) => stored.nbytes,
+            _ => 0,
+        }
+    }
+
+    pub fn desc(&self) -> Option<BlockDesc> {
+        let stored = self.stored()?;
+        Some(BlockDesc {
+            name: self.name,
+            nbytes: stored.nbytes,
+            checksum: stored.checksum,
+            form: stored.form.as_deref().cloned().unwrap_or(Form::Value),
+        })
+    }
+
+    /// Whether it is of use only where it is.
+    pub fn is_group(&self) -> bool {
+        self.stored().is_some_and(|stored| stored.form.as_deref() == Some(&Form::Group))
+    }
+
+    pub fn as_input(&self) -> Option<Input> {
+        match &self.data {
+            Data::Inline(bytes) => Some(Input::Inline(bytes.clone())),
+            _ => self.desc().map(Input::Stored),
+        }
+    }
+
+    pub fn as_output(&self) -> Option<Output> {
+        match &self.data {
+            Data::Inline(bytes) => Some(Output::Inline(bytes.clone())),
+            _ => self.desc().map(Output::Stored),
+        }
+    }
+
+    pub fn want_mut(&mut self, target: WorkerId) -> Option<&mut Want> {
+        self.extra.as_mut()?.wants.iter_mut().find(|want| want.target == target)
+    }
+
+    pub fn wants(&self) -> &[Want] {
+        self.extra.as_ref().map_or(&[], |extra| &extra.wants)
+    }
+}
+
+impl Stored {
+    pub fn new(desc: BlockDesc) -> Self {
+        Self {
+            nbytes: desc.nbytes,
+            checksum: desc.checksum,
+            form: (desc.form != Form::Value).then(|| Box::new(desc.form)),
+            home: None,
+            replicas: SmallVec::new(),
+        }
+    }
+}
+
+/// The blocks, by slot and by name.
+pub(in crate::manager) struct Blocks {
+    table: Table<BlockSlot, Block>,
+    names: ByName<BlockSlot>,
+}
+
+impl Blocks {
+    pub fn new() -> Self {
+        Self { table: Table::new(), names: ByName::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    pub fn slots(&self) -> Vec<BlockSlot> {
+        self.table.slots()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (BlockSlot, &Block)> {
+        self.table.iter()
+    }
+
+    pub fn find(&self, name: &Name) -> Option<BlockSlot> {
+        self.names.get(name).copied()
+    }
+
+    pub fn get(&self, slot: BlockSlot) -> Option<&Block> {
+        self.table.get(slot)
+    }
+
+    pub fn get_mut(&mut self, slot: BlockSlot) -> Option<&mut Block> {
+        self.table.get_mut(slot)
+    }
+
+    pub fn find_or_insert(&mut self, name: Name) -> BlockSlot {
+        let table = &mut self.table;
+        *self.names.entry(name).or_insert_with(|| table.insert(Block::new(name)))
+    }
+
+    /// Gives a block another name besides.
+    pub fn alias(&mut self, name: Name, slot: BlockSlot) {
+        if let Some(former) = self.names.insert(name, slot) {
+            debug_assert!(former != slot);
+        }
+        self.table[slot].extra().aliases.push(name);
+    }
+
+    pub fn remove(&mut self, slot: BlockSlot) {
+        if let Some(block) = self.table.remove(slot) {
+            let mut forget = |name: &Name| {
+                if self.names.get(name) == Some(&slot) {
+                    self.names.remove(name);
+                }
+            };
+            for alias in block.extra.iter().flat_map(|extra| &extra.aliases) {
+                forget(alias);
+            }
+            forget(&block.name);
+        }
+        if self.names.is_empty() && self.names.capacity() > 1024 {
+            self.names = ByName::default();
+        }
+    }
+}
+
+impl std::ops::Index<BlockSlot> for Blocks {
+    type Output = Block;
+
+    fn index(&self, slot: BlockSlot) -> &Block {
+        &self.table[slot]
+    }
+}
+
+impl std::ops::IndexMut<BlockSlot> for Blocks {
+    fn index_mut(&mut self, slot: BlockSlot) -> &mut Block {
+        &mut self.table[slot]
+    }
+}

@@ -1,0 +1,105 @@
+//! Results that are to be kept forever, and were made, or are being made, for less.
+//!
+//! One that lies at workers is copied by one of them. A small one is only here, and what later runs
+//! find are files of workers: so it is made once more, by a call that leaves it as one.
+
+use super::blocks::{Block, Data};
+use super::tasks::Stage;
+use crate::manager::Manager;
+use crate::manager::api::Submission;
+use crate::manager::table::{BlockSlot, TaskSlot};
+use crate::wire::{Keep, Output, ToWorker};
+use freestone_base::WorkerId;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+impl Manager {
+    /// A block is to be kept for at least so long.
+    pub(in crate::manager) fn raise_keep(&mut self, slot: BlockSlot, keep: Keep) {
+        let block = &mut self.blocks[slot];
+        if block.keep >= keep {
+            return;
+        }
+        block.keep = keep;
+        if keep < Keep::Forever {
+            return;
+        }
+        if let Some(task) = block.producer {
+            let record = &mut self.tasks[task];
+            Arc::make_mut(&mut record.options).keep = keep;
+            if record.stage.assigned_to().is_some() {
+                record.history().for_less = true;
+            }
+        }
+        self.keep_stored(slot);
+    }
+
+    /// Has one of its workers keep a block, if it is at any.
+    fn keep_stored(&mut self, slot: BlockSlot) {
+        let Some(block) = self.blocks.get(slot) else { return };
+        if let Some(id) = block.replicas().first().copied() {
+            let name = block.name;
+            self.send(id, ToWorker::Keep(name));
+        }
+    }
+
+    /// Whether all that a submission makes is small, here, and was not to be kept so far.
+    pub(in crate::manager) fn asks_to_keep_inline(&self, submission: &Submission) -> bool {
+        let is_unkept = |block: &Block| {
+            matches!(block.data, Data::Inline(_))
+                && block.keep < Keep::Forever
+                && block.producer.is_none()
+        };
+        let is_usable = |slot| !self.is_forgotten(slot) && self.blocks[slot].failure().is_none();
+        submission.options.keep == Keep::Forever
+            && submission.outputs.iter().all(|name| {
+                self.blocks.find(name).is_some_and(|slot| is_unkept(&self.blocks[slot]))
+            })
+            && submission.inputs.iter().all(|name| self.blocks.find(name).is_some_and(is_usable))
+            && self.refusal(&submission.options.resources, submission.worker).is_none()
+    }
+
+    /// What a submission makes is here no more, so that who asks for it gets what is kept.
+    pub(in crate::manager) fn forget_inline(&mut self, submission: &Submission) {
+        for name in &submission.outputs {
+            let Some(slot) = self.blocks.find(name) else { continue };
+            if let Data::Inline(bytes) = &self.blocks[slot].data {
+                self.counts.inline_nbytes -= bytes.len() as u64;
+                self.blocks[slot].data = Data::Absent;
+                self.take_back_consumers(slot, None);
+            }
+        }
+    }
+
+    /// Whether the worker that a task was sent to keeps its outputs for less long than they are to
+    /// be kept. It is so once: the next attempt is sent as it should be.
+    pub(in crate::manager) fn was_sent_for_less(&mut self, task: TaskSlot) -> bool {
+        let history = self.tasks[task].history.as_mut();
+        history.is_some_and(|history| std::mem::take(&mut history.for_less))
+    }
+
+    /// A task made what is to be kept forever, and did not know. Its inputs are there, so it can make
+    /// small outputs once more.
+    pub(in crate::manager) fn on_outputs_for_less(
+        &mut self,
+        task: TaskSlot,
+        id: WorkerId,
+        outputs: SmallVec<[Output; 1]>,
+    ) {
+        if outputs.iter().any(|output| matches!(output, Output::Inline(_))) {
+            self.counts.waiting += 1;
+            self.counts.retried += 1;
+            self.tasks[task].stage = Stage::Waiting { missing: 0 };
+            return self.resume(task);
+        }
+        let slots = self.tasks[task].outputs.clone();
+        self.on_outputs(task, id, outputs);
+        for slot in slots {
+            self.keep_stored(slot);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "keeping_tests.rs"]
+mod tests;

@@ -1,0 +1,197 @@
+//! What workers report of their calls.
+
+use super::tasks::Stage;
+use crate::manager::Manager;
+use crate::manager::api::{Record, Why};
+use crate::manager::table::{BlockSlot, TaskSlot};
+use crate::wire::{Output, Report, TaskFailure};
+use freestone_base::WorkerId;
+use smallvec::SmallVec;
+
+impl Manager {
+    pub(in crate::manager) fn on_done(&mut self, id: WorkerId, reports: Vec<Report>) {
+        self.touch(id);
+        for report in reports {
+            self.on_report(id, report);
+        }
+        self.drop_doubted(id);
+        self.promote(id);
+    }
+
+    /// What a worker was to drop while its task ran again, and has reported since, may have been
+    /// stored before it was dropped.
+    fn drop_doubted(&mut self, id: WorkerId) {
+        let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.doubted.is_empty())
+        else {
+            return;
+        };
+        for (name, reported) in std::mem::take(&mut worker.doubted) {
+            let Some(slot) = self.blocks.find(&name) else { continue };
+            if reported || self.blocks[slot].is_at(id) {
+                self.disbelieve(slot, id);
+            } else {
+                self.workers[id].doubted.push((name, false));
+            }
+        }
+    }
+
+    /// A replica that may be there or not counts as lost. It is dropped for certain, unless it is
+    /// wanted there: then it is asked for, and the worker says that it has it.
+    pub(in crate::manager) fn disbelieve(&mut self, slot: BlockSlot, id: WorkerId) {
+        self.remove_replica(slot, id);
+        let (Some(worker), Some(block)) = (self.workers.get_mut(id), self.blocks.get(slot)) else {
+            return;
+        };
+        let is_pinned = block.extra.as_ref().is_some_and(|extra| extra.pins.contains(&id));
+        if is_pinned || worker.wanted.contains(&slot) {
+            worker.doubted.push((block.name, true));
+        } else if !block.is_to_be_adopted_by(id) {
+            self.drop_at(id, block.name);
+        }
+    }
+
+    fn on_report(&mut self, id: WorkerId, mut report: Report) {
+        report.spent.start_ns = self.on_our_clock(id, report.spent.start_ns);
+        let Some(report) = self.on_first_report(id, report) else { return };
+        let task = self.tasks.find(report.task).filter(|task| {
+            let record = &self.tasks[*task];
+            record.attempt == report.attempt
+                && matches!(record.stage, Stage::Assigned { worker, .. } if worker == id)
+        });
+        let Some(task) = task else { return self.on_stale(id, report) };
+        self.trace_attempt(task, id, &report);
+        self.counts.busy_ns += report.spent.duration_ns;
+        let Report { spent, result, .. } = report;
+        let Stage::Assigned { running, .. } = self.tasks[task].stage else { return };
+        self.unassign(task, id, running);
+        if running {
+            self.promote(id);
+        }
+        match result {
+            Ok(outputs) if self.was_sent_for_less(task) => {
+                self.on_outputs_for_less(task, id, outputs);
+            }
+            Ok(outputs) => {
+                self.functions.measured(self.tasks[task].function, spent.occupied_ns());
+                let record = &mut self.tasks[task];
+                record.ready_ns = spent.start_ns;
+                record.charged_ns = spent.duration_ns;
+                self.note_memory(task, spent.memory);
+                self.on_outputs(task, id, outputs);
+            }
+            Err(failure) => {
+                self.counts.waiting += 1;
+                self.tasks[task].stage = Stage::Waiting { missing: 0 };
+                self.note_attempt(task, id, &spent, &failure);
+                self.on_attempt_failed(task, id, failure);
+            }
+        }
+    }
+
+    /// An answer to a former attempt: what it made is dropped, unless it is of use.
+    fn on_stale(&mut self, id: WorkerId, report: Report) {
+        for output in report.result.into_iter().flatten() {
+            if let Output::Stored(desc) = output {
+                let slot = self.blocks.find(&desc.name);
+                if slot.is_some_and(|slot| self.blocks[slot].failure().is_some()) {
+                    self.drop_at(id, desc.name);
+                    continue;
+                }
+                self.add_replica(desc, id);
+            }
+        }
+    }
+
+    pub(in crate::manager) fn on_outputs(
+        &mut self,
+        task: TaskSlot,
+        id: WorkerId,
+        outputs: SmallVec<[Output; 1]>,
+    ) {
+        self.counts.done += 1;
+        // Its inputs are used no more.
+        self.cramped.relieve();
+        if let Some(worker) = self.workers.get_mut(id) {
+            worker.done += 1;
+        }
+        self.tasks[task].stage = Stage::Done(id);
+        self.end_use(task, true);
+        for (index, output) in outputs.into_iter().enumerate() {
+            let Some(slot) = self.tasks[task].outputs.get(index).copied() else { break };
+            match output {
+                Output::Stored(desc) => self.add_replica_of(slot, desc, id),
+                Output::Inline(_) => {
+                    self.set_inline(slot, output);
+                }
+            }
+        }
+        self.refuse_incomplete(task);
+        self.replicate_outputs(task);
+        if !self.is_lineage_needed(task) {
+            self.remove_lineage(task);
+        }
+    }
+
+    /// A worker that says less than was asked for breaks the contract: nothing waits for it.
+    fn refuse_incomplete(&mut self, task: TaskSlot) {
+        for index in 0..self.tasks[task].outputs.len() {
+            let slot = self.tasks[task].outputs[index];
+            let block = &mut self.blocks[slot];
+            if block.is_available() || block.producer != Some(task) {
+                continue;
+            }
+            block.producer = None;
+            let failure = Self::block_failure(block.name, Why::InputLost(block.name));
+            self.fail_block(slot, &failure);
+        }
+    }
+
+    pub(in crate::manager) fn trace_attempt(
+        &mut self,
+        task: TaskSlot,
+        worker: WorkerId,
+        report: &Report,
+    ) {
+        if !self.config.trace {
+            return;
+        }
+        let record = &self.tasks[task];
+        let nbytes = |output: &Output| match output {
+            Output::Inline(bytes) => bytes.len() as u64,
+            Output::Stored(desc) => desc.nbytes,
+        };
+        let trace = Record::Task {
+            label: self.functions.label(record.function),
+            name: self.blocks[record.outputs[0]].name,
+            task: report.task,
+            attempt: report.attempt,
+            worker,
+            ready_ns: record.ready_ns,
+            sent_ns: record.sent_ns,
+            spent: report.spent,
+            nbytes: report.result.iter().flatten().map(nbytes).sum(),
+            ended: report.result.as_ref().err().map_or("done", ended),
+        };
+        self.out.push(crate::manager::Action::Trace(trace));
+    }
+}
+
+/// How an attempt ended, in a word.
+pub(in crate::manager) fn ended(failure: &TaskFailure) -> &'static str {
+    match failure {
+        TaskFailure::Raised(_) => "raised",
+        TaskFailure::Killed { .. } => "killed",
+        TaskFailure::TimedOut { .. } => "timed out",
+        TaskFailure::MemoryExceeded { .. } => "out of memory",
+        TaskFailure::DiskExceeded { .. } => "out of disk",
+        TaskFailure::Cancelled => "cancelled",
+        TaskFailure::InputLost { .. } => "input lost",
+        TaskFailure::StorageFull { .. } => "storage full",
+        TaskFailure::FileChanged { .. } => "file changed",
+        TaskFailure::TooLarge { .. } => "too large",
+    }
+}
+
+#[cfg(test)]
+#[path = "reports_tests.rs"]
+mod tests;

@@ -1,0 +1,132 @@
+//! Tasks: the records of calls.
+
+use super::ready::Entry;
+use crate::manager::api::{Attempt, Near, Now};
+use crate::manager::table::{BlockSlot, Slot, Table, TaskSlot};
+use crate::wire::{CallOptions, Payload};
+use freestone_base::{FunctionId, TaskId, WorkerId};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Where a task is in its life; see the README for the transitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::manager) enum Stage {
+    /// As many of its input positions are not there.
+    Waiting { missing: u32 },
+    /// In the queue that all workers share.
+    Ready,
+    /// In the queue that is kept for one worker (which may be about to join, if it is pinned there).
+    Queued(WorkerId),
+    /// Sent to a worker; `running` if a slot and its resources are reserved for it.
+    Assigned { worker: WorkerId, running: bool },
+    /// Kept as lineage.
+    Done(WorkerId),
+}
+
+impl Stage {
+    /// The worker that it was sent to.
+    pub fn assigned_to(self) -> Option<WorkerId> {
+        match self {
+            Self::Assigned { worker, .. } => Some(worker),
+            _ => None,
+        }
+    }
+
+    /// The worker that it was sent to, or that ran it.
+    pub fn place(self) -> Option<WorkerId> {
+        match self {
+            Self::Assigned { worker, .. } | Self::Done(worker) => Some(worker),
+            _ => None,
+        }
+    }
+
+    pub fn is_done(self) -> bool {
+        matches!(self, Self::Done(_))
+    }
+}
+
+pub(in crate::manager) struct Task {
+    pub outputs: SmallVec<[BlockSlot; 4]>,
+    /// One entry per position.
+    pub inputs: SmallVec<[BlockSlot; 4]>,
+    pub arguments: Payload,
+    pub options: Arc<CallOptions>,
+    pub function: FunctionId,
+    pub stage: Stage,
+    pub pinned: Option<WorkerId>,
+    pub near: Option<Near>,
+    pub priority: i32,
+    pub depth: u32,
+    /// Its resources as a number.
+    pub class: u32,
+    pub attempt: u32,
+    /// How often it was put into a queue.
+    pub stamp: u32,
+    pub retries: u32,
+    /// When it became ready; once done: when it began.
+    pub ready_ns: Now,
+    /// When it was sent.
+    pub sent_ns: Now,
+    /// What it was taken to last when it was queued or sent; once done: what it lasted.
+    pub charged_ns: u64,
+    /// What most tasks never need.
+    pub history: Option<Box<History>>,
+}
+
+/// What went wrong with a task so far.
+#[derive(Default)]
+pub(in crate::manager) struct History {
+    pub kills: u32,
+    pub recoveries: u32,
+    pub deaths: u32,
+    /// How many workers died that had it and had not begun it.
+    pub unbegun: u32,
+    /// How many workers had been lost before the first died under it.
+    pub lost_before: u32,
+    /// Its outputs are to be kept for longer than the worker that has it knows.
+    pub for_less: bool,
+    /// An attempt took more memory than it was given: the next gets all of a worker.
+    pub exhausted: bool,
+    /// It was run beside an attempt that took long, which is not counted if it fails: once only, or
+    /// attempts that take long and fail would follow each other for ever.
+    pub doubled: bool,
+    /// How many attempts were given back before they began.
+    pub returned: u32,
+    /// Workers to be avoided: an attempt was killed there, or there was no room for it.
+    pub avoid: SmallVec<[WorkerId; 2]>,
+    /// Those of them that only had no room.
+    pub full: SmallVec<[WorkerId; 2]>,
+    /// The last attempts that ended badly.
+    pub attempts: Vec<Attempt>,
+}
+
+impl Task {
+    pub fn history(&mut self) -> &mut History {
+        self.history.get_or_insert_default()
+    }
+
+    /// Attempts that may have begun.
+    pub fn attempts(&self) -> u32 {
+        self.attempt - self.history.as_ref().map_or(0, |history| history.returned)
+    }
+}
+
+pub(in crate::manager) type Tasks = Table<TaskSlot, Task>;
+
+impl Tasks {
+    pub fn id(&self, slot: TaskSlot) -> TaskId {
+        TaskId::new(slot.0, self.generation(slot))
+    }
+
+    /// The slot of a task, unless the id is stale.
+    pub fn find(&self, id: TaskId) -> Option<TaskSlot> {
+        let slot = TaskSlot::of(id.slot() as u32);
+        self.holds(slot, id.generation()).then_some(slot)
+    }
+
+    /// The slot of a task that is still where an entry of a queue says.
+    pub fn find_queued(&self, entry: Entry, stage: Stage) -> Option<TaskSlot> {
+        let (id, stamp) = entry;
+        self.find(id).filter(|slot| self[*slot].stamp == stamp && self[*slot].stage == stage)
+    }
+}

@@ -1,0 +1,130 @@
+//! Workers that are let go: their calls end, and what only they have is handed over.
+
+use super::workers::{Worker, WorkerStage};
+use crate::manager::Manager;
+use crate::manager::table::BlockSlot;
+use crate::wire::{Keep, ToWorker};
+use freestone_base::{TaskId, WorkerId};
+use std::collections::BTreeSet;
+
+impl Manager {
+    pub(in crate::manager) fn on_retire(&mut self, id: WorkerId) {
+        if self.workers.is_yet_to_join(id) {
+            self.absent.entry(id).or_default().retire = true;
+            return;
+        }
+        if !self.workers.get(id).is_some_and(Worker::is_active) {
+            return;
+        }
+        self.workers.rest(id);
+        self.workers.give_up(id, self.now);
+        let worker = &mut self.workers[id];
+        worker.stage = WorkerStage::Retiring;
+        self.workers.retiring += 1;
+        let worker = &mut self.workers[id];
+        let queue = std::mem::take(&mut worker.queue);
+        for task in self.take_queue(id, queue) {
+            if let Some(task) = self.tasks.find(task) {
+                self.resume(task);
+            }
+        }
+        self.touch(id);
+        self.balance.be_due();
+        self.refuse_unschedulable();
+    }
+
+    /// Takes the retirements of workers that were touched as far as they go.
+    pub(in crate::manager) fn advance_retirements(&mut self) {
+        let mut index = 0;
+        while index < self.touched.len() {
+            self.advance_retirement(self.touched[index]);
+            index += 1;
+        }
+        self.let_go();
+    }
+
+    /// Takes the retirement of a worker as far as it goes.
+    fn advance_retirement(&mut self, id: WorkerId) {
+        let Some(worker) = self.workers.get(id) else { return };
+        if worker.stage != WorkerStage::Retiring || worker.returning.is_some() {
+            return;
+        }
+        if worker.held() > 0 {
+            return self.ask_all_back(id);
+        }
+        if self.is_adopting(id) {
+            return;
+        }
+        while let Some(slot) = self.workers[id].handing.first().copied() {
+            if self.is_only_at(slot, id) && self.hand_over(slot) {
+                return;
+            }
+            self.workers[id].handing.remove(&slot);
+        }
+        // What nobody wanted when it began to retire may be wanted by now.
+        let handing = self.hand_all_over(id);
+        if handing.is_empty() {
+            return self.close(id);
+        }
+        self.workers[id].handing = handing;
+    }
+
+    /// Asks once for what has not begun, but for what has to run there.
+    fn ask_all_back(&mut self, id: WorkerId) {
+        if std::mem::replace(&mut self.workers[id].asked_all, true) {
+            return;
+        }
+        let ahead = self.meant_ahead(id, usize::MAX);
+        let movable = |id: &TaskId| {
+            self.tasks.find(*id).is_some_and(|task| self.tasks[task].pinned.is_none())
+        };
+        let ahead: Vec<TaskId> = ahead.filter(movable).collect();
+        if !ahead.is_empty() {
+            self.ask_back(id, ahead);
+        }
+    }
+
+    /// Has what only this worker has copied to others; what that is, as far as there are any.
+    fn hand_all_over(&mut self, id: WorkerId) -> BTreeSet<BlockSlot> {
+        let blocks = self.workers[id].blocks.iter().copied();
+        let mut only: BTreeSet<BlockSlot> =
+            blocks.filter(|slot| self.is_only_at(*slot, id)).collect();
+        only.retain(|slot| self.hand_over(*slot));
+        only
+    }
+
+    /// Whether a block is needed beyond this worker, and has no other replica.
+    fn is_only_at(&self, slot: BlockSlot, id: WorkerId) -> bool {
+        self.blocks.get(slot).is_some_and(|block| {
+            block.replicas() == [id]
+                && !block.is_group()
+                && (block.is_wanted() || block.keep == Keep::Session || self.is_root(block))
+        })
+    }
+
+    /// Has a block copied to another worker; whether there is one.
+    fn hand_over(&mut self, slot: BlockSlot) -> bool {
+        let mut targets = self.blocks[slot].wants().iter().map(|want| want.target);
+        if targets.any(|target| self.workers.get(target).is_some_and(Worker::is_active)) {
+            return true;
+        }
+        let Some(target) = self.workers.least_filled(8, |_| true) else { return false };
+        self.want(slot, target);
+        true
+    }
+
+    fn close(&mut self, id: WorkerId) {
+        self.workers[id].stage = WorkerStage::Closing;
+        self.workers.retiring -= 1;
+        self.send(id, ToWorker::Shutdown);
+        self.unbind_all(id);
+        let wanted = self.workers[id].wanted.clone();
+        self.abandon_all(&wanted, id, false);
+        let blocks = self.workers[id].blocks.iter().copied().collect();
+        self.remove_replicas(blocks, id);
+    }
+}
+
+#[cfg(test)]
+#[path = "retirement_tests.rs"]
+mod tests;

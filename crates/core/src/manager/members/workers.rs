@@ -1,0 +1,485 @@
+//! Workers as the manager sees them, and the order in which they are asked to take work.
+
+use crate::manager::api::Now;
+use crate::manager::graph::Queue;
+use crate::manager::hash::SetOf;
+use crate::manager::shapes::{Kind, larger};
+use crate::manager::table::BlockSlot;
+use crate::wire::{Address, Assignment, ToWorker, WorkerStatus};
+use freestone_base::sizing::AHEAD_NS;
+use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What is sent to a worker at the end of an event, in this order: calls no longer need what is
+/// dropped, and nothing is dropped while it is pinned.
+#[derive(Default)]
+pub(in crate::manager) struct Outbox {
+    pub cancel: Vec<TaskId>,
+    pub unpin: Vec<Name>,
+    pub drop: Vec<Name>,
+    pub run: Vec<Assignment>,
+    pub other: Vec<ToWorker>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::manager) enum WorkerStage {
+    /// Takes work.
+    Active,
+    /// Takes none, ends what runs, hands over what only it has.
+    Retiring,
+    /// Was told to end.
+    Closing,
+}
+
+pub(in crate::manager) struct Worker {
+    pub id: WorkerId,
+    pub stage: WorkerStage,
+    pub resources: Resources,
+    pub slots: u32,
+    pub address: Address,
+    pub pid: u32,
+    pub host: String,
+    pub folder: String,
+    pub status: WorkerStatus,
+    pub seen_ns: Now,
+    /// How much its clock is behind the manager's.
+    pub behind_ns: i64,
+    pub done: u64,
+    /// The number of its kind, and its place among those of that kind.
+    pub kind: usize,
+    pub load: u32,
+
+    /// What is not reserved.
+    pub free: Resources,
+    /// Tasks for which slots and resources are reserved.
+    pub running: Vec<TaskId>,
+    /// Tasks sent besides, in order, with their attempts; some may have ended or left since.
+    pub ahead: VecDeque<(TaskId, u32)>,
+    /// How many of `ahead` are still meant.
+    pub ahead_len: u32,
+    /// Time of all that was sent, no task counted as more than what travels ahead.
+    pub held_ns: u64,
+    /// Time of all that was sent or is queued for it.
+    pub backlog_ns: u64,
+    /// Ready tasks kept for it.
+    pub queue: Queue,
+    /// What a `Return` that is not answered asks for, with the attempts.
+    pub returning: Option<Vec<(TaskId, u32)>>,
+    /// While it retires: whether it was asked for all that has not begun.
+    pub asked_all: bool,
+    /// While it retires: the blocks that have to be copied to others.
+    pub handing: BTreeSet<BlockSlot>,
+
+    pub defined: Vec<u64>,
+    pub blocks: SetOf<BlockSlot>,
+    pub nbytes: u64,
+    /// Those of them that are only there so that others can be made again.
+    pub roots: BTreeSet<BlockSlot>,
+    pub roots_nbytes: u64,
+    /// Dropped here while the tasks that make them might run here again: when a call reports one,
+    /// it can't be told whether that was stored before it was dropped or after. And whether one did.
+    pub doubted: Vec<(Name, bool)>,
+
+    /// Blocks being received.
+    pub receiving: Vec<BlockSlot>,
+    /// Blocks being sent, and to whom.
+    pub sending: Vec<(BlockSlot, WorkerId)>,
+    /// All blocks that are wanted here, whether queued, being received or lacking.
+    pub wanted: SetOf<BlockSlot>,
+    /// Wanted here, with a place to come from; largest first.
+    pub inbox: BTreeSet<(Reverse<u64>, BlockSlot)>,
+    /// To be sent from here when a transfer ends; largest first.
+    pub outbox: BTreeSet<(Reverse<u64>, BlockSlot, WorkerId)>,
+
+    pub touched: bool,
+    pub post: Outbox,
+}
+
+impl Worker {
+    /// A worker that has just joined.
+    pub fn new(id: WorkerId, resources: Resources, slots: u32, address: Address) -> Self {
+        Self {
+            id,
+            stage: WorkerStage::Active,
+            resources,
+            slots,
+            address,
+            pid: 0,
+            host: String::new(),
+            folder: String::new(),
+            status: WorkerStatus::default(),
+            seen_ns: 0,
+            behind_ns: 0,
+            done: 0,
+            kind: 0,
+            load: 0,
+            free: resources,
+            running: Vec::new(),
+            ahead: VecDeque::new(),
+            ahead_len: 0,
+            held_ns: 0,
+            backlog_ns: 0,
+            queue: Queue::default(),
+            returning: None,
+            asked_all: false,
+            handing: BTreeSet::new(),
+            defined: Vec::new(),
+            blocks: SetOf::default(),
+            nbytes: 0,
+            roots: BTreeSet::new(),
+            roots_nbytes: 0,
+            doubted: Vec::new(),
+            receiving: Vec::new(),
+            sending: Vec::new(),
+            wanted: SetOf::default(),
+            inbox: BTreeSet::new(),
+            outbox: BTreeSet::new(),
+            touched: false,
+            post: Outbox::default(),
+        }
+    }
+
+    /// It has a block no more.
+    pub fn remove_block(&mut self, slot: BlockSlot, nbytes: u64) {
+        self.blocks.remove(&slot);
+        self.nbytes -= nbytes;
+        self.remove_root(slot, nbytes);
+    }
+
+    pub fn add_root(&mut self, slot: BlockSlot, nbytes: u64) {
+        if self.roots.insert(slot) {
+            self.roots_nbytes += nbytes;
+        }
+    }
+
+    pub fn remove_root(&mut self, slot: BlockSlot, nbytes: u64) {
+        if self.roots.remove(&slot) {
+            self.roots_nbytes -= nbytes;
+        }
+    }
+
+    pub fn held(&self) -> u32 {
+        self.running.len() as u32 + self.ahead_len
+    }
+
+    pub fn free_slots(&self) -> u32 {
+        self.slots.saturating_sub(self.running.len() as u32)
+    }
+
+    /// Bytes that wait to be received, roughly.
+    fn coming_nbytes(&self) -> u64 {
+        self.inbox.iter().take(64).map(|(nbytes, _)| nbytes.0).sum()
+    }
+
+    /// Transfers from here, under way and to come.
+    pub fn outgoing(&self) -> usize {
+        self.sending.len() + self.outbox.len()
+    }
+
+    pub fn is_closing(&self) -> bool {
+        self.stage == WorkerStage::Closing
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.stage == WorkerStage::Active
+    }
+
+    /// Tasks held and queued per slot, in 64ths.
+    pub fn current_load(&self) -> u32 {
+        let tasks = u64::from(self.held()) + self.queue.len();
+        (tasks * 64 / u64::from(self.slots.max(1))).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// Marks a function as sent; whether it was already.
+    pub fn define(&mut self, function: FunctionId) -> bool {
+        let (word, bit) = (function.0 as usize / 64, 1 << (function.0 % 64));
+        if self.defined.len() <= word {
+            self.defined.resize(word + 1, 0);
+        }
+        let known = self.defined[word] & bit != 0;
+        self.defined[word] |= bit;
+        known
+    }
+
+    /// Whether it could ever hold a call that asks for `needs`. One without executors holds none,
+    /// only blocks.
+    pub fn can_hold(&self, needs: &Resources) -> bool {
+        self.slots > 0 && needs.fit(&self.resources)
+    }
+
+    /// How many calls that ask for `needs` can run here at once.
+    pub fn fits_at_once(&self, needs: &Resources) -> u32 {
+        if *needs == Resources::ONE_CORE && self.resources.cores >= self.slots {
+            return self.slots;
+        }
+        let by = |all: u64, each: u64| all.checked_div(each).unwrap_or(u64::MAX);
+        let all = &self.resources;
+        by(all.cores.into(), needs.cores.into())
+            .min(by(all.gpus.into(), needs.gpus.into()))
+            .min(by(all.memory, needs.memory))
+            .min(by(all.disk, needs.disk))
+            .min(self.slots.into()) as u32
+    }
+
+    /// Whether a call that asks for `needs` can begin now.
+    pub fn can_begin(&self, needs: &Resources) -> bool {
+        self.free_slots() > 0 && self.ahead_len == 0 && needs.fit(&self.free)
+    }
+
+    /// Whether a call may be sent that has to wait here, when `ahead` of its kind may wait per
+    /// slot.
+    pub fn may_wait(&self, needs: &Resources, ahead: u32) -> bool {
+        let at_once = self.fits_at_once(needs).max(1);
+        self.ahead_len < at_once
+            || (self.ahead_len < at_once.saturating_mul(ahead)
+                && self.held_ns < u64::from(at_once + self.slots) * AHEAD_NS / 2)
+    }
+
+    /// When a further call could begin, as far as can be told: now, or after its share of the
+    /// backlog.
+    pub fn wait_ns(&self) -> u64 {
+        if u64::from(self.held()) + self.queue.len() < u64::from(self.slots) {
+            return 0;
+        }
+        self.backlog_ns / u64::from(self.slots.max(1))
+    }
+}
+
+/// What is known of a worker's number.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Standing {
+    /// Nobody has it.
+    #[default]
+    Unknown,
+    /// Somebody connected, and did not join so far.
+    Connected,
+    /// Its worker has joined.
+    Joined,
+    /// Its worker takes no calls any more, since then.
+    Gone(Now),
+}
+
+/// The workers, by id.
+#[derive(Default)]
+pub(in crate::manager) struct Workers {
+    table: Vec<Option<Box<Worker>>>,
+    /// What is known of each number.
+    standings: Vec<Standing>,
+    /// The machines of those that have left.
+    hosts: BTreeMap<WorkerId, String>,
+    kinds: Vec<Kind>,
+    slots: u64,
+    /// How many retire.
+    pub retiring: u32,
+    /// The least memory that a worker said it has for blocks.
+    pub smallest_memory: Option<u64>,
+}
+
+impl Workers {
+    pub fn get(&self, id: WorkerId) -> Option<&Worker> {
+        self.table.get(id.0 as usize)?.as_deref()
+    }
+
+    pub fn get_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
+        self.table.get_mut(id.0 as usize)?.as_deref_mut()
+    }
+
+    /// Whether a worker is here and was not told to end.
+    pub fn is_present(&self, id: WorkerId) -> bool {
+        self.get(id).is_some_and(|worker| worker.stage != WorkerStage::Closing)
+    }
+
+    fn standing(&self, id: WorkerId) -> Standing {
+        self.standings.get(id.0 as usize).copied().unwrap_or_default()
+    }
+
+    fn set_standing(&mut self, id: WorkerId, standing: Standing) {
+        let index = id.0 as usize;
+        if self.standings.len() <= index {
+            self.standings.resize(index + 1, Standing::Unknown);
+        }
+        self.standings[index] = standing;
+    }
+
+    /// A worker of that number is about to join.
+    pub fn expect(&mut self, id: WorkerId) {
+        if self.standing(id) == Standing::Unknown {
+            self.set_standing(id, Standing::Connected);
+        }
+    }
+
+    /// The worker of that number takes no calls from now on.
+    pub fn give_up(&mut self, id: WorkerId, now: Now) {
+        if !matches!(self.standing(id), Standing::Gone(_)) {
+            self.set_standing(id, Standing::Gone(now));
+        }
+    }
+
+    /// Whether no worker of that number has joined so far.
+    pub fn is_yet_to_join(&self, id: WorkerId) -> bool {
+        matches!(self.standing(id), Standing::Unknown | Standing::Connected)
+    }
+
+    /// Whether calls for this worker alone can wait for it: it is here, or about to join.
+    pub fn is_expected(&self, id: WorkerId) -> bool {
+        matches!(self.standing(id), Standing::Connected | Standing::Joined)
+    }
+
+    /// Since when a worker that was here takes no calls.
+    pub fn gone_since(&self, id: WorkerId) -> Option<Now> {
+        match self.standing(id) {
+            Standing::Gone(since) => Some(since),
+            _ => None,
+        }
+    }
+
+    /// Slots of all that take work.
+    pub fn slots(&self) -> u64 {
+        self.slots
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Worker> {
+        self.table.iter().filter_map(Option::as_deref)
+    }
+
+    pub fn ids(&self) -> Vec<WorkerId> {
+        self.iter().map(|worker| worker.id).collect()
+    }
+
+    pub fn insert(&mut self, mut worker: Worker) {
+        let (id, index) = (worker.id, worker.id.0 as usize);
+        let known = self.kinds.iter().position(|kind| kind.has(worker.slots, &worker.resources));
+        worker.kind = known.unwrap_or_else(|| {
+            self.kinds.push(Kind::new(worker.slots, worker.resources));
+            self.kinds.len() - 1
+        });
+        let kind = &mut self.kinds[worker.kind];
+        kind.ceiling = larger(&kind.ceiling, &worker.resources);
+        worker.load = worker.current_load();
+        self.kinds[worker.kind].order.insert(worker.load, id);
+        self.slots += u64::from(worker.slots);
+        if self.table.len() <= index {
+            self.table.resize_with(index + 1, || None);
+        }
+        self.set_standing(id, Standing::Joined);
+        self.table[index] = Some(Box::new(worker));
+    }
+
+    pub fn remove(&mut self, id: WorkerId) -> Option<Box<Worker>> {
+        self.rest(id);
+        let worker = self.table.get_mut(id.0 as usize)?.take()?;
+        self.retiring -= u32::from(worker.stage == WorkerStage::Retiring);
+        self.hosts.insert(id, worker.host.clone());
+        Some(worker)
+    }
+
+    /// The machine of a worker, also of one that has left; empty if it is not known.
+    pub fn host_of(&self, id: WorkerId) -> &str {
+        let former = || self.hosts.get(&id).map_or("", String::as_str);
+        self.get(id).map_or_else(former, |worker| &worker.host)
+    }
+
+    /// The first worker that takes work on a machine; on any, if it is not known which.
+    pub fn neighbour(&self, host: &str) -> Option<WorkerId> {
+        let mut fits =
+            self.iter().filter(|one| one.is_active() && (host.is_empty() || one.host == host));
+        fits.next().map(|worker| worker.id)
+    }
+
+    /// The worker takes no more work.
+    pub fn rest(&mut self, id: WorkerId) {
+        let Some(worker) = self.get(id) else { return };
+        let (kind, load, slots) = (worker.kind, worker.load, worker.slots);
+        if self.kinds[kind].order.remove(load, id) {
+            self.slots -= u64::from(slots);
+        }
+    }
+
+    /// Puts the worker where its present load belongs.
+    pub fn reorder(&mut self, id: WorkerId) {
+        let Some(worker) = self.get_mut(id) else { return };
+        let (old, new) = (worker.load, worker.current_load());
+        if old == new || !worker.is_active() {
+            return;
+        }
+        worker.load = new;
+        let kind = worker.kind;
+        let order = &mut self.kinds[kind].order;
+        order.remove(old, id);
+        order.insert(new, id);
+    }
+
+    /// The least loaded worker that could ever hold a call that asks for `needs`.
+    pub fn least_loaded(&self, needs: &Resources) -> Option<WorkerId> {
+        let each = self.kinds.iter();
+        let each =
+            each.filter_map(|kind| kind.least_loaded(needs, |id| self[id].resources, |_| true));
+        each.min().map(|(_, id)| id)
+    }
+
+    /// The least loaded of each kind that could ever hold a call that asks for `needs`, passing
+    /// over those to be avoided.
+    pub fn least_loaded_of_each_kind<'a>(
+        &'a self,
+        needs: &'a Resources,
+        avoid: &'a [WorkerId],
+    ) -> impl Iterator<Item = WorkerId> + 'a {
+        let passes = |id| !avoid.contains(&id);
+        let each = self.kinds.iter();
+        let each =
+            each.filter_map(move |kind| kind.least_loaded(needs, |id| self[id].resources, passes));
+        each.map(|(_, id)| id)
+    }
+
+    /// The most loaded few of each kind.
+    pub fn most_loaded(&self) -> impl Iterator<Item = WorkerId> + '_ {
+        self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| id))
+    }
+
+    /// Among some least loaded workers that pass, the one with the fewest bytes.
+    pub fn least_filled(&self, most: usize, passes: impl Fn(WorkerId) -> bool) -> Option<WorkerId> {
+        let passing = |kind: &Kind| {
+            let each = kind.order.iter().map(|(_, id)| id).filter(|id| passes(*id));
+            each.take(most).collect::<Vec<_>>()
+        };
+        self.kinds
+            .iter()
+            .flat_map(passing)
+            .min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
+    }
+
+    /// Some workers with free slots.
+    pub fn idle(&self, most: usize) -> Vec<WorkerId> {
+        let all = self
+            .kinds
+            .iter()
+            .flat_map(|kind| kind.order.iter().take_while(|(load, _)| *load < 64).take(most));
+        all.map(|(_, id)| id).collect()
+    }
+
+    /// Whether some worker that takes work could hold a call that asks for `needs`.
+    pub fn can_hold(&self, needs: &Resources) -> bool {
+        self.least_loaded(needs).is_some()
+    }
+
+    /// The most that any worker has, each resource for itself, to within a quarter.
+    pub fn largest(&self) -> Resources {
+        let kinds = self.kinds.iter().filter(|kind| !kind.order.is_empty());
+        kinds.fold(Resources::default(), |most, kind| larger(&most, &kind.ceiling))
+    }
+}
+
+impl std::ops::Index<WorkerId> for Workers {
+    type Output = Worker;
+
+    fn index(&self, id: WorkerId) -> &Worker {
+        self.get(id).expect("the worker is present")
+    }
+}
+
+impl std::ops::IndexMut<WorkerId> for Workers {
+    fn index_mut(&mut self, id: WorkerId) -> &mut Worker {
+        self.get_mut(id).expect("the worker is present")
+    }
+}

@@ -1,0 +1,74 @@
+//! Requests of clients and messages of workers: who handles what.
+
+use super::Manager;
+use super::api::{Action, Record, Request};
+use crate::wire::FromWorker;
+use freestone_base::WorkerId;
+
+impl Manager {
+    pub(super) fn on_request(&mut self, request: Request) {
+        match request {
+            Request::Define { function, label, definition } => {
+                self.functions.define(function, label, definition);
+            }
+            Request::Submit(submissions) => {
+                for submission in &submissions {
+                    self.on_submission(submission);
+                }
+            }
+            Request::Reduce(reduction) => self.on_reduce(reduction),
+            Request::PutInline { name, bytes } => self.on_put_inline(name, bytes),
+            Request::Watch { name, ticket } => self.on_watch(name, ticket),
+            Request::Put { block, path, owned, worker, keep, ticket } => {
+                self.on_put(block, (path, owned), worker, keep, ticket);
+            }
+            Request::Gather { name, worker, ticket } => self.on_gather(name, worker, ticket),
+            Request::Unpin { name, worker } => self.on_unpin(name, worker),
+            Request::Release(names) => self.on_release(&names),
+            Request::Cancel(names) => self.on_cancel(&names),
+            Request::WhoHas { names, ticket } => self.on_who_has(&names, ticket),
+            Request::Explain { name, ticket } => self.on_explain(&name, ticket),
+            Request::Statistics { ticket } => self.on_statistics(ticket),
+            Request::Retire(workers) => {
+                for worker in workers {
+                    self.on_retire(worker);
+                }
+            }
+            Request::Collect { collection, blocks } => self.balance.collect(collection, blocks),
+            Request::Disperse { collection } => self.balance.disperse(collection),
+            Request::Balance => self.balance.be_due(),
+            Request::Shutdown => self.on_shutdown(),
+        }
+    }
+
+    pub(super) fn on_message(&mut self, id: WorkerId, message: FromWorker) {
+        if matches!(message, FromWorker::Hello { .. }) {
+            return self.on_hello(id, message);
+        }
+        let Some(worker) = self.workers.get_mut(id) else { return };
+        worker.seen_ns = self.now;
+        match message {
+            FromWorker::Done(reports) => self.on_done(id, reports),
+            FromWorker::Have { block, fetched } => self.on_have(id, block, fetched),
+            FromWorker::FetchFailed { name, source, missing_there, free, .. } => {
+                self.on_fetch_failed(id, &name, source, missing_there, free);
+            }
+            FromWorker::Returned { returned, .. } => self.on_returned(id, &returned),
+            FromWorker::Pinned { name, path } => self.on_pinned(id, name, path),
+            FromWorker::Lost { names, .. } => self.on_lost(id, &names),
+            FromWorker::Status(status) => {
+                worker.status = status;
+                if status.memory_quota > 0 && worker.slots > 0 {
+                    let least = self.workers.smallest_memory.unwrap_or(u64::MAX);
+                    self.workers.smallest_memory = Some(least.min(status.memory_quota));
+                }
+                if self.config.trace {
+                    let record = Record::Cache { worker: id, at_ns: self.now, status };
+                    self.out.push(Action::Trace(record));
+                }
+            }
+            FromWorker::Leaving => self.on_retire(id),
+            FromWorker::Hello { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! From ready to sent: who gets what, and what is sent at the end of an event.
+
+use crate::manager::Manager;
+use crate::manager::api::Action;
+use crate::manager::graph::{Stage, UNMEASURED_NS};
+use crate::manager::members::Worker;
+use crate::manager::table::TaskSlot;
+use crate::wire::{Assignment, ToWorker};
+use freestone_base::sizing::{AHEAD_NS, calls_ahead};
+use freestone_base::{TaskId, WorkerId};
+
+/// A queue that a worker may take from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    Own,
+    Class(u32),
+}
+
+impl Manager {
+    /// All inputs of a task that waited are there.
+    pub(in crate::manager) fn make_ready(&mut self, task: TaskSlot) {
+        self.allocate(task);
+        let record = &mut self.tasks[task];
+        record.ready_ns = self.now;
+        let (needs, pinned) = (record.options.resources, record.pinned);
+        if let Some(why) = self.refusal(&needs, pinned) {
+            return self.fail_with(task, why);
+        }
+        if self.take_members(task) {
+            return self.resume(task);
+        }
+        self.counts.waiting -= 1;
+        self.counts.ready += 1;
+        self.place(task);
+    }
+
+    /// Hands ready tasks to workers with room.
+    pub(in crate::manager) fn dispatch(&mut self) {
+        for index in 0..self.touched.len() {
+            let id = self.touched[index];
+            self.feed_own(id);
+            self.workers.reorder(id);
+        }
+        while let Some((id, class)) = self.next_taker() {
+            self.feed(id, class);
+            self.workers.reorder(id);
+        }
+        for index in 0..self.touched.len() {
+            self.steal_for(self.touched[index]);
+        }
+    }
+
+    /// Sends a worker what is queued for it as long as there is room; ready tasks of all that go
+    /// first go first.
+    fn feed_own(&mut self, id: WorkerId) {
+        while self.workers.get(id).is_some_and(|worker| !worker.queue.is_empty()) {
+            let Some((from, task)) = self.best_for(id) else { return };
+            if !self.has_room(&self.workers[id], task) {
+                return;
+            }
+            self.take(from, id);
+            self.assign(task, id);
+        }
+    }
+
+    /// The least loaded worker that has room for the first task of some class, and the class.
+    fn next_taker(&mut self) -> Option<(WorkerId, u32)> {
+        let mut taker = None;
+        for class in 0..self.classes.len() {
+            let Some(task) = self.first_of_class(class) else { continue };
+            let needs = &self.tasks[task].options.resources;
+            let Some(id) = self.workers.least_loaded(needs) else { continue };
+            let worker = &self.workers[id];
+            let better = taker.is_none_or(|(load, than, _)| (worker.load, id) < (load, than));
+            if better && self.has_room(worker, task) {
+                taker = Some((worker.load, id, class));
+            }
+        }
+        taker.map(|(_, id, class)| (id, class))
+    }
+
+    /// Gives one task to a worker with a free slot, or as many as may travel ahead to one without.
+    /// There is room for the first of `class`, at least.
+    fn feed(&mut self, id: WorkerId, class: u32) {
+        let idle = self.workers[id].free_slots() > 0;
+        let mut fed = false;
+        while let Some((from, task)) = self.best_for(id) {
+            if self.has_room(&self.workers[id], task) {
+                self.take(from, id);
+                self.assign(task, id);
+            } else {
+                if let (false, Some(task)) = (fed, self.first_of_class(class)) {
+                    self.take(From::Class(class), id);
+                    self.assign(task, id);
+                }
+                return;
+            }
+            fed = true;
+            if idle {
+                return;
+            }
+        }
+    }
+
+    /// The first task among a worker's own and those of the classes that it can hold.
+    fn best_for(&mut self, id: WorkerId) -> Option<(From, TaskSlot)> {
+        let mut best = self.first_of_own(id).map(|task| (From::Own, task));
+        for class in 0..self.classes.len() {
+            let Some(task) = self.first_of_class(class) else { continue };
+            if !self.tasks[task].options.resources.fit(&self.workers[id].resources) {
+                continue;
+            }
+            let goes_first = |than: TaskSlot| {
+                let (one, other) = (&self.tasks[task], &self.tasks[than]);
+                (one.priority, one.depth) > (other.priority, other.depth)
+            };
+            if best.is_none_or(|(_, than)| goes_first(than)) {
+                best = Some((From::Class(class), task));
+            }
+        }
+        best
+    }
+
+    /// The first ready task of a class; entries that are no longer meant are removed.
+    fn first_of_class(&mut self, class: u32) -> Option<TaskSlot> {
+        loop {
+            let entry = self.classes.get(class).queue.first()?;
+            if let Some(task) = self.tasks.find_queued(entry, Stage::Ready) {
+                return Some(task);
+            }
+            self.classes.queue(class).pop_first(false);
+        }
+    }
+
+    fn first_of_own(&mut self, worker: WorkerId) -> Option<TaskSlot> {
+        loop {
+            let entry = self.workers[worker].queue.first()?;
+            if let Some(task) = self.tasks.find_queued(entry, Stage::Queued(worker)) {
+                return Some(task);
+            }
+            self.workers[worker].queue.pop_first(false);
+        }
+    }
+
+    fn take(&mut self, from: From, id: WorkerId) {
+        match from {
+            From::Own => self.workers[id].queue.pop_first(true),
+            From::Class(class) => self.classes.queue(class).pop_first(true),
+        };
+    }
+
+    fn has_room(&self, worker: &Worker, task: TaskSlot) -> bool {
+        let record = &self.tasks[task];
+        let needs = &record.options.resources;
+        let remaining = self.counts.ready;
+        worker.can_begin(needs) || {
+            let mean_ns = self.functions.mean_ns(record.function);
+            worker.may_wait(needs, calls_ahead(mean_ns, remaining, self.workers.slots()))
+        }
+    }
+
+    /// Gives a ready task to a worker.
+    pub(in crate::manager) fn assign(&mut self, task: TaskSlot, id: WorkerId) {
+        self.end_first(task);
+        let name = self.tasks.id(task);
+        let expected_ns = self.functions.mean_ns(self.tasks[task].function);
+        let record = &mut self.tasks[task];
+        record.attempt += 1;
+        record.sent_ns = self.now;
+        if !matches!(record.stage, Stage::Queued(_)) {
+            record.charged_ns = expected_ns.unwrap_or(UNMEASURED_NS);
+            self.workers[id].backlog_ns += record.charged_ns;
+        }
+        self.counts.ready -= 1;
+        self.counts.assigned += 1;
+        let running = self.workers[id].take_in(name, record);
+        record.stage = Stage::Assigned { worker: id, running };
+        let assignment = Assignment {
+            task: name,
+            attempt: record.attempt,
+            function: record.function,
+            arguments: record.arguments.clone(),
+            inputs: record.inputs.iter().filter_map(|slot| self.blocks[*slot].as_input()).collect(),
+            outputs: record.outputs.iter().map(|slot| self.blocks[*slot].name).collect(),
+            options: record.options.clone(),
+            priority: record.priority,
+            expected_ns,
+        };
+        self.workers[id].post.run.push(assignment);
+        self.touch(id);
+        for index in 0..self.tasks[task].inputs.len() {
+            let slot = self.tasks[task].inputs[index];
+            if self.blocks[slot].stored().is_some() {
+                self.blocks[slot].used_ns = self.now;
+                self.want(slot, id);
+            }
+        }
+    }
+
+    /// A task is no longer at its worker.
+    pub(in crate::manager) fn unassign(&mut self, task: TaskSlot, id: WorkerId, running: bool) {
+        self.counts.assigned -= 1;
+        let name = self.tasks.id(task);
+        let charged_ns = self.tasks[task].charged_ns;
+        let needs = self.tasks[task].options.resources;
+        let Some(worker) = self.workers.get_mut(id) else { return };
+        worker.backlog_ns -= charged_ns;
+        worker.held_ns -= charged_ns.min(AHEAD_NS);
+        if running {
+            worker.running.retain(|other| *other != name);
+            worker.free = worker.free.plus(&needs);
+        } else {
+            worker.ahead_len -= 1;
+        }
+        self.touch(id);
+        for index in 0..self.tasks[task].inputs.len() {
+            let slot = self.tasks[task].inputs[index];
+            if self.blocks[slot].extra.is_some() {
+                self.unwant(slot, id, Some(task));
+            }
+        }
+    }
+
+    /// Reserves for what was sent ahead to a worker, in order, as far as it fits.
+    pub(in crate::manager) fn promote(&mut self, id: WorkerId) {
+        let Some(worker) = self.workers.get_mut(id) else { return };
+        while let Some((name, attempt)) = worker.ahead.front().copied() {
+            let found =
+                self.tasks.find(name).filter(|task| is_ahead(&self.tasks[*task], id, attempt));
+            if let Some(task) = found {
+                let record = &mut self.tasks[task];
+                if !worker.reserve(name, &record.options.resources) {
+                    return;
+                }
+                worker.ahead_len -= 1;
+                record.stage = Stage::Assigned { worker: id, running: true };
+            }
+            worker.ahead.pop_front();
+        }
+    }
+
+    /// Sends what is to be sent.
+    pub(in crate::manager) fn flush(&mut self) {
+        let mut touched = std::mem::take(&mut self.touched);
+        for id in touched.drain(..) {
+            self.flush_worker(id);
+        }
+        self.touched = touched;
+    }
+
+    fn flush_worker(&mut self, id: WorkerId) {
+        let Some(worker) = self.workers.get_mut(id) else { return };
+        worker.touched = false;
+        let post = std::mem::take(&mut worker.post);
+        let out = &mut self.out;
+        if !post.cancel.is_empty() {
+            out.push(Action::Send(id, ToWorker::Cancel(post.cancel)));
+        }
+        out.extend(post.unpin.into_iter().map(|name| Action::Send(id, ToWorker::Unpin(name))));
+        if !post.drop.is_empty() {
+            out.push(Action::Send(id, ToWorker::Drop(post.drop)));
+        }
+        if !post.run.is_empty() {
+            let new = post.run.iter().map(|assignment| assignment.function);
+            for function in new.filter(|function| !worker.define(*function)) {
+                let Some(known) = self.functions.get(function) else { continue };
+                let Some(definition) = known.definition.clone() else { continue };
+                let label = known.label.clone();
+                let define = ToWorker::Define { function, label, definition };
+                out.push(Action::Send(id, define));
+            }
+            out.push(Action::Send(id, ToWorker::Run(post.run)));
+        }
+        out.extend(post.other.into_iter().map(|message| Action::Send(id, message)));
+    }
+}
+
+/// Whether the entry `(task, attempt)` among those sent ahead to a worker is still meant.
+pub(in crate::manager) fn is_ahead(
+    task: &crate::manager::graph::Task,
+    id: WorkerId,
+    attempt: u32,
+) -> bool {
+    task.attempt == attempt && task.stage == Stage::Assigned { worker: id, running: false }
+}
+
+impl Worker {
+    /// Reserves a slot and resources; whether there are any.
+    fn reserve(&mut self, task: TaskId, needs: &freestone_base::Resources) -> bool {
+        if self.free_slots() == 0 {
+            return false;
+        }
+        let Some(free) = self.free.checked_sub(needs) else { return false };
+        self.free = free;
+        self.running.push(task);
+        true
+    }
+
+    /// Takes in a task that is sent; whether it can begin at once.
+    fn take_in(&mut self, id: TaskId, task: &crate::manager::graph::Task) -> bool {
+        self.held_ns += task.charged_ns.min(AHEAD_NS);
+        let needs = &task.options.resources;
+        if self.can_begin(needs) && self.reserve(id, needs) {
+            return true;
+        }
+        self.ahead.push_back((id, task.attempt));
+        self.ahead_len += 1;
+        false
+    }
+}

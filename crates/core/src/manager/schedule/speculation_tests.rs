@@ -1,0 +1,29 @@
+//! Calls that take far longer than their like.
+
+use crate::manager::tests::{call, inline, play};
+use crate::manager::*;
+use crate::wire::TaskFailure;
+
+const LATE: TaskFailure = TaskFailure::TimedOut { timeout_ns: 1 };
+
+#[test]
+fn a_call_that_is_late_and_fails_is_run_beside_itself_once() {
+    let mut play = play();
+    play.join(0, 1);
+    play.request(Request::Submit(vec![call(1, &[])]));
+    play.done(0, &play.runs(0)[0].clone(), inline(b"x"));
+    play.request(Request::Submit(vec![call(2, &[])]));
+    let first = play.runs(0).remove(0);
+    play.join(1, 1);
+    play.now += 10_000_000_000;
+    play.handle(Event::Tick);
+    let second = play.runs(1).remove(0);
+    assert_eq!((first.attempt, second.attempt), (1, 2));
+    play.fails(0, &first, LATE);
+    assert!(play.out.is_empty(), "the second attempt may do better");
+    play.now += 10_000_000_000;
+    play.handle(Event::Tick);
+    assert!(play.out.is_empty(), "or attempts would follow each other for ever");
+    play.fails(1, &second, LATE);
+    assert_eq!(play.statistics().failed, 1);
+}

@@ -1,0 +1,258 @@
+"""What can be asked of the rows of a table: the methods of polars' LazyFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, Self, TypeVar
+
+__all__ = ["GroupBy", "Relational"]
+
+F = TypeVar("F", bound="Relational")
+
+
+class Relational:
+    """The methods of a frame that make another, lazily, by polars' expressions."""
+
+    name: str
+
+    def _then(self, method: str, /, *args: Any, others: Sequence[Any] = (), **options: Any) -> Self:
+        """Return the frame that a method of polars' makes of this one and others."""
+        raise NotImplementedError
+
+    # -- row by row ---------------------------------------------------------------------------
+
+    def filter(self, *predicates: Any, **constraints: Any) -> Self:
+        """Keep the rows for which all predicates are true, as ``LazyFrame.filter``.
+
+        Parameters
+        ----------
+        *predicates
+            Expressions of booleans. One that needs other rows, such as ``pl.col("x") >
+            pl.col("x").mean()``, is computed by one call that gets all rows.
+        **constraints
+            Values of columns.
+        """
+        return self._then("filter", *predicates, **constraints)
+
+    def select(self, *exprs: Any, **named: Any) -> Self:
+        """Make other columns of each row, or aggregates of all rows, as ``LazyFrame.select``."""
+        return self._then("select", *map(_listed, exprs), **named)
+
+    def with_columns(self, *exprs: Any, **named: Any) -> Self:
+        """Add columns, or replace them, as ``LazyFrame.with_columns``."""
+        return self._then("with_columns", *map(_listed, exprs), **named)
+
+    def drop(self, *columns: Any, strict: bool = True) -> Self:
+        """Leave columns out, as ``LazyFrame.drop``."""
+        return self._then("drop", *map(_listed, columns), strict=strict)
+
+    def rename(self, mapping: Mapping[str, str], *, strict: bool = True) -> Self:
+        """Give columns other names, as ``LazyFrame.rename``."""
+        return self._then("rename", dict(mapping), strict=strict)
+
+    def cast(self, dtypes: Any, *, strict: bool = True) -> Self:
+        """Give columns other types, as ``LazyFrame.cast``."""
+        return self._then("cast", dtypes, strict=strict)
+
+    def explode(self, *columns: Any) -> Self:
+        """Make a row of each item of lists, as ``LazyFrame.explode``."""
+        return self._then("explode", *map(_listed, columns))
+
+    def unnest(self, *columns: Any) -> Self:
+        """Make columns of the fields of structs, as ``LazyFrame.unnest``."""
+        return self._then("unnest", *map(_listed, columns))
+
+    def fill_null(self, value: Any) -> Self:
+        """Replace nulls by a value or an expression, as ``LazyFrame.fill_null``."""
+        return self._then("fill_null", value)
+
+    def fill_nan(self, value: Any) -> Self:
+        """Replace NaNs by a value or an expression, as ``LazyFrame.fill_nan``."""
+        return self._then("fill_nan", value)
+
+    def drop_nulls(self, subset: Any = None) -> Self:
+        """Leave out rows with a null, as ``LazyFrame.drop_nulls``."""
+        return self._then("drop_nulls", subset)
+
+    def drop_nans(self, subset: Any = None) -> Self:
+        """Leave out rows with a NaN, as ``LazyFrame.drop_nans``."""
+        return self._then("drop_nans", subset)
+
+    # -- rows together ------------------------------------------------------------------------
+
+    def group_by(self, *by: Any, maintain_order: bool = False, **named_by: Any) -> GroupBy[Self]:
+        """Group rows, for ``agg``, as ``LazyFrame.group_by``.
+
+        Parameters
+        ----------
+        *by, **named_by
+            Names of columns, or expressions.
+        maintain_order
+            Whether groups come in the order in which they are first seen; else in any.
+
+        Notes
+        -----
+        Sums, means, counts, extremes, first and last values, ``any``, ``all`` and ``n_unique``, and
+        expressions of them, are computed of each part first. For others the rows are moved, between
+        workers, so that those of a group are together.
+        """
+        return GroupBy(self, by, named_by, maintain_order)
+
+    def join(
+        self,
+        other: Self,
+        on: Any = None,
+        how: str = "inner",
+        *,
+        left_on: Any = None,
+        right_on: Any = None,
+        suffix: str = "_right",
+        validate: str = "m:m",
+        nulls_equal: bool = False,
+        coalesce: bool | None = None,
+        maintain_order: str | None = None,
+    ) -> Self:
+        """Join rows with those of another frame, as ``LazyFrame.join``.
+
+        Parameters
+        ----------
+        other
+            The right table.
+        on, left_on, right_on
+            Names of columns or expressions whose values are equal in rows that go together.
+        how
+            ``"inner"``, ``"left"``, ``"right"``, ``"full"``, ``"semi"``, ``"anti"`` or
+            ``"cross"``.
+        suffix
+            What is added to the name of a right column that the left table has too.
+        validate, nulls_equal, coalesce, maintain_order
+            As for polars. Without `maintain_order` rows come in any order.
+
+        Raises
+        ------
+        MissingColumnError, ColumnTypeError
+            At once, if keys are not there or can't be compared.
+
+        Notes
+        -----
+        A small table goes to all parts of the other; of two large ones the rows are moved by the
+        hash of their keys, between workers.
+        """
+        on, left_on, right_on = (
+            None if keys is None else _items(keys) for keys in (on, left_on, right_on)
+        )
+        return self._then(
+            "join",
+            others=[other],
+            on=on,
+            how=how,
+            left_on=left_on,
+            right_on=right_on,
+            suffix=suffix,
+            validate=validate,
+            nulls_equal=nulls_equal,
+            coalesce=coalesce,
+            maintain_order=maintain_order,
+        )
+
+    def sort(
+        self,
+        by: Any,
+        *more_by: Any,
+        descending: bool | Sequence[bool] = False,
+        nulls_last: bool | Sequence[bool] = False,
+        maintain_order: bool = False,
+    ) -> Self:
+        """Sort rows, as ``LazyFrame.sort``.
+
+        Notes
+        -----
+        Rows are moved, between workers, so that each part has those between two values of the first
+        key, which are found by a sample of it. Rows of the same first key are in one part.
+        """
+        return self._then(
+            "sort",
+            [*_items(by), *more_by],
+            descending=descending,
+            nulls_last=nulls_last,
+            maintain_order=maintain_order,
+        )
+
+    def unique(
+        self, subset: Any = None, *, keep: str = "any", maintain_order: bool = False
+    ) -> Self:
+        """Leave out rows that are there more than once, as ``LazyFrame.unique``.
+
+        Without `maintain_order` rows come in any order.
+        """
+        names = None if subset is None else list(self.select(*_items(subset)).columns)  # type: ignore[attr-defined]
+        return self._then("unique", names, keep=keep, maintain_order=maintain_order)
+
+    def head(self, n: int = 5) -> Self:
+        """Take the first rows; of a sorted frame without sorting all."""
+        return self._then("head", n)
+
+    def limit(self, n: int = 5) -> Self:
+        """Take the first rows; the same as `head`."""
+        return self.head(n)
+
+    def tail(self, n: int = 5) -> Self:
+        """Take the last rows."""
+        return self._then("tail", n)
+
+    def slice(self, offset: int, length: int | None = None) -> Self:
+        """Take rows from `offset` on, as ``LazyFrame.slice``."""
+        return self._then("slice", offset, length)
+
+    def with_row_index(self, name: str = "index", offset: int = 0) -> Self:
+        """Add a column that numbers the rows; one call gets them all."""
+        return self._then("with_row_index", name, offset)
+
+    def reverse(self) -> Self:
+        """Take the rows in reverse order; one call gets them all."""
+        return self._then("reverse")
+
+
+class GroupBy(Generic[F]):
+    """Rows in groups, for ``agg``."""
+
+    def __init__(
+        self, frame: F, by: Sequence[Any], named_by: Mapping[str, Any], maintain_order: bool
+    ) -> None:
+        self._frame = frame
+        self._by = (by, named_by)
+        self._maintain_order = maintain_order
+
+    def agg(self, *aggregates: Any, **named: Any) -> F:
+        """Make a row of each group, as ``LazyGroupBy.agg``.
+
+        Parameters
+        ----------
+        *aggregates, **named
+            Expressions, which are computed of the rows of a group.
+        """
+        from freestone.collections.tables import each_expr
+
+        by, named_by = self._by
+        return self._frame._then(
+            "group_by",
+            list(each_expr(by, named_by)),
+            list(each_expr(aggregates, named)),
+            maintain_order=self._maintain_order,
+        )
+
+    def len(self, name: str = "len") -> F:
+        """Count the rows of each group."""
+        import polars as pl
+
+        return self.agg(pl.len().alias(name))
+
+
+def _items(value: Any) -> list[Any]:
+    """Return one or several of something as a list."""
+    return [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+
+
+def _listed(value: Any) -> Any:
+    """Return what can be gone through once as a list, so that it can be twice."""
+    return list(value) if isinstance(value, Iterator) else value

@@ -1,0 +1,33 @@
+"""Tables: what `Frame` does with polars, part by part.
+
+A frame that is filtered, joined, grouped or sorted is a plan first. `lower` makes stages of it:
+steps that look at one row alone are done together, each part by one call of polars; others
+aggregate parts first, send a small table to all parts of a large one, or move rows, as blocks, by
+the hash of their keys or by their order.
+
+See docs/howto/tables.md
+"""
+
+from __future__ import annotations
+
+from freestone.collections.tables import grouping, joining, ordering  # noqa: F401 (they add rules)
+from freestone.collections.tables.calls import to_arrow, to_polars
+from freestone.collections.tables.expressions import each_expr, names_of
+from freestone.collections.tables.lowering import LIMITS, Limits, lower
+from freestone.collections.tables.plan import Leaf, Node, leaves, op
+from freestone.collections.tables.problems import empty_of
+
+__all__ = [
+    "LIMITS",
+    "Leaf",
+    "Limits",
+    "Node",
+    "each_expr",
+    "empty_of",
+    "leaves",
+    "lower",
+    "names_of",
+    "op",
+    "to_arrow",
+    "to_polars",
+]

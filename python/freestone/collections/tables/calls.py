@@ -1,0 +1,185 @@
+"""What workers do: a plan on some tables, in one call of polars."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import xor
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from freestone import _native
+from freestone.collections.tables.plan import Node, build
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ByHash", "ByRange", "Cutting", "Whole", "run", "sampled", "to_arrow", "to_polars"]
+
+_OLDEST = pl.CompatLevel.oldest()
+_MIN_CHUNK_ROWS = 1 << 16
+MAX_SAMPLES = 256
+
+
+@dataclass(frozen=True)
+class Whole:
+    """All rows are one block."""
+
+    parts = 1
+
+    def cut(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Yield the table."""
+        yield frame
+
+
+@dataclass(frozen=True)
+class ByHash:
+    """Rows whose keys are equal are in the same of some blocks.
+
+    Attributes
+    ----------
+    keys : tuple of polars.Expr
+        The keys.
+    types : tuple
+        The types as which they are compared, if those are not their own.
+    parts : int
+        How many blocks there are.
+    """
+
+    keys: tuple[pl.Expr, ...]
+    types: tuple[Any, ...]
+    parts: int
+
+    def cut(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Yield the rows of each block, in their order."""
+        named = [key.alias(f"{place}") for place, key in enumerate(self.keys)]
+        keys = frame.select(named)
+        keys = keys.cast(dict(zip(keys.columns, self.types, strict=True)))
+        hashes = keys.select(
+            # The seeds keep (a, b) apart from (b, a).
+            pl.nth(place).hash(place)
+            for place in range(keys.width)
+        )
+        part = reduce(xor, hashes.get_columns()) % self.parts
+        for number in range(self.parts):
+            yield frame.filter(part == number)
+
+
+@dataclass(frozen=True)
+class ByRange:
+    """Rows between the same two keys are in the same block; the blocks are in order.
+
+    Attributes
+    ----------
+    key : polars.Expr
+        By what rows are sorted first.
+    cuts : polars.Series
+        The keys at which a new block begins, in order.
+    descending, nulls_last : bool
+        As for `sort`.
+    """
+
+    key: pl.Expr
+    cuts: pl.Series
+    descending: bool
+    nulls_last: bool
+
+    @property
+    def parts(self) -> int:
+        """How many blocks there are."""
+        return len(self.cuts) + 1
+
+    def cut(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Yield the rows of each block, in their order."""
+        keys = frame.select(self.key).to_series()
+        part = self.cuts.search_sorted(keys, side="left", descending=self.descending)
+        nulls = self.parts - 1 if self.nulls_last else 0
+        place = pl.when(keys.is_not_null()).then(part).otherwise(nulls)
+        numbers = pl.select(place).to_series() if len(keys) else part
+        for number in range(self.parts):
+            yield frame.filter(numbers == number)
+
+
+Cutting = Whole | ByHash | ByRange
+
+
+def run(plan: bytes, counts: Sequence[int], *tables: Any) -> Any:
+    """Do a plan to tables and return blocks, as many as it is to be cut into.
+
+    Parameters
+    ----------
+    plan
+        A pickled pair: the plan, and how the result is cut into blocks.
+    counts
+        How many of the tables are the rows of each slot.
+    tables
+        Arrow tables.
+    """
+    node, slots, cutting = pickle.loads(plan)
+    frames, first = [], 0
+    for slot, count in zip(slots, counts, strict=True):
+        frames.append(to_polars(tables[first : first + count], slot).lazy())
+        first += count
+    found = build(node, frames).collect()
+    blocks = [_native.Stored(to_arrow(part)) for part in cutting.cut(found)]
+    return blocks[0] if len(blocks) == 1 else tuple(blocks)
+
+
+def sampled(keys: pl.DataFrame) -> pl.DataFrame:
+    """Return values of a column without nulls, evenly spaced in the order of their size."""
+    values = keys.to_series().drop_nulls().sort()
+    return values.gather_every(len(values) // MAX_SAMPLES + 1).to_frame()
+
+
+def to_polars(tables: Sequence[pa.Table], slot: Node) -> pl.DataFrame:
+    """Return Arrow tables as one of polars', of the columns and types that a plan expects."""
+    names = list(slot.schema)
+    if not names:
+        # A table without columns still has rows, which polars counts by a column.
+        names = tables[0].column_names[:1] if tables else []
+    frames = []
+    for table in tables:
+        frame = pl.from_arrow(table.select(names), rechunk=False)
+        assert isinstance(frame, pl.DataFrame)
+        differing = {
+            name: dtype for name, dtype in slot.schema.items() if frame.schema[name] != dtype
+        }
+        frames.append(frame.cast(differing) if differing else frame)
+    if not frames:
+        return slot.empty
+    return pl.concat(frames, rechunk=False) if len(frames) > 1 else frames[0]
+
+
+def to_arrow(frame: pl.DataFrame) -> pa.Table:
+    """Return a table as Arrow's, over buffers that hold its rows and no others.
+
+    Notes
+    -----
+    Text becomes ``large_string``: a view of text would keep the text of rows that are gone.
+    """
+    if frame.width and frame.n_chunks() > 1 and len(frame) < frame.n_chunks() * _MIN_CHUNK_ROWS:
+        frame = frame.rechunk()
+    table = frame.to_arrow(compat_level=_OLDEST)
+    return _compact(table) if _is_slice(table) else table
+
+
+def _is_slice(table: pa.Table) -> bool:
+    """Tell whether buffers of a table have far more than its rows, as those of a slice do."""
+    held = sum(
+        sum(buffer.size for buffer in chunk.buffers() if buffer is not None)
+        for column in table.columns
+        for chunk in column.chunks
+    )
+    return bool(held > 2 * table.nbytes + (1 << 12))
+
+
+def _compact(table: pa.Table) -> pa.Table:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()

@@ -1,0 +1,109 @@
+"""What expressions need, whether they look at one row alone, and how polars writes them."""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+__all__ = ["as_expr", "each_expr", "from_tree", "is_row_wise", "names_of", "roots", "tree_of"]
+
+_NO_OPTIMIZATION = pl.QueryOptFlags.none()
+_SLICES = pl.QueryOptFlags.none(slice_pushdown=True)
+
+
+def as_expr(value: Any) -> pl.Expr:
+    """Return what polars takes a value for: a text is the name of a column."""
+    if isinstance(value, pl.Expr):
+        return value
+    return pl.col(value) if isinstance(value, str) else pl.lit(value)
+
+
+def each_expr(args: Iterable[Any], named: Mapping[str, Any] = {}) -> Iterator[pl.Expr]:
+    """Yield the expressions among the arguments of a method, lists of them flattened."""
+    for arg in args:
+        if isinstance(arg, Iterable) and not isinstance(arg, str | bytes | pl.Series | pl.Expr):
+            yield from each_expr(arg)
+        else:
+            yield as_expr(arg)
+    for name, value in named.items():
+        yield as_expr(value).alias(name)
+
+
+def tree_of(expr: pl.Expr) -> Any:
+    """Return an expression as lists, dicts and texts; None if it can't be read back as it is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            text = expr.meta.serialize(format="json")
+            tree = json.loads(text)
+            return tree if from_tree(tree).meta.eq(expr) else None
+        except (pl.exceptions.PolarsError, ValueError, TypeError):
+            return None
+
+
+def from_tree(tree: Any) -> pl.Expr:
+    """Return the expression that `tree_of` gave a tree of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pl.Expr.deserialize(io.StringIO(json.dumps(tree)), format="json")
+
+
+def roots(exprs: Iterable[pl.Expr]) -> set[str] | None:
+    """Return the columns that expressions need; None if those may be any."""
+    found: set[str] = set()
+    for expr in exprs:
+        if _selects(expr):
+            return None
+        found.update(expr.meta.root_names())
+    return found
+
+
+def _selects(expr: pl.Expr) -> bool:
+    """Tell whether an expression takes columns by what they are, such as all numbers."""
+    if expr.meta.has_multiple_outputs():
+        return True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return '"Selector"' in expr.meta.serialize(format="json")
+    except (pl.exceptions.PolarsError, ValueError, TypeError):
+        return True
+
+
+def names_of(frame: pl.DataFrame, expr: pl.Expr) -> list[str]:
+    """Return the names of the columns that an expression makes of a table."""
+    names: list[str] = frame.lazy().select(expr).collect_schema().names()
+    return names
+
+
+def is_row_wise(frame: pl.DataFrame, exprs: Iterable[pl.Expr], *, adds: bool = False) -> bool:
+    """Tell whether what expressions make of a row depends on that row alone.
+
+    Parameters
+    ----------
+    frame
+        A table without rows, of the columns that they are for.
+    exprs
+        What is selected.
+    adds
+        Whether they are added to the columns that there are, so that a constant has as many rows.
+
+    Notes
+    -----
+    Polars decides: its optimizer moves a slice of the rows below exactly such expressions. What it
+    does not move, or says in words that this module does not know, is not taken for row-wise.
+    """
+    exprs = list(exprs)
+    lazy = frame.lazy()
+    chosen = lazy.with_columns(exprs) if adds else lazy.select(exprs)
+    first = "WITH_COLUMNS" if adds else "SELECT"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = chosen.explain(optimizations=_NO_OPTIMIZATION)
+        sliced = chosen.slice(1, 5).explain(optimizations=_SLICES)
+    return "SLICE" not in plain.upper() and sliced.lstrip().startswith(first)

@@ -1,0 +1,113 @@
+"""Joins: with the smaller table sent to all parts of the other, or both moved by their keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from freestone.collections.tables.expressions import each_expr, is_row_wise
+from freestone.collections.tables.lowering import LIMITS, lower, may_hash, rule, shuffled, slots_of
+from freestone.collections.tables.needs import Columns, join_needs
+from freestone.collections.tables.plan import Op
+from freestone.collections.tables.stages import Stage
+
+__all__: list[str] = []
+
+_MAY_SEND_LEFT = {"cross", "inner", "right"}
+_MAY_SEND_RIGHT = {"anti", "cross", "inner", "left", "semi"}
+_Keys = tuple[list[pl.Expr], list[pl.Expr]]
+
+
+@rule("join")
+def _join(step: Op, needed: Columns) -> Stage:
+    keys = _keys(step.options)
+    wanted = join_needs(step, keys, needed)
+    left, right = (
+        lower(side, columns).trimmed(columns)
+        for side, columns in zip(step.inputs, wanted, strict=True)
+    )
+    if (left.is_one and right.is_one) or not _by_parts(step, keys):
+        return left.one().joined(right.one(), "join", **step.options)
+    left, right, is_sent = _sent(left, right, step)
+    if is_sent:
+        return left.joined(right, "join", **step.options)
+    return _both_moved(left, right, keys, step)
+
+
+def _keys(options: dict[str, Any]) -> _Keys:
+    on = options.get("on")
+    left, right = (on, on) if on is not None else (options["left_on"], options["right_on"])
+    return list(each_expr(left or [])), list(each_expr(right or []))
+
+
+def _may_send(step: Op) -> tuple[bool, bool]:
+    """Tell whether the left and the right table may be sent to all parts of the other."""
+    how, order = step.options["how"], step.options["maintain_order"] or "none"
+    left = how in _MAY_SEND_LEFT and order in ("none", "right", "right_left")
+    right = how in _MAY_SEND_RIGHT and order in ("none", "left", "left_right")
+    return left, right
+
+
+def _by_parts(step: Op, keys: _Keys) -> bool:
+    """Tell whether rows of different keys can be joined in different calls."""
+    ordered = step.options["maintain_order"] not in (None, "none")
+    if step.options["validate"] != "m:m" or (ordered and not any(_may_send(step))):
+        return False
+    pairs = zip(step.inputs, keys, strict=True)
+    return all(not key or is_row_wise(side.empty, _numbered(key)) for side, key in pairs)
+
+
+def _numbered(keys: list[pl.Expr]) -> list[pl.Expr]:
+    return [key.alias(f"{place}") for place, key in enumerate(keys)]
+
+
+def _sent(left: Stage, right: Stage, step: Op) -> tuple[Stage, Stage, bool]:
+    """Have the smaller table be one part, if it may and should be sent to all of the other.
+
+    Notes
+    -----
+    How large a table is that is filtered or joined before is found out by calling it.
+    """
+    sides = [left, right]
+    choices = [side for side, may in enumerate(_may_send(step)) if may]
+    if not choices:
+        return left, right, False
+    side = min(choices, key=lambda each: (not sides[each].is_one, sides[each].nbytes()))
+    has_to = step.options["how"] == "cross" or step.options["maintain_order"] not in (None, "none")
+    sides[side] = sides[side].done()
+    is_sent = has_to or _pays(sides[side], sides[1 - side])
+    if is_sent:
+        sides[side] = sides[side].one()
+    return sides[0], sides[1], is_sent
+
+
+def _pays(small: Stage, other: Stage) -> bool:
+    """Tell whether less is moved, and hashed, by sending a table to all parts of another."""
+    nbytes = small.nbytes()
+    if nbytes <= LIMITS.small_nbytes:
+        return True
+    takers = max(len(other.parts), slots_of(other))
+    return nbytes <= LIMITS.broadcast_nbytes and nbytes * (takers - 1) <= other.nbytes()
+
+
+def _both_moved(left: Stage, right: Stage, keys: _Keys, step: Op) -> Stage:
+    """Have rows of equal keys in the same part, and join those."""
+    types = _common_types(step, keys)
+    if types is None or not all(map(may_hash, types)):
+        return left.one().joined(right.one(), "join", **step.options)
+    parts = LIMITS.parts(left.nbytes() + right.nbytes(), max(slots_of(left), slots_of(right)))
+    left, right = (
+        shuffled(side, key, types, parts) for side, key in zip((left, right), keys, strict=True)
+    )
+    return left.joined(right, "join", **step.options)
+
+
+def _common_types(step: Op, keys: _Keys) -> list[pl.DataType] | None:
+    """Return the types as which polars compares the keys, so that equal ones have equal hashes."""
+    sides = [side.empty.select(_numbered(key)) for side, key in zip(step.inputs, keys, strict=True)]
+    try:
+        types: list[pl.DataType] = pl.concat(sides, how="vertical_relaxed").dtypes
+    except pl.exceptions.PolarsError:
+        return None
+    return types

@@ -1,0 +1,192 @@
+"""From a plan to stages: what is done part by part, and what needs rows of all parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from freestone.collections.tables.calls import ByHash, Cutting
+from freestone.collections.tables.expressions import each_expr, is_row_wise
+from freestone.collections.tables.needs import Columns, needs
+from freestone.collections.tables.plan import Leaf, Node, Op
+from freestone.collections.tables.stages import Stage
+
+if TYPE_CHECKING:
+    from freestone.collections.frame import Frame
+
+__all__ = [
+    "LIMITS",
+    "Limits",
+    "cut",
+    "lower",
+    "lower_input",
+    "may_hash",
+    "row_wise",
+    "rule",
+    "shuffled",
+    "slots_of",
+    "unwrapped",
+]
+
+
+@dataclass
+class Limits:
+    """Sizes by which a plan is cut into calls.
+
+    Attributes
+    ----------
+    small_nbytes : int
+        Rows of fewer bytes are taken by one call.
+    part_nbytes : int
+        No call takes more, if blocks are not larger.
+    broadcast_nbytes : int
+        A larger table is not sent to all workers for a join.
+    """
+
+    small_nbytes: int = 4 << 20
+    part_nbytes: int = 256 << 20
+    broadcast_nbytes: int = 256 << 20
+
+    def parts(self, nbytes: int, slots: int) -> int:
+        """Return into how many parts rows are to be cut."""
+        if nbytes <= self.small_nbytes:
+            return 1
+        return max(slots, -(-nbytes // self.part_nbytes))
+
+
+LIMITS = Limits()
+
+Rule = Callable[[Op, Columns], Stage]
+_RULES: dict[str, Rule] = {}
+"""What has to be done for steps that need rows of several parts, by the name of the method."""
+
+_ALWAYS = {"cast", "drop", "drop_nans", "drop_nulls", "explode", "rename", "unnest"}
+"""Steps that look at one row alone, whatever their arguments are."""
+
+
+def lower(node: Node, needed: Columns) -> Stage:
+    """Return the stage by which a plan is carried out, with the needed columns at least.
+
+    Notes
+    -----
+    What needs rows of several parts is called at once, up to the last such step; what is left is
+    done by whoever calls the stage.
+    """
+    if isinstance(node, Leaf):
+        return _leaf(node, needed)
+    assert isinstance(node, Op)
+    if node.method in _RULES:
+        return _RULES[node.method](node, needed)
+    stage = lower_input(node, needed)
+    if not (stage.is_one or row_wise(node)):
+        stage = stage.one()
+    return stage.then(node.method, *node.args, **node.options)
+
+
+def lower_input(step: Op, needed: Columns) -> Stage:
+    """Return the stage of a step's input, with the columns that the step needs."""
+    wanted = needs(step, needed)
+    return lower(step.input, wanted).trimmed(wanted)
+
+
+def rule(method: str) -> Callable[[Rule], Rule]:
+    """Have a function lower the steps of a name."""
+
+    def kept(function: Rule) -> Rule:
+        _RULES[method] = function
+        return function
+
+    return kept
+
+
+def row_wise(step: Op) -> bool:
+    """Tell whether a step looks at one row alone, and may be done part by part."""
+    if step.method in _ALWAYS:
+        return True
+    if step.method in ("fill_nan", "fill_null"):
+        return step.options.get("strategy") is None and not isinstance(step.args[0], pl.Expr)
+    if step.method not in ("filter", "select", "with_columns"):
+        return False
+    exprs = list(each_expr(step.args, {} if step.method == "filter" else step.options))
+    if step.method == "filter":
+        exprs += [pl.col(name) == value for name, value in step.options.items()]
+        # The tests of a filter need no names, and may have the same one.
+        exprs = [expr.alias(f"{place}") for place, expr in enumerate(exprs)]
+        exprs.append(pl.nth(0).alias("kept"))
+    return is_row_wise(step.input.empty, exprs, adds=step.method == "with_columns")
+
+
+def _leaf(leaf: Leaf, needed: Columns) -> Stage:
+    frame = leaf.frame
+    if frame._node is not None:
+        return lower(frame._node, needed)
+    names = [name for name in leaf.schema if needed is None or name in needed]
+    empty = leaf.empty.select(names or list(leaf.schema)[:1])
+    share = _width(empty) / _width(leaf.empty)
+    parts = _grouped(frame, share)
+    whole = len(names) == len(leaf.schema) and all(len(part) == 1 for part in parts)
+    is_done = whole and frame._is_planned
+    return Stage.of(parts, empty, frame.client, is_done=is_done, share=share)
+
+
+def _width(frame: pl.DataFrame) -> int:
+    """Return about how many bytes a row takes."""
+    return sum(8 if dtype.is_numeric() else 16 for dtype in frame.dtypes) or 1
+
+
+def _grouped(frame: Frame, share: float) -> list[list[object]]:
+    """Put blocks that follow one another together, so that there are no more calls than needed."""
+    pieces = frame._live("compute it")
+    nbytes = frame._block_nbytes()
+    client = frame.client
+    slots = max(client.slots, 1) if client is not None else 1
+    count = min(LIMITS.parts(int(share * nbytes.sum()), slots), len(pieces))
+    if count == len(pieces):
+        return [[piece] for piece in pieces]
+    ends = np.cumsum(nbytes)
+    middles = ends - nbytes / 2
+    which = np.minimum((middles * count / max(ends[-1], 1)).astype(int), count - 1)
+    parts: list[list[object]] = [[] for _ in range(count)]
+    for part, piece in zip(which.tolist(), pieces, strict=True):
+        parts[part].append(piece)
+    return [part for part in parts if part]
+
+
+def slots_of(stage: Stage) -> int:
+    """Return how many calls run at once where a stage's rows are."""
+    return 1 if stage.client is None else max(stage.client.slots, 1)
+
+
+def shuffled(stage: Stage, keys: list[pl.Expr], types: list[pl.DataType], parts: int) -> Stage:
+    """Move rows so that those of equal keys are in one part; between workers, as blocks."""
+    if parts == 1:
+        return stage.one()
+    hashed = tuple(pl.String() if _has_codes(dtype) else dtype for dtype in types)
+    return cut(stage, ByHash(tuple(keys), hashed, parts))
+
+
+def cut(stage: Stage, cutting: Cutting) -> Stage:
+    """Cut the rows of each part into the same parts."""
+    columns = zip(*stage.blocks(cutting), strict=True)
+    return Stage.of([list(part) for part in columns], stage.plan.empty, stage.client)
+
+
+def may_hash(dtype: pl.DataType) -> bool:
+    """Tell whether equal values of a type have equal hashes in all processes."""
+    return not (dtype.is_nested() or isinstance(dtype, pl.Object))
+
+
+def _has_codes(dtype: pl.DataType) -> bool:
+    """Tell whether equal values may have different codes in two processes."""
+    return isinstance(dtype, pl.Categorical | pl.Enum)
+
+
+def unwrapped(node: Node) -> Node:
+    """Return the step by which a lazy frame is made, for the frame."""
+    while isinstance(node, Leaf) and node.frame._node is not None:
+        node = node.frame._node
+    return node

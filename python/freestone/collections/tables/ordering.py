@@ -1,0 +1,110 @@
+"""Sorts by sampling, first and last rows, rows without their duplicates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from freestone.collections.pieces import value_of
+from freestone.collections.tables.calls import ByRange, sampled, to_polars
+from freestone.collections.tables.expressions import is_row_wise
+from freestone.collections.tables.lowering import (
+    LIMITS,
+    cut,
+    lower_input,
+    may_hash,
+    rule,
+    shuffled,
+    slots_of,
+    unwrapped,
+)
+from freestone.collections.tables.needs import Columns
+from freestone.collections.tables.plan import Op
+from freestone.collections.tables.stages import Stage
+
+__all__: list[str] = []
+
+
+@rule("sort")
+def _sort(step: Op, needed: Columns) -> Stage:
+    stage = lower_input(step, needed)
+    key, *_ = step.args[0]
+    empty = step.input.empty
+    if stage.is_one or not (is_row_wise(empty, [key]) and _may_cut(empty, key)):
+        return stage.one().then("sort", *step.args, **step.options)
+    stage = stage.done()
+    parts = LIMITS.parts(stage.nbytes(), slots_of(stage))
+    cuts = _cuts(stage, key, parts, _first(step.options["descending"])) if parts > 1 else None
+    if cuts is None:
+        return stage.one().then("sort", *step.args, **step.options)
+    options = {name: _first(step.options[name]) for name in ("descending", "nulls_last")}
+    return cut(stage, ByRange(key, cuts, **options)).then("sort", *step.args, **step.options)
+
+
+def _first(value: Any) -> bool:
+    return bool(value[0] if isinstance(value, list | tuple) else value)
+
+
+def _may_cut(empty: pl.DataFrame, key: pl.Expr) -> bool:
+    (dtype,) = empty.lazy().select(key).collect_schema().dtypes()
+    return bool(dtype.is_integer() or dtype.is_float() or dtype.is_temporal() or dtype == pl.String)
+
+
+def _cuts(stage: Stage, key: pl.Expr, parts: int, descending: bool) -> pl.Series | None:
+    """Return the keys at which a part of a sorted table begins, so that all are about as large."""
+    samples = stage.then("select", key).then("map_batches", sampled)
+    tables = [value_of(block) for (block,) in samples.blocks()]
+    values = to_polars(tables, samples.plan).to_series().sort(descending=descending)
+    if not len(values):
+        return None
+    places = [len(values) * place // parts for place in range(1, parts)]
+    return values.gather(places).unique(maintain_order=True)
+
+
+@rule("head")
+def _head(step: Op, needed: Columns) -> Stage:
+    sort = unwrapped(step.input)
+    if isinstance(sort, Op) and sort.method == "sort":
+        stage = lower_input(sort, needed)
+        if not stage.is_one:
+            stage = stage.then("sort", *sort.args, **sort.options).then("head", *step.args).one()
+        stage = stage.then("sort", *sort.args, **sort.options)
+        return stage.then("head", *step.args)
+    return _ends(step, needed)
+
+
+@rule("tail")
+def _ends(step: Op, needed: Columns) -> Stage:
+    stage = lower_input(step, needed)
+    if not stage.is_one:
+        stage = stage.then(step.method, *step.args).one()
+    return stage.then(step.method, *step.args)
+
+
+@rule("slice")
+def _slice(step: Op, needed: Columns) -> Stage:
+    stage = lower_input(step, needed)
+    offset, length = step.args
+    if not stage.is_one:
+        if offset >= 0 and length is not None:
+            stage = stage.then("head", offset + length)
+        stage = stage.one()
+    return stage.then("slice", offset, length)
+
+
+@rule("unique")
+def _unique(step: Op, needed: Columns) -> Stage:
+    stage = lower_input(step, needed)
+    (subset,), options = step.args, step.options
+    if stage.is_one:
+        return stage.then("unique", *step.args, **options)
+    if options["keep"] != "none":
+        stage = stage.then("unique", subset, **options).done()
+    names = subset or list(step.schema)
+    types = [step.schema[name] for name in names]
+    if options["maintain_order"] or not all(map(may_hash, types)):
+        return stage.one().then("unique", subset, **options)
+    parts = LIMITS.parts(stage.nbytes(), slots_of(stage))
+    stage = shuffled(stage, [pl.col(name) for name in names], types, parts)
+    return stage.then("unique", subset, **options)

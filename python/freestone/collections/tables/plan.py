@@ -1,0 +1,116 @@
+"""Plans: what is to be done to tables, and what comes out of it, before a row is read."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from freestone.collections.tables.problems import explained
+
+if TYPE_CHECKING:
+    from freestone.collections.frame import Frame
+
+__all__ = ["Leaf", "Node", "Op", "Slot", "apply", "build", "leaves", "op"]
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A step of a plan.
+
+    Attributes
+    ----------
+    empty : polars.DataFrame
+        What comes out of it when nothing comes in: it has the columns and their types.
+    """
+
+    empty: pl.DataFrame
+
+    @property
+    def schema(self) -> pl.Schema:
+        """The names and types of the columns."""
+        return self.empty.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf(Node):
+    """The rows of a frame, which may be lazy itself."""
+
+    frame: Frame
+
+
+@dataclass(frozen=True, eq=False)
+class Slot(Node):
+    """Rows that a call gets: number `index` of its inputs.
+
+    `share` is how much of the bytes of what it gets is in these columns.
+    """
+
+    index: int
+    share: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Op(Node):
+    """A method of polars' LazyFrame, of the first input; others go before its arguments."""
+
+    method: str
+    inputs: tuple[Node, ...]
+    args: tuple[Any, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def input(self) -> Node:
+        """The first, and mostly only, input."""
+        return self.inputs[0]
+
+    def on(self, *inputs: Node) -> Op:
+        """Return the same step on other inputs, which have at least the columns that it needs."""
+        return op(self.method, inputs, *self.args, **self.options)
+
+
+def op(method: str, inputs: Sequence[Node], /, *args: Any, **options: Any) -> Op:
+    """Make a step, and find out what comes out of it.
+
+    Raises
+    ------
+    MissingColumnError, ColumnTypeError, ColumnClashError
+        When it can't be done to such columns.
+    """
+    frames = [node.empty.lazy() for node in inputs]
+    empty = explained(functools.partial(apply, method, frames, args, options), method, inputs)
+    return Op(empty, method, tuple(inputs), args, options)
+
+
+def apply(
+    method: str, frames: Sequence[pl.LazyFrame], args: tuple[Any, ...], options: dict[str, Any]
+) -> pl.LazyFrame:
+    """Do a step in polars."""
+    if method == "group_by":
+        keys, aggregates = args
+        return frames[0].group_by(keys, **options).agg(aggregates)
+    if method == "concat":
+        return pl.concat(frames, **options)
+    found: pl.LazyFrame = getattr(frames[0], method)(*frames[1:], *args, **options)
+    return found
+
+
+def build(node: Node, tables: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+    """Do all steps of a plan in polars, with `tables` for its slots."""
+    if isinstance(node, Slot):
+        return tables[node.index]
+    assert isinstance(node, Op)
+    inputs = [build(each, tables) for each in node.inputs]
+    return apply(node.method, inputs, node.args, node.options)
+
+
+def leaves(node: Node | None) -> Iterator[Leaf]:
+    """Yield the frames that a plan is of."""
+    if isinstance(node, Leaf):
+        yield node
+    elif isinstance(node, Op):
+        for each in node.inputs:
+            yield from leaves(each)

@@ -1,0 +1,72 @@
+"""What polars says of columns that don't fit, as errors of freestone's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+from polars import exceptions
+
+from freestone.errors import ColumnClashError, ColumnTypeError, MissingColumnError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from freestone.collections.tables.plan import Node
+
+__all__ = ["empty_of", "explained"]
+
+
+def explained(
+    step: Callable[[], pl.LazyFrame], method: str, inputs: Sequence[Node]
+) -> pl.DataFrame:
+    """Do a step to tables without rows, and say clearly why it can't be done.
+
+    Notes
+    -----
+    Some types are checked by polars only when the step runs. What it then says of values, of which
+    there are none, does not count.
+    """
+    columns = [name for node in inputs for name in node.schema]
+    try:
+        lazy = step()
+        schema = lazy.collect_schema()
+    except exceptions.ColumnNotFoundError as error:
+        raise MissingColumnError(method, reason=_reason(error), columns=columns) from None
+    except exceptions.DuplicateError as error:
+        raise ColumnClashError(method, reason=_reason(error)) from None
+    except (exceptions.SchemaError, exceptions.InvalidOperationError) as error:
+        raise ColumnTypeError(method, reason=_reason(error)) from None
+    try:
+        lazy.collect()
+    except (exceptions.SchemaError, exceptions.InvalidOperationError) as error:
+        raise ColumnTypeError(method, reason=_reason(error)) from None
+    except exceptions.ComputeError as error:
+        if _reason(error).startswith("cannot compare"):
+            raise ColumnTypeError(method, reason=_reason(error)) from None
+    except Exception:
+        # What needs rows, as item() does, is checked where there are some.
+        pass
+    return pl.DataFrame(schema=schema)
+
+
+def empty_of(schema: pa.Schema, collection: str) -> pl.DataFrame:
+    """Return a table without rows of the types that polars has for those of Arrow.
+
+    Raises
+    ------
+    ColumnTypeError
+        For a type that polars has none for.
+    """
+    try:
+        found = pl.from_arrow(schema.empty_table())
+    except (exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise ColumnTypeError(f"read {collection!r}", reason=_reason(error)) from None
+    assert isinstance(found, pl.DataFrame)
+    return found
+
+
+def _reason(error: BaseException) -> str:
+    """Return the first sentence of what polars says; the rest shows its plan."""
+    return str(error).split("\n")[0].split("; valid columns")[0].strip()

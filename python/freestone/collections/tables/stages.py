@@ -1,0 +1,158 @@
+"""Stages: the same plan on several parts of the rows, each by one call."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from freestone.client import Client
+from freestone.client.future import Future
+from freestone.collections.pieces import future_of
+from freestone.collections.rows import nbytes_of
+from freestone.collections.tables.calls import Cutting, Whole, run
+from freestone.collections.tables.plan import Node, Op, Slot, op
+
+__all__ = ["Pieces", "Stage"]
+
+Pieces = list[Any]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The same plan on several parts of the rows.
+
+    Attributes
+    ----------
+    plan : Node
+        What is done to each part.
+    slots : tuple of Slot
+        The inputs of the plan, in order.
+    parts : list of tuple
+        For each part the pieces of each slot.
+    client : Client or None
+        The cluster that holds the pieces.
+    is_done : bool
+        Whether each part is one block already, and the plan leaves it as it is.
+    """
+
+    plan: Node
+    slots: tuple[Slot, ...]
+    parts: list[tuple[Pieces, ...]]
+    client: Client | None
+    is_done: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        parts: Iterable[Pieces],
+        empty: pl.DataFrame,
+        client: Client | None,
+        *,
+        is_done: bool = False,
+        share: float = 1.0,
+    ) -> Stage:
+        """Make a stage that does nothing yet to parts that are made of some pieces each.
+
+        `share` is how much of the pieces' bytes is in the columns of `empty`.
+        """
+        slot = Slot(empty, 0, share)
+        return cls(slot, (slot,), [(list(part),) for part in parts], client, is_done)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether one call takes all rows, and so may do anything to them."""
+        return len(self.parts) == 1
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of what comes out of it."""
+        return list(self.plan.schema)
+
+    def then(self, method: str, *args: Any, **options: Any) -> Stage:
+        """Do a step more to each part."""
+        return replace(self, plan=op(method, [self.plan], *args, **options), is_done=False)
+
+    def trimmed(self, needed: set[str] | None) -> Stage:
+        """Leave out the columns that nothing needs, but one at least."""
+        if needed is None or set(self.columns) <= needed:
+            return self
+        kept = [name for name in self.columns if name in needed] or self.columns[:1]
+        return self.then("select", kept)
+
+    def joined(self, other: Stage, method: str, *args: Any, **options: Any) -> Stage:
+        """Do a step to each part and that of another stage; a stage of one part goes to all."""
+        count = max(len(self.parts), len(other.parts))
+        ours = self.parts * (count if self.is_one else 1)
+        theirs = other.parts * (count if other.is_one else 1)
+        moved = {
+            slot: Slot(slot.empty, slot.index + len(self.slots), slot.share) for slot in other.slots
+        }
+        return Stage(
+            op(method, [self.plan, _moved(other.plan, moved)], *args, **options),
+            (*self.slots, *moved.values()),
+            [(*one, *two) for one, two in zip(ours, theirs, strict=True)],
+            self.client or other.client,
+        )
+
+    def one(self) -> Stage:
+        """Have one call take all rows."""
+        if self.is_one:
+            return self
+        blocks = [block for (block,) in self.blocks()]
+        return Stage.of([blocks], self.plan.empty, self.client)
+
+    def nbytes(self) -> int:
+        """Bytes of the rows that come in, as far as they are in its columns."""
+        total = 0.0
+        for place, slot in enumerate(self.slots):
+            pieces = {id(piece): piece for part in self.parts for piece in part[place]}
+            total += slot.share * sum(map(_nbytes, pieces.values()))
+        return int(total)
+
+    def blocks(self, cutting: Cutting | None = None) -> list[tuple[Any, ...]]:
+        """Call the plan for each part: the blocks of each, as many as `cutting` says."""
+        if self.is_done and cutting is None:
+            return [tuple(part[0]) for part in self.parts]
+        cutting = cutting or Whole()
+        packed = pickle.dumps((self.plan, self.slots, cutting))
+        return [self._call(packed, part, cutting.parts) for part in self.parts]
+
+    def done(self) -> Stage:
+        """Call the plan for each part, whose block is then the input of what comes next."""
+        if self.is_done:
+            return self
+        parts = [list(part) for part in self.blocks()]
+        return Stage.of(parts, self.plan.empty, self.client, is_done=True)
+
+    def _call(self, packed: bytes, part: tuple[Pieces, ...], outputs: int) -> tuple[Any, ...]:
+        counts = tuple(map(len, part))
+        pieces = [piece for held in part for piece in held]
+        if self.client is None:
+            found = run(packed, counts, *pieces)
+            return tuple(block.value for block in (found if outputs > 1 else (found,)))
+        options = {"name": self.plan.method if isinstance(self.plan, Op) else "table"}
+        made = self.client.submit(run, (packed, counts, *pieces), {}, options, outputs)
+        return tuple(made) if outputs > 1 else (made,)
+
+
+def _moved(node: Node, moved: dict[Slot, Slot]) -> Node:
+    """Return a plan whose slots are others."""
+    if isinstance(node, Slot):
+        return moved[node]
+    assert isinstance(node, Op)
+    return replace(node, inputs=tuple(_moved(each, moved) for each in node.inputs))
+
+
+def _nbytes(piece: Any) -> int:
+    """Bytes of a piece's block; waits until it is made."""
+    future = future_of(piece)
+    if not isinstance(future, Future):
+        return nbytes_of(piece)
+    error = future.exception()
+    if error is not None:
+        raise error
+    return int(future.nbytes or 0)

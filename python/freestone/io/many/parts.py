@@ -1,0 +1,137 @@
+"""What one of many files holds of what is asked for, found out by whoever is near."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from freestone.errors import UsageError
+from freestone.io.dataset import Dataset
+from freestone.io.many.finding import Found, Keys
+from freestone.io.many.keys import equalities
+from freestone.io.many.predicates import could_hold, guarantee, missing_column
+from freestone.io.many.request import Request
+from freestone.io.opening import open_dataset
+
+__all__ = ["Part", "describe"]
+
+# Files that are asked about at once: of this machine, and of stores that are far away.
+AT_ONCE_HERE, AT_ONCE_THERE = max(len(os.sched_getaffinity(0)), 1), 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What one file gives.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        The file; of a frame with the columns that are needed.
+    keys : tuple of (str, str or None)
+        Those of its folders.
+    schema : pyarrow.Schema or None
+        Its columns that are needed; None of an array.
+    ranges : tuple of (int, int)
+        Rows among which those that are wanted are.
+    """
+
+    dataset: Dataset
+    keys: Keys
+    schema: Any
+    ranges: tuple[tuple[int, int], ...]
+
+
+def describe(files: Sequence[Found], request: Request) -> list[Part]:
+    """Look at some files, several at once, and let go of each before the next one.
+
+    Equal schemas and columns are one object, so that they are sent once.
+    """
+    is_far = any("://" in found.url for found in files)
+    at_once = min(AT_ONCE_THERE if is_far else AT_ONCE_HERE, len(files))
+    if at_once < 2:
+        parts = [_describe(found, request) for found in files]
+    else:
+        with ThreadPoolExecutor(at_once) as pool:
+            parts = list(pool.map(lambda found: _describe(found, request), files))
+    return _shared(parts)
+
+
+def _describe(found: Found, request: Request) -> Part:
+    dataset = open_dataset(found.url, format=request.format, matrix=False, **request.options)
+    if dataset.kind != "frame":
+        if request.columns is not None or request.where is not None or found.keys:
+            asked = "folders called key=value give" if found.keys else "columns= and where= are for"
+            raise UsageError(
+                f"{found.url} holds an array, which has no names of columns; {asked} columns of a "
+                "frame: read it with kind='frame', if its format has frames"
+            )
+        return Part(dataset=dataset, keys=(), schema=None, ranges=((0, dataset.rows),))
+    schema = dataset.arrow_schema()
+    wanted = _wanted(found.url, schema.names, request)
+    if wanted is not None:
+        dataset = dataset.select(wanted)
+        kept = set(wanted)
+        import pyarrow as pa
+
+        schema = pa.schema([one for one in schema if one.name in kept])
+    ranges = _ranges(dataset, found, schema, request)
+    return Part(dataset=dataset, keys=found.keys, schema=schema, ranges=ranges)
+
+
+def _wanted(url: str, names: Sequence[str], request: Request) -> tuple[str, ...] | None:
+    """Return the columns of a file that are needed, in its order; None for all."""
+    if request.columns is None:
+        return None
+    known = {*names, *request.key_types}
+    for name in (*request.columns, *request.tested):
+        if name not in known and not request.fills:
+            every = [*names, *request.key_types]
+            raise missing_column(name, url, every, "columns= or where=")
+    asked = {*request.columns, *request.tested}
+    # Without a column nobody would know how many rows there are.
+    return tuple(name for name in names if name in asked) or tuple(names[:1])
+
+
+def _ranges(
+    dataset: Dataset, found: Found, schema: Any, request: Request
+) -> tuple[tuple[int, int], ...]:
+    """Return the rows of a file among which those are that a predicate wants."""
+    everything = ((0, dataset.rows),) if dataset.rows else ()
+    if request.where is None or not request.tested:
+        return everything
+    bounds = dataset.bounds(request.tested)
+    names = set(schema.names)
+    if not bounds or any(
+        one not in names and one not in request.key_types for one in request.tested
+    ):
+        return everything
+    import pyarrow as pa
+
+    fixed = equalities(found.keys, request.key_types)
+    for name, kind in request.key_types.items():
+        schema = schema.append(pa.field(name, kind))
+    floats = [one.name for one in schema if pa.types.is_floating(one.type)]
+    known = [guarantee({**fixed, **each.ranges}, request.where, floats) for each in bounds]
+    left: list[tuple[int, int]] = []
+    for each, holds in zip(bounds, could_hold(request.where, schema, known), strict=True):
+        if holds and left and left[-1][1] == each.start:
+            left[-1] = (left[-1][0], each.stop)
+        elif holds:
+            left.append((each.start, each.stop))
+    return tuple(left)
+
+
+def _shared(parts: list[Part]) -> list[Part]:
+    schemas: dict[bytes, Any] = {}
+    columns: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    found = []
+    for part in parts:
+        names = columns.setdefault(part.dataset.columns, part.dataset.columns)
+        schema = part.schema
+        if schema is not None:
+            schema = schemas.setdefault(schema.serialize().to_pybytes(), schema)
+        found.append(replace(part, dataset=replace(part.dataset, columns=names), schema=schema))
+    return found

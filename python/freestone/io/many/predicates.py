@@ -1,0 +1,181 @@
+"""Which rows are wanted: a predicate, what it needs, and where it can't be true.
+
+A predicate is a `pyarrow.compute` expression, or what pyarrow calls filters: tuples of column,
+operator and value that all have to be true, or lists of such tuples of which one has to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from freestone.errors import MissingColumnError, UsageError
+from freestone.io.formats.tables import needs
+
+__all__ = ["as_expression", "columns_of", "could_hold", "filtered", "guarantee", "missing_column"]
+
+# All comparisons but != are false of NaN, and so is `is_in`; joined by `and` and `or` they stay so.
+_UNLIKE_COMPARISONS = re.compile(r"(?<!\w)(?!(?:and|or|is_in|is_valid)\b)\w+\(|!=|\bnan\b")
+_TEXT = re.compile(r'"(?:\\.|[^"\\])*"')
+
+
+def as_expression(where: Any) -> Any:
+    """Return a predicate as an expression of pyarrow.
+
+    Raises
+    ------
+    UsageError
+        When it is none.
+    """
+    pc = needs("pyarrow.compute", "arrow", "where=")
+    if where is None or isinstance(where, pc.Expression):
+        return where
+    filters = needs("pyarrow.parquet", "arrow", "where=").filters_to_expression
+    try:
+        return filters([where] if _is_tuple(where) else where)
+    except (TypeError, ValueError, IndexError) as error:
+        raise UsageError(
+            f"where={where!r} is no predicate ({error}); write [('x', '>', 0), ('y', '==', 'a')], "
+            "or (pyarrow.compute.field('x') > 0) & (pyarrow.compute.field('y') == 'a')"
+        ) from error
+
+
+def _is_tuple(where: Any) -> bool:
+    return isinstance(where, tuple) and len(where) == 3 and isinstance(where[0], str)
+
+
+def columns_of(where: Any, schema: Any, file: str) -> tuple[str, ...]:
+    """Return the names of the columns that a predicate needs.
+
+    Raises
+    ------
+    MissingColumnError
+        When the schema has not all of them.
+    UsageError
+        When they are of types that it can't be asked of.
+
+    Notes
+    -----
+    Arrow does not tell what an expression needs, but refuses a table that lacks it: the columns are
+    found by bisection, by about `k log n` tries on tables without rows.
+    """
+    try:
+        _try(where, schema)
+    except LookupError as error:
+        raise missing_column(error.args[0], file, schema.names, "where=") from None
+    except TypeError as error:
+        raise UsageError(f"where={where}: {error}") from None
+    found: list[str] = []
+    _bisect(where, schema, list(dict.fromkeys(schema.names)), found)
+    return tuple(found)
+
+
+def missing_column(
+    column: str, file: str, known: Sequence[str], asked_by: str
+) -> MissingColumnError:
+    """Return the error for a column that a file does not have."""
+    reason = f'{file} has no column "{column}", which {asked_by} asks for'
+    return MissingColumnError("read", reason=reason, columns=known)
+
+
+def _bisect(where: Any, schema: Any, names: list[str], found: list[str]) -> None:
+    """Collect those of `names` without which a predicate can't be asked."""
+    import pyarrow as pa
+
+    left_out = set(names)
+    rest = pa.schema([field for field in schema if field.name not in left_out])
+    try:
+        _try(where, rest)
+    except LookupError:
+        if len(names) == 1:
+            found.append(names[0])
+            return
+        middle = len(names) // 2
+        _bisect(where, schema, names[:middle], found)
+        _bisect(where, schema, names[middle:], found)
+
+
+def _try(where: Any, schema: Any) -> None:
+    """Ask a predicate of a table without rows.
+
+    Raises
+    ------
+    LookupError
+        With the column, when there is none of its name.
+    TypeError
+        With what Arrow says, when the types don't fit.
+    """
+    import pyarrow as pa
+
+    try:
+        schema.empty_table().filter(where)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        reported = str(error).split("\n")[0]
+        missing = re.match(r"No match for FieldRef\.Name\((.*?)\) in", str(error), re.DOTALL)
+        if missing is not None:
+            raise LookupError(missing[1]) from None
+        raise TypeError(reported) from None
+
+
+def filtered(table: Any, where: Any) -> Any:
+    """Return the rows of a table for which a predicate is true."""
+    return table if where is None else table.filter(where)
+
+
+def could_hold(where: Any, schema: Any, guarantees: Sequence[Any]) -> list[bool]:
+    """Tell of each guarantee, which holds for all of some rows, whether a predicate could be true.
+
+    Notes
+    -----
+    That is what Arrow finds out of a file's partition; the files here are none.
+    """
+    if where is None:
+        return [True] * len(guarantees)
+    ds = needs("pyarrow.dataset", "arrow", "where=")
+    system = needs("pyarrow.fs", "arrow", "where=").LocalFileSystem()
+    layout = ds.IpcFileFormat()
+    fragments = [
+        layout.make_fragment(str(number), filesystem=system, partition_expression=each)
+        for number, each in enumerate(guarantees)
+    ]
+    found = ds.FileSystemDataset(fragments, schema, layout, system).get_fragments(filter=where)
+    left = {int(fragment.path) for fragment in found}
+    return [number in left for number in range(len(guarantees))]
+
+
+def guarantee(
+    ranges: Mapping[str, tuple[Any, Any, bool]], where: Any = None, floats: Iterable[str] = ()
+) -> Any:
+    """Return what holds for all of some rows.
+
+    Parameters
+    ----------
+    ranges
+        For each column, as scalars of Arrow, its smallest and its largest value, and whether values
+        may be missing; smallest and largest are None where all are missing.
+    where
+        The predicate that it is for.
+    floats
+        Columns in which NaN may be, which is in no range. They are left out where the predicate
+        could be true of it.
+    """
+    pc = needs("pyarrow.compute", "arrow", "where=")
+    unsafe = set(floats) if where is None or _is_true_of_nan(str(where)) else set()
+    found = pc.scalar(True)
+    for name, (low, high, has_missing) in ranges.items():
+        if name in unsafe:
+            continue
+        field = pc.field(name)
+        if low is None:
+            one = field.is_null()
+        else:
+            one = field == low if low.equals(high) else (field >= low) & (field <= high)
+            one = (one | field.is_null()) if has_missing else one
+        found = one if found.equals(pc.scalar(True)) else found & one
+    return found
+
+
+def _is_true_of_nan(shown: str) -> bool:
+    """Tell whether a predicate, as Arrow prints it, could be true where a column is NaN."""
+    return _UNLIKE_COMPARISONS.search(_TEXT.sub("", shown)) is not None

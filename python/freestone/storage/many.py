@@ -1,0 +1,261 @@
+"""Many files as one collection."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from freestone.client import Client, current
+from freestone.collections.array import Array
+from freestone.collections.blocking import offsets_of
+from freestone.collections.frame import Frame
+from freestone.collections.making import Spec
+from freestone.collections.sources import made_of
+from freestone.errors import FormatError, UsageError
+from freestone.io.many import (
+    Found,
+    Joined,
+    Part,
+    Piece,
+    Planned,
+    Request,
+    check_there_are,
+    columns_of,
+    cut_into_blocks,
+    describe,
+    find_files,
+    join_parts,
+    key_types,
+    not_excluded,
+    split_tree,
+)
+from freestone.io.stores import locate
+from freestone.io.telling import telling
+from freestone.storage.meters import Meter, metered
+
+__all__ = ["BLOCK_NBYTES", "MAX_BLOCKS", "checked_columns", "read_many", "with_tree"]
+
+# Executors keep memory that they have used before for smaller arrays only: see `memory.rs`.
+BLOCK_NBYTES = 30 << 20
+# A header of a few bytes can say any number of rows.
+MAX_BLOCKS = 1 << 20
+# Files that one call looks at, at most: what it returns is small, and a slow store has its turn.
+LOOKED_AT = 64
+
+
+def with_tree(url: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return files without the tree in ``f.root:Events``, and that as the option `tree`.
+
+    Raises
+    ------
+    UsageError
+        When two trees are named.
+    """
+    if isinstance(url, str | os.PathLike):
+        paths, trees = _without_trees([url])
+        url = paths[0]
+    elif isinstance(url, Sequence) and not isinstance(url, bytes):
+        url, trees = _without_trees(url)
+    else:
+        return url, options
+    trees |= {options["tree"]} if trees and options.get("tree") is not None else set()
+    if len(trees) > 1:
+        one, other = sorted(trees)[:2]
+        raise UsageError(f"the trees {one!r} and {other!r} are both asked for; read them apart")
+    return url, options | ({"tree": trees.pop()} if trees else {})
+
+
+def _without_trees(paths: Sequence[Any]) -> tuple[list[Any], set[str]]:
+    found, trees = [], set()
+    for path in paths:
+        tree = None
+        if isinstance(path, str):
+            path, tree = split_tree(path)
+        found.append(path)
+        trees |= set() if tree is None else {tree}
+    return found, trees
+
+
+def checked_columns(columns: Any) -> tuple[str, ...] | None:
+    """Return the names of columns, each once.
+
+    Raises
+    ------
+    UsageError
+        When they are none.
+    """
+    if columns is None:
+        return None
+    names = tuple(columns) if not isinstance(columns, str) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"columns={columns!r}: it is a list of names, such as ['x', 'y']")
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise UsageError(f"columns={columns!r}: {twice[0]!r} is there twice")
+    return names
+
+
+def read_many(
+    what: Any, request: Request, block_rows: int | None, progress: bool | None
+) -> Array | Frame:
+    """Read the rows of some files that are wanted: `freestone.read`, once its options are checked.
+
+    Notes
+    -----
+    This program lists the files, and looks at the first one if there is a predicate. The workers
+    look at the others, and read them.
+    """
+    files = find_files(what, format=request.format)
+    client = current()
+    if client is not None and not locate(files[0].url).is_shared:
+        client = None
+    request = replace(request, key_types=key_types(files))
+    wanted = files
+    if request.where is not None or (request.fills and request.columns is not None):
+        request, wanted = _narrowed(files, request, client)
+    parts = _described(wanted or files[:1], request, client)
+    parts = parts if wanted else [replace(parts[0], ranges=())]
+    joined = join_parts(parts, request)
+    if client is None:
+        return _here(parts, joined, block_rows, _name_of(what, files), progress)
+    return _there(parts, joined, block_rows, _name_of(what, files), progress, client)
+
+
+def _narrowed(
+    files: Sequence[Found], request: Request, client: Client | None
+) -> tuple[Request, list[Found]]:
+    """Find out which columns a predicate needs, and which files it leaves by their folders."""
+    bare = replace(request, columns=None, where=None)
+    # If a file may lack columns, all have to be asked which there are.
+    known = _described(files, bare, client) if request.fills else describe(files[:1], bare)
+    schema = join_parts(known, bare).schema
+    if schema is None:
+        return request, list(files)
+    if request.fills:
+        check_there_are(request.columns or (), schema.names, known)
+    if request.where is None:
+        return request, list(files)
+    tested = columns_of(request.where, schema, known[0].dataset.place.url)
+    return replace(request, tested=tested), not_excluded(files, request, schema)
+
+
+def _described(files: Sequence[Found], request: Request, client: Client | None) -> list[Part]:
+    """Look at files, each where a worker is free."""
+    if client is None:
+        return describe(files, request)
+    each = min(-(-len(files) // (2 * max(client.slots, 1))), LOOKED_AT)
+    starts = range(0, len(files), each)
+    calls = [(list(files[start : start + each]), request) for start in starts]
+    # A file may be another one each time.
+    futures = client.map(describe, calls, {"name": "files", "pure": False})
+    return list(itertools.chain.from_iterable(future.result() for future in futures))
+
+
+def _name_of(what: Any, files: Sequence[Found]) -> str:
+    if isinstance(what, str | os.PathLike):
+        return os.fspath(what).rstrip("/").rsplit("/", 1)[-1]
+    return locate(files[0].url).name if len(files) == 1 else f"{len(files)} files"
+
+
+def _planned(
+    parts: Sequence[Part], joined: Joined, block_rows: int | None, slots: int
+) -> list[Planned]:
+    sizes = [
+        (stop - start) * part.dataset.row_nbytes for part in parts for start, stop in part.ranges
+    ]
+    nbytes = min(BLOCK_NBYTES, sum(sizes) / max(slots, 1))
+    rows = sum(stop - start for part in parts for start, stop in part.ranges)
+    if block_rows is not None and rows / block_rows > MAX_BLOCKS:
+        raise FormatError(
+            parts[0].dataset.place.url,
+            f"{rows:,} rows would be {rows // block_rows:,} blocks of {block_rows:,}, and "
+            f"{MAX_BLOCKS:,} is the most; say a larger block_rows, if no file is damaged",
+        )
+    blocks = cut_into_blocks(parts, nbytes=nbytes, block_rows=block_rows)
+    if joined.kind == "array" and not blocks[0].pieces:
+        # No rows, of the shape and dtype that the files say.
+        blocks[0].add(Piece(parts[0].dataset, (), 0, 0))
+    return blocks
+
+
+def _here(
+    parts: Sequence[Part],
+    joined: Joined,
+    block_rows: int | None,
+    name: str,
+    progress: bool | None,
+) -> Array | Frame:
+    """Read all rows in this process: one block, or several where a cluster is to have them."""
+    cores = len(os.sched_getaffinity(0))
+    is_alone = current() is None
+    blocks = _planned(parts, joined, None if is_alone else block_rows, cores)
+    with metered(f"read {name}", Meter.of_reads(sum(map(_file_nbytes, blocks))), progress):
+        if len(blocks) == 1:
+            found = [joined.read(blocks[0].pieces, threads=cores)]
+        else:
+            with ThreadPoolExecutor(cores) as pool:
+                found = list(pool.map(lambda block: joined.read(block.pieces), blocks))
+    kind = Frame if joined.kind == "frame" else Array
+    return kind._from_own([joined.together(found)] if is_alone else found, name=name)
+
+
+def _there(
+    parts: Sequence[Part],
+    joined: Joined,
+    block_rows: int | None,
+    name: str,
+    progress: bool | None,
+    client: Client,
+) -> Array | Frame:
+    """Have each block read by a worker, if that matters by one where its bytes are."""
+    blocks = _planned(parts, joined, block_rows, client.slots)
+    is_frame = joined.kind == "frame"
+    spec = Spec(
+        collection=name,
+        kind=joined.kind,
+        columns=None if is_frame else joined.row,
+        dtype=None if is_frame else joined.dtype,
+    )
+    counts = [block.rows if joined.where is None else None for block in blocks]
+    weights = offsets_of([int(block.nbytes) + 1 for block in blocks])
+    given = [block.pieces for block in blocks]
+    pieces = made_of(spec, joined.read, counts, given, weights, _hosts(blocks, client))
+    offsets = None if joined.where is not None else offsets_of([block.rows for block in blocks])
+    if is_frame:
+        schema = joined.schema.empty_table().select(list(joined.columns)).schema
+        found: Array | Frame = Frame(pieces, offsets, name=name, schema=schema)
+    else:
+        found = Array(pieces, offsets, name=name, columns=joined.row, dtype=joined.dtype)
+    meter = Meter(sum(map(_file_nbytes, blocks)))
+    for piece, block in zip(pieces, blocks, strict=True):
+        meter.add(piece, _file_nbytes(block))
+    found._waiting = functools.partial(metered, f"read {name}", meter, progress)
+    return found
+
+
+def _file_nbytes(block: Planned) -> int:
+    """Return how many bytes of files a block is made of, about."""
+    shares = [
+        (piece.stop - piece.start) / max(piece.dataset.rows, 1) * piece.dataset.nbytes
+        for piece in block.pieces
+    ]
+    return int(sum(shares))
+
+
+def _hosts(blocks: Sequence[Planned], client: Client) -> list[list[str]]:
+    """Return what holds the first rows of each block; nothing where all workers reach it alike."""
+    found: list[list[str]] = []
+    machines = {worker.host for worker in client.statistics().workers}
+    for block in blocks:
+        piece = block.pieces[0] if block.pieces else None
+        if piece is None or (piece.dataset.place.by_host and len(machines) < 2):
+            found.append([])
+        else:
+            with telling(piece.dataset.place.url):
+                found.append(piece.dataset.where(piece.start, piece.stop))
+    return found

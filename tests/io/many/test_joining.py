@@ -1,0 +1,212 @@
+"""What files are together: types that are joined, and those that are refused."""
+
+from __future__ import annotations
+
+import contextlib
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import freestone as fs
+from freestone.errors import FormatError, MissingColumnError, SchemaError, UsageError
+from freestone.io.many.joining import _join_types
+
+JOINED = [
+    ("int8", "int32", "int32"),
+    ("uint32", "int8", "int64"),
+    ("int64", "uint64", "int64"),
+    ("int32", "float", "double"),
+    ("int64", "double", "double"),
+    ("float", "double", "double"),
+    ("null", "string", "string"),
+    ("string", "large_string", "large_string"),
+    ("date32", "date64", "date64"),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), JOINED)
+def test_types_that_are_joined(one: str, other: str, expected: str) -> None:
+    kinds = [pa.type_for_alias(name) for name in (one, other)]
+    assert _join_types(*kinds) == _join_types(*kinds[::-1]) == pa.type_for_alias(expected)
+
+
+def test_nested_times_decimals_and_categories_are_joined() -> None:
+    ints, floats = pa.list_(pa.int32()), pa.list_(pa.float32())
+    assert _join_types(ints, floats) == pa.list_(pa.float64())
+    assert _join_types(pa.timestamp("us"), pa.timestamp("ns")) == pa.timestamp("ns")
+    assert _join_types(pa.decimal128(5, 2), pa.decimal128(7, 3)) == pa.decimal128(7, 3)
+    assert _join_types(pa.dictionary(pa.int8(), pa.string()), pa.string()) == pa.string()
+
+
+REFUSED = [
+    (pa.string(), pa.int64()),
+    (pa.bool_(), pa.int8()),
+    (pa.timestamp("us"), pa.timestamp("us", "UTC")),
+    (pa.date32(), pa.timestamp("us")),
+    (pa.decimal128(5, 2), pa.float64()),
+    (pa.struct([("a", pa.int8())]), pa.struct([("b", pa.int8())])),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), REFUSED)
+def test_types_that_are_refused(tmp_path: Path, one: Any, other: Any) -> None:
+    assert _join_types(one, other) is None
+    for name, kind in (("a", one), ("b", other)):
+        pq.write_table(pa.table({"x": pa.nulls(1, kind)}), tmp_path / f"{name}.parquet")
+    with pytest.raises(
+        SchemaError, match=r"b\.parquet does not go with .*a\.parquet: column 'x'"
+    ) as error:
+        fs.read(tmp_path)
+    assert error.value.column == "x"
+    assert error.value.other == str(tmp_path / "a.parquet")
+
+
+NUMBERS = {
+    "int8": st.integers(-128, 127),
+    "int64": st.integers(-(2**63), 2**63 - 1),
+    "uint64": st.integers(0, 2**64 - 1),
+    "float": st.floats(width=32, allow_nan=False),
+    "double": st.floats(allow_nan=False),
+}
+COLUMNS = st.sampled_from(sorted(NUMBERS)).flatmap(
+    lambda kind: st.tuples(st.just(kind), st.lists(NUMBERS[kind] | st.none(), max_size=4))
+)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(COLUMNS, min_size=2, max_size=3))
+def test_joined_numbers_are_those_of_the_files_or_an_error(
+    tmp_path_factory: pytest.TempPathFactory, columns: list[tuple[str, list[Any]]]
+) -> None:
+    folder = tmp_path_factory.mktemp("joined")
+    for number, (kind, values) in enumerate(columns):
+        table = pa.table({"x": pa.array(values, pa.type_for_alias(kind))})
+        pq.write_table(table, folder / f"{number}.parquet")
+    expected = [value for _, values in columns for value in values]
+    whole = [abs(value) for value in expected if isinstance(value, int)]
+    found = None
+    # Only a large integer may have no form in the type of all.
+    with contextlib.suppress(*[FormatError] if max(whole, default=0) > 2**53 else []):
+        found = fs.read(folder).compute().column("x").to_pylist()
+    assert found in (None, expected)
+
+
+def write(folder: Path, **tables: dict[str, Any]) -> None:
+    for name, columns in tables.items():
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+
+
+def test_columns_are_joined_by_name_in_the_order_of_the_first_file(tmp_path: Path) -> None:
+    write(tmp_path, a={"x": [1], "y": ["p"]}, b={"y": ["q"], "x": [2.5]})
+    found = fs.read(tmp_path).compute()
+    assert found.to_pydict() == {"x": [1.0, 2.5], "y": ["p", "q"]}
+    assert list(found.schema.types) == [pa.float64(), pa.string()]
+
+
+def test_a_column_that_some_files_lack(tmp_path: Path) -> None:
+    write(tmp_path, a={"x": [1]}, b={"x": [2], "y": [7]})
+    with pytest.raises(
+        SchemaError, match=r"a\.parquet does not go with .*b\.parquet: .*no column .y."
+    ):
+        fs.read(tmp_path)
+    with pytest.raises(MissingColumnError, match=r"a\.parquet has no column .y."):
+        fs.read(tmp_path, columns=["y"])
+    found = fs.read(tmp_path, missing_columns="null").compute()
+    assert found.to_pydict() == {"x": [1, 2], "y": [None, 7]}
+    found = fs.read(tmp_path, columns=["y", "x"], missing_columns="null").compute()
+    assert found.to_pydict() == {"y": [None, 7], "x": [1, 2]}
+    found = fs.read(tmp_path, columns=["x"], where=[("y", ">", 3)], missing_columns="null")
+    assert found.compute().to_pydict() == {"x": [2]}
+    assert fs.read(tmp_path, columns=["x"]).compute().to_pydict() == {"x": [1, 2]}
+
+
+def test_a_column_that_is_nowhere(tmp_path: Path) -> None:
+    write(tmp_path, a={"mass": [1]}, b={"mass": [2]})
+    for fills in ("raise", "null"):
+        with pytest.raises(
+            MissingColumnError, match=r"no column .mas..*did you mean 'mass'"
+        ) as error:
+            fs.read(tmp_path, columns=["mas"], missing_columns=fills)
+        assert isinstance(error.value, KeyError)
+        assert error.value.columns == ("mass",)
+        with pytest.raises(MissingColumnError, match=r"no column .mas., which where= asks for"):
+            fs.read(tmp_path, where=[("mas", ">", 3)], missing_columns=fills)
+
+
+def test_what_is_no_list_of_columns_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, a={"x": [1]})
+    for columns in ("x", [], [3], ["x", "x"]):
+        with pytest.raises(UsageError, match="columns="):
+            fs.read(tmp_path, columns=columns)
+    with pytest.raises(UsageError, match="missing_columns='fill'"):
+        fs.read(tmp_path, missing_columns="fill")
+
+
+def test_a_column_of_the_file_and_of_its_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "year=2024").mkdir()
+    write(tmp_path / "year=2024", a={"year": [2024]})
+    with pytest.raises(FormatError, match=r"has a column 'year', and lies in a folder year=2024"):
+        fs.read(tmp_path)
+
+
+def test_arrays_are_joined_by_rows(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(6, dtype="i4").reshape(2, 3))
+    np.save(tmp_path / "b.npy", np.full((1, 3), 0.5))
+    found = fs.read(tmp_path).compute()
+    assert found.dtype == np.float64
+    assert found.tolist() == [[0, 1, 2], [3, 4, 5], [0.5, 0.5, 0.5]]
+
+
+ARRAYS = [
+    (np.zeros((2, 3)), np.zeros((2, 4))),
+    (np.zeros((2, 3)), np.zeros(2)),
+    (np.zeros(2), np.zeros(2, bool)),
+    (np.zeros(2), np.zeros(2, "U3")),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), ARRAYS)
+def test_arrays_that_do_not_go_together(tmp_path: Path, one: Any, other: Any) -> None:
+    np.save(tmp_path / "a.npy", one)
+    np.save(tmp_path / "b.npy", other)
+    with pytest.raises(SchemaError, match=r"b\.npy does not go with .*a\.npy: its rows are"):
+        fs.read(tmp_path)
+
+
+def test_an_integer_that_the_joint_dtype_can_not_hold_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array([2**53 + 1]))
+    np.save(tmp_path / "b.npy", np.array([0.5]))
+    with pytest.raises(
+        FormatError, match=r"a\.npy .*holds them exactly up to 9,007,199,254,740,992"
+    ):
+        fs.read(tmp_path)
+
+
+def test_arrays_have_no_columns_to_ask_for(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.zeros(2))
+    for asked in ({"columns": ["x"]}, {"where": [("x", ">", 1)]}):
+        with pytest.raises(UsageError, match="holds an array, which has no names"):
+            fs.read(tmp_path, **asked)
+
+
+def test_an_array_and_a_frame_do_not_go_together(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1,2\n3,4\n")
+    (tmp_path / "b.csv").write_text("x,y\n3,4\n")
+    with pytest.raises(SchemaError, match=r"b\.csv does not go with .*a\.csv: it holds a frame"):
+        fs.read(tmp_path)
+
+
+def test_decimals_keep_their_values(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        a={"x": pa.array([Decimal("1.25")], pa.decimal128(5, 2))},
+        b={"x": pa.array([Decimal("1.125")], pa.decimal128(7, 3))},
+    )
+    assert fs.read(tmp_path).compute()["x"].to_pylist() == [Decimal("1.25"), Decimal("1.125")]
