@@ -97,7 +97,7 @@ _ELSEWHERE = {
     for name in ("command", "gather", "map", "put", "scatter", "statistics", "submit")
 }
 # What gives a class more methods.
-_ABOVE = {"collections": ("lang.arrays",)}
+_ABOVE = {"collections": ("lang.arrays",), "storage": ("lang.arrays",)}
 
 
 def __getattr__(name: str) -> Any:

@@ -70,6 +70,7 @@ class Settings(TypedDict, total=False):
     retries: int | None
     start_timeout_s: float | None
     progress: bool | None
+    numpy_fallback: str | None
 
 
 class _Given(NamedTuple):
@@ -132,6 +133,15 @@ def _flag(given: _Given) -> bool:
     return text in _TRUE
 
 
+def _choice(*words: str) -> Callable[[_Given], str]:
+    def parse(given: _Given) -> str:
+        if given.value not in words:
+            raise ValueError(" or ".join(map(repr, words)))
+        return str(given.value)
+
+    return parse
+
+
 def _folder(given: _Given) -> str:
     if not isinstance(given.value, str | os.PathLike) or not str(given.value):
         raise ValueError("a path")
@@ -190,6 +200,9 @@ class Config:
     retries: int = _setting(0, _count(0), "", "how often a task that raises is retried")
     start_timeout_s: float = _setting(60.0, _positive, "s", "how long workers may take to start")
     progress: bool = _setting(False, _flag, "", "whether to show a bar of all tasks")
+    numpy_fallback: str = _setting(
+        "dask", _choice("dask", "error"), "", "who computes what arrays lack: dask, or error"
+    )
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod

@@ -133,6 +133,8 @@ def test_an_error_about_a_setting_names_the_option() -> None:
         (["run", "missing.py"], "file-missing"),
         (["run", "--set", "worker=2", "script.py"], "configuration"),
         (["run", "--set", "workers", "script.py"], "configuration"),
+        (["report", "script.py", "-o", "nowhere/report.html"], "file-missing"),
+        (["trace", "script.py", "--perfetto", "nowhere/trace.json"], "file-missing"),
         (["status", "--cluster", "nowhere"], "usage"),
         (["worker", "--manager", "unix:x", "--access", "missing"], "file-missing"),
         (["worker", "--manager", "tcp:x", "--access", "script.py"], "usage"),

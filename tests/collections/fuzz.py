@@ -7,11 +7,13 @@ Array refuses with the advice to call compute() is no finding.
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -146,7 +148,9 @@ def _laid_out(rng: random.Random, array: Any) -> Any:
 
 def problem_of(case: Case) -> str | None:
     """Return what is wrong with a case; None if nothing is; a refusal as ``refused``."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    # What Dask computes is compared with NumPy's by `test_numpy_calls`.
+    lazily = mock.patch.dict(os.environ, FREESTONE_NUMPY_FALLBACK="error")
+    with warnings.catch_warnings(), np.errstate(all="ignore"), lazily:
         warnings.simplefilter("ignore")
         try:
             expected, failure = case.expected(), None
@@ -197,6 +201,10 @@ def _value(one: Any) -> Any:
     return one.compute() if hasattr(one, "compute") else one
 
 
+def _cluster() -> fs.Cluster:
+    return fs.Cluster(executors=2, memory="256MiB", numpy_fallback="error")
+
+
 @contextlib.contextmanager
 def checking(where: str = "") -> Iterator[Check]:
     """Open the check: here, or on a "cluster"."""
@@ -208,5 +216,5 @@ def checking(where: str = "") -> Iterator[Check]:
             return None
         return f"{case.text} {problem}".replace("\n", " ") + f"\n{case.program()}"
 
-    with fs.Cluster(executors=2, memory="256MiB") if where else contextlib.nullcontext():
+    with _cluster() if where else contextlib.nullcontext():
         yield check

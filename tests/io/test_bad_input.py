@@ -58,6 +58,9 @@ def test_what_a_library_does_not_write_is_reported(tmp_path: Path) -> None:
         fs.write(np.ones((2, 2)), path, compression="foo")
     pytest.importorskip("nptdms")
     for column, printed in [
+        ([b"a", b"\xff"], r"column 'a' of type binary can't be written as TDMS"),
+        (pa.array([1_001], pa.timestamp("ns")), "has nanoseconds, which nptdms cuts off"),
+        (pa.array([1], pa.timestamp("us", "Europe/Berlin")), "has the time zone Europe/Berlin"),
         ([Decimal("1.5")], r"x\.tdms can't be written: "),
         ([[1.5]], "column 'a' of type list<.*> can't be written as TDMS"),
     ]:

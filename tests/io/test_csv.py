@@ -397,3 +397,27 @@ def test_parts_of_sparse_matrices(two_workers: fs.Cluster, tmp_path: Path) -> No
     (tmp_path / "s.csv").write_text("\n".join(lines[::-1]) + "\n")
     with pytest.raises(FormatError, match="sort the lines"):
         fs.read(tmp_path / "s.csv", block_rows=13).compute()
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        ({}, "1,a\n2,b\n"),
+        ({"meta": False}, "x,s\n1,a\n2,b\n"),
+        ({"header": True}, "x,s\n1,a\n2,b\n"),
+        ({"meta": False, "header": False}, "1,a\n2,b\n"),
+    ],
+)
+def test_names_of_columns_are_in_the_file_or_beside_it(
+    options: dict[str, bool], lines: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "h.csv"
+    fs.write(pa.table({"x": [1, 2], "s": ["a", "b"]}), path, **options)
+    assert path.read_text() == lines
+    assert path.with_name("h.csv.meta").exists() == options.get("meta", True)
+
+
+@pytest.mark.parametrize("option", ["decimals", "width"])
+def test_digits_are_whole_numbers(option: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"{option}='abc': give a whole number"):
+        fs.write(np.ones((2, 2)), tmp_path / "x.csv", **{option: "abc"})

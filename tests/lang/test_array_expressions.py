@@ -38,6 +38,14 @@ def like(draw: Any, rows: int, columns: int | None, block_rows: int) -> tuple[An
     return array, fs.Array.from_numpy(array, block_rows)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _lazily_or_not_at_all() -> Iterator[None]:
+    """Refuse what is not computed lazily, which Dask would compute."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("FREESTONE_NUMPY_FALLBACK", "error")
+        yield
+
+
 def check(lazy: Any, expected: Any, exact: bool = False) -> None:
     """Compare a lazy value with NumPy's: cells, shape and type."""
     found = lazy.compute()

@@ -78,6 +78,15 @@ SUITES = {
         _dask("dask", _VENV),
         _dask("dask-newest", _NEWEST_DASK),
         Suite(
+            "xarray",
+            _VENV,
+            tests=("xarray.tests.test_dask", "xarray.tests.test_duck_array_ops"),
+            plugin="tests.outside.on_cluster",
+            expected="xarray.toml",
+            parts=2,
+            without=_THREADS,
+        ),
+        Suite(
             "executors",
             _VENV,
             tests=("tests.outside.cpython_executors",),

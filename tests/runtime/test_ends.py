@@ -165,3 +165,19 @@ def test_a_child_of_the_program_does_not_keep_workers(start: Callable[[str], Scr
         assert until(lambda: all(not p.is_running() or zombie(p) for p in workers))
     finally:
         os.kill(int(child), signal.SIGKILL)
+
+
+IN_EXECUTOR = """
+with fs.Cluster(workers=1, executors=1, memory="64MiB") as cluster, cluster.executor() as executor:
+    busy = executor.submit(time.sleep, 600)
+    report(cluster)
+    busy.result()
+"""
+
+
+def test_ctrl_c_ends_a_run_that_uses_an_executor(start: Callable[[str], Script]) -> None:
+    script = start(IN_EXECUTOR)
+    script.process.send_signal(signal.SIGINT)
+    _, err = script.process.communicate(timeout=DEADLINE_S)
+    assert err.rstrip().endswith("KeyboardInterrupt")
+    assert script.left_behind() == []

@@ -29,12 +29,20 @@ VALUES: dict[str, list[Any]] = {
     "zarr": [MATRIX, np.arange(24).reshape(6, 2, 2)],
     "tdms": [MATRIX, TABLE],
     "root": [MATRIX, TABLE],
+    "jsonl": [TEXTS],
+    "orc": [TEXTS],
 }
+TEXT = ("csv", "jsonl")
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", VALUES)
 def test_a_format_of_the_package_passes(tmp_path: Path, name: str) -> None:
-    check_format(name, tmp_path, VALUES[name], only_paths=name == "zarr", is_text=name == "csv")
+    check_format(name, tmp_path, VALUES[name], only_paths=name == "zarr", is_text=name in TEXT)
+
+
+def test_each_format_that_is_written_is_checked() -> None:
+    formats = {name: import_module(f"freestone.io.formats.{name}").FORMAT for name in FORMATS}
+    assert {name for name, format in formats.items() if format.open_writer} == {*VALUES}
 
 
 @pytest.mark.parametrize("name", FORMATS)

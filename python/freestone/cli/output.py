@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TextIO
 
-__all__ = ["Form", "Output", "pairs", "table"]
+from freestone.errors import FileMissingError
+
+__all__ = ["Form", "Output", "pairs", "require_folder", "table"]
 
 Form = Literal["table", "json", "quiet"]
+
+
+def require_folder(path: str) -> None:
+    """Refuse a path to write to in a folder that is not there."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise FileMissingError(folder, "is no folder; make it, or write elsewhere")
 
 
 class Output:

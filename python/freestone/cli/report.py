@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from freestone.cli.output import Output
+from freestone.cli.output import Output, require_folder
 from freestone.errors import FileMissingError
 
 __all__ = ["configure", "execute"]
@@ -25,6 +25,7 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     from freestone.observe import report, trace
 
     out = Path(arguments.out or Path(arguments.trace).with_suffix(".html"))
+    require_folder(str(out))
     run = report.load(trace.read(arguments.trace))
     out.write_text(report.page(run, Path(arguments.trace).stem), "utf-8")
     lines = [*report.summary(run), *(f"Try: {line}" for line in report.advice(run))]

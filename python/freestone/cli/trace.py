@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from freestone.cli.output import Output
+from freestone.cli.output import Output, require_folder
 from freestone.errors import FileMissingError
 
 __all__ = ["configure", "execute"]
@@ -23,6 +23,8 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Read the trace and say what is in it."""
     if not os.path.isfile(arguments.trace):
         raise FileMissingError(arguments.trace)
+    if arguments.perfetto is not None:
+        require_folder(arguments.perfetto)
     from freestone.observe import perfetto, trace
 
     records = trace.read(arguments.trace)

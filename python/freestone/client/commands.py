@@ -5,6 +5,7 @@ See docs/decisions/004-command-lines-are-calls.md
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -15,9 +16,17 @@ from typing import Any
 
 from freestone.client.files import File, Scratch
 from freestone.client.future import Future
-from freestone.errors import FileMissingError
+from freestone.errors import FileError, FileMissingError
+from freestone.units import format_nbytes
 
-__all__ = ["Command", "run_command"]
+__all__ = ["COPIED_NBYTES", "Command", "run_command"]
+
+COPIED_NBYTES = 64 << 20
+"""Inputs of up to so many bytes are copied into a command's folder: 30 ms, and what it does to them
+stays there. A link to a larger one costs nothing, whatever its size."""
+
+_FICLONE = 0x40049409
+"""The request of Linux that makes a file share another one's storage until either is written to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +54,11 @@ def run_command(
     """Run a command line in a folder of its own; what it printed, and the files it left."""
     folder = Scratch()
     root = Path(folder.path)
+    linked = {}
     for name, content in inputs.items():
-        _place(root, name, content)
+        source = _place(root, name, content, is_output=name in outputs)
+        if source is not None:
+            linked[name] = (source, _stamp(source))
     words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
     done = subprocess.run(
         words,
@@ -58,6 +70,14 @@ def run_command(
         errors="replace",
         check=False,
     )
+    for name, (source, stamp) in linked.items():
+        if _stamp(source) != stamp:
+            raise FileError(
+                source,
+                f"was written to by the command, whose input {name!r} is a link to it: it has more "
+                f"than {format_nbytes(COPIED_NBYTES)}. Have the command copy it first, or name the "
+                "input among the outputs",
+            )
     if done.returncode != 0:
         error = subprocess.CalledProcessError(done.returncode, command, done.stdout, done.stderr)
         printed = (done.stderr or done.stdout).rstrip()[-2000:]
@@ -76,12 +96,13 @@ def _inside(root: Path, name: str) -> Path:
     return path
 
 
-def _place(root: Path, name: str, content: Any) -> None:
+def _place(root: Path, name: str, content: Any, is_output: bool) -> str | None:
+    """Lay an input into the command's folder; where a link leads, if it is one."""
     path = _inside(root, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, File):
-        os.symlink(os.fspath(content), path)
-    elif isinstance(content, bytes):
+        return _place_file(os.fspath(content), path, is_output)
+    if isinstance(content, bytes):
         path.write_bytes(content)
     elif isinstance(content, str):
         path.write_text(content)
@@ -91,6 +112,40 @@ def _place(root: Path, name: str, content: Any) -> None:
         raise TypeError(
             f"input {name!r} is of type {type(content).__name__}: give a file, bytes or text"
         )
+    return None
+
+
+def _place_file(source: str, path: Path, is_output: bool) -> str | None:
+    """Lay a copy of a file, which the command may write to; of a large one a link instead.
+
+    A copy that shares its storage with the original costs nothing, where the file system has that.
+    """
+    if _cloned(source, path):
+        return None
+    if is_output or os.stat(source).st_size <= COPIED_NBYTES:
+        shutil.copyfile(source, path)
+        return None
+    os.symlink(source, path)
+    return source
+
+
+def _cloned(source: str, path: Path) -> bool:
+    with open(source, "rb") as original, open(path, "wb") as copy:
+        try:
+            fcntl.ioctl(copy.fileno(), _FICLONE, original.fileno())
+        except OSError:
+            os.unlink(path)
+            return False
+    return True
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    """Return what changes when a file is written to or replaced; None if it is gone."""
+    try:
+        stat = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _taken(root: Path, name: str, folder: object) -> File:

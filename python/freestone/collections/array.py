@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from freestone.collections.base import Collection
-from freestone.collections.blocking import cuts_of
+from freestone.collections.blocking import cuts_of, offsets_of
 from freestone.collections.making import Meta, Spec, check_blocks
 from freestone.collections.protocols import Expressions, expression_of
 from freestone.collections.rows import is_sparse, split_rows
@@ -133,15 +133,35 @@ class Array(Expressions, Collection):
 
     @classmethod
     def from_dask(cls, x: Any, *, name: str = "array") -> Self:
-        """Compute a ``dask.array`` block by block into the open cluster.
+        """Make an array of the blocks of a ``dask.array``, where they are.
+
+        Parameters
+        ----------
+        x
+            What `Cluster.persist` returned, whose blocks are taken as they are; or any other,
+            which is computed on the open cluster, and its blocks stay on the workers.
+        name
+            What messages call it.
+
+        Raises
+        ------
+        BlockTypeError
+            For blocks that hold Python objects, and for masked arrays.
 
         Notes
         -----
-        Blocks side by side are joined: this is cut by rows only.
+        No block goes through this program. An Array is cut by rows only, so that blocks side by
+        side are joined on the workers. Without a cluster Dask's own scheduler computes it.
         """
-        from freestone.collections.dask import row_blocks_of
+        from freestone.collections.dask import are_held, array_blocks
 
-        return cls.from_blocks(row_blocks_of(x), name=name)
+        blocks, rows = array_blocks(x, name)
+        if not are_held(blocks):
+            return cls._from_own(blocks, name=name)
+        offsets = None if rows is None else offsets_of(rows)
+        known = not any(side != side for side in x.shape[1:])
+        columns = tuple(map(int, x.shape[1:])) if known else None
+        return cls(blocks, offsets, name=name, columns=columns, dtype=x.dtype)
 
     @classmethod
     def from_zarr(cls, url: str, *, block_rows: BlockRows | None = None) -> Self:
@@ -162,7 +182,13 @@ class Array(Expressions, Collection):
         return cls.from_function(store.shape, rows, read, dtype=store.dtype, name=url)
 
     def to_dask(self) -> Any:
-        """Return a ``dask.array`` whose chunks fetch the blocks when they are computed."""
+        """Return a ``dask.array`` whose chunks are the blocks, where they are.
+
+        Notes
+        -----
+        Nothing moves when ``scheduler=cluster.get`` computes it. Other schedulers fetch the blocks
+        into this program.
+        """
         from freestone.collections.dask import to_array
 
         return to_array(self)
@@ -229,9 +255,10 @@ class Array(Expressions, Collection):
     def __getitem__(self, rows: Any) -> Any:
         """Take rows without copying them: views of the blocks, cut out where they are used.
 
-        Any other index, such as ``x[x > 0]`` or ``x[:, 1]``, makes an expression.
+        Any other index, such as ``x[x > 0]`` or ``x[:, 1]``, makes an expression; what moves rows,
+        such as a list of them or a slice with a step, is computed at once.
         """
-        if not isinstance(rows, slice):
+        if not isinstance(rows, slice) or rows.step not in (None, 1):
             return expression_of(self)[rows]
         part = self._slice(rows)
         part._columns, part._dtype = self._columns, self._dtype

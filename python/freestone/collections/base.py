@@ -32,6 +32,9 @@ __all__ = ["Collection", "require_same_blocking"]
 class Collection(Sources):
     """An ordered sequence of blocks. Use `Array`, `Frame` or `Bag`."""
 
+    grid: tuple[Offsets, ...] = ()
+    """Where blocks begin and end along each axis, if they are cut along several."""
+
     def __init__(
         self,
         pieces: Sequence[Any],
@@ -339,7 +342,10 @@ class Collection(Sources):
 
 def require_same_blocking(ours: Collection, theirs: Collection) -> None:
     """Raise `BlockingError` unless two collections are cut at the same rows."""
-    if np.array_equal(ours.offsets, theirs.offsets):
+    same_grid = len(ours.grid) == len(theirs.grid) and all(
+        map(np.array_equal, ours.grid, theirs.grid)
+    )
+    if same_grid and np.array_equal(ours.offsets, theirs.offsets):
         return
     shown = [
         f"{len(each.offsets) - 1:,} blocks of {len(each):,} rows in all, at most "

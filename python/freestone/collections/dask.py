@@ -1,65 +1,208 @@
-"""Collections from Dask's, and back."""
+"""Collections from Dask's, and back: blocks are handed over where they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from freestone.collections.held import Held, value_in
+from freestone.client import Client, current
+from freestone.client.future import Future
+from freestone.collections.held import Held, held_in, node_of
+from freestone.collections.making import Spec, map_block
+from freestone.collections.pieces import future_of
 
 if TYPE_CHECKING:
     from freestone.collections.array import Array
     from freestone.collections.base import Collection
 
-__all__ = ["blocks_of", "row_blocks_of", "to_array", "to_bag", "to_frame"]
+__all__ = [
+    "are_held",
+    "array_blocks",
+    "blocks_of",
+    "converted",
+    "held_blocks",
+    "offer_scheduler",
+    "scheduler_of",
+    "to_array",
+    "to_bag",
+    "to_frame",
+]
 
 
-def blocks_of(collection: Any) -> Iterator[Any]:
-    """Yield the values of a Dask collection's partitions, computed together.
+class _Scheduler(Protocol):
+    def __call__(self, client: Client, graph: Any, keys: Any, **options: Any) -> Any: ...
 
+
+_get: _Scheduler | None = None
+
+
+def offer_scheduler(get: _Scheduler) -> None:
+    """Have collections run graphs of Dask's by `get`, of `freestone.graph` above this module."""
+    global _get
+    _get = get
+
+
+def scheduler_of(client: Client) -> Callable[..., Any]:
+    """Return a scheduler for Dask that runs graphs on a cluster."""
+    if _get is None:
+        raise TypeError("Dask's graphs need `import freestone as fs` and `fs.Cluster`")
+    return functools.partial(_get, client)
+
+
+# -- from Dask's ------------------------------------------------------------------------------
+
+
+def held_blocks(collection: Any) -> list[Any] | None:
+    """Return the blocks of a persisted Dask collection in order; None if it is not persisted."""
+    from dask.core import flatten
+
+    graph = dict(collection.__dask_graph__())
+    found = []
+    for key in flatten(collection.__dask_keys__()):
+        piece = held_in(_behind_aliases(graph, key))
+        if piece is None:
+            return None
+        found.append(piece)
+    return found
+
+
+def _behind_aliases(graph: dict[Any, Any], key: Any) -> Any:
+    seen: set[Any] = set()
+    node = graph.get(key)
+    while key not in seen:
+        seen.add(key)
+        # An alias is a node of its own, or, as in Dask's dataframes, nothing but the other key.
+        target = getattr(node, "target", node)
+        if not _is_key(target) or target not in graph:
+            break
+        key, node = target, graph[target]
+    return node
+
+
+def _is_key(thing: Any) -> bool:
+    """Tell whether what stands in a graph is a key, and not an old-style task."""
+    is_task = isinstance(thing, tuple) and bool(thing) and callable(thing[0])
+    return isinstance(thing, tuple | str) and not is_task
+
+
+def blocks_of(collection: Any) -> list[Any]:
+    """Return the blocks of a Dask collection: those that the cluster holds, or will then.
+
+    Notes
+    -----
     What several of them need, such as a mean that is taken away from each, is computed once.
+    Without an open cluster they are values, computed by Dask's own scheduler.
     """
     import dask
 
-    yield from dask.compute(*np.ravel(np.asarray(collection.to_delayed(), dtype=object)))
+    held = held_blocks(collection)
+    if held is not None:
+        return held
+    client = current()
+    if client is None:
+        blocks = np.ravel(np.asarray(collection.to_delayed(), dtype=object))
+        return list(dask.compute(*blocks))
+    (persisted,) = dask.persist(collection, scheduler=scheduler_of(client))
+    return held_blocks(persisted) or []
 
 
-def row_blocks_of(array: Any) -> Iterator[Any]:
-    """Yield the row blocks of a Dask array; blocks side by side are joined."""
-    array = array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
-    return blocks_of(array)
+def are_held(blocks: Sequence[Any]) -> bool:
+    """Tell whether blocks are in a cluster, and not here."""
+    return any(isinstance(future_of(block), Future) for block in blocks)
+
+
+def array_blocks(array: Any, name: str) -> tuple[list[Any], list[int] | None]:
+    """Return the row blocks of a Dask array, and how many rows each has, if that is known.
+
+    Notes
+    -----
+    Blocks side by side are joined, on the workers. Blocks that are not NumPy's own arrays are
+    checked and converted, where they are.
+    """
+    beside = [axis for axis in range(1, array.ndim) if len(array.chunks[axis]) > 1]
+    if beside:
+        array = array.rechunk(dict.fromkeys(beside, -1))
+    blocks = blocks_of(array)
+    if type(array._meta) is not np.ndarray:
+        blocks = converted(blocks, Spec(collection=name, kind="array"))
+    rows = array.chunks[0]
+    return blocks, None if any(count != count for count in rows) else [*map(int, rows)]
+
+
+def converted(blocks: Sequence[Any], spec: Spec) -> list[Any]:
+    """Return blocks in the form in which collections keep them: a call for each, where it is."""
+    function = functools.partial(map_block, spec, _same)
+    calls = [(index, None, block) for index, block in enumerate(blocks)]
+    client = next((f.client for f in map(future_of, blocks) if isinstance(f, Future)), None)
+    if client is None:
+        return [function(*call).value for call in calls]
+    return client.map(function, calls, {"name": spec.collection, "near": "input"})
+
+
+def _same(block: Any) -> Any:
+    return block
+
+
+# -- to Dask's --------------------------------------------------------------------------------
 
 
 def to_array(array: Array) -> Any:
-    """Return a ``dask.array`` whose chunks fetch the blocks when they are computed, here."""
-    import dask
+    """Return a ``dask.array`` whose chunks are the blocks, where they are."""
     import dask.array as da
 
-    columns = array.shape[1:]
-    rows = np.diff(array.offsets).tolist()
-    chunks = [
-        da.from_delayed(dask.delayed(value_in)(Held(piece)), (count, *columns), array.dtype)
-        for piece, count in zip(array.blocks, rows, strict=True)
-    ]
-    return da.concatenate(chunks)
+    rest = array.shape[1:]
+    name, graph = _graph("array", array.blocks, (0,) * len(rest))
+    chunks = (tuple(np.diff(array.offsets).tolist()), *((side,) for side in rest))
+    return da.Array(graph, name, chunks, dtype=array.dtype, meta=_meta_of(array))
+
+
+def _meta_of(array: Array) -> Any:
+    if array.blocks and array._first().sparse:
+        import scipy.sparse
+
+        return scipy.sparse.csr_matrix((0, 0), dtype=array.dtype)
+    return np.empty((0,) * array.ndim, array.dtype)
 
 
 def to_frame(frame: Collection) -> Any:
-    """Return a ``dask.dataframe`` whose partitions fetch the blocks when they are computed."""
+    """Return a ``dask.dataframe`` whose partitions are the blocks, as tables of pandas'."""
+    import dask
     import dask.dataframe as dd
+    from dask.delayed import Delayed
 
-    return dd.from_map(_to_pandas, [Held(piece) for piece in frame.blocks])
+    _, graph = _graph("frame", frame.blocks)
+    tables = [Delayed(key, {key: node}) for key, node in graph.items()]
+    to_pandas = dask.delayed(_to_pandas, pure=True)
+    meta = to_pandas(dask.delayed(_no_rows, pure=True)(tables[0]))
+    client = frame.client
+    get = "sync" if client is None else scheduler_of(client)
+    meta = meta.compute(scheduler=get)
+    return dd.from_delayed([to_pandas(table) for table in tables], meta, verify_meta=False)
 
 
 def to_bag(bag: Collection) -> Any:
-    """Return a ``dask.bag`` whose partitions fetch the blocks when they are computed."""
-    import dask
+    """Return a ``dask.bag`` whose partitions are the blocks, where they are."""
     import dask.bag as db
 
-    return db.from_delayed([dask.delayed(value_in)(Held(piece)) for piece in bag.blocks])
+    name, graph = _graph("bag", bag.blocks)
+    return db.Bag(graph, name, len(graph))
 
 
-def _to_pandas(held: Held) -> Any:
-    return value_in(held).to_pandas()
+def _graph(kind: str, blocks: Sequence[Any], rest: tuple[int, ...] = ()) -> tuple[str, Any]:
+    """Return the name of the blocks in a graph, and the graph."""
+    from dask.tokenize import tokenize
+
+    name = f"freestone-{kind}-{tokenize([Held(block) for block in blocks])}"
+    keys = [(name, number, *rest) for number in range(len(blocks))]
+    return name, {key: node_of(key, block) for key, block in zip(keys, blocks, strict=True)}
+
+
+def _to_pandas(table: Any) -> Any:
+    return table.to_pandas()
+
+
+def _no_rows(table: Any) -> Any:
+    return table.slice(0, 0)

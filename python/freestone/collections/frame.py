@@ -151,13 +151,29 @@ class Frame(Collection, Relational):
 
     @classmethod
     def from_dask(cls, frame: Any, *, name: str = "frame") -> Self:
-        """Compute a ``dask.dataframe`` partition by partition into the open cluster."""
-        from freestone.collections.dask import blocks_of
+        """Make a frame of the blocks of a ``dask.dataframe``, where they are.
 
-        return cls.from_blocks(blocks_of(frame), name=name)
+        Parameters
+        ----------
+        frame
+            What `Cluster.persist` returned, or any other, which is computed on the open cluster.
+        name
+            What messages call it.
+
+        Notes
+        -----
+        No block goes through this program. Blocks become Arrow tables, each by a call where it is.
+        Without a cluster Dask's own scheduler computes it.
+        """
+        from freestone.collections.dask import are_held, blocks_of, converted
+
+        blocks = converted(blocks_of(frame), Spec(collection=name, kind=cls.kind))
+        return (
+            cls(blocks, None, name=name) if are_held(blocks) else cls._from_own(blocks, name=name)
+        )
 
     def to_dask(self) -> Any:
-        """Return a ``dask.dataframe`` whose partitions fetch the blocks when they are computed."""
+        """Return a ``dask.dataframe`` whose partitions are the blocks, where they are."""
         from freestone.collections.dask import to_frame
 
         return to_frame(self)

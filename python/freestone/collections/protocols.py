@@ -6,7 +6,7 @@ offers itself to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,27 @@ def expression_of(array: Any) -> Any:
 _POWERS: dict[Any, Any] = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}
 
 
+def _by_function(name: str) -> Callable[..., Any]:
+    """Make the method that is NumPy's function of the same name."""
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        return getattr(np, name)(self, *args, **options)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"See `numpy.{name}`."
+    return method
+
+
 class ArrayMethods(NDArrayOperatorsMixin):
     """The methods of NumPy's arrays, by its functions, and its operators, by its ufuncs."""
+
+    def to_dask(self) -> Any:
+        """Return a ``dask.array`` of it."""
+        raise NotImplementedError
+
+    def _sources(self) -> Iterator[Any]:
+        """Yield the arrays in blocks that it is made of."""
+        raise NotImplementedError
 
     # Equality is elementwise; arrays are still told apart as objects.
     __hash__ = object.__hash__
@@ -107,6 +126,47 @@ class ArrayMethods(NDArrayOperatorsMixin):
         """Bound every cell; see `numpy.clip`."""
         return np.clip(self, least, greatest)  # type: ignore[call-overload]
 
+    argmax = _by_function("argmax")
+    argmin = _by_function("argmin")
+    argsort = _by_function("argsort")
+    choose = _by_function("choose")
+    conj = conjugate = _by_function("conjugate")
+    cumprod = _by_function("cumprod")
+    cumsum = _by_function("cumsum")
+    diagonal = _by_function("diagonal")
+    flatten = ravel = _by_function("ravel")
+    nonzero = _by_function("nonzero")
+    repeat = _by_function("repeat")
+    searchsorted = _by_function("searchsorted")
+    squeeze = _by_function("squeeze")
+    swapaxes = _by_function("swapaxes")
+    take = _by_function("take")
+    trace = _by_function("trace")
+
+    def reshape(self, *shape: Any, **options: Any) -> Any:
+        """Give it another shape: a tuple, or sizes one by one; see `numpy.reshape`."""
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape, **options)  # type: ignore[call-overload]
+
+    def transpose(self, *axes: Any) -> Any:
+        """Permute the axes: a tuple, or numbers one by one; see `numpy.transpose`."""
+        given = axes[0] if len(axes) == 1 else axes
+        return np.transpose(self, given or None)  # type: ignore[call-overload]
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return int(np.size(self))  # type: ignore[arg-type]
+
+    @property
+    def real(self) -> Any:
+        """The real part; see `numpy.real`."""
+        return np.real(self)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part; see `numpy.imag`."""
+        return np.imag(self)
+
     @property
     def T(self) -> Any:  # noqa: N802 - NumPy's name
         """The transpose, for products such as ``x.T @ y``."""
@@ -116,6 +176,9 @@ class ArrayMethods(NDArrayOperatorsMixin):
 class Expressions(ArrayMethods):
     """An array whose operators, and NumPy's functions of it, are computed later."""
 
+    def _sources(self) -> Iterator[Any]:
+        yield self
+
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
         """Compute a ufunc of NumPy's lazily."""
         return expression_of(self).__array_ufunc__(ufunc, method, *args, **options)
@@ -124,6 +187,6 @@ class Expressions(ArrayMethods):
         """Compute a function of NumPy's lazily."""
         return expression_of(self).__array_function__(function, types, args, options)
 
-    def astype(self, dtype: Any) -> Any:
-        """Convert every cell."""
-        return expression_of(self).astype(dtype)
+    def astype(self, dtype: Any, **options: Any) -> Any:
+        """Convert every cell; see `numpy.ndarray.astype`."""
+        return expression_of(self).astype(dtype, **options)

@@ -8,6 +8,7 @@ import inspect
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 __all__ = ["Executor"]
@@ -167,6 +168,16 @@ class Executor(concurrent.futures.Executor):
         call = functools.partial(_run_chunk, fn)
         results = super().map(call, chunks, timeout=timeout, **more)
         return itertools.chain.from_iterable(results)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # After Ctrl-C nobody wants to wait for the calls that run.
+        is_ending = kind is not None and not issubclass(kind, Exception)
+        self.shutdown(wait=not is_ending, cancel_futures=is_ending)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls.

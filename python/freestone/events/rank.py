@@ -145,7 +145,8 @@ class Rank:
         ValueError
             If there is no such rank.
         EventTimeoutError
-            If the target had no room for 60 s.
+            If the target had no room for the ``send_timeout_s`` of the run, which is without limit
+            by default.
 
         Notes
         -----

@@ -6,6 +6,7 @@ follows ``dask.config.set(scheduler=cluster.get)``.
 
 from __future__ import annotations
 
+from freestone.collections.dask import offer_scheduler
 from freestone.errors import NotAssociativeError
 from freestone.graph.persisting import persist
 from freestone.graph.reducers import associative
@@ -13,3 +14,5 @@ from freestone.graph.running import get
 from freestone.graph.stack import Stack
 
 __all__ = ["NotAssociativeError", "Stack", "associative", "get", "persist"]
+
+offer_scheduler(get)

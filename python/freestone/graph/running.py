@@ -46,6 +46,7 @@ _DASKS_OPTIONS = frozenset(
     {
         "cache",
         "chunksize",
+        "flush",
         "fuse_keys",
         "func_dumps",
         "func_loads",
@@ -57,7 +58,7 @@ _DASKS_OPTIONS = frozenset(
         "rerun_exceptions_locally",
     }
 )
-"""What is for Dask's own schedulers, or for what Dask does before: it hands on all it was given."""
+"""What is for Dask's own schedulers, or for what Dask or xarray do before: they hand on all."""
 
 _durations: WeakKeyDictionary[Client, Durations] = WeakKeyDictionary()
 

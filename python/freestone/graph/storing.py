@@ -74,12 +74,17 @@ def _stores(node: Any) -> bool:
 
 def _is_outside(node: Any, specs: dict[Any, Any]) -> bool:
     """Whether the target of a store is an array of zarr that other processes can open."""
-    stores = [
-        value.store for value in _values(node, specs) if type(value).__module__.startswith("zarr.")
-    ]
+    targets = [_unwrapped(value) for value in _values(node, specs)]
+    stores = [value.store for value in targets if type(value).__module__.startswith("zarr.")]
     return bool(stores) and not any(
         isinstance(store, dict) or "Memory" in type(store).__name__ for store in stores
     )
+
+
+def _unwrapped(value: Any) -> Any:
+    """Give the array of zarr that xarray writes to."""
+    is_xarrays = type(value).__module__ == "xarray.backends.zarr"
+    return getattr(value, "_array", value) if is_xarrays else value
 
 
 def _values(node: Any, specs: dict[Any, Any]) -> Iterator[Any]:

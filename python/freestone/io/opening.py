@@ -5,11 +5,14 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from freestone.errors import FormatError, UsageError, did_you_mean
+from freestone.io.compressed import CompressedPlace
 from freestone.io.dataset import Dataset
-from freestone.io.formats import format_of
+from freestone.io.formats import Format, format_of
+from freestone.io.formats.names import COMPRESSED, is_compressed
 from freestone.io.formats.zarr import FolderWriter
 from freestone.io.stores import Place, locate
 from freestone.io.telling import telling
@@ -65,13 +68,25 @@ def open_dataset(
                 check_reported(place, segments)
             _check_matrix(segments)
             return segments
+    if is_compressed(place.name):
+        place = _decompressed(place, found)
     words = (place, whole) if found.passes > 1 else (place,)
     with telling(place.url):
         dataset = found.open_dataset(*words, **options)
     assert isinstance(dataset, Dataset)
+    if isinstance(place, CompressedPlace):
+        # Whoever reads some rows decompresses them all.
+        dataset = replace(dataset, unit_rows=max(dataset.rows, 1))
     if matrix:
         _check_matrix(dataset)
     return dataset
+
+
+def _decompressed(place: Place, format: Format) -> CompressedPlace:
+    if not format.is_text:
+        reason = f"{format.name} is not read from a compressed file; decompress it first"
+        raise UsageError(f"{place.url}: {reason}")
+    return CompressedPlace(place.url, place)
 
 
 def _check_matrix(dataset: Dataset) -> None:
@@ -112,6 +127,11 @@ def open_writer(
     if (stripe_count, stripe_size, pool) != (None, None, None):
         place = _striped(place, stripe_count, stripe_size, pool)
     found = format_of(place.name, format)
+    if place.name.lower().endswith(COMPRESSED):
+        raise UsageError(
+            f"{place.url}: files are not written compressed; write {place.name.rsplit('.', 1)[0]}, "
+            "and compress that"
+        )
     if found.open_writer is None:
         raise UsageError(f"{place.url} can't be written: its format, {found.name}, is only read")
     _check(found.open_writer, options, f"write {place.url}")

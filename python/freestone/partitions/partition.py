@@ -122,6 +122,8 @@ class Partition(Positioned):
         The extension that section 7 of the paper asks for.
         """
         self._require_live("materialize it")
+        if self._positions.grid:
+            self._refuse("one array of its rows")
         client = self._client()
         if self._whole is None and client is not None:
             self._whole = _made_one_array(client, self)
@@ -210,6 +212,7 @@ def _made_one_block(client: Client, partition: Partition) -> Future:
         positions.index_runs,
         positions.item_runs,
         positions.block_rows,
+        positions.grid,
         partition.worker,
         partition.nbytes,
     )
@@ -252,10 +255,11 @@ def _arrived(
     index_runs: Ints,
     item_runs: Ints,
     block_rows: Ints,
+    grid: tuple[Ints, ...],
     worker: str | None,
     nbytes: int,
 ) -> Partition:
-    return arrived(blocks, Positions(index_runs, item_runs, block_rows), worker, nbytes)
+    return arrived(blocks, Positions(index_runs, item_runs, block_rows, grid), worker, nbytes)
 
 
 def _materialize(partition: Partition) -> Any:

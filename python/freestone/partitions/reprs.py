@@ -19,10 +19,10 @@ def partition_html(partition: Partition | DaskPartition) -> str:
     """Give a partition's HTML: its facts, and the rows it has of those up to its last."""
     where = f" on {escape(partition.worker)}" if partition.worker else ""
     noun = "block" if len(partition) == 1 else "blocks"
-    facts = (
-        f"<b>Partition</b>{where}: {len(partition):,} {noun}, {partition.rows:,} rows, "
-        f"{format_nbytes(partition.nbytes)}"
-    )
+    facts = f"<b>Partition</b>{where}: {len(partition):,} {noun}, "
+    if partition._positions.grid:
+        return card(f"{facts}{format_nbytes(partition.nbytes)}")
+    facts += f"{partition.rows:,} rows, {format_nbytes(partition.nbytes)}"
     parts, at = [], 0
     for run in partition.item_indexes:
         parts += [("elsewhere", run.start - at, False), (_label(run), len(run), True)]

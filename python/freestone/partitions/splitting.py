@@ -39,7 +39,8 @@ def split(
     ----------
     *collections
         One, or several of the same blocking, which are split together: then iteration over a
-        partition yields tuples. Also persisted collections of Dask's.
+        partition yields tuples. Also persisted collections of Dask's: by `Cluster.persist`, cut
+        along any axes, or on a cluster of Dask's.
     per
         ``"core"``: as many partitions as each worker has executors; ``"worker"``: one for each;
         or how many for each worker.
@@ -53,7 +54,7 @@ def split(
     -------
     list of Partition
         None is empty; each block is in exactly one. Without a cluster there is one partition per
-        core, of blocks that are here. For Dask's collections futures of partitions.
+        core, of blocks that are here. On a cluster of Dask's futures of partitions.
 
     Raises
     ------
@@ -92,9 +93,14 @@ def split(
     _check_per(per)
     policy = _policy(placement, balance)
     if _is_dask(collections):
-        from freestone.partitions.dask import split_dask
+        from freestone.partitions.held import collections_of
 
-        return split_dask(*collections, per=per, balance=balance, placement=policy)
+        held = collections_of(collections)
+        if held is None:
+            from freestone.partitions.dask import split_dask
+
+            return split_dask(*collections, per=per, balance=balance, placement=policy)
+        collections = tuple(held)
     first = _checked(collections)
     client = first.client
     if client is not None:
@@ -112,18 +118,21 @@ def split(
             nbytes=int(nbytes[one.indexes].sum()),
             sources=collections,
         )
-        for one, blocks, positions in gathered(plans, columns, first.offsets)
+        for one, blocks, positions in gathered(plans, columns, first.offsets, first.grid)
     ]
 
 
 def gathered(
-    plans: Sequence[Plan], columns: Sequence[Sequence[Any]], offsets: Ints
+    plans: Sequence[Plan],
+    columns: Sequence[Sequence[Any]],
+    offsets: Ints,
+    grid: tuple[Ints, ...] = (),
 ) -> Iterator[tuple[Plan, list[list[Any]], Positions]]:
     """Yield for each planned partition its blocks, by collection, and where they stand."""
     for one in plans:
         indexes = one.indexes.tolist()
         blocks = [list(map(column.__getitem__, indexes)) for column in columns]
-        yield one, blocks, Positions.of(one.indexes, offsets)
+        yield one, blocks, Positions.of(one.indexes, offsets, grid)
 
 
 def _is_dask(collections: Sequence[Any]) -> bool:

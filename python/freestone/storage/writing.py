@@ -176,6 +176,11 @@ def shape_of(x: Collection) -> Shape:
     if isinstance(x, Frame):
         return Shape(kind="frame", rows=len(x), columns=x.columns, schema=x.schema)
     assert isinstance(x, Array)
+    if x.dtype.kind == "V":
+        raise UsageError(
+            f"an array of dtype {x.dtype} can't be written: fields of structured arrays go as the "
+            "columns of a table, as in fs.write(pandas.DataFrame(x), ...)"
+        )
     return Shape(
         kind="array",
         rows=len(x),

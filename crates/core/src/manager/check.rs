@@ -10,13 +10,14 @@ impl Manager {
     /// If one does not hold.
     pub fn check(&self) {
         let (mut waiting, mut ready, mut assigned) = (0, 0, 0);
-        for (slot, task) in self.tasks.iter() {
-            let inputs = task.inputs.iter().map(|input| &self.blocks[*input]);
+        for (slot, task) in self.graph.tasks.iter() {
+            let inputs = task.inputs.iter().map(|input| &self.graph.blocks[*input]);
             let absent = inputs.filter(|block| !block.is_available()).count() as u32;
             match task.stage {
                 Stage::Waiting { missing } => {
                     waiting += 1;
-                    let waits = missing > 0 || self.cramped.holds(slot, self.tasks.id(slot));
+                    let waits =
+                        missing > 0 || self.transfer.cramped.holds(slot, self.graph.tasks.id(slot));
                     assert!(waits && missing == absent, "{missing} missing, {absent} absent");
                 }
                 Stage::Ready | Stage::Queued(_) => {
@@ -25,12 +26,13 @@ impl Manager {
                 }
                 Stage::Assigned { worker, .. } => {
                     assigned += 1;
-                    assert!(self.workers.get(worker).is_some());
+                    assert!(self.members.workers.get(worker).is_some());
                     let inputs = task.inputs.iter();
-                    let vanished = inputs.filter(|slot| self.vanished.get(slot) == Some(&worker));
+                    let vanished =
+                        inputs.filter(|slot| self.graph.vanished.get(slot) == Some(&worker));
                     assert_eq!(absent, vanished.count() as u32);
                 }
-                Stage::Done(_) => assert!(self.is_lineage_needed(slot)),
+                Stage::Done(_) => assert!(self.graph.is_lineage_needed(slot)),
             }
         }
         let inline_nbytes = self.check_blocks();
@@ -44,7 +46,7 @@ impl Manager {
     /// What blocks know of workers is what workers know of blocks. Gives the bytes of small values.
     fn check_blocks(&self) -> u64 {
         let (mut inline_nbytes, mut replicas, mut wants) = (0, 0, 0);
-        for (slot, block) in self.blocks.iter() {
+        for (slot, block) in self.graph.blocks.iter() {
             if let Data::Inline(bytes) = &block.data {
                 inline_nbytes += bytes.len() as u64;
             }
@@ -57,33 +59,33 @@ impl Manager {
             replicas += block.replicas().len();
             wants += block.wants().len();
             for id in block.replicas() {
-                assert!(self.workers[*id].blocks.contains(&slot));
+                assert!(self.members.workers[*id].blocks.contains(&slot));
             }
             for want in block.wants() {
-                assert!(self.workers[want.target].wanted.contains(&slot));
+                assert!(self.members.workers[want.target].wanted.contains(&slot));
                 assert!(!block.is_at(want.target) || want.stage.is_active());
             }
         }
-        assert_eq!(replicas, self.workers.iter().map(|worker| worker.blocks.len()).sum());
-        assert_eq!(wants, self.workers.iter().map(|worker| worker.wanted.len()).sum());
+        assert_eq!(replicas, self.members.workers.iter().map(|worker| worker.blocks.len()).sum());
+        assert_eq!(wants, self.members.workers.iter().map(|worker| worker.wanted.len()).sum());
         inline_nbytes
     }
 
     fn check_queues(&self) {
-        for worker in self.workers.iter() {
+        for worker in self.members.workers.iter() {
             let inbox = worker.inbox.iter().map(|(nbytes, slot)| (nbytes.0, *slot));
             let outbox = worker.outbox.iter().map(|(nbytes, slot, _)| (nbytes.0, *slot));
             for (nbytes, slot) in inbox.chain(outbox) {
-                assert_eq!(self.blocks[slot].nbytes(), nbytes, "queued under another size");
+                assert_eq!(self.graph.blocks[slot].nbytes(), nbytes, "queued under another size");
             }
         }
     }
 
     fn check_workers(&self) {
-        for worker in self.workers.iter() {
+        for worker in self.members.workers.iter() {
             let ahead = worker.ahead.iter().filter(|(id, attempt)| {
-                self.tasks.find(*id).is_some_and(|task| {
-                    crate::manager::schedule::is_ahead(&self.tasks[task], worker.id, *attempt)
+                self.graph.tasks.find(*id).is_some_and(|task| {
+                    crate::manager::schedule::is_ahead(&self.graph.tasks[task], worker.id, *attempt)
                 })
             });
             assert_eq!(ahead.count() as u32, worker.ahead_len);

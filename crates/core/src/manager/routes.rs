@@ -9,7 +9,7 @@ impl Manager {
     pub(super) fn on_request(&mut self, request: Request) {
         match request {
             Request::Define { function, label, definition } => {
-                self.functions.define(function, label, definition);
+                self.graph.functions.define(function, label, definition);
             }
             Request::Submit(submissions) => {
                 for submission in &submissions {
@@ -34,9 +34,11 @@ impl Manager {
                     self.on_retire(worker);
                 }
             }
-            Request::Collect { collection, blocks } => self.balance.collect(collection, blocks),
-            Request::Disperse { collection } => self.balance.disperse(collection),
-            Request::Balance => self.balance.be_due(),
+            Request::Collect { collection, blocks } => {
+                self.transfer.balance.collect(collection, blocks);
+            }
+            Request::Disperse { collection } => self.transfer.balance.disperse(collection),
+            Request::Balance => self.transfer.balance.be_due(),
             Request::Shutdown => self.on_shutdown(),
         }
     }
@@ -45,7 +47,7 @@ impl Manager {
         if matches!(message, FromWorker::Hello { .. }) {
             return self.on_hello(id, message);
         }
-        let Some(worker) = self.workers.get_mut(id) else { return };
+        let Some(worker) = self.members.workers.get_mut(id) else { return };
         worker.seen_ns = self.now;
         match message {
             FromWorker::Done(reports) => self.on_done(id, reports),
@@ -59,8 +61,8 @@ impl Manager {
             FromWorker::Status(status) => {
                 worker.status = status;
                 if status.memory_quota > 0 && worker.slots > 0 {
-                    let least = self.workers.smallest_memory.unwrap_or(u64::MAX);
-                    self.workers.smallest_memory = Some(least.min(status.memory_quota));
+                    let least = self.members.workers.smallest_memory.unwrap_or(u64::MAX);
+                    self.members.workers.smallest_memory = Some(least.min(status.memory_quota));
                 }
                 if self.config.trace {
                     let record = Record::Cache { worker: id, at_ns: self.now, status };

@@ -1,9 +1,9 @@
 """Comma-separated values: matrices, sparse matrices as triples, and frames.
 
 Options of a read: `separator` (a character, or ``"tab"``; also called `delimiter`; a comma by
-default, and a file that surely has another one is refused); `header` (whether the first line names
-the columns; by default what `.meta` says, or what the cells show, and a file whose cells do not
-show it is refused); `dtype` (of an array); `kind`
+default, or a tab in ``.tsv``, and a file that surely has another one is refused); `header`
+(whether the first line names the columns; by default what `.meta` says, or what the cells show, and
+a file whose cells do not show it is refused); `dtype` (of an array); `kind`
 (``"array"`` or ``"frame"``); `sparse` (lines are row, column and value, or row and column: True or
 ``"csr"``, or ``"coo"`` for a matrix of those entries) with `shape`; `index` (whether to keep where
 rows begin in a file beside this one, ``NAME.index``).
@@ -70,7 +70,7 @@ def open_dataset(
 ) -> Dataset:
     """Find out what a CSV file holds, in one pass over it or from its `.meta` and index."""
     meta = read_meta(place)
-    separator = _separator(separator, delimiter)
+    separator = _separator(separator, delimiter) or _by_name(place)
     # What a .meta describes needs no guess.
     look = _Look(place, "," if separator is None and meta else separator, index, whole)
     if sparse is None:
@@ -88,12 +88,18 @@ def open_writer(
     *,
     separator: str | None = None,
     delimiter: str | None = None,
-    header: bool = False,
+    header: bool | None = None,
     decimals: int | None = None,
     width: int | None = None,
     meta: bool = True,
 ) -> Writer:
     """Write rows as text."""
+    if header is None:
+        # Else the names of the columns would be nowhere.
+        header = shape.kind == "frame" and not meta
+    for option, value in (("width", width), ("decimals", decimals)):
+        if value is not None and type(value) is not int:
+            raise UsageError(f"{option}={value!r}: give a whole number")
     if width is not None and (shape.kind == "frame" or shape.sparse):
         raise UsageError("width= is for dense arrays; leave it out for frames and sparse ones")
     if width is not None and not 1 <= width <= WIDEST:
@@ -107,7 +113,7 @@ def open_writer(
     return CsvWriter(
         place=place,
         shape=shape,
-        delimiter=_byte(_separator(separator, delimiter) or ","),
+        delimiter=_byte(_separator(separator, delimiter) or _by_name(place) or ","),
         header=header,
         decimals=decimals,
         width=width,
@@ -120,6 +126,11 @@ def _separator(separator: str | None, delimiter: str | None) -> str | None:
     if separator is not None and delimiter is not None:
         raise UsageError("separator= and delimiter= are the same; give one of them")
     return separator if delimiter is None else delimiter
+
+
+def _by_name(place: Place) -> str | None:
+    """Return what separates cells, if the file's name says it."""
+    return "tab" if place.name.lower().endswith(".tsv") else None
 
 
 def _byte(delimiter: str) -> int:
@@ -441,8 +452,9 @@ def _common_code(codes: tuple[str, ...]) -> str:
 
 FORMAT = Format(
     name="csv",
-    suffixes=(".csv",),
+    suffixes=(".csv", ".tsv"),
     open_dataset=open_dataset,
     open_writer=open_writer,
     passes=2,
+    is_text=True,
 )

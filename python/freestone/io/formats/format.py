@@ -39,6 +39,9 @@ class Format:
     passes : int
         How often a file is read as a whole; if more than once, ``open_dataset(place, whole)`` is
         given whether this process is about to read all rows.
+    is_text : bool
+        Whether a file may be compressed as a whole, as ``.gz`` and the like say; it is then
+        decompressed by each process that reads it.
     write_histograms : callable or None
         ``write_histograms(path, histograms)`` writes those of a dict into a new file.
     """
@@ -49,4 +52,5 @@ class Format:
     open_writer: Callable[..., Writer | StreamWriter | FolderWriter] | None = None
     any_dimensions: bool = False
     passes: int = 1
+    is_text: bool = False
     write_histograms: Callable[[str, dict[str, Any]], None] | None = None

@@ -254,4 +254,5 @@ FORMAT = Format(
     suffixes=(".mtx",),
     open_dataset=open_dataset,
     open_writer=open_writer,
+    is_text=True,
 )

@@ -9,10 +9,10 @@ from freestone import plugins
 from freestone.errors import PluginError, UsageError, did_you_mean
 from freestone.io.formats.format import Format
 
-__all__ = ["FORMATS", "GROUP", "format_of", "says_format"]
+__all__ = ["COMPRESSED", "FORMATS", "GROUP", "format_of", "is_compressed", "says_format"]
 
 FORMATS = {
-    "csv": (".csv",),
+    "csv": (".csv", ".tsv"),
     "dbdf": (".dbdf",),
     "mtx": (".mtx",),
     "npy": (".npy",),
@@ -20,9 +20,15 @@ FORMATS = {
     "arrow": (".arrow", ".feather"),
     "zarr": (".zarr",),
     "tdms": (".tdms",),
+    "hdf5": (".h5", ".hdf5"),
+    "netcdf": (".nc", ".nc4"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "orc": (".orc",),
     "root": (".root",),
 }
 """What the name of a file of each format of this package ends in."""
+COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
+"""What the names of compressed files end in, after that of their format."""
 GROUP = "freestone.formats"
 """The entry points by which other packages offer formats; they can't replace those above."""
 
@@ -46,7 +52,7 @@ def format_of(name: str, chosen: str | None = None) -> Format:
     """
     if chosen is None:
         # Segments in HDFS are called after the file that they are of.
-        lower = re.sub(r"\.hdfs(_segment_\d+)?$", "", name.lower())
+        lower = _uncompressed(re.sub(r"\.hdfs(_segment_\d+)?$", "", name.lower()))
         fits = [key for key, ends in FORMATS.items() if lower.endswith(ends)]
         return _built_in(fits[0]) if fits else _others_by_suffix(name, lower)
     if chosen in FORMATS:
@@ -58,9 +64,20 @@ def format_of(name: str, chosen: str | None = None) -> Format:
     raise UsageError(f"there is no format {chosen!r}{hint}; there are {', '.join(known)}")
 
 
+def is_compressed(name: str) -> bool:
+    """Tell whether a file's name says that it is compressed, and what is in it."""
+    return name.lower().endswith(COMPRESSED) and says_format(name)
+
+
+def _uncompressed(name: str) -> str:
+    """Return a name, in lower case, without what says how the file is compressed."""
+    stem, sign, suffix = name.rpartition(".")
+    return stem if sign + suffix in COMPRESSED else name
+
+
 def says_format(name: str) -> bool:
     """Tell whether a file's name says its format."""
-    lower = name.lower()
+    lower = _uncompressed(name.lower())
     if any(lower.endswith(ends) for ends in FORMATS.values()):
         return True
     if not plugins.names(GROUP):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -58,7 +59,7 @@ class Groups(Dataset):
     def arrow_schema(self) -> Any:
         """Return the schema, from the footer."""
         with foreign(self.place):
-            schema = _footer(self.place, self.stamp).schema.to_arrow_schema()
+            schema = _layout(_footer(self.place, self.stamp)).schema
         if not self.selected:
             return schema
         return needs("pyarrow", "arrow", "Parquet").schema(
@@ -68,21 +69,18 @@ class Groups(Dataset):
     def select(self, columns: tuple[str, ...]) -> Groups:
         """Return the frame with some of its columns only."""
         footer = _footer(self.place, self.stamp)
-        roots = {name.split(".", 1)[0] for name in columns}
+        leaves = _layout(footer).leaves(columns)
         nbytes = 0
         for number in range(footer.num_row_groups):
             group = footer.row_group(number)
-            for which in _leaves(footer, roots):
-                nbytes += group.column(which).total_uncompressed_size
+            nbytes += sum(group.column(which).total_uncompressed_size for which in leaves)
         return replace(self, columns=columns, row_nbytes=nbytes / max(self.rows, 1), selected=True)
 
     def bounds(self, columns: Sequence[str]) -> list[Bounds]:
         """Return the statistics of each row group."""
         footer = _footer(self.place, self.stamp)
-        schema = footer.schema.to_arrow_schema()
-        leaves = {
-            footer.schema.column(which).path: which for which in _leaves(footer, set(columns))
-        }
+        layout = _layout(footer)
+        schema, leaves = layout.schema, {path: which for which, path in enumerate(layout.paths)}
         found = []
         for number, (start, stop) in enumerate(itertools.pairwise(self.ends)):
             group = footer.row_group(number)
@@ -110,13 +108,47 @@ def _read_footer(place: Place, stamp: tuple[Any, ...]) -> Any:
     return footer
 
 
-def _leaves(footer: Any, roots: set[str]) -> list[int]:
-    """Return the numbers, as Parquet counts, of what some columns of a frame are made of."""
-    schema = footer.schema
-    paths = [schema.column(which).path for which in range(len(schema))]
-    return [
-        which for which, path in enumerate(paths) if path.split(".", 1)[0] in roots or path in roots
-    ]
+class Layout:
+    """What files with the same columns have alike."""
+
+    def __init__(self, footer: Any) -> None:
+        self.footer = footer
+        self.schema = footer.schema.to_arrow_schema()
+        # Names that are no UTF-8 are an error of the file, too.
+        self.names = tuple(self.schema.names)
+        count = len(footer.schema)
+        self.paths = tuple(footer.schema.column(which).path for which in range(count))
+        self._leaves: dict[tuple[str, ...], list[int]] = {}
+
+    def is_of(self, footer: Any) -> bool:
+        """Tell whether another file has the same columns, types and notes on them."""
+        if not self.footer.schema.equals(footer.schema):
+            return False
+        return bool(self.footer.metadata == footer.metadata)
+
+    def leaves(self, columns: tuple[str, ...]) -> list[int]:
+        """Return the numbers, as Parquet counts, of what some columns of a frame are made of."""
+        if columns not in self._leaves:
+            roots = {*columns, *(name.split(".", 1)[0] for name in columns)}
+            self._leaves[columns] = [
+                which
+                for which, path in enumerate(self.paths)
+                if path in roots or path.split(".", 1)[0] in roots
+            ]
+        return self._leaves[columns]
+
+
+_LAYOUTS: deque[Layout] = deque(maxlen=4)
+
+
+def _layout(footer: Any) -> Layout:
+    """Return the layout of a file; those that were met last are kept."""
+    for known in tuple(_LAYOUTS):
+        if known.is_of(footer):
+            return known
+    found = Layout(footer)
+    _LAYOUTS.append(found)
+    return found
 
 
 def _range(statistics: Any, kind: Any, rows: int) -> tuple[Any, Any, bool] | None:
@@ -146,9 +178,9 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
     # It is opened in any case: who reads it may no longer be allowed to.
     meta = _read_footer(place, stamp)
     with foreign(place):
-        schema = meta.schema.to_arrow_schema()
-        # Names that are no UTF-8 are an error of the file, too.
-        names, dtype = tuple(schema.names), dtype_of(place, schema, kind)
+        layout = _layout(meta)
+        schema = layout.schema
+        names, dtype = layout.names, dtype_of(place, schema, kind)
         counts = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
         nbytes = sum(meta.row_group(number).total_byte_size for number in range(len(counts)))
     if min(counts, default=0) < 0 or sum(counts) != meta.num_rows:

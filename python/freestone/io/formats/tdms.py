@@ -191,16 +191,33 @@ class TdmsWriter(StreamWriter):
 
 
 def _values(name: str, column: Any) -> Any:
-    if needs("pyarrow", "arrow", "a frame").types.is_nested(column.type):
-        raise UsageError(
-            f"column {name!r} of type {column.type} can't be written as TDMS, which has numbers, "
-            "texts and times; leave it out, or write the frame as parquet"
-        )
+    _require_form(name, column)
     if column.null_count:
         raise UsageError(
             f"column {name!r} has missing values, for which TDMS has no form; fill them"
         )
-    return column.to_numpy()
+    values = column.to_numpy()
+    if values.dtype.kind == "M" and (values != values.astype("M8[us]")).any():
+        raise UsageError(
+            f"column {name!r} has nanoseconds, which nptdms cuts off; round it to microseconds"
+        )
+    return values
+
+
+def _require_form(name: str, column: Any) -> None:
+    types = needs("pyarrow", "arrow", "a frame").types
+    kind = column.type
+    if types.is_timestamp(kind) and kind.tz is not None:
+        raise UsageError(
+            f"column {name!r} has the time zone {kind.tz}, for which TDMS has no form; convert it "
+            "to UTC and drop the zone"
+        )
+    is_binary = types.is_binary(kind) or types.is_large_binary(kind)
+    if is_binary or types.is_fixed_size_binary(kind) or types.is_nested(kind):
+        raise UsageError(
+            f"column {name!r} of type {kind} can't be written as TDMS, which has numbers, "
+            "texts and times; leave it out, or write the frame as parquet"
+        )
 
 
 FORMAT = Format(

@@ -73,10 +73,9 @@ def _describe(found: Found, request: Request) -> Part:
     wanted = _wanted(found.url, schema.names, request)
     if wanted is not None:
         dataset = dataset.select(wanted)
-        kept = set(wanted)
         import pyarrow as pa
 
-        schema = pa.schema([one for one in schema if one.name in kept])
+        schema = pa.schema([schema.field(name) for name in wanted])
     ranges = _ranges(dataset, found, schema, request)
     return Part(dataset=dataset, keys=found.keys, schema=schema, ranges=ranges)
 

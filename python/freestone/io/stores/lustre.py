@@ -68,14 +68,21 @@ def is_lustre(path: str) -> bool:
     """Tell whether a path is on a Lustre file system that is mounted here."""
     try:
         with open(MOUNTS, errors="surrogateescape") as file:
-            rows = [line.split() for line in file]
+            mounts = _mounts(file.read())
     except OSError:
         return False
+    if not any(kind == "lustre" for _, kind in mounts):
+        return False
     path = os.path.realpath(path)
-    # Of two at one place the later one hides the other.
-    mounts = [(_unescaped(row[1]), row[2]) for row in reversed(rows) if len(row) > 2]
     found = [mount for mount in mounts if _is_below(path, mount[0])]
     return bool(found) and max(found, key=lambda mount: len(mount[0]))[1] == "lustre"
+
+
+@functools.lru_cache(maxsize=1)
+def _mounts(text: str) -> tuple[tuple[str, str], ...]:
+    """Return folder and type of each mount; of two at one place the later one, which hides it."""
+    rows = [line.split() for line in text.splitlines()]
+    return tuple((_unescaped(row[1]), row[2]) for row in reversed(rows) if len(row) > 2)
 
 
 def _unescaped(folder: str) -> str:

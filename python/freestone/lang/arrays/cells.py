@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from freestone.lang.arrays.nodes import Function, Node, Shape, broadcast, cut_up, refusal
+from freestone.lang.arrays.nodes import (
+    Function,
+    Node,
+    NotLazyError,
+    Shape,
+    broadcast,
+    cut_up,
+    refusal,
+)
 from freestone.lang.front.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
 
 CELLS = {
@@ -128,7 +136,7 @@ def same_rows(arg: Node, rows: Any, name: str) -> None:
         return
     if arg.rows.count is None or rows.count is None:
         raise refusal(f"np.{name}", "takes arrays whose rows are chosen by one and the same mask")
-    raise TypeError(
+    raise NotLazyError(
         f"np.{name} of arrays that are cut into blocks differently: {len(arg.rows.offsets) - 1} "
         f"and {len(rows.offsets) - 1} blocks; call rechunk() on one of them first"
     )

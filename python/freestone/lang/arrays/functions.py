@@ -217,7 +217,9 @@ def _full(dtype: Any, array: Any, fill: Any) -> Any:
     return np.full(np.shape(array), fill, dtype)
 
 
-FUNCTIONS["zeros_like"] = lambda arg, dtype=None: _full_like(arg, 0, dtype)
+FUNCTIONS["zeros_like"] = lambda arg, dtype=None: _full_like(
+    arg, np.zeros((), dtype or arg.dtype)[()], dtype
+)
 FUNCTIONS["ones_like"] = lambda arg, dtype=None: _full_like(arg, 1, dtype)
 
 

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freestone.lang.arrays.nodes import Node, Rows, cut_up, ordered, refusal, source
+from freestone.lang.arrays.nodes import (
+    IndexNotLazyError,
+    Node,
+    Rows,
+    cut_up,
+    ordered,
+    refusal,
+    source,
+)
 from freestone.lang.arrays.totals import small, total
 
 Key = tuple[Any, ...]
@@ -22,8 +30,7 @@ def indexed(node: Node, key: Key) -> Node:
         return small(functools.partial(_taken, key), node)
     if len(key) == 1 and _is_mask(key[0]):
         return filtered(node, key[0])
-    if key and isinstance(key[0], type(Ellipsis)):
-        key = (*[slice(None)] * (node.ndim - sum(one is not None for one in key[1:])), *key[1:])
+    key = _without_ellipsis(key, node.ndim)
     rows, columns = (key[0], key[1:]) if key else (slice(None), ())
     if sum(one is not None for one in columns) > node.ndim - 1:
         raise IndexError(f"too many indexes for {node.ndim} dimensions: {key}")
@@ -31,6 +38,8 @@ def indexed(node: Node, key: Key) -> Node:
         return _columns(filtered(node, rows), columns)
     if isinstance(rows, slice):
         return _columns(sliced(node, rows), columns)
+    if isinstance(rows, bool | np.bool_):
+        raise refusal(f"an index by {rows}", "adds an axis; take a mask of rows")
     if isinstance(rows, int | np.integer):
         return _row(node, int(rows), columns)
     if _is_list(rows):
@@ -38,7 +47,19 @@ def indexed(node: Node, key: Key) -> Node:
             "an index by a list of rows", "would move them; take slices or a mask of rows"
         )
     kind = type(rows).__name__
-    raise IndexError(f"rows are taken by a number, a slice or a mask, not by {rows!r:.60} ({kind})")
+    raise IndexNotLazyError(
+        f"rows are taken by a number, a slice or a mask, not by {rows!r:.60} ({kind})"
+    )
+
+
+def _without_ellipsis(key: Key, ndim: int) -> Key:
+    """Put slices of all in place of an ellipsis."""
+    places = [place for place, one in enumerate(key) if isinstance(one, type(Ellipsis))]
+    if len(places) != 1:
+        return key
+    before, after = key[: places[0]], key[places[0] + 1 :]
+    used = sum(np.ndim(one) if _is_mask(one) else one is not None for one in (*before, *after))
+    return (*before, *[slice(None)] * (ndim - used), *after)
 
 
 def _is_list(rows: Any) -> bool:
@@ -93,7 +114,7 @@ def sliced(node: Node, rows: slice) -> Node:
         raise refusal("rows of what a mask chose", "have no numbers yet")
     start, stop, step = rows.indices(count)
     if step != 1:
-        raise refusal("a slice with a step", "would move rows")
+        raise refusal(f"a slice with step {step}", "would move rows", IndexNotLazyError)
     made: dict[Node, Node] = {}
     renewed: Rows | None = None
     for one in ordered([node]):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import inspect
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -15,9 +17,11 @@ from freestone.lang.arrays import totals
 from freestone.lang.arrays.cells import ufunc as cells_of
 from freestone.lang.arrays.functions import FUNCTIONS
 from freestone.lang.arrays.indexing import indexed
-from freestone.lang.arrays.nodes import Node, refusal, source, value
+from freestone.lang.arrays.nodes import Node, NotLazyError, ordered, refusal, source, value
 
 __all__ = ["LazyArray", "lazy_of"]
+
+Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 _REDUCING = {
     "add": "sum",
@@ -27,6 +31,11 @@ _REDUCING = {
     "logical_or": "any",
     "logical_and": "all",
 }
+
+_OF_TYPES = frozenset(
+    {"can_cast", "common_type", "iscomplexobj", "isrealobj", "min_scalar_type", "result_type"}
+)
+"""Functions that look at types and at no values."""
 
 
 def lazy_of(array: Array) -> LazyArray:
@@ -107,6 +116,22 @@ class LazyArray(ArrayMethods):
 
         return as_array(self._node)
 
+    def to_dask(self) -> Any:
+        """Return a ``dask.array`` of it; what it is made of row by row is computed first.
+
+        Notes
+        -----
+        Blocks are computed where those are that they come from, and stay there.
+        """
+        import dask.array as da
+
+        node = self._node
+        if node.kind == "turned":
+            return da.transpose(LazyArray(node.args[0]).to_dask())
+        if node.rows is None:
+            return da.from_array(np.asarray(self.compute()), chunks=-1)
+        return self.to_array().to_dask()
+
     def explain(self) -> str:
         """Return what runs on each block, stage by stage, a line for each operation."""
         from freestone.lang.arrays.explaining import explained
@@ -124,6 +149,9 @@ class LazyArray(ArrayMethods):
     def __int__(self) -> int:
         return int(self._number())
 
+    def __index__(self) -> int:
+        return operator.index(self._number())
+
     def _number(self) -> Any:
         if any(side != 1 for side in self.shape):
             raise TypeError(f"an array of shape {self.shape} is no number")
@@ -132,42 +160,112 @@ class LazyArray(ArrayMethods):
     # -- NumPy's protocols ----------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
-        """Compute a ufunc of NumPy's lazily."""
-        name = ufunc.__name__
-        if options.pop("out", None) is not None:
-            raise refusal(f"np.{name}", "writes into no other array: out= can't be given")
-        if method == "reduce" and name in _REDUCING:
-            options.setdefault("axis", 0)
-            return LazyArray(FUNCTIONS[_REDUCING[name]](*map(_node, args), **options))
-        if method != "__call__":
-            raise refusal(f"np.{name}.{method}", "is not computed lazily")
-        nodes = [_node(arg) for arg in args]
-        if name == "matmul":
-            return LazyArray(totals.matmul(*nodes))
-        return LazyArray(cells_of(ufunc, nodes, options))
+        """Compute a ufunc of NumPy's lazily, or elsewhere at once."""
+        try:
+            return _of_ufunc(ufunc, method, args, dict(options))
+        except NotLazyError as refused:
+            return _elsewhere(refused, getattr(ufunc, method), args, options)
 
     def __array_function__(
         self, function: Any, types: Any, args: Sequence[Any], options: dict[str, Any]
     ) -> Any:
-        """Compute a function of NumPy's lazily."""
-        name = function.__name__
-        if name in ("shape", "ndim", "size"):
-            return _figure(name, _node(args[0]))
-        made = FUNCTIONS.get(name)
-        if made is None:
-            raise refusal(f"np.{name}", "is not computed lazily")
-        placed = [_nodes(arg) for arg in args]
-        named = {word: _nodes(arg) for word, arg in options.items() if arg is not np._NoValue}
-        return _lazily(made(*placed, **named))
+        """Compute a function of NumPy's lazily, or elsewhere at once."""
+        try:
+            return _of_function(function, args, options)
+        except NotLazyError as refused:
+            return _elsewhere(refused, function, args, options)
 
-    def astype(self, dtype: DTypeLike) -> LazyArray:
-        """Convert every cell."""
+    def astype(
+        self, dtype: DTypeLike, *, casting: Casting = "unsafe", copy: bool = True
+    ) -> LazyArray:
+        """Convert every cell.
+
+        Parameters
+        ----------
+        dtype
+            To what.
+        casting
+            What is allowed; see `numpy.can_cast`.
+        copy
+            Is there for those who write for NumPy: blocks can't be written into.
+        """
+        if not np.can_cast(self.dtype, np.dtype(dtype), casting):
+            goal = np.dtype(dtype)
+            raise TypeError(f"can't cast {self.dtype} to {goal} by the rule {casting!r}")
         return LazyArray(totals.cast(self._node, dtype))
 
-    def __getitem__(self, key: Any) -> LazyArray:
-        """Take a part: rows by a slice, a number or a mask, columns by anything of NumPy's."""
+    def __getitem__(self, key: Any) -> Any:
+        """Take a part: rows by a slice, a number or a mask, columns by anything of NumPy's.
+
+        What moves rows, such as a list of them or a slice with a step, is computed at once.
+        """
         keys = key if isinstance(key, tuple) else (key,)
-        return LazyArray(indexed(self._node, tuple(_nodes(one) for one in keys)))
+        try:
+            return LazyArray(indexed(self._node, tuple(_nodes(one) for one in keys)))
+        except NotLazyError as refused:
+            return _elsewhere(refused, operator.getitem, (self, key), {})
+
+    def _sources(self) -> Iterator[Array]:
+        """Yield the arrays in blocks that it is made of."""
+        for node in ordered([self._node]):
+            if node.kind == "source":
+                yield node.attrs["data"]
+
+
+def _elsewhere(
+    refused: NotLazyError, function: Any, args: Sequence[Any], options: dict[str, Any]
+) -> Any:
+    # Loaded when it is first used: it needs what is below it, and few programs need it.
+    from freestone.lang.arrays.fallback import computed_elsewhere
+
+    return computed_elsewhere(refused, function, args, options)
+
+
+def _of_ufunc(
+    ufunc: np.ufunc, method: str, args: Sequence[Any], options: dict[str, Any]
+) -> LazyArray:
+    name = ufunc.__name__
+    if options.pop("out", None) is not None:
+        raise refusal(f"np.{name}", "writes into no other array: out= can't be given")
+    if method == "reduce" and name in _REDUCING:
+        options.setdefault("axis", 0)
+        return LazyArray(FUNCTIONS[_REDUCING[name]](*map(_node, args), **options))
+    if method != "__call__":
+        raise refusal(f"np.{name}.{method}", "is not computed lazily")
+    nodes = [_node(arg) for arg in args]
+    if name == "matmul":
+        return LazyArray(totals.matmul(*nodes))
+    return LazyArray(cells_of(ufunc, nodes, options))
+
+
+def _of_function(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    name = function.__name__
+    if name in ("shape", "ndim", "size"):
+        return _figure(name, _node(args[0]))
+    if name in _OF_TYPES:
+        return function(*map(_without_rows, args), **options)
+    made = FUNCTIONS.get(name)
+    if made is None:
+        raise refusal(f"np.{name}", "is not computed lazily")
+    placed = [_nodes(arg) for arg in args]
+    named = {word: _nodes(arg) for word, arg in options.items() if arg is not np._NoValue}
+    try:
+        return _lazily(made(*placed, **named))
+    except TypeError as error:
+        if isinstance(error, NotLazyError) or _takes(made, placed, named):
+            raise
+        raise refusal(
+            f"np.{name}", f"is not computed lazily with these arguments: {error}"
+        ) from error
+
+
+def _takes(made: Callable[..., Any], placed: Sequence[Any], named: dict[str, Any]) -> bool:
+    """Tell whether a function can be called with some arguments."""
+    try:
+        inspect.signature(made).bind(*placed, **named)
+    except TypeError:
+        return False
+    return True
 
 
 def _node(operand: Any) -> Node:
@@ -194,6 +292,14 @@ def _nodes(operand: Any) -> Any:
     ):
         return [_node(one) for one in operand]
     return operand
+
+
+def _without_rows(operand: Any) -> Any:
+    """Return an array of no elements in place of an array in blocks."""
+    if not isinstance(operand, ArrayMethods):
+        return operand
+    node = _node(operand)
+    return np.empty((0,) * node.ndim, node.dtype)
 
 
 def _figure(name: str, node: Node) -> Any:

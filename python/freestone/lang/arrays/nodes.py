@@ -156,9 +156,17 @@ def refuse_masked(data: Any) -> None:
         )
 
 
-def refusal(name: str, reason: str) -> TypeError:
+class NotLazyError(TypeError):
+    """The error of what is not computed lazily; it may be computed elsewhere."""
+
+
+class IndexNotLazyError(NotLazyError, IndexError):
+    """The same of an index."""
+
+
+def refusal(name: str, reason: str, kind: type[NotLazyError] = NotLazyError) -> NotLazyError:
     """Make the error of what is not computed lazily."""
-    return TypeError(
+    return kind(
         f"{name} of an Array {reason}; call compute() on it first to have it as a NumPy array, or "
         "call a function with each block by map_blocks"
     )

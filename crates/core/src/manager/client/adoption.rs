@@ -22,11 +22,11 @@ impl Manager {
         if !owned {
             self.note_origin(id, &desc, &path, keep);
         }
-        let slot = self.blocks.find_or_insert(desc.name);
-        let block = &mut self.blocks[slot];
+        let slot = self.graph.blocks.find_or_insert(desc.name);
+        let block = &mut self.graph.blocks[slot];
         block.references += 1;
         self.raise_keep(slot, keep);
-        let block = &mut self.blocks[slot];
+        let block = &mut self.graph.blocks[slot];
         if block.failure().is_some() {
             block.data = Data::Absent;
         }
@@ -42,7 +42,7 @@ impl Manager {
         if known {
             return;
         }
-        if !self.workers.is_present(id) && !self.workers.is_yet_to_join(id) {
+        if !self.members.workers.is_present(id) && !self.members.workers.is_yet_to_join(id) {
             if let Some(ticket) = ticket {
                 self.promise(slot, ticket);
             }
@@ -61,15 +61,16 @@ impl Manager {
         ticket: Option<Ticket>,
         mut brought: Box<Brought>,
     ) {
-        let is_there = self.workers.is_present(id) || self.workers.is_yet_to_join(id);
+        let is_there =
+            self.members.workers.is_present(id) || self.members.workers.is_yet_to_join(id);
         if !is_there {
-            self.workers.host_of(id).clone_into(&mut brought.host);
+            self.members.workers.host_of(id).clone_into(&mut brought.host);
         }
-        let place = if is_there { Some(id) } else { self.workers.neighbour(&brought.host) };
+        let place = if is_there { Some(id) } else { self.members.workers.neighbour(&brought.host) };
         let Some(place) = place else {
-            self.stranded.entry(slot).or_insert(self.now);
+            self.clients.stranded.entry(slot).or_insert(self.now);
             let adoption = Adoption { worker: None, ticket, brought: Some(brought) };
-            return self.blocks[slot].extra().adopting.push(adoption);
+            return self.graph.blocks[slot].extra().adopting.push(adoption);
         };
         let adopt = ToWorker::Adopt {
             block: brought.block.clone(),
@@ -82,19 +83,19 @@ impl Manager {
         self.ask_to_adopt(slot, place, adoption, adopt);
     }
 
-    fn ask_to_adopt(
+    pub(in crate::manager) fn ask_to_adopt(
         &mut self,
         slot: BlockSlot,
         id: WorkerId,
         adoption: Adoption,
         message: ToWorker,
     ) {
-        self.blocks[slot].extra().adopting.push(adoption);
-        self.bound.insert((id, slot));
-        if self.workers.is_yet_to_join(id) {
-            return self.absent.entry(id).or_default().adopt.push(message);
+        self.graph.blocks[slot].extra().adopting.push(adoption);
+        self.clients.bindings.bind(id, slot);
+        if self.members.workers.is_yet_to_join(id) {
+            return self.members.arrivals.add_adoption(id, message);
         }
-        self.send(id, message);
+        self.members.send(id, message);
     }
 
     /// A worker is lost: what it was to take over is for another.
@@ -111,8 +112,8 @@ impl Manager {
 
     /// A worker has joined: what clients brought to others of its machine may have waited for it.
     pub(in crate::manager) fn adopt_stranded(&mut self, id: WorkerId) {
-        let host = self.workers[id].host.clone();
-        let slots: Vec<BlockSlot> = self.stranded.keys().copied().collect();
+        let host = self.members.workers[id].host.clone();
+        let slots: Vec<BlockSlot> = self.clients.stranded.keys().copied().collect();
         for slot in slots {
             let fits = |brought: &Brought| brought.host.is_empty() || brought.host == host;
             let adoptions = self.take_adoptions(slot, |adoption| {
@@ -124,23 +125,23 @@ impl Manager {
                 }
             }
             if !self.is_stranded(slot) {
-                self.stranded.remove(&slot);
+                self.clients.stranded.remove(&slot);
             }
         }
     }
 
     fn is_stranded(&self, slot: BlockSlot) -> bool {
-        let extra = self.blocks.get(slot).and_then(|block| block.extra.as_ref());
+        let extra = self.graph.blocks.get(slot).and_then(|block| block.extra.as_ref());
         extra.is_some_and(|extra| extra.adopting.iter().any(|one| one.worker.is_none()))
     }
 
     /// No worker has come for what waited as long as a worker may be silent.
     pub(in crate::manager) fn give_up_stranded(&mut self) {
         let (now, silence_ns) = (self.now, self.config.silence_ns);
-        let late = self.stranded.iter().filter(|(_, since)| now - **since > silence_ns);
+        let late = self.clients.stranded.iter().filter(|(_, since)| now - **since > silence_ns);
         let late: Vec<BlockSlot> = late.map(|(slot, _)| *slot).collect();
         for slot in late {
-            self.stranded.remove(&slot);
+            self.clients.stranded.remove(&slot);
             let adoptions = self.take_adoptions(slot, |adoption| adoption.worker.is_none());
             self.end_adoptions(slot, adoptions);
         }
@@ -151,7 +152,7 @@ impl Manager {
     pub(in crate::manager) fn on_adopted(&mut self, slot: BlockSlot, id: WorkerId) {
         let adoptions = self.take_adoptions(slot, |adoption| adoption.worker == Some(id));
         if !adoptions.is_empty() {
-            if let Data::Stored(stored) = &mut self.blocks[slot].data
+            if let Data::Stored(stored) = &mut self.graph.blocks[slot].data
                 && stored.replicas.contains(&id)
             {
                 stored.home = Some(id);
@@ -166,7 +167,7 @@ impl Manager {
         slot: BlockSlot,
         is_meant: impl Fn(&Adoption) -> bool,
     ) -> Vec<Adoption> {
-        let Some(block) = self.blocks.get_mut(slot) else { return Vec::new() };
+        let Some(block) = self.graph.blocks.get_mut(slot) else { return Vec::new() };
         let Some(extra) = &mut block.extra else { return Vec::new() };
         let (taken, left) = std::mem::take(&mut extra.adopting).into_iter().partition(is_meant);
         extra.adopting = left;
@@ -177,17 +178,17 @@ impl Manager {
         if adoptions.is_empty() {
             return;
         }
-        self.blocks[slot].tidy();
+        self.graph.blocks[slot].tidy();
         for ticket in adoptions.into_iter().filter_map(|adoption| adoption.ticket) {
             self.promise(slot, ticket);
         }
         self.demand(slot);
-        self.loose.push(slot);
+        self.graph.dirty.push(slot);
     }
 
     /// Whether a client has brought a block there that is not in place yet.
     pub(in crate::manager) fn is_adopting(&self, id: WorkerId) -> bool {
-        self.bound_to(id).into_iter().any(|slot| self.blocks[slot].is_to_be_adopted_by(id))
+        self.bound_to(id).into_iter().any(|slot| self.graph.blocks[slot].is_to_be_adopted_by(id))
     }
 }
 

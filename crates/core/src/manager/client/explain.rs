@@ -13,10 +13,10 @@ impl Manager {
     }
 
     fn explain(&self, name: &Name) -> Explanation {
-        let Some(slot) = self.blocks.find(name) else {
+        let Some(slot) = self.graph.blocks.find(name) else {
             return Explanation { stage: "unknown", ..Explanation::default() };
         };
-        let block = &self.blocks[slot];
+        let block = &self.graph.blocks[slot];
         let mut explanation = match block.producer {
             Some(task) => self.explain_task(task, block),
             None => self.explain_block(block),
@@ -28,8 +28,8 @@ impl Manager {
     }
 
     fn explain_task(&self, slot: TaskSlot, block: &Block) -> Explanation {
-        let task = &self.tasks[slot];
-        let missing = task.inputs.iter().map(|input| &self.blocks[*input]);
+        let task = &self.graph.tasks[slot];
+        let missing = task.inputs.iter().map(|input| &self.graph.blocks[*input]);
         let missing = missing.filter(|input| !input.is_available());
         let mut attempts = match &task.history {
             Some(history) => history.attempts.clone(),
@@ -44,7 +44,7 @@ impl Manager {
                 Stage::Done(_) if block.is_available() => "done",
                 Stage::Done(_) => "released",
             },
-            label: self.functions.label(task.function),
+            label: self.graph.functions.label(task.function),
             waits_for: if task.stage.is_done() {
                 Vec::new()
             } else {
@@ -69,9 +69,9 @@ impl Manager {
                 ..Explanation::default()
             };
         }
-        match self.recent.find(&block.name) {
+        match self.graph.ended_lately(&block.name) {
             Some((function, explanation)) => {
-                Explanation { label: self.functions.label(function), ..explanation }
+                Explanation { label: self.graph.functions.label(function), ..explanation }
             }
             None => Explanation { stage: "block", ..Explanation::default() },
         }
@@ -80,13 +80,17 @@ impl Manager {
     /// How many tasks run before a ready one.
     fn ahead_of(&self, task: &Task) -> u64 {
         match task.stage {
-            Stage::Ready => self.classes.get(task.class).queue.before(task.priority, task.depth),
+            Stage::Ready => {
+                self.schedule.classes.get(task.class).queue.before(task.priority, task.depth)
+            }
             Stage::Queued(worker) => {
-                let Some(worker) = self.workers.get(worker) else { return 0 };
+                let Some(worker) = self.members.workers.get(worker) else { return 0 };
                 let queued = worker.queue.before(task.priority, task.depth);
                 queued + u64::from(worker.held())
             }
-            Stage::Assigned { worker, running: false } => u64::from(self.workers[worker].held()),
+            Stage::Assigned { worker, running: false } => {
+                u64::from(self.members.workers[worker].held())
+            }
             _ => 0,
         }
     }

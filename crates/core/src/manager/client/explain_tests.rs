@@ -57,7 +57,7 @@ fn of_many_attempts_the_last_are_told_and_all_counted() {
 
 /// Fails the seventh attempt at the only task.
 fn fail_last(play: &mut Play) {
-    let task = play.manager.tasks.id(crate::manager::table::TaskSlot(0));
+    let task = play.manager.graph.tasks.id(crate::manager::table::TaskSlot(0));
     let result = Err(TIMED_OUT);
     let report = Report { task, attempt: 7, spent: Spent::default(), result };
     play.says(0, FromWorker::Done(vec![report]));

@@ -6,4 +6,66 @@ mod pins;
 mod reduction;
 mod statistics;
 
-pub(in crate::manager) use reduction::Row;
+use super::api::Now;
+use super::table::{BlockSlot, ReductionSlot, Table};
+use freestone_base::WorkerId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What clients asked for and have not got yet. Its fields are for this folder.
+pub(in crate::manager) struct Clients {
+    bindings: Bindings,
+    /// Blocks that clients put and that wait for a worker of their machine, since when.
+    stranded: BTreeMap<BlockSlot, Now>,
+    reductions: Table<ReductionSlot, reduction::Row>,
+}
+
+impl Clients {
+    /// Nothing was asked for.
+    pub fn new() -> Self {
+        let bindings = Bindings::default();
+        Self { bindings, stranded: BTreeMap::new(), reductions: Table::new() }
+    }
+
+    /// The blocks that the calls of a reduction which has not ended refer to.
+    pub fn blocks_of_reduction(&self, row: ReductionSlot) -> Vec<BlockSlot> {
+        self.reductions[row].blocks()
+    }
+}
+
+/// Which blocks are adopted, gathered or pinned at which worker, each pair once.
+#[derive(Default)]
+struct Bindings(BTreeSet<(WorkerId, BlockSlot)>);
+
+impl Bindings {
+    fn bind(&mut self, id: WorkerId, slot: BlockSlot) {
+        self.0.insert((id, slot));
+    }
+
+    fn unbind(&mut self, id: WorkerId, slot: BlockSlot) {
+        self.0.remove(&(id, slot));
+    }
+
+    /// The blocks that are bound to a worker, by slot.
+    fn of(&self, id: WorkerId) -> Vec<BlockSlot> {
+        let bound = (id, BlockSlot(0))..=(id, BlockSlot(u32::MAX));
+        self.0.range(bound).map(|(_, slot)| *slot).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_bound_to_each_worker_once() {
+        let mut bindings = Bindings::default();
+        for (id, slot) in [(1, 5), (2, 5), (1, 3), (1, 5), (1, u32::MAX)] {
+            bindings.bind(WorkerId(id), BlockSlot(slot));
+        }
+        assert_eq!(bindings.of(WorkerId(1)), [3, 5, u32::MAX].map(BlockSlot));
+        bindings.unbind(WorkerId(1), BlockSlot(5));
+        assert_eq!(bindings.of(WorkerId(1)), [3, u32::MAX].map(BlockSlot));
+        assert_eq!(bindings.of(WorkerId(2)), [BlockSlot(5)]);
+        assert_eq!(bindings.of(WorkerId(3)), []);
+    }
+}

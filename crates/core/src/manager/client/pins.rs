@@ -10,36 +10,37 @@ use std::sync::Arc;
 
 impl Manager {
     pub(in crate::manager) fn on_gather(&mut self, name: Name, worker: WorkerId, ticket: Ticket) {
-        let slot = self.blocks.find(&name).filter(|slot| !self.is_forgotten(*slot));
+        let slot = self.graph.blocks.find(&name).filter(|slot| !self.graph.is_forgotten(*slot));
         let Some(slot) = slot else {
             let failure = Self::block_failure(name, Why::UnknownInput(name));
             return self.settle(ticket, Outcome::Failed(failure));
         };
-        if let Some(failure) = self.blocks[slot].failure().cloned() {
+        if let Some(failure) = self.graph.blocks[slot].failure().cloned() {
             return self.settle(ticket, Outcome::Failed(failure));
         }
-        let reachable = self.workers.is_present(worker) || self.workers.is_yet_to_join(worker);
-        if !reachable && self.blocks[slot].stored().is_some() {
+        let reachable =
+            self.members.workers.is_present(worker) || self.members.workers.is_yet_to_join(worker);
+        if !reachable && self.graph.blocks[slot].stored().is_some() {
             let failure = Self::block_failure(name, self.absence(worker));
             return self.settle(ticket, Outcome::Failed(failure));
         }
         let gather = Gather { worker, ticket, stage: GatherStage::Waiting, attempts: 0 };
-        self.blocks[slot].extra().gathers.push(gather);
-        self.bound.insert((worker, slot));
+        self.graph.blocks[slot].extra().gathers.push(gather);
+        self.clients.bindings.bind(worker, slot);
         self.demand(slot);
         self.advance_gathers(slot);
     }
 
     /// Takes every gather of a block as far as it goes.
     pub(in crate::manager) fn advance_gathers(&mut self, slot: BlockSlot) {
-        let count = self.blocks[slot].extra.as_ref().map_or(0, |extra| extra.gathers.len());
+        let count = self.graph.blocks[slot].extra.as_ref().map_or(0, |extra| extra.gathers.len());
         for index in (0..count).rev() {
             self.advance_gather(slot, index);
         }
     }
 
     fn advance_gather(&mut self, slot: BlockSlot, index: usize) {
-        let block = &mut self.blocks[slot];
+        let block = &mut self.graph.blocks[slot];
         if let Data::Inline(_) = block.data {
             if let Some(output) = block.as_output() {
                 let ticket = self.remove_gather(slot, index);
@@ -54,7 +55,7 @@ impl Manager {
         }
         let stage = if block.is_at(at) {
             GatherStage::Pinning
-        } else if available && !self.workers.is_yet_to_join(at) {
+        } else if available && !self.members.workers.is_yet_to_join(at) {
             GatherStage::Fetching
         } else {
             GatherStage::Waiting
@@ -62,10 +63,10 @@ impl Manager {
         block.extra().gathers[index].stage = stage;
         if stage == GatherStage::Pinning {
             block.used_ns = self.now;
-            self.send(at, ToWorker::Pin(name));
+            self.members.send(at, ToWorker::Pin(name));
         } else if stage == GatherStage::Fetching && gather.stage == GatherStage::Waiting {
-            if self.workers.is_present(at) {
-                self.want(slot, at);
+            if self.members.workers.is_present(at) {
+                self.queues().want(slot, at);
             } else {
                 let failure = Self::block_failure(name, self.absence(at));
                 let ticket = self.remove_gather(slot, index);
@@ -75,30 +76,30 @@ impl Manager {
     }
 
     pub(in crate::manager) fn remove_gather(&mut self, slot: BlockSlot, index: usize) -> Ticket {
-        let gathers = &mut self.blocks[slot].extra().gathers;
+        let gathers = &mut self.graph.blocks[slot].extra().gathers;
         let gather = gathers.remove(index);
         if !gathers.iter().any(|other| other.worker == gather.worker) {
             self.unbind(slot, gather.worker);
         }
-        self.blocks[slot].tidy();
-        self.loose.push(slot);
+        self.graph.blocks[slot].tidy();
+        self.graph.dirty.push(slot);
         gather.ticket
     }
 
     pub(in crate::manager) fn unbind(&mut self, slot: BlockSlot, worker: WorkerId) {
-        let still = self.blocks[slot].extra.as_ref().is_some_and(|extra| {
+        let still = self.graph.blocks[slot].extra.as_ref().is_some_and(|extra| {
             extra.adopting.iter().any(|adoption| adoption.worker == Some(worker))
                 || extra.pins.contains(&worker)
                 || extra.gathers.iter().any(|gather| gather.worker == worker)
         });
         if !still {
-            self.bound.remove(&(worker, slot));
+            self.clients.bindings.unbind(worker, slot);
         }
     }
 
     /// A block's replicas are gone: gathers that fetched it wait again.
     pub(in crate::manager) fn rewind_gathers(&mut self, slot: BlockSlot) {
-        let Some(extra) = &mut self.blocks[slot].extra else { return };
+        let Some(extra) = &mut self.graph.blocks[slot].extra else { return };
         for gather in &mut extra.gathers {
             if gather.stage == GatherStage::Fetching {
                 gather.stage = GatherStage::Waiting;
@@ -107,9 +108,9 @@ impl Manager {
     }
 
     pub(in crate::manager) fn on_pinned(&mut self, id: WorkerId, name: Name, path: Option<String>) {
-        let slot = self.blocks.find(&name);
+        let slot = self.graph.blocks.find(&name);
         let index = slot.and_then(|slot| {
-            let gathers = &self.blocks[slot].extra.as_ref()?.gathers;
+            let gathers = &self.graph.blocks[slot].extra.as_ref()?.gathers;
             gathers
                 .iter()
                 .position(|gather| gather.worker == id && gather.stage == GatherStage::Pinning)
@@ -120,49 +121,50 @@ impl Manager {
             }
             return;
         };
-        let (Some(path), Some(block)) = (path, self.blocks[slot].desc()) else {
+        let (Some(path), Some(block)) = (path, self.graph.blocks[slot].desc()) else {
             return self.pin_again(slot, index, id);
         };
-        self.blocks[slot].extra().pins.push(id);
+        self.graph.blocks[slot].extra().pins.push(id);
         let ticket = self.remove_gather(slot, index);
         self.settle(ticket, Outcome::Pinned { block, path });
     }
 
     fn unpin_at(&mut self, id: WorkerId, name: Name) {
-        if let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.is_closing()) {
+        if let Some(worker) = self.members.workers.get_mut(id).filter(|worker| !worker.is_closing())
+        {
             worker.post.unpin.push(name);
-            self.touch(id);
+            self.members.touch(id);
         }
     }
 
     pub(in crate::manager) fn on_unpin(&mut self, name: Name, id: WorkerId) {
-        let slot = self.blocks.find(&name);
+        let slot = self.graph.blocks.find(&name);
         // An alias is pinned under the name that it has there.
-        self.unpin_at(id, slot.map_or(name, |slot| self.blocks[slot].name));
+        self.unpin_at(id, slot.map_or(name, |slot| self.graph.blocks[slot].name));
         let Some(slot) = slot else { return };
-        let Some(extra) = &mut self.blocks[slot].extra else { return };
+        let Some(extra) = &mut self.graph.blocks[slot].extra else { return };
         let Some(index) = extra.pins.iter().position(|worker| *worker == id) else { return };
         extra.pins.swap_remove(index);
-        self.cramped.relieve();
+        self.transfer.cramped.relieve();
         self.unbind(slot, id);
-        self.blocks[slot].tidy();
-        self.loose.push(slot);
+        self.graph.blocks[slot].tidy();
+        self.graph.dirty.push(slot);
     }
 
     /// The block was not where it was to be pinned.
     fn pin_again(&mut self, slot: BlockSlot, index: usize, id: WorkerId) {
         let most = self.config.most_recoveries;
-        let gather = &mut self.blocks[slot].extra().gathers[index];
+        let gather = &mut self.graph.blocks[slot].extra().gathers[index];
         gather.stage = GatherStage::Waiting;
         gather.attempts += 1;
         if gather.attempts > most {
-            let name = self.blocks[slot].name;
+            let name = self.graph.blocks[slot].name;
             let failure = Self::block_failure(name, Why::InputLost(name));
             let ticket = self.remove_gather(slot, index);
             return self.settle(ticket, Outcome::Failed(failure));
         }
         self.remove_replica(slot, id);
-        if self.blocks.get(slot).is_some() {
+        if self.graph.blocks.get(slot).is_some() {
             self.demand(slot);
             self.advance_gathers(slot);
         }
@@ -170,8 +172,9 @@ impl Manager {
 
     /// Fails all gathers of a block that failed.
     pub(in crate::manager) fn fail_gathers(&mut self, slot: BlockSlot) {
-        let Some(failure) = self.blocks[slot].failure().cloned() else { return };
-        while self.blocks[slot].extra.as_ref().is_some_and(|extra| !extra.gathers.is_empty()) {
+        let Some(failure) = self.graph.blocks[slot].failure().cloned() else { return };
+        while self.graph.blocks[slot].extra.as_ref().is_some_and(|extra| !extra.gathers.is_empty())
+        {
             let ticket = self.remove_gather(slot, 0);
             self.settle(ticket, Outcome::Failed(failure.clone()));
         }
@@ -180,7 +183,7 @@ impl Manager {
     /// A worker has joined: clients may have brought it blocks before, or want to map some there.
     pub(in crate::manager) fn bind_early(&mut self, id: WorkerId, adopt: Vec<ToWorker>) {
         for message in adopt {
-            self.send(id, message);
+            self.members.send(id, message);
         }
         for slot in self.bound_to(id) {
             self.advance_gathers(slot);
@@ -188,8 +191,7 @@ impl Manager {
     }
 
     pub(in crate::manager) fn bound_to(&self, id: WorkerId) -> Vec<BlockSlot> {
-        let bound = (id, BlockSlot(0))..=(id, BlockSlot(u32::MAX));
-        self.bound.range(bound).map(|(_, slot)| *slot).collect()
+        self.clients.bindings.of(id)
     }
 
     /// A worker is lost: what was bound to it is settled.
@@ -198,7 +200,7 @@ impl Manager {
             self.adopt_elsewhere(slot, id);
             self.on_adopted(slot, id);
             self.unpin_all(slot, id);
-            let failure = Self::block_failure(self.blocks[slot].name, self.absence(id));
+            let failure = Self::block_failure(self.graph.blocks[slot].name, self.absence(id));
             self.refuse_clients_at(slot, id, &failure);
         }
     }
@@ -217,17 +219,17 @@ impl Manager {
     }
 
     fn unpin_all(&mut self, slot: BlockSlot, id: WorkerId) {
-        let Some(block) = self.blocks.get_mut(slot) else { return };
+        let Some(block) = self.graph.blocks.get_mut(slot) else { return };
         if let Some(extra) = &mut block.extra {
             extra.pins.retain(|worker| *worker != id);
         }
         block.tidy();
-        self.loose.push(slot);
+        self.graph.dirty.push(slot);
         self.unbind(slot, id);
     }
 
     fn gather_at(&self, slot: BlockSlot, id: WorkerId) -> Option<usize> {
-        let gathers = &self.blocks.get(slot)?.extra.as_ref()?.gathers;
+        let gathers = &self.graph.blocks.get(slot)?.extra.as_ref()?.gathers;
         gathers.iter().position(|gather| gather.worker == id)
     }
 }

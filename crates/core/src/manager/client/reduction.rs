@@ -192,9 +192,9 @@ impl Manager {
         let mut inputs = Vec::with_capacity(request.inputs.len());
         let mut unusable = None;
         for name in &request.inputs {
-            match self.blocks.find(name).filter(|slot| !self.is_forgotten(*slot)) {
+            match self.graph.blocks.find(name).filter(|slot| !self.graph.is_forgotten(*slot)) {
                 Some(slot) => {
-                    unusable = unusable.or_else(|| self.blocks[slot].failure().cloned());
+                    unusable = unusable.or_else(|| self.graph.blocks[slot].failure().cloned());
                     inputs.push(slot);
                 }
                 None => unusable = unusable.or_else(|| Some(self.unknown_input(&request, *name))),
@@ -203,8 +203,8 @@ impl Manager {
         if let ([only], None) = (&inputs[..], &unusable) {
             return self.alias(*only, &request);
         }
-        let output = self.blocks.find_or_insert(request.output);
-        let block = &mut self.blocks[output];
+        let output = self.graph.blocks.find_or_insert(request.output);
+        let block = &mut self.graph.blocks[output];
         block.references += 1;
         block.keep = block.keep.max(request.options.keep);
         if block.failure().is_some() {
@@ -222,13 +222,12 @@ impl Manager {
     }
 
     fn answer_reduction(&mut self, request: &Reduction) -> bool {
-        let slot = self
-            .blocks
-            .find(&request.output)
-            .filter(|slot| !self.is_forgotten(*slot) && self.blocks[*slot].failure().is_none());
+        let slot = self.graph.blocks.find(&request.output).filter(|slot| {
+            !self.graph.is_forgotten(*slot) && self.graph.blocks[*slot].failure().is_none()
+        });
         let Some(slot) = slot else { return false };
         self.counts.answered += 1;
-        let block = &mut self.blocks[slot];
+        let block = &mut self.graph.blocks[slot];
         block.references += 1;
         block.keep = block.keep.max(request.options.keep);
         self.promise(slot, request.ticket);
@@ -238,7 +237,7 @@ impl Manager {
 
     fn unknown_input(&self, request: &Reduction, name: Name) -> Arc<Failure> {
         Arc::new(Failure {
-            label: self.functions.label(request.function),
+            label: self.graph.functions.label(request.function),
             name: request.output,
             worker: None,
             attempts: 0,
@@ -249,11 +248,12 @@ impl Manager {
 
     /// A reduction of one block is that block under another name.
     fn alias(&mut self, slot: BlockSlot, request: &Reduction) {
-        let former = self.blocks.find(&request.output);
-        let moved = former.map_or(0, |former| std::mem::take(&mut self.blocks[former].references));
-        self.loose.extend(former);
-        self.blocks.alias(request.output, slot);
-        let block = &mut self.blocks[slot];
+        let former = self.graph.blocks.find(&request.output);
+        let moved =
+            former.map_or(0, |former| std::mem::take(&mut self.graph.blocks[former].references));
+        self.graph.dirty.extend(former);
+        self.graph.blocks.alias(request.output, slot);
+        let block = &mut self.graph.blocks[slot];
         block.references += 1 + moved;
         block.keep = block.keep.max(request.options.keep);
         self.promise(slot, request.ticket);
@@ -261,18 +261,18 @@ impl Manager {
     }
 
     fn start_reduction(&mut self, request: Reduction, output: BlockSlot, inputs: &[BlockSlot]) {
-        let row = self.reductions.insert(Row::new(request, output, inputs));
-        self.blocks[output].extra().reducing = Some(row);
+        let row = self.clients.reductions.insert(Row::new(request, output, inputs));
+        self.graph.blocks[output].extra().reducing = Some(row);
         for (position, slot) in inputs.iter().enumerate() {
-            self.blocks[*slot].extra().reductions.push((row, position as u32));
+            self.graph.blocks[*slot].extra().reductions.push((row, position as u32));
         }
         for (position, slot) in inputs.iter().enumerate() {
-            if self.blocks[*slot].is_available() {
+            if self.graph.blocks[*slot].is_available() {
                 self.on_item(row, position as u32);
             } else {
                 self.demand(*slot);
             }
-            if self.reductions.get(row).is_none() {
+            if self.clients.reductions.get(row).is_none() {
                 return;
             }
         }
@@ -280,26 +280,26 @@ impl Manager {
 
     /// A block is there: it joins the reductions that wait for it.
     pub(in crate::manager) fn feed_reductions(&mut self, slot: BlockSlot) {
-        let Some(extra) = &self.blocks[slot].extra else { return };
+        let Some(extra) = &self.graph.blocks[slot].extra else { return };
         for (row, position) in extra.reductions.clone() {
             self.on_item(row, position);
         }
     }
 
     fn on_item(&mut self, slot: ReductionSlot, position: u32) {
-        let Some(row) = self.reductions.get_mut(slot) else { return };
+        let Some(row) = self.clients.reductions.get_mut(slot) else { return };
         let Some(item) = row.items.get(&position) else { return };
-        let block = &self.blocks[item.slot];
+        let block = &self.graph.blocks[item.slot];
         let place = match &block.data {
             Data::Stored(stored) => stored.replicas.first().copied(),
             _ => None,
         };
-        if let Some(memory) = self.workers.smallest_memory {
+        if let Some(memory) = self.members.workers.smallest_memory {
             row.fit_into(memory, block.nbytes());
         }
         row.set_place(position, Some(place));
         let mut arrived = Some(position);
-        while let Some(row) = self.reductions.get(slot) {
+        while let Some(row) = self.clients.reductions.get(slot) {
             let Some((run, last)) = row.next(arrived.take()) else { return };
             self.combine(slot, &run, last);
         }
@@ -307,7 +307,7 @@ impl Manager {
 
     /// Makes the call that takes these items.
     fn combine(&mut self, slot: ReductionSlot, run: &[u32], last: bool) {
-        let row = &mut self.reductions[slot];
+        let row = &mut self.clients.reductions[slot];
         let mut inputs: SmallVec<[BlockSlot; 4]> = SmallVec::new();
         for position in run {
             row.set_place(*position, None);
@@ -315,7 +315,7 @@ impl Manager {
             inputs.extend(row.items.remove(position).map(|item| item.slot));
         }
         let output = if last { row.output } else { self.partial_output(slot, &inputs) };
-        let row = &self.reductions[slot];
+        let row = &self.clients.reductions[slot];
         let request = &row.request;
         let submission = Submission {
             outputs: SmallVec::new(),
@@ -330,9 +330,9 @@ impl Manager {
             tickets: SmallVec::new(),
         };
         if last {
-            self.blocks[output].extra().reducing = None;
-            self.blocks[output].tidy();
-            self.reductions.remove(slot);
+            self.graph.blocks[output].extra().reducing = None;
+            self.graph.blocks[output].tidy();
+            self.clients.reductions.remove(slot);
         } else {
             self.put_item(slot, run[0], output);
         }
@@ -340,7 +340,8 @@ impl Manager {
         for (position, input) in run.iter().zip(inputs) {
             self.leave_reduction(input, (slot, *position));
         }
-        if !last && self.blocks.get(output).is_some_and(crate::manager::graph::Block::is_available)
+        if !last
+            && self.graph.blocks.get(output).is_some_and(crate::manager::graph::Block::is_available)
         {
             self.on_item(slot, run[0]);
         }
@@ -348,46 +349,47 @@ impl Manager {
 
     fn partial_output(&mut self, slot: ReductionSlot, inputs: &[BlockSlot]) -> BlockSlot {
         let mut hasher = NameHasher::new("reduce");
-        hasher.part(&self.reductions[slot].request.output.0);
+        hasher.part(&self.clients.reductions[slot].request.output.0);
         for input in inputs {
-            hasher.part(&self.blocks[*input].name.0);
+            hasher.part(&self.graph.blocks[*input].name.0);
         }
-        self.blocks.find_or_insert(hasher.finish())
+        self.graph.blocks.find_or_insert(hasher.finish())
     }
 
     fn put_item(&mut self, slot: ReductionSlot, position: u32, block: BlockSlot) {
-        let row = &mut self.reductions[slot];
+        let row = &mut self.clients.reductions[slot];
         row.items.insert(position, Item { slot: block, place: None });
         row.pending += 1;
-        self.blocks[block].extra().reductions.push((slot, position));
+        self.graph.blocks[block].extra().reductions.push((slot, position));
     }
 
     /// Inserts the task, unless its output is known.
     fn combine_into(&mut self, call: &Submission, inputs: &[BlockSlot], output: BlockSlot) {
-        let known = self.blocks[output].is_available() || self.blocks[output].producer.is_some();
+        let known = self.graph.blocks[output].is_available()
+            || self.graph.blocks[output].producer.is_some();
         if known {
             return self.demand(output);
         }
-        let depth = inputs.iter().map(|slot| self.blocks[*slot].depth + 1).max().unwrap_or(0);
-        let block = &mut self.blocks[output];
+        let depth = inputs.iter().map(|slot| self.graph.blocks[*slot].depth + 1).max().unwrap_or(0);
+        let block = &mut self.graph.blocks[output];
         block.depth = block.depth.max(depth);
         self.insert_task(call, inputs.into(), SmallVec::from_slice(&[output]), depth);
     }
 
     fn leave_reduction(&mut self, slot: BlockSlot, place: (ReductionSlot, u32)) {
-        let Some(block) = self.blocks.get_mut(slot) else { return };
+        let Some(block) = self.graph.blocks.get_mut(slot) else { return };
         if let Some(extra) = &mut block.extra {
             extra.reductions.retain(|other| *other != place);
         }
         block.tidy();
-        self.loose.push(slot);
+        self.graph.dirty.push(slot);
     }
 
     /// A block is nowhere any more: reductions wait for it again.
     pub(in crate::manager) fn rewind_reductions(&mut self, slot: BlockSlot) {
-        let Some(extra) = &self.blocks[slot].extra else { return };
+        let Some(extra) = &self.graph.blocks[slot].extra else { return };
         for (row, position) in &extra.reductions {
-            if let Some(row) = self.reductions.get_mut(*row) {
+            if let Some(row) = self.clients.reductions.get_mut(*row) {
                 row.set_place(*position, None);
             }
         }
@@ -395,18 +397,18 @@ impl Manager {
 
     /// A block has failed, and with it the reductions that wait for it; gives their outputs.
     pub(in crate::manager) fn fail_reductions(&mut self, slot: BlockSlot) -> Vec<BlockSlot> {
-        let Some(extra) = &self.blocks[slot].extra else { return Vec::new() };
+        let Some(extra) = &self.graph.blocks[slot].extra else { return Vec::new() };
         let rows: Vec<ReductionSlot> = extra.reductions.iter().map(|(row, _)| *row).collect();
         rows.into_iter().filter_map(|row| self.end_reduction(row)).collect()
     }
 
     /// Ends a reduction before it has come to its last call; gives its output.
     pub(in crate::manager) fn end_reduction(&mut self, slot: ReductionSlot) -> Option<BlockSlot> {
-        let row = self.reductions.remove(slot)?;
+        let row = self.clients.reductions.remove(slot)?;
         for (position, item) in row.items {
             self.leave_reduction(item.slot, (slot, position));
         }
-        let block = &mut self.blocks[row.output];
+        let block = &mut self.graph.blocks[row.output];
         block.extra().reducing = None;
         block.tidy();
         Some(row.output)

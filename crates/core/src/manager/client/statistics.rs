@@ -3,7 +3,7 @@
 use crate::manager::Manager;
 use crate::manager::api::{Outcome, Statistics, Why, WorkerFigures};
 use crate::manager::members::{Worker, WorkerStage};
-use crate::manager::table::Table;
+use crate::manager::table::{BlockSlot, Table};
 use crate::wire::ToWorker;
 use freestone_base::{Name, Ticket};
 
@@ -27,20 +27,20 @@ impl Manager {
             stolen: counts.stolen,
             transfers: counts.transfers,
             transferred_nbytes: counts.transferred_nbytes,
-            moving: self.balance.moving(),
+            moving: self.transfer.balance.moving(),
             inline_nbytes: counts.inline_nbytes,
-            tasks: self.tasks.len() as u64,
-            blocks: self.blocks.len() as u64,
+            tasks: self.graph.tasks.len() as u64,
+            blocks: self.graph.blocks.len() as u64,
             busy_ns: counts.busy_ns,
-            workers: self.workers.iter().map(figures).collect(),
+            workers: self.members.workers.iter().map(figures).collect(),
         }
     }
 
     pub(in crate::manager) fn on_who_has(&mut self, names: &[Name], ticket: Ticket) {
         let replicas = |name| {
-            let slot = self.blocks.find(name);
+            let slot = self.graph.blocks.find(name);
             let mut replicas =
-                slot.map_or_else(Vec::new, |slot| self.blocks[slot].replicas().to_vec());
+                slot.map_or_else(Vec::new, |slot| self.graph.blocks[slot].replicas().to_vec());
             replicas.sort_unstable();
             replicas
         };
@@ -53,30 +53,32 @@ impl Manager {
         if std::mem::replace(&mut self.closed, true) {
             return;
         }
-        for task in self.tasks.slots() {
-            if self.tasks.get(task).is_some_and(|record| !record.stage.is_done()) {
+        self.graph.close();
+        for task in self.graph.tasks.slots() {
+            if self.graph.tasks.get(task).is_some_and(|record| !record.stage.is_done()) {
                 self.fail_with(task, Why::Closed);
             }
         }
-        self.reductions = Table::new();
-        self.stranded.clear();
-        self.balance = crate::manager::transfer::Balance::default();
-        for slot in self.blocks.slots() {
+        self.clients.reductions = Table::new();
+        self.clients.stranded.clear();
+        self.transfer.close();
+        for slot in self.graph.blocks.slots() {
             self.close_block(slot);
         }
-        for id in self.workers.ids() {
-            self.workers.rest(id);
-            self.workers.give_up(id, self.now);
-            let stage = std::mem::replace(&mut self.workers[id].stage, WorkerStage::Closing);
-            self.workers.retiring -= u32::from(stage == WorkerStage::Retiring);
-            self.workers[id].post.cancel.clear();
-            self.send(id, ToWorker::Shutdown);
+        for id in self.members.workers.ids() {
+            self.members.workers.rest(id);
+            self.members.workers.give_up(id, self.now);
+            let stage =
+                std::mem::replace(&mut self.members.workers[id].stage, WorkerStage::Closing);
+            self.members.workers.retiring -= u32::from(stage == WorkerStage::Retiring);
+            self.members.workers[id].post.cancel.clear();
+            self.members.send(id, ToWorker::Shutdown);
         }
     }
 
     /// Fails whoever still waits for a block.
-    fn close_block(&mut self, slot: crate::manager::BlockSlot) {
-        let Some(block) = self.blocks.get_mut(slot) else { return };
+    fn close_block(&mut self, slot: BlockSlot) {
+        let Some(block) = self.graph.blocks.get_mut(slot) else { return };
         let name = block.name;
         let mut tickets = std::mem::take(&mut block.tickets).into_vec();
         if let Some(extra) = &mut block.extra {
@@ -86,7 +88,7 @@ impl Manager {
             tickets.extend(extra.gathers.drain(..).map(|gather| gather.ticket));
         }
         block.tidy();
-        self.loose.push(slot);
+        self.graph.dirty.push(slot);
         if tickets.is_empty() {
             return;
         }

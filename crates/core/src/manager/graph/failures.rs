@@ -1,5 +1,6 @@
 //! Attempts that fail, tasks that fail for good, and what depends on them.
 
+use super::Graph;
 use super::blocks::Data;
 use super::reports::ended;
 use super::tasks::Stage;
@@ -14,6 +15,33 @@ use std::sync::Arc;
 /// How many attempts a task that lives is explained with.
 const ATTEMPTS_KEPT: usize = 4;
 
+impl Graph {
+    pub(in crate::manager) fn may_retry(&mut self, task: TaskSlot) -> bool {
+        let retries = &mut self.tasks[task].retries;
+        let may = *retries > 0;
+        *retries -= u32::from(may);
+        may
+    }
+
+    pub(in crate::manager) fn note_attempt(
+        &mut self,
+        task: TaskSlot,
+        worker: WorkerId,
+        spent: &Spent,
+        failure: &TaskFailure,
+    ) {
+        let record = &mut self.tasks[task];
+        let sent_ns = record.sent_ns;
+        let Spent { start_ns, duration_ns, .. } = *spent;
+        let ended = ended(failure).to_owned();
+        let attempts = &mut record.history().attempts;
+        if attempts.len() == ATTEMPTS_KEPT {
+            attempts.remove(0);
+        }
+        attempts.push(Attempt { worker, sent_ns, start_ns, duration_ns, ended });
+    }
+}
+
 impl Manager {
     /// Why no worker can ever run a task, if that is so.
     pub(in crate::manager) fn refusal(
@@ -24,17 +52,17 @@ impl Manager {
         if let Some(id) = pinned {
             return self.refusal_at(id, needs);
         }
-        let holds = self.workers.slots() == 0 || self.workers.can_hold(needs);
-        let largest = self.workers.largest();
+        let holds = self.members.workers.slots() == 0 || self.members.workers.can_hold(needs);
+        let largest = self.members.workers.largest();
         (!holds).then_some(Why::Unschedulable { needs: *needs, largest })
     }
 
     /// Why a worker can never run a task, if that is so.
     fn refusal_at(&self, id: WorkerId, needs: &Resources) -> Option<Why> {
-        if !self.workers.is_expected(id) {
+        if !self.members.workers.is_expected(id) {
             return Some(self.absence(id));
         }
-        let worker = self.workers.get(id)?;
+        let worker = self.members.workers.get(id)?;
         if !worker.is_active() {
             return Some(self.absence(id));
         }
@@ -44,23 +72,25 @@ impl Manager {
 
     /// That a worker takes no calls.
     pub(in crate::manager) fn absence(&self, id: WorkerId) -> Why {
-        let gone_ns = self.workers.gone_since(id).map(|since| self.now - since);
-        let active = self.workers.iter().filter(|worker| worker.is_active());
+        let gone_ns = self.members.workers.gone_since(id).map(|since| self.now - since);
+        let active = self.members.workers.iter().filter(|worker| worker.is_active());
         Why::WorkerAbsent { worker: id, gone_ns, present: active.map(|worker| worker.id).collect() }
     }
 
     /// Workers joined or left: fails ready tasks that none of those present can hold.
     pub(in crate::manager) fn refuse_unschedulable(&mut self) {
-        for class in 0..self.classes.len() {
-            let ceiling = self.classes.get(class).ceiling;
+        for class in 0..self.schedule.classes.len() {
+            let ceiling = self.schedule.classes.get(class).ceiling;
             if self.refusal(&ceiling, None).is_none() {
                 continue;
             }
-            for entry in self.classes.queue(class).drain() {
-                let Some(task) = self.tasks.find_queued(entry, Stage::Ready) else { continue };
+            for entry in self.schedule.classes.queue(class).drain() {
+                let Some(task) = self.graph.tasks.find_queued(entry, Stage::Ready) else {
+                    continue;
+                };
                 self.counts.ready -= 1;
                 self.counts.waiting += 1;
-                self.tasks[task].stage = Stage::Waiting { missing: 0 };
+                self.graph.tasks[task].stage = Stage::Waiting { missing: 0 };
                 self.resume(task);
             }
         }
@@ -74,11 +104,11 @@ impl Manager {
         why: TaskFailure,
     ) {
         let again = match &why {
-            TaskFailure::Raised(exception) => !exception.in_encoding && self.may_retry(task),
-            TaskFailure::TimedOut { .. } => self.may_retry(task),
+            TaskFailure::Raised(exception) => !exception.in_encoding && self.graph.may_retry(task),
+            TaskFailure::TimedOut { .. } => self.graph.may_retry(task),
             TaskFailure::Killed { .. } => {
                 let most = self.config.most_kills;
-                let history = self.tasks[task].history();
+                let history = self.graph.tasks[task].history();
                 history.kills += 1;
                 history.avoid.push(id);
                 let kills = history.kills;
@@ -103,28 +133,21 @@ impl Manager {
 
     /// A file of the user's is not what it was: so say all that need it.
     fn on_file_changed(&mut self, task: TaskSlot, why: TaskFailure) {
-        let inputs = self.tasks[task].inputs.clone();
+        let inputs = self.graph.tasks[task].inputs.clone();
         let failure = self.failure_with(task, Why::Attempt(why));
         self.fail_task(task, &failure);
         for slot in inputs {
-            if self.vanished.remove(&slot).is_some() {
+            if self.graph.vanished.remove(&slot).is_some() {
                 self.take_back_consumers(slot, None);
                 self.fail_block(slot, &failure);
             }
         }
     }
 
-    fn may_retry(&mut self, task: TaskSlot) -> bool {
-        let retries = &mut self.tasks[task].retries;
-        let may = *retries > 0;
-        *retries -= u32::from(may);
-        may
-    }
-
     /// Counts an input that was lost under a task; whether that were too many.
     pub(in crate::manager) fn has_lost_too_often(&mut self, task: TaskSlot) -> bool {
         let most = self.config.most_recoveries;
-        let history = self.tasks[task].history();
+        let history = self.graph.tasks[task].history();
         history.recoveries += 1;
         history.recoveries > most
     }
@@ -134,64 +157,47 @@ impl Manager {
             return self.fail_with(task, Why::InputLost(name));
         }
         self.counts.retried += 1;
-        if let Some(slot) = self.blocks.find(&name) {
+        if let Some(slot) = self.graph.blocks.find(&name) {
             self.remove_replica(slot, id);
-            if self.vanished.remove(&slot).is_some() {
+            if self.graph.vanished.remove(&slot).is_some() {
                 self.on_gone(slot);
             }
         }
-        if self.tasks.get(task).is_some() {
+        if self.graph.tasks.get(task).is_some() {
             self.resume(task);
         }
     }
 
     /// Notes that a worker has no room for a task; whether another could.
     pub(in crate::manager) fn has_room_elsewhere(&mut self, task: TaskSlot, id: WorkerId) -> bool {
-        let history = self.tasks[task].history();
+        let history = self.graph.tasks[task].history();
         if !history.avoid.contains(&id) {
             history.avoid.push(id);
             history.full.push(id);
         }
         let avoid = history.avoid.clone();
-        let record = &self.tasks[task];
+        let record = &self.graph.tasks[task];
         let needs = record.options.resources;
-        let mut others = self.workers.least_loaded_of_each_kind(&needs, &avoid);
+        let mut others = self.members.workers.least_loaded_of_each_kind(&needs, &avoid);
         record.pinned.is_none() && others.next().is_some()
     }
 
     /// A task that stands as waiting becomes ready, or waits for what is missing.
     pub(in crate::manager) fn resume(&mut self, task: TaskSlot) {
-        let record = &self.tasks[task];
-        let failed = record.inputs.iter().find_map(|slot| self.blocks[*slot].failure());
+        let record = &self.graph.tasks[task];
+        let failed = record.inputs.iter().find_map(|slot| self.graph.blocks[*slot].failure());
         if let Some(failure) = failed.cloned() {
             return self.fail_task(task, &failure);
         }
         let inputs = record.inputs.iter();
-        let missing = inputs.filter(|slot| !self.blocks[**slot].is_available()).count() as u32;
-        self.tasks[task].stage = Stage::Waiting { missing };
+        let missing =
+            inputs.filter(|slot| !self.graph.blocks[**slot].is_available()).count() as u32;
+        self.graph.tasks[task].stage = Stage::Waiting { missing };
         if missing == 0 {
             self.make_ready(task);
         } else {
             self.demand_inputs(task);
         }
-    }
-
-    pub(in crate::manager) fn note_attempt(
-        &mut self,
-        task: TaskSlot,
-        worker: WorkerId,
-        spent: &Spent,
-        failure: &TaskFailure,
-    ) {
-        let record = &mut self.tasks[task];
-        let sent_ns = record.sent_ns;
-        let Spent { start_ns, duration_ns, .. } = *spent;
-        let ended = ended(failure).to_owned();
-        let attempts = &mut record.history().attempts;
-        if attempts.len() == ATTEMPTS_KEPT {
-            attempts.remove(0);
-        }
-        attempts.push(Attempt { worker, sent_ns, start_ns, duration_ns, ended });
     }
 
     /// Fails a task for good.
@@ -201,7 +207,7 @@ impl Manager {
     }
 
     fn failure_with(&self, task: TaskSlot, why: Why) -> Arc<Failure> {
-        let record = &self.tasks[task];
+        let record = &self.graph.tasks[task];
         let history = record.history.as_ref();
         let mut attempts = history.map_or_else(Vec::new, |history| history.attempts.clone());
         if let Stage::Assigned { worker, running: true } = record.stage {
@@ -211,8 +217,8 @@ impl Manager {
             attempts.push(Attempt { worker, sent_ns, start_ns: 0, duration_ns, ended });
         }
         Arc::new(Failure {
-            label: self.functions.label(record.function),
-            name: self.blocks[record.outputs[0]].name,
+            label: self.graph.functions.label(record.function),
+            name: self.graph.blocks[record.outputs[0]].name,
             worker: match record.stage {
                 Stage::Assigned { worker, .. } => Some(worker),
                 _ => attempts.last().map(|attempt| attempt.worker),
@@ -235,7 +241,7 @@ impl Manager {
     /// Blocks will never be there: fails them, the tasks that need them, and so on.
     fn fail_blocks(&mut self, mut slots: Vec<BlockSlot>, failure: &Arc<Failure>) {
         while let Some(slot) = slots.pop() {
-            let Some(block) = self.blocks.get_mut(slot) else { continue };
+            let Some(block) = self.graph.blocks.get_mut(slot) else { continue };
             if block.failure().is_some() || block.producer.is_some() {
                 continue;
             }
@@ -252,15 +258,15 @@ impl Manager {
                 self.settle(ticket, Outcome::Failed(Arc::clone(failure)));
             }
             for id in consumers {
-                let Some(task) = self.tasks.find(id) else { continue };
-                if !self.tasks[task].stage.is_done() {
+                let Some(task) = self.graph.tasks.find(id) else { continue };
+                if !self.graph.tasks[task].stage.is_done() {
                     slots.extend(self.remove_failed(task));
                 }
             }
             self.fail_gathers(slot);
             slots.extend(self.fail_reductions(slot));
-            if !self.blocks[slot].is_wanted() {
-                self.loose.push(slot);
+            if !self.graph.blocks[slot].is_wanted() {
+                self.graph.dirty.push(slot);
             }
         }
     }
@@ -271,13 +277,13 @@ impl Manager {
         self.withdraw(task);
         self.counts.waiting -= 1;
         self.end_use(task, false);
-        let Some(record) = self.tasks.remove(task) else { return SmallVec::new() };
+        let Some(record) = self.graph.tasks.remove(task) else { return SmallVec::new() };
         for slot in &record.outputs {
-            let block = &mut self.blocks[*slot];
+            let block = &mut self.graph.blocks[*slot];
             if block.producer == Some(task) {
                 block.producer = None;
                 if !block.is_wanted() {
-                    self.loose.push(*slot);
+                    self.graph.dirty.push(*slot);
                 }
             }
         }
@@ -286,30 +292,31 @@ impl Manager {
 
     /// Takes a task back from wherever it is; it then stands as waiting.
     pub(in crate::manager) fn withdraw(&mut self, task: TaskSlot) {
-        let id = self.tasks.id(task);
-        match self.tasks[task].stage {
+        let id = self.graph.tasks.id(task);
+        match self.graph.tasks[task].stage {
             Stage::Waiting { .. } | Stage::Done(_) => return,
             Stage::Ready => {
                 self.counts.ready -= 1;
-                self.classes.queue(self.tasks[task].class).forget(true);
+                self.schedule.classes.queue(self.graph.tasks[task].class).forget(true);
             }
             Stage::Queued(worker) => {
                 self.counts.ready -= 1;
                 self.unqueue(task, worker);
-                if let Some(worker) = self.workers.get_mut(worker) {
+                if let Some(worker) = self.members.workers.get_mut(worker) {
                     worker.queue.forget(true);
                 }
             }
             Stage::Assigned { worker, running } => {
                 self.unassign(task, worker, running);
-                if let Some(worker) = self.workers.get_mut(worker) {
+                if let Some(worker) = self.members.workers.get_mut(worker) {
                     worker.post.cancel.push(id);
                     worker.post.run.retain(|assignment| assignment.task != id);
                 }
             }
         }
         self.counts.waiting += 1;
-        let stage = std::mem::replace(&mut self.tasks[task].stage, Stage::Waiting { missing: 0 });
+        let stage =
+            std::mem::replace(&mut self.graph.tasks[task].stage, Stage::Waiting { missing: 0 });
         if let Some(worker) = stage.assigned_to() {
             self.promote(worker);
         }
@@ -317,27 +324,27 @@ impl Manager {
 
     /// A task leaves a worker's queue.
     pub(in crate::manager) fn unqueue(&mut self, task: TaskSlot, worker: WorkerId) {
-        let charged_ns = self.tasks[task].charged_ns;
-        if let Some(worker) = self.workers.get_mut(worker) {
+        let charged_ns = self.graph.tasks[task].charged_ns;
+        if let Some(worker) = self.members.workers.get_mut(worker) {
             worker.backlog_ns -= charged_ns;
         }
-        self.touch(worker);
+        self.members.touch(worker);
     }
 
     pub(in crate::manager) fn on_cancel(&mut self, names: &[Name]) {
         for name in names {
-            let Some(slot) = self.blocks.find(name) else { continue };
+            let Some(slot) = self.graph.blocks.find(name) else { continue };
             // Nothing makes a block under its other names.
-            if self.blocks[slot].name != *name {
+            if self.graph.blocks[slot].name != *name {
                 continue;
             }
-            let extra = self.blocks[slot].extra.as_ref();
+            let extra = self.graph.blocks[slot].extra.as_ref();
             if let Some(row) = extra.and_then(|extra| extra.reducing) {
                 self.cancel_reduction(row);
             }
-            let producer = self.blocks.get(slot).and_then(|block| block.producer);
+            let producer = self.graph.blocks.get(slot).and_then(|block| block.producer);
             let Some(task) = producer else { continue };
-            if !self.tasks[task].stage.is_done() {
+            if !self.graph.tasks[task].stage.is_done() {
                 self.fail_with(task, Why::Cancelled);
             }
         }
@@ -345,22 +352,22 @@ impl Manager {
 
     /// Cancels a reduction and its calls that nothing else needs.
     fn cancel_reduction(&mut self, row: crate::manager::table::ReductionSlot) {
-        let calls = self.reductions[row].blocks();
+        let calls = self.clients.blocks_of_reduction(row);
         let Some(output) = self.end_reduction(row) else { return };
-        let failure = Self::block_failure(self.blocks[output].name, Why::Cancelled);
+        let failure = Self::block_failure(self.graph.blocks[output].name, Why::Cancelled);
         self.fail_block(output, &failure);
         for slot in calls {
-            let Some(block) = self.blocks.get(slot).filter(|block| !block.is_needed()) else {
+            let Some(block) = self.graph.blocks.get(slot).filter(|block| !block.is_needed()) else {
                 continue;
             };
-            let producer = block.producer.filter(|task| !self.tasks[*task].stage.is_done());
+            let producer = block.producer.filter(|task| !self.graph.tasks[*task].stage.is_done());
             // What a call makes besides may be needed by others.
             let is_needless = |slot: &BlockSlot| {
-                let block = &self.blocks[*slot];
+                let block = &self.graph.blocks[*slot];
                 !block.is_needed() && block.tickets.is_empty()
             };
             if let Some(task) = producer
-                && self.tasks[task].outputs.iter().all(is_needless)
+                && self.graph.tasks[task].outputs.iter().all(is_needless)
             {
                 self.fail_task(task, &failure);
             }

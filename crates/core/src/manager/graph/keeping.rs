@@ -16,7 +16,7 @@ use std::sync::Arc;
 impl Manager {
     /// A block is to be kept for at least so long.
     pub(in crate::manager) fn raise_keep(&mut self, slot: BlockSlot, keep: Keep) {
-        let block = &mut self.blocks[slot];
+        let block = &mut self.graph.blocks[slot];
         if block.keep >= keep {
             return;
         }
@@ -25,7 +25,7 @@ impl Manager {
             return;
         }
         if let Some(task) = block.producer {
-            let record = &mut self.tasks[task];
+            let record = &mut self.graph.tasks[task];
             Arc::make_mut(&mut record.options).keep = keep;
             if record.stage.assigned_to().is_some() {
                 record.history().for_less = true;
@@ -36,10 +36,10 @@ impl Manager {
 
     /// Has one of its workers keep a block, if it is at any.
     fn keep_stored(&mut self, slot: BlockSlot) {
-        let Some(block) = self.blocks.get(slot) else { return };
+        let Some(block) = self.graph.blocks.get(slot) else { return };
         if let Some(id) = block.replicas().first().copied() {
             let name = block.name;
-            self.send(id, ToWorker::Keep(name));
+            self.members.send(id, ToWorker::Keep(name));
         }
     }
 
@@ -50,22 +50,26 @@ impl Manager {
                 && block.keep < Keep::Forever
                 && block.producer.is_none()
         };
-        let is_usable = |slot| !self.is_forgotten(slot) && self.blocks[slot].failure().is_none();
+        let is_usable =
+            |slot| !self.graph.is_forgotten(slot) && self.graph.blocks[slot].failure().is_none();
         submission.options.keep == Keep::Forever
             && submission.outputs.iter().all(|name| {
-                self.blocks.find(name).is_some_and(|slot| is_unkept(&self.blocks[slot]))
+                self.graph.blocks.find(name).is_some_and(|slot| is_unkept(&self.graph.blocks[slot]))
             })
-            && submission.inputs.iter().all(|name| self.blocks.find(name).is_some_and(is_usable))
+            && submission
+                .inputs
+                .iter()
+                .all(|name| self.graph.blocks.find(name).is_some_and(is_usable))
             && self.refusal(&submission.options.resources, submission.worker).is_none()
     }
 
     /// What a submission makes is here no more, so that who asks for it gets what is kept.
     pub(in crate::manager) fn forget_inline(&mut self, submission: &Submission) {
         for name in &submission.outputs {
-            let Some(slot) = self.blocks.find(name) else { continue };
-            if let Data::Inline(bytes) = &self.blocks[slot].data {
+            let Some(slot) = self.graph.blocks.find(name) else { continue };
+            if let Data::Inline(bytes) = &self.graph.blocks[slot].data {
                 self.counts.inline_nbytes -= bytes.len() as u64;
-                self.blocks[slot].data = Data::Absent;
+                self.graph.blocks[slot].data = Data::Absent;
                 self.take_back_consumers(slot, None);
             }
         }
@@ -74,7 +78,7 @@ impl Manager {
     /// Whether the worker that a task was sent to keeps its outputs for less long than they are to
     /// be kept. It is so once: the next attempt is sent as it should be.
     pub(in crate::manager) fn was_sent_for_less(&mut self, task: TaskSlot) -> bool {
-        let history = self.tasks[task].history.as_mut();
+        let history = self.graph.tasks[task].history.as_mut();
         history.is_some_and(|history| std::mem::take(&mut history.for_less))
     }
 
@@ -89,10 +93,10 @@ impl Manager {
         if outputs.iter().any(|output| matches!(output, Output::Inline(_))) {
             self.counts.waiting += 1;
             self.counts.retried += 1;
-            self.tasks[task].stage = Stage::Waiting { missing: 0 };
+            self.graph.tasks[task].stage = Stage::Waiting { missing: 0 };
             return self.resume(task);
         }
-        let slots = self.tasks[task].outputs.clone();
+        let slots = self.graph.tasks[task].outputs.clone();
         self.on_outputs(task, id, outputs);
         for slot in slots {
             self.keep_stored(slot);

@@ -16,7 +16,59 @@ pub(in crate::manager) use blocks::{
     Adoption, Block, Blocks, Brought, Data, Extra, Gather, GatherStage, Want, WantStage,
 };
 pub(in crate::manager) use functions::{Functions, UNMEASURED_NS};
-pub(in crate::manager) use origins::Origin;
+use origins::Origins;
 pub(in crate::manager) use ready::{Classes, Entry, Queue, rank};
-pub(in crate::manager) use recent::Recent;
+use recent::Recent;
 pub(in crate::manager) use tasks::{Stage, Task, Tasks};
+
+use super::api::Explanation;
+use super::table::{BlockSlot, TaskSlot};
+use freestone_base::{FunctionId, Name, WorkerId};
+use std::collections::BTreeMap;
+
+/// Tasks and blocks: the records, which all read, and what the graph alone remembers.
+pub(in crate::manager) struct Graph {
+    pub tasks: Tasks,
+    pub blocks: Blocks,
+    pub functions: Functions,
+    /// Blocks that something needs less than before.
+    pub dirty: Vec<BlockSlot>,
+    /// Blocks that can't be made again and are lost, and where calls may say why.
+    pub vanished: BTreeMap<BlockSlot, WorkerId>,
+    /// Tasks whose inputs are all there now.
+    newly_ready: Vec<TaskSlot>,
+    recent: Recent,
+    origins: Origins,
+}
+
+impl Graph {
+    /// Without tasks and blocks.
+    pub fn new() -> Self {
+        Self {
+            tasks: Tasks::new(),
+            blocks: Blocks::new(),
+            functions: Functions::default(),
+            dirty: Vec::new(),
+            vanished: BTreeMap::new(),
+            newly_ready: Vec::new(),
+            recent: Recent::default(),
+            origins: Origins::default(),
+        }
+    }
+
+    /// The call that made a block, if it ended lately and nothing else is left of it.
+    pub fn ended_lately(&self, name: &Name) -> Option<(FunctionId, Explanation)> {
+        self.recent.find(name)
+    }
+
+    /// Nothing refers to a block any more.
+    fn forget(&mut self, slot: BlockSlot) {
+        self.vanished.remove(&slot);
+        self.origins.forget(&self.blocks[slot].name);
+        self.blocks.remove(slot);
+    }
+}
+
+#[cfg(test)]
+#[path = "graph_tests.rs"]
+mod tests;

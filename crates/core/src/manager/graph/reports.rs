@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 impl Manager {
     pub(in crate::manager) fn on_done(&mut self, id: WorkerId, reports: Vec<Report>) {
-        self.touch(id);
+        self.members.touch(id);
         for report in reports {
             self.on_report(id, report);
         }
@@ -21,16 +21,17 @@ impl Manager {
     /// What a worker was to drop while its task ran again, and has reported since, may have been
     /// stored before it was dropped.
     fn drop_doubted(&mut self, id: WorkerId) {
-        let Some(worker) = self.workers.get_mut(id).filter(|worker| !worker.doubted.is_empty())
+        let Some(worker) =
+            self.members.workers.get_mut(id).filter(|worker| !worker.doubted.is_empty())
         else {
             return;
         };
         for (name, reported) in std::mem::take(&mut worker.doubted) {
-            let Some(slot) = self.blocks.find(&name) else { continue };
-            if reported || self.blocks[slot].is_at(id) {
+            let Some(slot) = self.graph.blocks.find(&name) else { continue };
+            if reported || self.graph.blocks[slot].is_at(id) {
                 self.disbelieve(slot, id);
             } else {
-                self.workers[id].doubted.push((name, false));
+                self.members.workers[id].doubted.push((name, false));
             }
         }
     }
@@ -39,7 +40,9 @@ impl Manager {
     /// wanted there: then it is asked for, and the worker says that it has it.
     pub(in crate::manager) fn disbelieve(&mut self, slot: BlockSlot, id: WorkerId) {
         self.remove_replica(slot, id);
-        let (Some(worker), Some(block)) = (self.workers.get_mut(id), self.blocks.get(slot)) else {
+        let (Some(worker), Some(block)) =
+            (self.members.workers.get_mut(id), self.graph.blocks.get(slot))
+        else {
             return;
         };
         let is_pinned = block.extra.as_ref().is_some_and(|extra| extra.pins.contains(&id));
@@ -53,8 +56,8 @@ impl Manager {
     fn on_report(&mut self, id: WorkerId, mut report: Report) {
         report.spent.start_ns = self.on_our_clock(id, report.spent.start_ns);
         let Some(report) = self.on_first_report(id, report) else { return };
-        let task = self.tasks.find(report.task).filter(|task| {
-            let record = &self.tasks[*task];
+        let task = self.graph.tasks.find(report.task).filter(|task| {
+            let record = &self.graph.tasks[*task];
             record.attempt == report.attempt
                 && matches!(record.stage, Stage::Assigned { worker, .. } if worker == id)
         });
@@ -62,7 +65,7 @@ impl Manager {
         self.trace_attempt(task, id, &report);
         self.counts.busy_ns += report.spent.duration_ns;
         let Report { spent, result, .. } = report;
-        let Stage::Assigned { running, .. } = self.tasks[task].stage else { return };
+        let Stage::Assigned { running, .. } = self.graph.tasks[task].stage else { return };
         self.unassign(task, id, running);
         if running {
             self.promote(id);
@@ -72,8 +75,8 @@ impl Manager {
                 self.on_outputs_for_less(task, id, outputs);
             }
             Ok(outputs) => {
-                self.functions.measured(self.tasks[task].function, spent.occupied_ns());
-                let record = &mut self.tasks[task];
+                self.graph.functions.measured(self.graph.tasks[task].function, spent.occupied_ns());
+                let record = &mut self.graph.tasks[task];
                 record.ready_ns = spent.start_ns;
                 record.charged_ns = spent.duration_ns;
                 self.note_memory(task, spent.memory);
@@ -81,8 +84,8 @@ impl Manager {
             }
             Err(failure) => {
                 self.counts.waiting += 1;
-                self.tasks[task].stage = Stage::Waiting { missing: 0 };
-                self.note_attempt(task, id, &spent, &failure);
+                self.graph.tasks[task].stage = Stage::Waiting { missing: 0 };
+                self.graph.note_attempt(task, id, &spent, &failure);
                 self.on_attempt_failed(task, id, failure);
             }
         }
@@ -92,8 +95,8 @@ impl Manager {
     fn on_stale(&mut self, id: WorkerId, report: Report) {
         for output in report.result.into_iter().flatten() {
             if let Output::Stored(desc) = output {
-                let slot = self.blocks.find(&desc.name);
-                if slot.is_some_and(|slot| self.blocks[slot].failure().is_some()) {
+                let slot = self.graph.blocks.find(&desc.name);
+                if slot.is_some_and(|slot| self.graph.blocks[slot].failure().is_some()) {
                     self.drop_at(id, desc.name);
                     continue;
                 }
@@ -110,14 +113,14 @@ impl Manager {
     ) {
         self.counts.done += 1;
         // Its inputs are used no more.
-        self.cramped.relieve();
-        if let Some(worker) = self.workers.get_mut(id) {
+        self.transfer.cramped.relieve();
+        if let Some(worker) = self.members.workers.get_mut(id) {
             worker.done += 1;
         }
-        self.tasks[task].stage = Stage::Done(id);
+        self.graph.tasks[task].stage = Stage::Done(id);
         self.end_use(task, true);
         for (index, output) in outputs.into_iter().enumerate() {
-            let Some(slot) = self.tasks[task].outputs.get(index).copied() else { break };
+            let Some(slot) = self.graph.tasks[task].outputs.get(index).copied() else { break };
             match output {
                 Output::Stored(desc) => self.add_replica_of(slot, desc, id),
                 Output::Inline(_) => {
@@ -127,16 +130,16 @@ impl Manager {
         }
         self.refuse_incomplete(task);
         self.replicate_outputs(task);
-        if !self.is_lineage_needed(task) {
-            self.remove_lineage(task);
+        if !self.graph.is_lineage_needed(task) {
+            self.graph.remove_lineage(task);
         }
     }
 
     /// A worker that says less than was asked for breaks the contract: nothing waits for it.
     fn refuse_incomplete(&mut self, task: TaskSlot) {
-        for index in 0..self.tasks[task].outputs.len() {
-            let slot = self.tasks[task].outputs[index];
-            let block = &mut self.blocks[slot];
+        for index in 0..self.graph.tasks[task].outputs.len() {
+            let slot = self.graph.tasks[task].outputs[index];
+            let block = &mut self.graph.blocks[slot];
             if block.is_available() || block.producer != Some(task) {
                 continue;
             }
@@ -155,14 +158,14 @@ impl Manager {
         if !self.config.trace {
             return;
         }
-        let record = &self.tasks[task];
+        let record = &self.graph.tasks[task];
         let nbytes = |output: &Output| match output {
             Output::Inline(bytes) => bytes.len() as u64,
             Output::Stored(desc) => desc.nbytes,
         };
         let trace = Record::Task {
-            label: self.functions.label(record.function),
-            name: self.blocks[record.outputs[0]].name,
+            label: self.graph.functions.label(record.function),
+            name: self.graph.blocks[record.outputs[0]].name,
             task: report.task,
             attempt: report.attempt,
             worker,

@@ -1,5 +1,6 @@
 //! What clients submit, put, watch and release.
 
+use super::Graph;
 use super::blocks::{Block, Data};
 use super::tasks::{Stage, Task};
 use crate::manager::Manager;
@@ -10,38 +11,7 @@ use freestone_base::{Name, Ticket, WorkerId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-impl Manager {
-    pub(in crate::manager) fn on_submission(&mut self, submission: &Submission) {
-        if self.asks_to_keep_inline(submission) {
-            self.forget_inline(submission);
-        } else if self.answer(submission) {
-            return;
-        }
-        let mut unusable = None;
-        let mut inputs: SmallVec<[BlockSlot; 4]> = SmallVec::new();
-        for name in &submission.inputs {
-            let slot = self.blocks.find(name).filter(|slot| !self.is_forgotten(*slot));
-            match slot.map(|slot| (slot, self.blocks[slot].failure())) {
-                Some((slot, None)) => inputs.push(slot),
-                Some((_, Some(failure))) => unusable = unusable.or(Some(Arc::clone(failure))),
-                None => {
-                    unusable = unusable
-                        .or_else(|| Some(self.failure_of(submission, Why::UnknownInput(*name))));
-                }
-            }
-        }
-        let depth = inputs.iter().map(|slot| self.blocks[*slot].depth + 1).max().unwrap_or(0);
-        let outputs = self.reference_outputs(submission, depth);
-        if let Some(failure) = unusable.or_else(|| self.unschedulable(submission)) {
-            self.counts.failed += 1;
-            for slot in outputs {
-                self.fail_block(slot, &failure);
-            }
-            return;
-        }
-        self.insert_task(submission, inputs, outputs, depth);
-    }
-
+impl Graph {
     /// A block that is known by name only: dropped, and nothing that could make it again.
     pub(in crate::manager) fn is_forgotten(&self, slot: BlockSlot) -> bool {
         let block = &self.blocks[slot];
@@ -53,95 +23,7 @@ impl Manager {
             && !self.has_origin(&block.name)
     }
 
-    /// Whether the outputs are known and come, or are there, without a new task; then the
-    /// submission only adds references.
-    fn answer(&mut self, submission: &Submission) -> bool {
-        let Some(first) = submission.outputs.first().and_then(|name| self.blocks.find(name)) else {
-            return false;
-        };
-        let known = submission.outputs.iter().all(|name| {
-            self.blocks.find(name).is_some_and(|slot| {
-                !self.is_forgotten(slot) && self.blocks[slot].failure().is_none()
-            })
-        });
-        if !known {
-            return false;
-        }
-        let depth = self.blocks[first].depth;
-        self.counts.answered += 1;
-        for slot in self.reference_outputs(submission, depth) {
-            self.demand(slot);
-        }
-        self.remember_lineage(submission, first);
-        true
-    }
-
-    /// A submission is answered by blocks that were retained or found: now it is known how to make
-    /// them again.
-    fn remember_lineage(&mut self, submission: &Submission, first: BlockSlot) {
-        let block = &self.blocks[first];
-        let Some(worker) = block.replicas().first().copied() else { return };
-        if block.producer.is_some() {
-            return;
-        }
-        let known = |name| self.blocks.find(name).filter(|slot| !self.is_forgotten(*slot));
-        let inputs: Option<SmallVec<[BlockSlot; 4]>> =
-            submission.inputs.iter().map(known).collect();
-        let Some(inputs) = inputs else { return };
-        if inputs.iter().any(|slot| self.blocks[*slot].failure().is_some()) {
-            return;
-        }
-        let outputs = submission.outputs.iter().filter_map(|name| self.blocks.find(name));
-        let outputs: SmallVec<[BlockSlot; 4]> = outputs.collect();
-        for slot in &inputs {
-            self.blocks[*slot].lineage += 1;
-        }
-        let depth = self.blocks[first].depth;
-        let record = self.record(submission, inputs, outputs.clone(), depth);
-        let task = self.tasks.insert(Task { stage: Stage::Done(worker), ..record });
-        for slot in outputs {
-            self.blocks[slot].producer.get_or_insert(task);
-        }
-    }
-
-    fn reference_outputs(
-        &mut self,
-        submission: &Submission,
-        depth: u32,
-    ) -> SmallVec<[BlockSlot; 4]> {
-        let mut outputs = SmallVec::new();
-        for (index, name) in submission.outputs.iter().enumerate() {
-            let slot = self.blocks.find_or_insert(*name);
-            let block = &mut self.blocks[slot];
-            block.references += 1;
-            if block.failure().is_some() {
-                block.data = Data::Absent;
-            }
-            block.depth = block.depth.max(depth);
-            self.raise_keep(slot, submission.options.keep);
-            if let Some(ticket) = submission.tickets.get(index) {
-                self.promise(slot, *ticket);
-            }
-            outputs.push(slot);
-        }
-        outputs
-    }
-
-    /// Settles the ticket now or when the block is settled.
-    pub(in crate::manager) fn promise(&mut self, slot: BlockSlot, ticket: Ticket) {
-        let block = &mut self.blocks[slot];
-        if block.is_available() {
-            if let Some(output) = block.as_output() {
-                self.settle(ticket, Outcome::Ready(output));
-            }
-        } else if let Some(failure) = block.failure().cloned() {
-            self.settle(ticket, Outcome::Failed(failure));
-        } else {
-            block.tickets.push(ticket);
-        }
-    }
-
-    fn failure_of(&self, submission: &Submission, why: Why) -> Arc<Failure> {
+    pub(in crate::manager) fn failure_of(&self, submission: &Submission, why: Why) -> Arc<Failure> {
         Arc::new(Failure {
             label: self.functions.label(submission.function),
             name: submission.outputs.first().copied().unwrap_or_default(),
@@ -150,65 +32,6 @@ impl Manager {
             last_attempts: Vec::new(),
             why,
         })
-    }
-
-    fn unschedulable(&self, submission: &Submission) -> Option<Arc<Failure>> {
-        let why = self.refusal(&submission.options.resources, submission.worker)?;
-        Some(self.failure_of(submission, why))
-    }
-
-    fn record(
-        &mut self,
-        submission: &Submission,
-        inputs: SmallVec<[BlockSlot; 4]>,
-        outputs: SmallVec<[BlockSlot; 4]>,
-        depth: u32,
-    ) -> Task {
-        Task {
-            class: self.classes.of(&submission.options.resources),
-            outputs,
-            inputs,
-            arguments: submission.arguments.clone(),
-            options: Arc::clone(&submission.options),
-            function: submission.function,
-            stage: Stage::Waiting { missing: 0 },
-            pinned: submission.worker,
-            near: submission.near,
-            priority: submission.priority,
-            depth,
-            attempt: 0,
-            stamp: 0,
-            retries: submission.retries,
-            ready_ns: 0,
-            sent_ns: 0,
-            charged_ns: 0,
-            history: None,
-        }
-    }
-
-    pub(in crate::manager) fn insert_task(
-        &mut self,
-        submission: &Submission,
-        inputs: SmallVec<[BlockSlot; 4]>,
-        outputs: SmallVec<[BlockSlot; 4]>,
-        depth: u32,
-    ) {
-        let record = self.record(submission, inputs, outputs, depth);
-        let task = self.tasks.insert(record);
-        self.counts.waiting += 1;
-        self.begin(task);
-    }
-
-    fn begin(&mut self, task: TaskSlot) {
-        for index in 0..self.tasks[task].inputs.len() {
-            let slot = self.tasks[task].inputs[index];
-            self.blocks[slot].displaced = 0;
-        }
-        if self.link(task) == 0 {
-            self.make_ready(task);
-        } else {
-            self.demand_inputs(task);
-        }
     }
 
     /// A task was made, or made anew: it becomes the producer of its outputs and a consumer of
@@ -248,7 +71,7 @@ impl Manager {
     }
 
     /// A block that is used all the time forgets tasks that have ended, now and then.
-    fn forget_consumers(&mut self, slot: BlockSlot) {
+    pub(in crate::manager) fn forget_consumers(&mut self, slot: BlockSlot) {
         let block = &mut self.blocks[slot];
         if block.consumers.len() < 2 * block.unfinished as usize + 64 {
             return;
@@ -260,18 +83,183 @@ impl Manager {
         });
         self.blocks[slot].consumers = consumers;
     }
+}
+
+impl Manager {
+    pub(in crate::manager) fn on_submission(&mut self, submission: &Submission) {
+        if self.asks_to_keep_inline(submission) {
+            self.forget_inline(submission);
+        } else if self.answer(submission) {
+            return;
+        }
+        let mut unusable = None;
+        let mut inputs: SmallVec<[BlockSlot; 4]> = SmallVec::new();
+        for name in &submission.inputs {
+            let slot = self.graph.blocks.find(name).filter(|slot| !self.graph.is_forgotten(*slot));
+            match slot.map(|slot| (slot, self.graph.blocks[slot].failure())) {
+                Some((slot, None)) => inputs.push(slot),
+                Some((_, Some(failure))) => unusable = unusable.or(Some(Arc::clone(failure))),
+                None => {
+                    unusable = unusable.or_else(|| {
+                        Some(self.graph.failure_of(submission, Why::UnknownInput(*name)))
+                    });
+                }
+            }
+        }
+        let depth = inputs.iter().map(|slot| self.graph.blocks[*slot].depth + 1).max().unwrap_or(0);
+        let outputs = self.reference_outputs(submission, depth);
+        if let Some(failure) = unusable.or_else(|| self.unschedulable(submission)) {
+            self.counts.failed += 1;
+            for slot in outputs {
+                self.fail_block(slot, &failure);
+            }
+            return;
+        }
+        self.insert_task(submission, inputs, outputs, depth);
+    }
+
+    /// Whether the outputs are known and come, or are there, without a new task; then the
+    /// submission only adds references.
+    fn answer(&mut self, submission: &Submission) -> bool {
+        let Some(first) = submission.outputs.first().and_then(|name| self.graph.blocks.find(name))
+        else {
+            return false;
+        };
+        let known = submission.outputs.iter().all(|name| {
+            self.graph.blocks.find(name).is_some_and(|slot| {
+                !self.graph.is_forgotten(slot) && self.graph.blocks[slot].failure().is_none()
+            })
+        });
+        if !known {
+            return false;
+        }
+        let depth = self.graph.blocks[first].depth;
+        self.counts.answered += 1;
+        for slot in self.reference_outputs(submission, depth) {
+            self.demand(slot);
+        }
+        self.remember_lineage(submission, first);
+        true
+    }
+
+    /// A submission is answered by blocks that were retained or found: now it is known how to make
+    /// them again.
+    fn remember_lineage(&mut self, submission: &Submission, first: BlockSlot) {
+        let block = &self.graph.blocks[first];
+        let Some(worker) = block.replicas().first().copied() else { return };
+        if block.producer.is_some() {
+            return;
+        }
+        let known =
+            |name| self.graph.blocks.find(name).filter(|slot| !self.graph.is_forgotten(*slot));
+        let inputs: Option<SmallVec<[BlockSlot; 4]>> =
+            submission.inputs.iter().map(known).collect();
+        let Some(inputs) = inputs else { return };
+        if inputs.iter().any(|slot| self.graph.blocks[*slot].failure().is_some()) {
+            return;
+        }
+        let outputs = submission.outputs.iter().filter_map(|name| self.graph.blocks.find(name));
+        let outputs: SmallVec<[BlockSlot; 4]> = outputs.collect();
+        for slot in &inputs {
+            self.graph.blocks[*slot].lineage += 1;
+        }
+        let depth = self.graph.blocks[first].depth;
+        let record = self.record(submission, inputs, outputs.clone(), depth);
+        let task = self.graph.tasks.insert(Task { stage: Stage::Done(worker), ..record });
+        for slot in outputs {
+            self.graph.blocks[slot].producer.get_or_insert(task);
+        }
+    }
+
+    fn reference_outputs(
+        &mut self,
+        submission: &Submission,
+        depth: u32,
+    ) -> SmallVec<[BlockSlot; 4]> {
+        let mut outputs = SmallVec::new();
+        for (index, name) in submission.outputs.iter().enumerate() {
+            let slot = self.graph.blocks.find_or_insert(*name);
+            let block = &mut self.graph.blocks[slot];
+            block.references += 1;
+            if block.failure().is_some() {
+                block.data = Data::Absent;
+            }
+            block.depth = block.depth.max(depth);
+            self.raise_keep(slot, submission.options.keep);
+            if let Some(ticket) = submission.tickets.get(index) {
+                self.promise(slot, *ticket);
+            }
+            outputs.push(slot);
+        }
+        outputs
+    }
+
+    /// Settles the ticket now or when the block is settled.
+    pub(in crate::manager) fn promise(&mut self, slot: BlockSlot, ticket: Ticket) {
+        let block = &mut self.graph.blocks[slot];
+        if block.is_available() {
+            if let Some(output) = block.as_output() {
+                self.settle(ticket, Outcome::Ready(output));
+            }
+        } else if let Some(failure) = block.failure().cloned() {
+            self.settle(ticket, Outcome::Failed(failure));
+        } else {
+            block.tickets.push(ticket);
+        }
+    }
+
+    fn unschedulable(&self, submission: &Submission) -> Option<Arc<Failure>> {
+        let why = self.refusal(&submission.options.resources, submission.worker)?;
+        Some(self.graph.failure_of(submission, why))
+    }
+
+    fn record(
+        &mut self,
+        submission: &Submission,
+        inputs: SmallVec<[BlockSlot; 4]>,
+        outputs: SmallVec<[BlockSlot; 4]>,
+        depth: u32,
+    ) -> Task {
+        let class = self.schedule.classes.of(&submission.options.resources);
+        Task::new(submission, class, inputs, outputs, depth)
+    }
+
+    pub(in crate::manager) fn insert_task(
+        &mut self,
+        submission: &Submission,
+        inputs: SmallVec<[BlockSlot; 4]>,
+        outputs: SmallVec<[BlockSlot; 4]>,
+        depth: u32,
+    ) {
+        let record = self.record(submission, inputs, outputs, depth);
+        let task = self.graph.tasks.insert(record);
+        self.counts.waiting += 1;
+        self.begin(task);
+    }
+
+    fn begin(&mut self, task: TaskSlot) {
+        for index in 0..self.graph.tasks[task].inputs.len() {
+            let slot = self.graph.tasks[task].inputs[index];
+            self.graph.blocks[slot].displaced = 0;
+        }
+        if self.graph.link(task) == 0 {
+            self.make_ready(task);
+        } else {
+            self.demand_inputs(task);
+        }
+    }
 
     pub(in crate::manager) fn demand_inputs(&mut self, task: TaskSlot) {
-        for index in 0..self.tasks.get(task).map_or(0, |task| task.inputs.len()) {
-            let Some(record) = self.tasks.get(task) else { return };
+        for index in 0..self.graph.tasks.get(task).map_or(0, |task| task.inputs.len()) {
+            let Some(record) = self.graph.tasks.get(task) else { return };
             let slot = record.inputs[index];
             self.demand(slot);
         }
     }
 
     pub(in crate::manager) fn on_put_inline(&mut self, name: Name, bytes: Payload) {
-        let slot = self.blocks.find_or_insert(name);
-        let block = &mut self.blocks[slot];
+        let slot = self.graph.blocks.find_or_insert(name);
+        let block = &mut self.graph.blocks[slot];
         block.references += 1;
         if !block.is_available() {
             self.counts.inline_nbytes += bytes.len() as u64;
@@ -281,13 +269,13 @@ impl Manager {
     }
 
     pub(in crate::manager) fn on_watch(&mut self, name: Name, ticket: Ticket) {
-        let slot = self.blocks.find(&name).filter(|slot| !self.is_forgotten(*slot));
+        let slot = self.graph.blocks.find(&name).filter(|slot| !self.graph.is_forgotten(*slot));
         let Some(slot) = slot else {
             let failure = Self::block_failure(name, Why::UnknownInput(name));
             return self.settle(ticket, Outcome::Failed(failure));
         };
-        self.blocks[slot].references += 1;
-        if let Some(failure) = self.blocks[slot].failure().cloned() {
+        self.graph.blocks[slot].references += 1;
+        if let Some(failure) = self.graph.blocks[slot].failure().cloned() {
             return self.settle(ticket, Outcome::Failed(failure));
         }
         self.promise(slot, ticket);
@@ -308,20 +296,20 @@ impl Manager {
 
     pub(in crate::manager) fn on_release(&mut self, names: &[Name]) {
         for name in names {
-            let Some(slot) = self.blocks.find(name) else { continue };
-            let block = &mut self.blocks[slot];
+            let Some(slot) = self.graph.blocks.find(name) else { continue };
+            let block = &mut self.graph.blocks[slot];
             block.references = block.references.saturating_sub(1);
             if block.references == 0 {
-                self.cramped.relieve();
-                self.loose.push(slot);
+                self.transfer.cramped.relieve();
+                self.graph.dirty.push(slot);
             }
         }
     }
 
     /// A worker that joins has a block already, from an earlier run: it stays.
     pub(in crate::manager) fn retain_found(&mut self, desc: BlockDesc, worker: WorkerId) {
-        let slot = self.blocks.find_or_insert(desc.name);
-        let block: &mut Block = &mut self.blocks[slot];
+        let slot = self.graph.blocks.find_or_insert(desc.name);
+        let block: &mut Block = &mut self.graph.blocks[slot];
         block.keep = block.keep.max(Keep::Forever);
         self.add_replica(desc, worker);
     }

@@ -1,7 +1,7 @@
 //! Tasks: the records of calls.
 
 use super::ready::Entry;
-use crate::manager::api::{Attempt, Near, Now};
+use crate::manager::api::{Attempt, Near, Now, Submission};
 use crate::manager::table::{BlockSlot, Slot, Table, TaskSlot};
 use crate::wire::{CallOptions, Payload};
 use freestone_base::{FunctionId, TaskId, WorkerId};
@@ -101,6 +101,36 @@ pub(in crate::manager) struct History {
 }
 
 impl Task {
+    /// A call as it was submitted, which waits for nothing so far.
+    pub fn new(
+        submission: &Submission,
+        class: u32,
+        inputs: SmallVec<[BlockSlot; 4]>,
+        outputs: SmallVec<[BlockSlot; 4]>,
+        depth: u32,
+    ) -> Self {
+        Self {
+            class,
+            outputs,
+            inputs,
+            arguments: submission.arguments.clone(),
+            options: Arc::clone(&submission.options),
+            function: submission.function,
+            stage: Stage::Waiting { missing: 0 },
+            pinned: submission.worker,
+            near: submission.near,
+            priority: submission.priority,
+            depth,
+            attempt: 0,
+            stamp: 0,
+            retries: submission.retries,
+            ready_ns: 0,
+            sent_ns: 0,
+            charged_ns: 0,
+            history: None,
+        }
+    }
+
     pub fn history(&mut self) -> &mut History {
         self.history.get_or_insert_default()
     }

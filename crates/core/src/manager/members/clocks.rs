@@ -13,7 +13,7 @@ impl Manager {
 
     /// A moment that a worker told, on the manager's clock.
     pub(in crate::manager) fn on_our_clock(&self, id: WorkerId, at_ns: Now) -> Now {
-        let behind = self.workers.get(id).map_or(0, |worker| worker.behind_ns);
+        let behind = self.members.workers.get(id).map_or(0, |worker| worker.behind_ns);
         at_ns.saturating_add_signed(behind)
     }
 }

@@ -13,7 +13,7 @@ impl Manager {
             other_protocol(*protocol)
         } else if !is_same_key(key, &self.config.key) {
             OTHER_KEY.to_owned()
-        } else if self.workers.get(id).is_some() {
+        } else if self.members.workers.get(id).is_some() {
             format!("{id} has joined already")
         } else if self.closed {
             "the cluster is closed".to_owned()
@@ -49,12 +49,12 @@ impl Manager {
         if let Some(former) = former {
             self.end_former(former, id);
         }
-        self.workers.insert(Worker::new(id, resources, slots, address));
+        self.members.workers.insert(Worker::new(id, resources, slots, address));
         let behind_ns = self.behind(&boot, now_ns);
-        let worker = &mut self.workers[id];
+        let worker = &mut self.members.workers[id];
         (worker.seen_ns, worker.behind_ns) = (self.now, behind_ns);
         (worker.pid, worker.host, worker.folder) = (pid, host, folder);
-        self.touch(id);
+        self.members.touch(id);
         if former.is_some() {
             self.take_back_cache(blocks, id);
         } else {
@@ -62,16 +62,16 @@ impl Manager {
                 self.retain_found(block, id);
             }
         }
-        let early = self.absent.remove(&id).unwrap_or_default();
+        let early = self.members.arrivals.take(id);
         self.enqueue_pinned(id, early.tasks);
         self.bind_early(id, early.adopt);
-        self.balance.on_joined(self.now);
+        self.transfer.balance.on_joined(self.now);
         self.adopt_stranded(id);
-        self.adopt_at_newcomer();
+        self.adopt_at_joined();
         if early.retire {
             self.on_retire(id);
         }
-        self.cramped.relieve();
+        self.transfer.cramped.relieve();
         self.refuse_unschedulable();
     }
 }

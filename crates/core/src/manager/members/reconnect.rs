@@ -15,7 +15,7 @@ use freestone_base::WorkerId;
 impl Manager {
     /// The end of the former connection may not have been noticed.
     pub(in crate::manager) fn end_former(&mut self, former: WorkerId, id: WorkerId) {
-        if self.workers.get(former).is_some() {
+        if self.members.workers.get(former).is_some() {
             self.out.push(Action::Disconnect(former, format!("it came back as {id}")));
             self.on_left(former);
         }
@@ -25,13 +25,14 @@ impl Manager {
     pub(in crate::manager) fn take_back_cache(&mut self, blocks: Vec<BlockDesc>, id: WorkerId) {
         for desc in blocks {
             let name = desc.name;
-            let failed = |slot| self.blocks[slot].failure().is_some();
-            if self.blocks.find(&name).is_some_and(failed) {
+            let failed = |slot| self.graph.blocks[slot].failure().is_some();
+            if self.graph.blocks.find(&name).is_some_and(failed) {
                 self.drop_at(id, name);
                 continue;
             }
             self.on_have(id, desc, None);
-            let producer = self.blocks.find(&name).and_then(|slot| self.blocks[slot].producer);
+            let producer =
+                self.graph.blocks.find(&name).and_then(|slot| self.graph.blocks[slot].producer);
             if let Some(task) = producer {
                 self.conclude(task, id);
             }
@@ -40,17 +41,17 @@ impl Manager {
 
     /// A task whose outputs are all there need not run.
     fn conclude(&mut self, task: TaskSlot, id: WorkerId) {
-        let record = &self.tasks[task];
-        let is_there = record.outputs.iter().all(|slot| self.blocks[*slot].is_available());
+        let record = &self.graph.tasks[task];
+        let is_there = record.outputs.iter().all(|slot| self.graph.blocks[*slot].is_available());
         if record.stage.is_done() || !is_there {
             return;
         }
         self.withdraw(task);
         self.counts.waiting -= 1;
-        self.tasks[task].stage = Stage::Done(id);
+        self.graph.tasks[task].stage = Stage::Done(id);
         self.end_use(task, true);
-        if !self.is_lineage_needed(task) {
-            self.remove_lineage(task);
+        if !self.graph.is_lineage_needed(task) {
+            self.graph.remove_lineage(task);
         }
     }
 }

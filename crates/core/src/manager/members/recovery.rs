@@ -17,26 +17,28 @@ const MAX_SENT: u32 = 100;
 
 impl Manager {
     pub(in crate::manager) fn on_left(&mut self, id: WorkerId) {
-        if self.workers.is_yet_to_join(id) {
+        if self.members.workers.is_yet_to_join(id) {
             return self.on_never_joined(id);
         }
-        let Some(mut worker) = self.workers.remove(id) else { return };
-        self.workers.give_up(id, self.now);
+        let Some(mut worker) = self.members.workers.remove(id) else { return };
+        self.members.workers.give_up(id, self.now);
         if self.config.trace {
             self.out.push(Action::Trace(Record::Left { worker: id, at_ns: self.now }));
         }
-        self.lost_workers += u32::from(worker.is_active());
+        if worker.is_active() {
+            self.transfer.count_loss();
+        }
         self.forget_firsts(id);
         let mut tasks = self.take_back(&worker);
         tasks.extend(self.take_queue(id, std::mem::take(&mut worker.queue)));
-        self.end_transfers_of(&worker);
+        self.queues().end_transfers_of(&worker);
         self.remove_replicas(worker.blocks.iter().copied().collect(), id);
         self.give_up_vanished(Some(id));
         self.unbind_all(id);
-        self.balance.on_left(id);
+        self.transfer.balance.on_left(id);
         for task in tasks {
-            let Some(task) = self.tasks.find(task) else { continue };
-            if matches!(self.tasks[task].stage, Stage::Waiting { .. }) {
+            let Some(task) = self.graph.tasks.find(task) else { continue };
+            if matches!(self.graph.tasks[task].stage, Stage::Waiting { .. }) {
                 self.resume(task);
             }
         }
@@ -45,8 +47,8 @@ impl Manager {
 
     /// A worker left before it joined: what was for it is settled.
     fn on_never_joined(&mut self, id: WorkerId) {
-        self.workers.give_up(id, self.now);
-        let early = self.absent.remove(&id).unwrap_or_default();
+        self.members.workers.give_up(id, self.now);
+        let early = self.members.arrivals.take(id);
         self.enqueue_pinned(id, early.tasks);
         self.unbind_all(id);
     }
@@ -56,15 +58,17 @@ impl Manager {
         let mut tasks = Vec::new();
         let ahead = worker.ahead.iter().map(|(task, _)| *task);
         for id in worker.running.iter().copied().chain(ahead) {
-            let Some(task) = self.tasks.find(id) else { continue };
-            let Stage::Assigned { worker: at, running } = self.tasks[task].stage else { continue };
+            let Some(task) = self.graph.tasks.find(id) else { continue };
+            let Stage::Assigned { worker: at, running } = self.graph.tasks[task].stage else {
+                continue;
+            };
             if at != worker.id {
                 continue;
             }
             self.counts.assigned -= 1;
             self.counts.waiting += 1;
             self.counts.retried += 1;
-            self.tasks[task].stage = Stage::Waiting { missing: 0 };
+            self.graph.tasks[task].stage = Stage::Waiting { missing: 0 };
             let survives = if running {
                 self.survives_death(task, worker.id)
             } else {
@@ -85,13 +89,13 @@ impl Manager {
     ) -> Vec<TaskId> {
         let mut tasks = Vec::new();
         for entry in queue.drain() {
-            let Some(task) = self.tasks.find_queued(entry, Stage::Queued(worker)) else {
+            let Some(task) = self.graph.tasks.find_queued(entry, Stage::Queued(worker)) else {
                 continue;
             };
             self.counts.ready -= 1;
             self.counts.waiting += 1;
             self.unqueue(task, worker);
-            self.tasks[task].stage = Stage::Waiting { missing: 0 };
+            self.graph.tasks[task].stage = Stage::Waiting { missing: 0 };
             tasks.push(entry.0);
         }
         tasks
@@ -99,7 +103,7 @@ impl Manager {
 
     /// Counts a worker that died before it began a task; whether the task may try another.
     fn survives_sending(&mut self, task: TaskSlot) -> bool {
-        let history = self.tasks[task].history();
+        let history = self.graph.tasks[task].history();
         history.unbegun += 1;
         let kills = history.unbegun + history.deaths;
         if kills >= MAX_SENT {
@@ -113,9 +117,9 @@ impl Manager {
     /// Counts a worker that died under a task; whether the task may try another.
     fn survives_death(&mut self, task: TaskSlot, id: WorkerId) -> bool {
         let last = TaskFailure::Killed { signal: None, status: None };
-        self.note_attempt(task, id, &Spent::default(), &last);
-        let lost_workers = self.lost_workers;
-        let history = self.tasks[task].history();
+        self.graph.note_attempt(task, id, &Spent::default(), &last);
+        let lost_workers = self.transfer.lost_workers();
+        let history = self.graph.tasks[task].history();
         if history.deaths == 0 {
             history.lost_before = lost_workers.saturating_sub(1);
         }
@@ -136,16 +140,16 @@ impl Manager {
     /// why (a file was changed): their word is waited for.
     pub(in crate::manager) fn on_lost(&mut self, id: WorkerId, names: &[Name]) {
         for name in names {
-            let Some(slot) = self.blocks.find(name) else { continue };
-            let block = &self.blocks[slot];
+            let Some(slot) = self.graph.blocks.find(name) else { continue };
+            let block = &self.graph.blocks[slot];
             let looked = block.is_at(id) || block.is_to_be_adopted_by(id);
             if looked && block.replicas().iter().all(|replica| *replica == id) {
                 // The worker looked at the file: it is not what it was, and never will be.
-                self.origins.remove(name);
+                self.graph.forget_origin(name);
             }
             if self.detach_replica(slot, id) {
-                if self.blocks[slot].producer.is_none() && self.has_calls_with(slot, id) {
-                    self.vanished.insert(slot, id);
+                if self.graph.blocks[slot].producer.is_none() && self.has_calls_with(slot, id) {
+                    self.graph.vanished.insert(slot, id);
                     self.take_back_consumers(slot, Some(id));
                 } else {
                     self.on_gone(slot);
@@ -157,16 +161,16 @@ impl Manager {
 
     fn has_calls_with(&self, slot: BlockSlot, id: WorkerId) -> bool {
         let mut consumers =
-            self.blocks[slot].consumers.iter().filter_map(|id| self.tasks.find(*id));
-        consumers.any(|task| self.tasks[task].stage.assigned_to() == Some(id))
+            self.graph.blocks[slot].consumers.iter().filter_map(|id| self.graph.tasks.find(*id));
+        consumers.any(|task| self.graph.tasks[task].stage.assigned_to() == Some(id))
     }
 
     /// Nobody at `id` (or anywhere) said why blocks vanished there.
     pub(in crate::manager) fn give_up_vanished(&mut self, id: Option<WorkerId>) {
-        let given_up = self.vanished.iter().filter(|(_, at)| id.is_none_or(|id| id == **at));
+        let given_up = self.graph.vanished.iter().filter(|(_, at)| id.is_none_or(|id| id == **at));
         let given_up: Vec<BlockSlot> = given_up.map(|(slot, _)| *slot).collect();
         for slot in given_up {
-            if self.vanished.remove(&slot).is_some() {
+            if self.graph.vanished.remove(&slot).is_some() {
                 self.on_gone(slot);
             }
         }
@@ -176,10 +180,10 @@ impl Manager {
     /// that they do not hold the slots that it takes to make it; if someone wants it, it is made.
     pub(in crate::manager) fn on_gone(&mut self, slot: BlockSlot) {
         self.take_back_consumers(slot, None);
-        if self.blocks[slot].is_wanted() {
+        if self.graph.blocks[slot].is_wanted() {
             self.demand(slot);
         } else {
-            self.loose.push(slot);
+            self.graph.dirty.push(slot);
         }
     }
 
@@ -190,14 +194,14 @@ impl Manager {
     ) {
         self.rewind_gathers(slot);
         self.rewind_reductions(slot);
-        let consumers = self.blocks[slot].consumers.clone();
+        let consumers = self.graph.blocks[slot].consumers.clone();
         for id in consumers {
-            let Some(task) = self.tasks.find(id) else { continue };
-            let at = self.tasks[task].stage.assigned_to();
+            let Some(task) = self.graph.tasks.find(id) else { continue };
+            let at = self.graph.tasks[task].stage.assigned_to();
             if at.is_none() || at != but_at {
                 self.withdraw(task);
             }
-            if matches!(self.tasks[task].stage, Stage::Waiting { .. }) {
+            if matches!(self.graph.tasks[task].stage, Stage::Waiting { .. }) {
                 self.recount(task);
             }
         }
@@ -206,28 +210,29 @@ impl Manager {
     /// A worker no longer has a block that others have: it comes again for the tasks there that
     /// have not begun.
     pub(in crate::manager) fn want_again(&mut self, slot: BlockSlot, id: WorkerId) {
-        if self.workers.get(id).is_none() {
+        if self.members.workers.get(id).is_none() {
             return;
         }
-        for index in 0..self.blocks[slot].consumers.len() {
-            let found = self.tasks.find(self.blocks[slot].consumers[index]);
+        for index in 0..self.graph.blocks[slot].consumers.len() {
+            let found = self.graph.tasks.find(self.graph.blocks[slot].consumers[index]);
             if found.is_some_and(|task| self.is_attempted_at(task, id)) {
-                self.want(slot, id);
+                self.queues().want(slot, id);
             }
         }
     }
 
     /// Counts what a waiting task waits for.
     fn recount(&mut self, task: TaskSlot) {
-        let inputs = self.tasks[task].inputs.iter();
-        let missing = inputs.filter(|slot| !self.blocks[**slot].is_available()).count() as u32;
-        self.tasks[task].stage = Stage::Waiting { missing };
+        let inputs = self.graph.tasks[task].inputs.iter();
+        let missing =
+            inputs.filter(|slot| !self.graph.blocks[**slot].is_available()).count() as u32;
+        self.graph.tasks[task].stage = Stage::Waiting { missing };
     }
 
     pub(in crate::manager) fn on_tick(&mut self) {
         let silence_ns = self.config.silence_ns;
-        for id in self.workers.ids() {
-            let silent_ns = self.now.saturating_sub(self.workers[id].seen_ns);
+        for id in self.members.workers.ids() {
+            let silent_ns = self.now.saturating_sub(self.members.workers[id].seen_ns);
             if silent_ns > silence_ns {
                 let reason = format!("it gave no sign of life for {} s", silent_ns / 1_000_000_000);
                 self.out.push(Action::Disconnect(id, reason));

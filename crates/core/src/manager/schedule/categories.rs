@@ -8,35 +8,58 @@ use crate::manager::Manager;
 use crate::manager::graph::{Stage, Task};
 use crate::manager::table::TaskSlot;
 use freestone_base::Resources;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How many calls have to end before they say what others need.
-const ENOUGH: u32 = 3;
+const MIN_ENDED: u32 = 3;
 /// Allocations are multiples of this, at least.
 const GRAIN: u64 = 16 << 20;
 
 /// What was seen of a category.
 #[derive(Default)]
-pub(in crate::manager) struct Category {
+struct Category {
     ended: u32,
-    most: u64,
+    peak: u64,
 }
 
 impl Category {
     /// What a call gets; nothing while too few have ended.
     fn allocation(&self) -> Option<u64> {
-        let grain = (self.most.next_power_of_two() / 8).max(GRAIN);
-        (self.ended >= ENOUGH).then(|| (self.most + self.most / 4).max(1).next_multiple_of(grain))
+        let grain = (self.peak.next_power_of_two() / 8).max(GRAIN);
+        (self.ended >= MIN_ENDED)
+            .then(|| (self.peak + self.peak / 4).max(1).next_multiple_of(grain))
+    }
+}
+
+/// What was seen of the memory that calls take, by category.
+#[derive(Default)]
+pub(super) struct Categories(BTreeMap<u32, Category>);
+
+impl Categories {
+    /// What a call of a category gets; nothing while too few have ended.
+    fn allocation(&self, number: u32) -> Option<u64> {
+        self.0.get(&number)?.allocation()
+    }
+
+    /// Takes in that `ended` calls of a category ended, and the largest peak of their memory; whether
+    /// calls get something else than before.
+    fn learn(&mut self, number: u32, nbytes: u64, ended: u32) -> bool {
+        let category = self.0.entry(number).or_default();
+        let before = category.allocation();
+        category.ended = category.ended.saturating_add(ended);
+        category.peak = category.peak.max(nbytes);
+        category.allocation() != before
     }
 }
 
 impl Manager {
     /// Gives a task of a category, which is in no queue, the memory that it is taken to need.
     pub(in crate::manager) fn allocate(&mut self, task: TaskSlot) {
-        let record = &self.tasks[task];
+        let record = &self.graph.tasks[task];
         let Some(number) = category_of(record) else { return };
         let is_exhausted = record.history.as_ref().is_some_and(|history| history.exhausted);
-        let known = self.categories.get(&number).and_then(Category::allocation);
+        let known = self.schedule.categories.allocation(number);
         let whole = self.whole_memory(record);
         let memory = known.filter(|_| !is_exhausted).map_or(whole, |known| known.min(whole));
         if memory == record.options.resources.memory {
@@ -44,8 +67,8 @@ impl Manager {
         }
         let mut options = (*record.options).clone();
         options.resources.memory = memory;
-        let class = self.classes.of(&options.resources);
-        let record = &mut self.tasks[task];
+        let class = self.schedule.classes.of(&options.resources);
+        let record = &mut self.graph.tasks[task];
         (record.options, record.class) = (Arc::new(options), class);
     }
 
@@ -53,25 +76,21 @@ impl Manager {
     fn whole_memory(&self, record: &Task) -> u64 {
         let needs = Resources { memory: 0, ..record.options.resources };
         if let Some(id) = record.pinned {
-            return self.workers.get(id).map_or(0, |worker| worker.resources.memory);
+            return self.members.workers.get(id).map_or(0, |worker| worker.resources.memory);
         }
-        let each = self.workers.least_loaded_of_each_kind(&needs, &[]);
-        each.map(|id| self.workers[id].resources.memory).max().unwrap_or(0)
+        let each = self.members.workers.least_loaded_of_each_kind(&needs, &[]);
+        each.map(|id| self.members.workers[id].resources.memory).max().unwrap_or(0)
     }
 
     /// A call of a category ended, and took so much at its peak.
     pub(in crate::manager) fn note_memory(&mut self, task: TaskSlot, nbytes: u64) {
-        if let Some(number) = category_of(&self.tasks[task]) {
+        if let Some(number) = category_of(&self.graph.tasks[task]) {
             self.learn_memory(number, nbytes, 1);
         }
     }
 
     fn learn_memory(&mut self, number: u32, nbytes: u64, ended: u32) {
-        let category = self.categories.entry(number).or_default();
-        let before = category.allocation();
-        category.ended = category.ended.saturating_add(ended);
-        category.most = category.most.max(nbytes);
-        if category.allocation() != before {
+        if self.schedule.categories.learn(number, nbytes, ended) {
             self.allocate_anew(number);
         }
     }
@@ -79,8 +98,8 @@ impl Manager {
     /// Those that wait for a worker get what is known now. Costs a look at all tasks, but happens
     /// only when allocations change, which are coarse.
     fn allocate_anew(&mut self, number: u32) {
-        for task in self.tasks.slots() {
-            let Some(record) = self.tasks.get(task) else { continue };
+        for task in self.graph.tasks.slots() {
+            let Some(record) = self.graph.tasks.get(task) else { continue };
             let waits = matches!(record.stage, Stage::Ready | Stage::Queued(_));
             if waits && category_of(record) == Some(number) {
                 self.withdraw(task);
@@ -91,11 +110,11 @@ impl Manager {
 
     /// An attempt took more than it was given; whether it may try again with more.
     pub(in crate::manager) fn may_have_more(&mut self, task: TaskSlot, limit: u64) -> bool {
-        let Some(number) = category_of(&self.tasks[task]) else { return false };
-        if limit >= self.whole_memory(&self.tasks[task]) {
+        let Some(number) = category_of(&self.graph.tasks[task]) else { return false };
+        if limit >= self.whole_memory(&self.graph.tasks[task]) {
             return false;
         }
-        self.tasks[task].history().exhausted = true;
+        self.graph.tasks[task].history().exhausted = true;
         self.learn_memory(number, limit, 0);
         true
     }

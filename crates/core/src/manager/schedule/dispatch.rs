@@ -20,7 +20,7 @@ impl Manager {
     /// All inputs of a task that waited are there.
     pub(in crate::manager) fn make_ready(&mut self, task: TaskSlot) {
         self.allocate(task);
-        let record = &mut self.tasks[task];
+        let record = &mut self.graph.tasks[task];
         record.ready_ns = self.now;
         let (needs, pinned) = (record.options.resources, record.pinned);
         if let Some(why) = self.refusal(&needs, pinned) {
@@ -36,26 +36,26 @@ impl Manager {
 
     /// Hands ready tasks to workers with room.
     pub(in crate::manager) fn dispatch(&mut self) {
-        for index in 0..self.touched.len() {
-            let id = self.touched[index];
+        for index in 0..self.members.touched().len() {
+            let id = self.members.touched()[index];
             self.feed_own(id);
-            self.workers.reorder(id);
+            self.members.workers.reorder(id);
         }
         while let Some((id, class)) = self.next_taker() {
             self.feed(id, class);
-            self.workers.reorder(id);
+            self.members.workers.reorder(id);
         }
-        for index in 0..self.touched.len() {
-            self.steal_for(self.touched[index]);
+        for index in 0..self.members.touched().len() {
+            self.steal_for(self.members.touched()[index]);
         }
     }
 
     /// Sends a worker what is queued for it as long as there is room; ready tasks of all that go
     /// first go first.
     fn feed_own(&mut self, id: WorkerId) {
-        while self.workers.get(id).is_some_and(|worker| !worker.queue.is_empty()) {
+        while self.members.workers.get(id).is_some_and(|worker| !worker.queue.is_empty()) {
             let Some((from, task)) = self.best_for(id) else { return };
-            if !self.has_room(&self.workers[id], task) {
+            if !self.has_room(&self.members.workers[id], task) {
                 return;
             }
             self.take(from, id);
@@ -66,11 +66,11 @@ impl Manager {
     /// The least loaded worker that has room for the first task of some class, and the class.
     fn next_taker(&mut self) -> Option<(WorkerId, u32)> {
         let mut taker = None;
-        for class in 0..self.classes.len() {
+        for class in 0..self.schedule.classes.len() {
             let Some(task) = self.first_of_class(class) else { continue };
-            let needs = &self.tasks[task].options.resources;
-            let Some(id) = self.workers.least_loaded(needs) else { continue };
-            let worker = &self.workers[id];
+            let needs = &self.graph.tasks[task].options.resources;
+            let Some(id) = self.members.workers.least_loaded(needs) else { continue };
+            let worker = &self.members.workers[id];
             let better = taker.is_none_or(|(load, than, _)| (worker.load, id) < (load, than));
             if better && self.has_room(worker, task) {
                 taker = Some((worker.load, id, class));
@@ -82,10 +82,10 @@ impl Manager {
     /// Gives one task to a worker with a free slot, or as many as may travel ahead to one without.
     /// There is room for the first of `class`, at least.
     fn feed(&mut self, id: WorkerId, class: u32) {
-        let idle = self.workers[id].free_slots() > 0;
+        let idle = self.members.workers[id].free_slots() > 0;
         let mut fed = false;
         while let Some((from, task)) = self.best_for(id) {
-            if self.has_room(&self.workers[id], task) {
+            if self.has_room(&self.members.workers[id], task) {
                 self.take(from, id);
                 self.assign(task, id);
             } else {
@@ -105,13 +105,13 @@ impl Manager {
     /// The first task among a worker's own and those of the classes that it can hold.
     fn best_for(&mut self, id: WorkerId) -> Option<(From, TaskSlot)> {
         let mut best = self.first_of_own(id).map(|task| (From::Own, task));
-        for class in 0..self.classes.len() {
+        for class in 0..self.schedule.classes.len() {
             let Some(task) = self.first_of_class(class) else { continue };
-            if !self.tasks[task].options.resources.fit(&self.workers[id].resources) {
+            if !self.graph.tasks[task].options.resources.fit(&self.members.workers[id].resources) {
                 continue;
             }
             let goes_first = |than: TaskSlot| {
-                let (one, other) = (&self.tasks[task], &self.tasks[than]);
+                let (one, other) = (&self.graph.tasks[task], &self.graph.tasks[than]);
                 (one.priority, one.depth) > (other.priority, other.depth)
             };
             if best.is_none_or(|(_, than)| goes_first(than)) {
@@ -124,75 +124,79 @@ impl Manager {
     /// The first ready task of a class; entries that are no longer meant are removed.
     fn first_of_class(&mut self, class: u32) -> Option<TaskSlot> {
         loop {
-            let entry = self.classes.get(class).queue.first()?;
-            if let Some(task) = self.tasks.find_queued(entry, Stage::Ready) {
+            let entry = self.schedule.classes.get(class).queue.first()?;
+            if let Some(task) = self.graph.tasks.find_queued(entry, Stage::Ready) {
                 return Some(task);
             }
-            self.classes.queue(class).pop_first(false);
+            self.schedule.classes.queue(class).pop_first(false);
         }
     }
 
     fn first_of_own(&mut self, worker: WorkerId) -> Option<TaskSlot> {
         loop {
-            let entry = self.workers[worker].queue.first()?;
-            if let Some(task) = self.tasks.find_queued(entry, Stage::Queued(worker)) {
+            let entry = self.members.workers[worker].queue.first()?;
+            if let Some(task) = self.graph.tasks.find_queued(entry, Stage::Queued(worker)) {
                 return Some(task);
             }
-            self.workers[worker].queue.pop_first(false);
+            self.members.workers[worker].queue.pop_first(false);
         }
     }
 
     fn take(&mut self, from: From, id: WorkerId) {
         match from {
-            From::Own => self.workers[id].queue.pop_first(true),
-            From::Class(class) => self.classes.queue(class).pop_first(true),
+            From::Own => self.members.workers[id].queue.pop_first(true),
+            From::Class(class) => self.schedule.classes.queue(class).pop_first(true),
         };
     }
 
     fn has_room(&self, worker: &Worker, task: TaskSlot) -> bool {
-        let record = &self.tasks[task];
+        let record = &self.graph.tasks[task];
         let needs = &record.options.resources;
         let remaining = self.counts.ready;
         worker.can_begin(needs) || {
-            let mean_ns = self.functions.mean_ns(record.function);
-            worker.may_wait(needs, calls_ahead(mean_ns, remaining, self.workers.slots()))
+            let mean_ns = self.graph.functions.mean_ns(record.function);
+            worker.may_wait(needs, calls_ahead(mean_ns, remaining, self.members.workers.slots()))
         }
     }
 
     /// Gives a ready task to a worker.
     pub(in crate::manager) fn assign(&mut self, task: TaskSlot, id: WorkerId) {
         self.end_first(task);
-        let name = self.tasks.id(task);
-        let expected_ns = self.functions.mean_ns(self.tasks[task].function);
-        let record = &mut self.tasks[task];
+        let name = self.graph.tasks.id(task);
+        let expected_ns = self.graph.functions.mean_ns(self.graph.tasks[task].function);
+        let record = &mut self.graph.tasks[task];
         record.attempt += 1;
         record.sent_ns = self.now;
         if !matches!(record.stage, Stage::Queued(_)) {
             record.charged_ns = expected_ns.unwrap_or(UNMEASURED_NS);
-            self.workers[id].backlog_ns += record.charged_ns;
+            self.members.workers[id].backlog_ns += record.charged_ns;
         }
         self.counts.ready -= 1;
         self.counts.assigned += 1;
-        let running = self.workers[id].take_in(name, record);
+        let running = self.members.workers[id].take_in(name, record);
         record.stage = Stage::Assigned { worker: id, running };
         let assignment = Assignment {
             task: name,
             attempt: record.attempt,
             function: record.function,
             arguments: record.arguments.clone(),
-            inputs: record.inputs.iter().filter_map(|slot| self.blocks[*slot].as_input()).collect(),
-            outputs: record.outputs.iter().map(|slot| self.blocks[*slot].name).collect(),
+            inputs: record
+                .inputs
+                .iter()
+                .filter_map(|slot| self.graph.blocks[*slot].as_input())
+                .collect(),
+            outputs: record.outputs.iter().map(|slot| self.graph.blocks[*slot].name).collect(),
             options: record.options.clone(),
             priority: record.priority,
             expected_ns,
         };
-        self.workers[id].post.run.push(assignment);
-        self.touch(id);
-        for index in 0..self.tasks[task].inputs.len() {
-            let slot = self.tasks[task].inputs[index];
-            if self.blocks[slot].stored().is_some() {
-                self.blocks[slot].used_ns = self.now;
-                self.want(slot, id);
+        self.members.workers[id].post.run.push(assignment);
+        self.members.touch(id);
+        for index in 0..self.graph.tasks[task].inputs.len() {
+            let slot = self.graph.tasks[task].inputs[index];
+            if self.graph.blocks[slot].stored().is_some() {
+                self.graph.blocks[slot].used_ns = self.now;
+                self.queues().want(slot, id);
             }
         }
     }
@@ -200,10 +204,10 @@ impl Manager {
     /// A task is no longer at its worker.
     pub(in crate::manager) fn unassign(&mut self, task: TaskSlot, id: WorkerId, running: bool) {
         self.counts.assigned -= 1;
-        let name = self.tasks.id(task);
-        let charged_ns = self.tasks[task].charged_ns;
-        let needs = self.tasks[task].options.resources;
-        let Some(worker) = self.workers.get_mut(id) else { return };
+        let name = self.graph.tasks.id(task);
+        let charged_ns = self.graph.tasks[task].charged_ns;
+        let needs = self.graph.tasks[task].options.resources;
+        let Some(worker) = self.members.workers.get_mut(id) else { return };
         worker.backlog_ns -= charged_ns;
         worker.held_ns -= charged_ns.min(AHEAD_NS);
         if running {
@@ -212,10 +216,10 @@ impl Manager {
         } else {
             worker.ahead_len -= 1;
         }
-        self.touch(id);
-        for index in 0..self.tasks[task].inputs.len() {
-            let slot = self.tasks[task].inputs[index];
-            if self.blocks[slot].extra.is_some() {
+        self.members.touch(id);
+        for index in 0..self.graph.tasks[task].inputs.len() {
+            let slot = self.graph.tasks[task].inputs[index];
+            if self.graph.blocks[slot].extra.is_some() {
                 self.unwant(slot, id, Some(task));
             }
         }
@@ -223,12 +227,15 @@ impl Manager {
 
     /// Reserves for what was sent ahead to a worker, in order, as far as it fits.
     pub(in crate::manager) fn promote(&mut self, id: WorkerId) {
-        let Some(worker) = self.workers.get_mut(id) else { return };
+        let Some(worker) = self.members.workers.get_mut(id) else { return };
         while let Some((name, attempt)) = worker.ahead.front().copied() {
-            let found =
-                self.tasks.find(name).filter(|task| is_ahead(&self.tasks[*task], id, attempt));
+            let found = self
+                .graph
+                .tasks
+                .find(name)
+                .filter(|task| is_ahead(&self.graph.tasks[*task], id, attempt));
             if let Some(task) = found {
-                let record = &mut self.tasks[task];
+                let record = &mut self.graph.tasks[task];
                 if !worker.reserve(name, &record.options.resources) {
                     return;
                 }
@@ -241,16 +248,15 @@ impl Manager {
 
     /// Sends what is to be sent.
     pub(in crate::manager) fn flush(&mut self) {
-        let mut touched = std::mem::take(&mut self.touched);
-        for id in touched.drain(..) {
-            self.flush_worker(id);
+        let touched = self.members.take_touched();
+        for id in &touched {
+            self.flush_worker(*id);
         }
-        self.touched = touched;
+        self.members.reuse(touched);
     }
 
     fn flush_worker(&mut self, id: WorkerId) {
-        let Some(worker) = self.workers.get_mut(id) else { return };
-        worker.touched = false;
+        let Some(worker) = self.members.workers.get_mut(id) else { return };
         let post = std::mem::take(&mut worker.post);
         let out = &mut self.out;
         if !post.cancel.is_empty() {
@@ -263,7 +269,7 @@ impl Manager {
         if !post.run.is_empty() {
             let new = post.run.iter().map(|assignment| assignment.function);
             for function in new.filter(|function| !worker.define(*function)) {
-                let Some(known) = self.functions.get(function) else { continue };
+                let Some(known) = self.graph.functions.get(function) else { continue };
                 let Some(definition) = known.definition.clone() else { continue };
                 let label = known.label.clone();
                 let define = ToWorker::Define { function, label, definition };

@@ -8,6 +8,18 @@ mod placement;
 mod speculation;
 mod stealing;
 
-pub(in crate::manager) use categories::Category;
 pub(in crate::manager) use dispatch::is_ahead;
-pub(in crate::manager) use speculation::First;
+
+use super::graph::Classes;
+use super::table::TaskSlot;
+use std::collections::BTreeMap;
+
+/// What scheduling remembers from one event to the next. Its fields are for this folder.
+#[derive(Default)]
+pub(in crate::manager) struct Schedule {
+    /// Ready tasks that any worker may take.
+    pub classes: Classes,
+    categories: categories::Categories,
+    /// First attempts of tasks that were given to a second worker.
+    stragglers: BTreeMap<TaskSlot, speculation::First>,
+}

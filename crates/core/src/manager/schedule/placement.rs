@@ -5,7 +5,6 @@ use crate::manager::api::Near;
 use crate::manager::graph::{Block, Entry, Stage, Task, UNMEASURED_NS, rank};
 use crate::manager::members::Worker;
 use crate::manager::table::{BlockSlot, TaskSlot};
-use crate::manager::transfer::FETCH_NS;
 use freestone_base::WorkerId;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
@@ -19,10 +18,10 @@ impl Manager {
     /// Puts a ready task into a queue: a worker's if its inputs or its past speak for one, else
     /// that of its class.
     pub(in crate::manager) fn place(&mut self, task: TaskSlot) {
-        let record = &self.tasks[task];
+        let record = &self.graph.tasks[task];
         let avoids = record.history.as_ref().is_some_and(|history| !history.avoid.is_empty());
         let by_place =
-            avoids || record.inputs.iter().any(|slot| self.blocks[*slot].stored().is_some());
+            avoids || record.inputs.iter().any(|slot| self.graph.blocks[*slot].stored().is_some());
         let worker = match record.pinned.or_else(|| self.tied_to(record)) {
             Some(worker) => Some(worker),
             None if by_place => self.soonest(record),
@@ -35,36 +34,38 @@ impl Manager {
     }
 
     fn enqueue_for_all(&mut self, task: TaskSlot) {
-        let id = self.tasks.id(task);
-        let record = &mut self.tasks[task];
+        let id = self.graph.tasks.id(task);
+        let record = &mut self.graph.tasks[task];
         record.stage = Stage::Ready;
         record.stamp += 1;
         let rank = rank(record.priority, record.depth);
-        self.classes.queue(record.class).push(rank, (id, record.stamp));
+        self.schedule.classes.queue(record.class).push(rank, (id, record.stamp));
     }
 
     pub(in crate::manager) fn enqueue_for(&mut self, task: TaskSlot, worker: WorkerId) {
-        let id = self.tasks.id(task);
-        let record = &mut self.tasks[task];
+        let id = self.graph.tasks.id(task);
+        let record = &mut self.graph.tasks[task];
         record.stage = Stage::Queued(worker);
         record.stamp += 1;
-        record.charged_ns = self.functions.mean_ns(record.function).unwrap_or(UNMEASURED_NS);
-        let Some(holder) = self.workers.get_mut(worker) else {
+        record.charged_ns = self.graph.functions.mean_ns(record.function).unwrap_or(UNMEASURED_NS);
+        let Some(holder) = self.members.workers.get_mut(worker) else {
             let entry = (id, record.stamp);
-            return self.absent.entry(worker).or_default().tasks.push(entry);
+            return self.members.arrivals.add_task(worker, entry);
         };
         holder.backlog_ns += record.charged_ns;
         holder.queue.push(rank(record.priority, record.depth), (id, record.stamp));
-        self.workers.reorder(worker);
-        self.touch(worker);
+        self.members.workers.reorder(worker);
+        self.members.touch(worker);
     }
 
     /// A worker has joined: tasks that are to run only there have waited for it.
     pub(in crate::manager) fn enqueue_pinned(&mut self, worker: WorkerId, tasks: Vec<Entry>) {
         for entry in tasks {
             // One that was taken back may be in the worker's own queue by now.
-            let Some(task) = self.tasks.find_queued(entry, Stage::Queued(worker)) else { continue };
-            self.tasks[task].stage = Stage::Waiting { missing: 0 };
+            let Some(task) = self.graph.tasks.find_queued(entry, Stage::Queued(worker)) else {
+                continue;
+            };
+            self.graph.tasks[task].stage = Stage::Waiting { missing: 0 };
             self.counts.ready -= 1;
             self.counts.waiting += 1;
             self.resume(task);
@@ -79,17 +80,16 @@ impl Manager {
         let usable = |id: &WorkerId| {
             !avoid.contains(id)
                 && self
+                    .members
                     .workers
                     .get(*id)
                     .is_some_and(|worker| worker.is_active() && worker.can_hold(needs))
         };
         let mut candidates: SmallVec<[WorkerId; 16]> = SmallVec::new();
-        let least_loaded = self.workers.least_loaded_of_each_kind(needs, avoid);
-        let holders = task
-            .inputs
-            .iter()
-            .take(INPUTS_SEEN)
-            .flat_map(|slot| self.blocks[*slot].replicas().iter().take(HOLDERS_SEEN).copied());
+        let least_loaded = self.members.workers.least_loaded_of_each_kind(needs, avoid);
+        let holders = task.inputs.iter().take(INPUTS_SEEN).flat_map(|slot| {
+            self.graph.blocks[*slot].replicas().iter().take(HOLDERS_SEEN).copied()
+        });
         for id in least_loaded.chain(holders) {
             if candidates.len() < CANDIDATES_SEEN && !candidates.contains(&id) && usable(&id) {
                 candidates.push(id);
@@ -97,11 +97,11 @@ impl Manager {
         }
         let cost = |id: &WorkerId| {
             let fetch_ns = self.fetch_ns(task, *id);
-            let worker = &self.workers[*id];
+            let worker = &self.members.workers[*id];
             (worker.wait_ns().saturating_add(fetch_ns), fetch_ns, worker.load, *id)
         };
         // Where all are to be avoided, anyone is better than no one.
-        candidates.into_iter().min_by_key(cost).or_else(|| self.workers.least_loaded(needs))
+        candidates.into_iter().min_by_key(cost).or_else(|| self.members.workers.least_loaded(needs))
     }
 
     /// Where a task has to run, while there is that worker: near a place or an input, or where a
@@ -111,7 +111,7 @@ impl Manager {
         let active = |id: &WorkerId| {
             let avoids = task.history.as_ref().is_some_and(|history| history.avoid.contains(id));
             let holds = |worker: &Worker| worker.is_active() && needs.fit(&worker.resources);
-            !avoids && self.workers.get(*id).is_some_and(holds)
+            !avoids && self.members.workers.get(*id).is_some_and(holds)
         };
         if let Some(Near::Worker(id)) = task.near
             && active(&id)
@@ -122,31 +122,31 @@ impl Manager {
             Some(Near::Input) => block.stored().is_some(),
             _ => block.is_group(),
         };
-        let mut inputs = task.inputs.iter().take(INPUTS_SEEN).map(|slot| &self.blocks[*slot]);
+        let mut inputs = task.inputs.iter().take(INPUTS_SEEN).map(|slot| &self.graph.blocks[*slot]);
         let holders = inputs.find(|block| ties(block))?.replicas().iter().copied().filter(active);
-        holders.min_by_key(|id| (self.workers[*id].wait_ns(), *id))
+        holders.min_by_key(|id| (self.members.workers[*id].wait_ns(), *id))
     }
 
     /// A call over a group that can't run where the group is (its worker retires, or lacks what the
     /// call needs) takes the group's members as inputs besides, so that they come along; its
     /// arguments don't refer to them. Whether there were any.
     pub(in crate::manager) fn take_members(&mut self, task: TaskSlot) -> bool {
-        let record = &self.tasks[task];
-        if !record.inputs.iter().any(|slot| self.blocks[*slot].is_group()) {
+        let record = &self.graph.tasks[task];
+        if !record.inputs.iter().any(|slot| self.graph.blocks[*slot].is_group()) {
             return false;
         }
         let place = record.pinned.or_else(|| self.tied_to(record));
         let known: BTreeSet<BlockSlot> = record.inputs.iter().copied().collect();
         let is_away = |slot: &&BlockSlot| {
-            let block = &self.blocks[**slot];
+            let block = &self.graph.blocks[**slot];
             block.is_group() && place.is_none_or(|id| !block.is_at(id))
         };
         let away = record.inputs.iter().filter(is_away);
-        let makers = away.filter_map(|slot| self.blocks[*slot].producer);
-        let members = makers.flat_map(|maker| self.tasks[maker].inputs.iter().copied());
+        let makers = away.filter_map(|slot| self.graph.blocks[*slot].producer);
+        let members = makers.flat_map(|maker| self.graph.tasks[maker].inputs.iter().copied());
         let members: BTreeSet<BlockSlot> = members.filter(|slot| !known.contains(slot)).collect();
         for slot in &members {
-            self.add_input(task, *slot);
+            self.graph.add_input(task, *slot);
         }
         !members.is_empty()
     }
@@ -161,12 +161,12 @@ impl Manager {
     }
 
     pub(in crate::manager) fn fetch_block_ns(&self, slot: BlockSlot, id: WorkerId) -> u64 {
-        let block = &self.blocks[slot];
+        let block = &self.graph.blocks[slot];
         let Some(stored) = block.stored() else { return 0 };
-        let worker = &self.workers[id];
+        let worker = &self.members.workers[id];
         if worker.blocks.contains(&slot) || worker.wanted.contains(&slot) {
             return 0;
         }
-        FETCH_NS + (stored.nbytes as f64 * 1e9 / self.bandwidth) as u64
+        self.transfer.fetch_ns(stored.nbytes)
     }
 }

@@ -17,10 +17,10 @@ use freestone_base::{TaskId, WorkerId};
 /// A call is a straggler when it has run for so many times the mean of its function,
 const TIMES_MEAN: u64 = 3;
 /// and for so long besides: short calls are not worth it.
-const LEAST_NS: Now = 500_000_000;
+const MIN_NS: Now = 500_000_000;
 
 /// The attempt that was first, and still runs.
-pub(in crate::manager) struct First {
+pub(super) struct First {
     task: TaskId,
     worker: WorkerId,
     attempt: u32,
@@ -33,34 +33,34 @@ impl Manager {
         if self.counts.ready > 0 || self.counts.assigned == 0 || !self.config.speculate {
             return;
         }
-        let idle = self.workers.idle(usize::MAX);
+        let idle = self.members.workers.idle(usize::MAX);
         let mut idle: Vec<WorkerId> =
-            idle.into_iter().filter(|id| self.workers[*id].held() == 0).collect();
+            idle.into_iter().filter(|id| self.members.workers[*id].held() == 0).collect();
         if idle.is_empty() {
             return;
         }
         for task in self.stragglers() {
-            let needs = self.tasks[task].options.resources;
-            let fits = |id: &WorkerId| self.workers[*id].can_begin(&needs);
+            let needs = self.graph.tasks[task].options.resources;
+            let fits = |id: &WorkerId| self.members.workers[*id].can_begin(&needs);
             let Some(place) = idle.iter().position(fits) else { continue };
             self.run_again(task, idle.swap_remove(place));
         }
     }
 
     fn stragglers(&self) -> Vec<TaskSlot> {
-        let running = self.workers.iter().flat_map(|worker| &worker.running);
+        let running = self.members.workers.iter().flat_map(|worker| &worker.running);
         let mut late: Vec<TaskSlot> = running
-            .filter_map(|id| self.tasks.find(*id))
+            .filter_map(|id| self.graph.tasks.find(*id))
             .filter(|task| self.is_late(*task))
             .collect();
-        late.sort_unstable_by_key(|task| self.tasks[*task].sent_ns);
+        late.sort_unstable_by_key(|task| self.graph.tasks[*task].sent_ns);
         late
     }
 
     fn is_late(&self, task: TaskSlot) -> bool {
-        let record = &self.tasks[task];
-        let mean_ns = self.functions.mean_ns(record.function);
-        let late_ns = |mean_ns: u64| mean_ns.saturating_mul(TIMES_MEAN).saturating_add(LEAST_NS);
+        let record = &self.graph.tasks[task];
+        let mean_ns = self.graph.functions.mean_ns(record.function);
+        let late_ns = |mean_ns: u64| mean_ns.saturating_mul(TIMES_MEAN).saturating_add(MIN_NS);
         record.options.twice
             && record.pinned.is_none()
             && self.tied_to(record).is_none()
@@ -71,48 +71,48 @@ impl Manager {
 
     /// Whether an attempt of a task is at a worker, be it the first of two: it needs its inputs.
     pub(in crate::manager) fn is_attempted_at(&self, task: TaskSlot, id: WorkerId) -> bool {
-        self.tasks[task].stage.assigned_to() == Some(id)
-            || self.firsts.get(&task).is_some_and(|first| first.worker == id)
+        self.graph.tasks[task].stage.assigned_to() == Some(id)
+            || self.schedule.stragglers.get(&task).is_some_and(|first| first.worker == id)
     }
 
     fn run_again(&mut self, task: TaskSlot, id: WorkerId) {
-        let record = &mut self.tasks[task];
+        let record = &mut self.graph.tasks[task];
         let Stage::Assigned { worker, running: true } = record.stage else { return };
         let (attempt, charged_ns) = (record.attempt, record.charged_ns);
         record.stage = Stage::Ready;
         record.history().doubled = true;
-        let first = First { task: self.tasks.id(task), worker, attempt, charged_ns };
+        let first = First { task: self.graph.tasks.id(task), worker, attempt, charged_ns };
         self.counts.assigned -= 1;
         self.counts.ready += 1;
         self.counts.retried += 1;
         self.assign(task, id);
-        self.workers.reorder(id);
-        self.firsts.insert(task, first);
+        self.members.workers.reorder(id);
+        self.schedule.stragglers.insert(task, first);
     }
 
     /// The first attempt is of no use any more: its call is ended.
     pub(in crate::manager) fn end_first(&mut self, task: TaskSlot) {
-        if self.firsts.is_empty() {
+        if self.schedule.stragglers.is_empty() {
             return;
         }
-        let Some(first) = self.firsts.remove(&task) else { return };
+        let Some(first) = self.schedule.stragglers.remove(&task) else { return };
         self.release_first(task, &first);
-        if let Some(worker) = self.workers.get_mut(first.worker) {
+        if let Some(worker) = self.members.workers.get_mut(first.worker) {
             worker.post.cancel.push(first.task);
         }
         self.promote(first.worker);
     }
 
     fn release_first(&mut self, task: TaskSlot, first: &First) {
-        let needs = self.tasks[task].options.resources;
-        let Some(worker) = self.workers.get_mut(first.worker) else { return };
+        let needs = self.graph.tasks[task].options.resources;
+        let Some(worker) = self.members.workers.get_mut(first.worker) else { return };
         worker.running.retain(|other| *other != first.task);
         worker.free = worker.free.plus(&needs);
         worker.backlog_ns -= first.charged_ns;
         worker.held_ns -= first.charged_ns.min(AHEAD_NS);
-        self.touch(first.worker);
-        for index in 0..self.tasks[task].inputs.len() {
-            let slot = self.tasks[task].inputs[index];
+        self.members.touch(first.worker);
+        for index in 0..self.graph.tasks[task].inputs.len() {
+            let slot = self.graph.tasks[task].inputs[index];
             self.unwant(slot, first.worker, Some(task));
         }
     }
@@ -123,16 +123,16 @@ impl Manager {
         id: WorkerId,
         report: Report,
     ) -> Option<Report> {
-        if self.firsts.is_empty() {
+        if self.schedule.stragglers.is_empty() {
             return Some(report);
         }
-        let task = self.tasks.find(report.task);
-        let first = task.and_then(|task| self.firsts.get(&task));
+        let task = self.graph.tasks.find(report.task);
+        let first = task.and_then(|task| self.schedule.stragglers.get(&task));
         let is_first =
             first.is_some_and(|first| first.worker == id && first.attempt == report.attempt);
         let (Some(task), true) = (task, is_first) else { return Some(report) };
         self.trace_attempt(task, id, &report);
-        let Some(first) = self.firsts.remove(&task) else { return Some(report) };
+        let Some(first) = self.schedule.stragglers.remove(&task) else { return Some(report) };
         self.release_first(task, &first);
         self.promote(id);
         // If it failed, the second attempt may do better.
@@ -140,7 +140,7 @@ impl Manager {
         self.withdraw(task);
         self.counts.waiting -= 1;
         self.counts.busy_ns += report.spent.duration_ns;
-        let record = &mut self.tasks[task];
+        let record = &mut self.graph.tasks[task];
         record.ready_ns = report.spent.start_ns;
         record.charged_ns = report.spent.duration_ns;
         self.on_outputs(task, id, outputs);
@@ -149,7 +149,7 @@ impl Manager {
 
     /// A worker is lost (and out of the table), with the first attempts that ran there.
     pub(in crate::manager) fn forget_firsts(&mut self, id: WorkerId) {
-        self.firsts.retain(|_, first| first.worker != id);
+        self.schedule.stragglers.retain(|_, first| first.worker != id);
     }
 }
 

@@ -28,7 +28,7 @@ impl Manager {
     }
 
     fn is_idle(&self, id: WorkerId) -> bool {
-        self.workers.get(id).is_some_and(|worker| {
+        self.members.workers.get(id).is_some_and(|worker| {
             worker.is_active()
                 && worker.free_slots() > 0
                 && worker.queue.is_empty()
@@ -38,9 +38,9 @@ impl Manager {
 
     /// The worker with the longest backlog among the most loaded, if there is something to gain.
     fn victim(&self, thief: WorkerId) -> Option<WorkerId> {
-        let candidates = self.workers.most_loaded().filter(|id| *id != thief);
+        let candidates = self.members.workers.most_loaded().filter(|id| *id != thief);
         let backlog_ns = |id: &WorkerId| {
-            let worker = &self.workers[*id];
+            let worker = &self.members.workers[*id];
             let idle = worker.ahead_len == 0 && worker.queue.is_empty();
             if idle || worker.returning.is_some() { 0 } else { worker.wait_ns() }
         };
@@ -50,60 +50,61 @@ impl Manager {
 
     /// Moves one task from the queue that is kept for a victim; whether there was one worth it.
     fn take_queued(&mut self, victim: WorkerId, thief: WorkerId) -> bool {
-        let wait_ns = self.workers[victim].wait_ns();
+        let wait_ns = self.members.workers[victim].wait_ns();
         let mut passed = Vec::new();
         let mut found = None;
         while let Some(task) = self.last_queued(victim).filter(|_| passed.len() < TASKS_SEEN) {
-            let entry = self.workers[victim].queue.pop_last(true);
-            if self.may_run(task, thief) && self.fetch_ns(&self.tasks[task], thief) < wait_ns {
+            let entry = self.members.workers[victim].queue.pop_last(true);
+            if self.may_run(task, thief) && self.fetch_ns(&self.graph.tasks[task], thief) < wait_ns
+            {
                 found = Some(task);
                 break;
             }
             passed.extend(entry.map(|entry| (task, entry)));
         }
         for (task, entry) in passed.into_iter().rev() {
-            let record = &self.tasks[task];
+            let record = &self.graph.tasks[task];
             let rank = crate::manager::graph::rank(record.priority, record.depth);
-            self.workers[victim].queue.push(rank, entry);
+            self.members.workers[victim].queue.push(rank, entry);
         }
         let Some(task) = found else { return false };
         self.unqueue(task, victim);
-        self.workers.reorder(victim);
-        self.tasks[task].stage = Stage::Ready;
+        self.members.workers.reorder(victim);
+        self.graph.tasks[task].stage = Stage::Ready;
         self.counts.stolen += 1;
         self.assign(task, thief);
-        self.workers.reorder(thief);
+        self.members.workers.reorder(thief);
         true
     }
 
     fn last_queued(&mut self, victim: WorkerId) -> Option<TaskSlot> {
         loop {
-            let entry = self.workers[victim].queue.last()?;
-            if let Some(task) = self.tasks.find_queued(entry, Stage::Queued(victim)) {
+            let entry = self.members.workers[victim].queue.last()?;
+            if let Some(task) = self.graph.tasks.find_queued(entry, Stage::Queued(victim)) {
                 return Some(task);
             }
-            self.workers[victim].queue.pop_last(false);
+            self.members.workers[victim].queue.pop_last(false);
         }
     }
 
     fn may_run(&self, task: TaskSlot, id: WorkerId) -> bool {
-        let record = &self.tasks[task];
+        let record = &self.graph.tasks[task];
         let avoided = record.history.as_ref().is_some_and(|history| history.avoid.contains(&id));
         record.pinned.is_none()
             && self.tied_to(record).is_none_or(|tied| tied == id)
             && !avoided
-            && record.options.resources.fit(&self.workers[id].resources)
+            && record.options.resources.fit(&self.members.workers[id].resources)
     }
 
     /// Asks a victim to give back half of what was sent ahead to it and is worth moving.
     fn ask_half(&mut self, victim: WorkerId, thief: WorkerId) {
-        let worker = &self.workers[victim];
+        let worker = &self.members.workers[victim];
         let most = worker.ahead_len.div_ceil(2) as usize;
         let wait_ns = worker.wait_ns();
         let slots = u64::from(worker.slots.max(1));
         let worth = |id: &TaskId| {
-            self.tasks.find(*id).is_some_and(|task| {
-                let record = &self.tasks[task];
+            self.graph.tasks.find(*id).is_some_and(|task| {
+                let record = &self.graph.tasks[task];
                 let own_ns = record.charged_ns / slots;
                 self.may_run(task, thief)
                     && self.fetch_ns(record, thief) + LEAST_GAIN_NS / 2 + own_ns <= wait_ns
@@ -121,32 +122,34 @@ impl Manager {
         id: WorkerId,
         most: usize,
     ) -> impl Iterator<Item = TaskId> + '_ {
-        let latest = self.workers[id].ahead.iter().rev();
+        let latest = self.members.workers[id].ahead.iter().rev();
         let meant = latest.filter(move |(task, attempt)| {
-            let found = self.tasks.find(*task);
-            found.is_some_and(|task| super::dispatch::is_ahead(&self.tasks[task], id, *attempt))
+            let found = self.graph.tasks.find(*task);
+            found.is_some_and(|task| {
+                super::dispatch::is_ahead(&self.graph.tasks[task], id, *attempt)
+            })
         });
         meant.map(|(task, _)| *task).take(most)
     }
 
     pub(in crate::manager) fn ask_back(&mut self, victim: WorkerId, asked: Vec<TaskId>) {
         let attempts = asked.iter().filter_map(|id| {
-            let task = self.tasks.find(*id)?;
-            Some((*id, self.tasks[task].attempt))
+            let task = self.graph.tasks.find(*id)?;
+            Some((*id, self.graph.tasks[task].attempt))
         });
-        self.workers[victim].returning = Some(attempts.collect());
-        self.send(victim, ToWorker::Return(asked));
+        self.members.workers[victim].returning = Some(attempts.collect());
+        self.members.send(victim, ToWorker::Return(asked));
     }
 
     /// A worker gives back what had not begun: it is placed anew.
     pub(in crate::manager) fn on_returned(&mut self, id: WorkerId, returned: &[TaskId]) {
-        let Some(worker) = self.workers.get_mut(id) else { return };
+        let Some(worker) = self.members.workers.get_mut(id) else { return };
         let asked = worker.returning.take().unwrap_or_default();
         let returned: SetOf<u64> = returned.iter().map(|task| task.0).collect();
-        self.touch(id);
+        self.members.touch(id);
         for (task, attempt) in asked.into_iter().filter(|(task, _)| returned.contains(&task.0)) {
-            let Some(task) = self.tasks.find(task) else { continue };
-            let record = &mut self.tasks[task];
+            let Some(task) = self.graph.tasks.find(task) else { continue };
+            let record = &mut self.graph.tasks[task];
             let Stage::Assigned { worker, running } = record.stage else { continue };
             if worker != id || record.attempt != attempt {
                 continue;
@@ -155,16 +158,16 @@ impl Manager {
             self.unassign(task, id, running);
             self.counts.stolen += 1;
             self.counts.waiting += 1;
-            self.tasks[task].stage = Stage::Waiting { missing: 0 };
+            self.graph.tasks[task].stage = Stage::Waiting { missing: 0 };
             self.resume(task);
         }
         self.promote(id);
-        self.workers.reorder(id);
+        self.members.workers.reorder(id);
     }
 
     /// Idle workers look again: estimates may have been wrong.
     pub(in crate::manager) fn steal_again(&mut self) {
-        for id in self.workers.idle(THIEVES_PER_TICK) {
+        for id in self.members.workers.idle(THIEVES_PER_TICK) {
             self.steal_for(id);
         }
     }

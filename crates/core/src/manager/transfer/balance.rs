@@ -103,10 +103,10 @@ impl Balance {
 impl Manager {
     /// Plans moves if workers came or go, and takes those that are planned on.
     pub(in crate::manager) fn advance_balance(&mut self) {
-        if std::mem::take(&mut self.balance.due) {
+        if std::mem::take(&mut self.transfer.balance.due) {
             self.plan_moves();
         }
-        let touched = std::mem::take(&mut self.balance.touched);
+        let touched = std::mem::take(&mut self.transfer.balance.touched);
         for target in &touched {
             self.ask_planned(*target);
         }
@@ -118,35 +118,35 @@ impl Manager {
     /// Time passes.
     pub(in crate::manager) fn balance_again(&mut self) {
         let settled = |joined: Now| self.now.saturating_sub(joined) >= SETTLE_NS;
-        self.balance.due |= self.balance.joined_ns.is_some_and(settled);
-        for (target, coming) in std::mem::take(&mut self.balance.coming) {
+        self.transfer.balance.due |= self.transfer.balance.joined_ns.is_some_and(settled);
+        for (target, coming) in std::mem::take(&mut self.transfer.balance.coming) {
             let mut coming = coming;
             coming.asked.retain(|_, one| self.is_coming_to(one, target));
             if !coming.asked.is_empty() || !coming.planned.is_empty() {
-                self.balance.coming.insert(target, coming);
-                self.balance.touched.push(target);
+                self.transfer.balance.coming.insert(target, coming);
+                self.transfer.balance.touched.push(target);
             }
         }
         self.drop_surplus();
     }
 
     fn is_coming_to(&self, one: &Move, target: WorkerId) -> bool {
-        self.blocks.get(one.slot).is_some_and(|block| {
+        self.graph.blocks.get(one.slot).is_some_and(|block| {
             block.name == one.name && block.wants().iter().any(|want| want.target == target)
         })
     }
 
     /// Decides anew who shall have which blocks; what is being sent goes on.
     fn plan_moves(&mut self) {
-        self.balance.joined_ns = None;
-        if self.balance.collections.is_empty() {
+        self.transfer.balance.joined_ns = None;
+        if self.transfer.balance.collections.is_empty() {
             return;
         }
         self.recall_moves();
-        let there = self.workers.iter().filter(|one| !one.is_closing());
+        let there = self.members.workers.iter().filter(|one| !one.is_closing());
         let mut loads: Vec<(u64, WorkerId)> = there.map(|one| (one.nbytes, one.id)).collect();
-        let mut owners = self.balance.targets();
-        for collections in self.balance.alike().into_values() {
+        let mut owners = self.transfer.balance.targets();
+        for collections in self.transfer.balance.alike().into_values() {
             // What could go to several goes to the one that has least of all.
             loads.sort_unstable();
             let places: BTreeMap<WorkerId, usize> =
@@ -154,12 +154,12 @@ impl Manager {
             let together = self.together(&collections, &places, &mut owners);
             self.plan_alike(&together, &mut loads);
         }
-        self.balance.touched = self.balance.coming.keys().copied().collect();
+        self.transfer.balance.touched = self.transfer.balance.coming.keys().copied().collect();
     }
 
     /// Takes back what is planned or waits to be sent.
     fn recall_moves(&mut self) {
-        for (target, mut coming) in std::mem::take(&mut self.balance.coming) {
+        for (target, mut coming) in std::mem::take(&mut self.transfer.balance.coming) {
             coming.asked.retain(|slot, one| {
                 if !self.is_coming_to(one, target) {
                     return false;
@@ -168,7 +168,7 @@ impl Manager {
                 self.is_coming_to(one, target)
             });
             coming.planned.clear();
-            self.balance.coming.insert(target, coming);
+            self.transfer.balance.coming.insert(target, coming);
         }
     }
 
@@ -184,11 +184,11 @@ impl Manager {
         for index in 0..collections.first().map_or(0, Vec::len) {
             let first = all.len();
             for name in collections.iter().map(|blocks| &blocks[index]) {
-                let Some(slot) = self.blocks.find(name) else { continue };
+                let Some(slot) = self.graph.blocks.find(name) else { continue };
                 let target = targets.insert(slot, None);
                 let owner = target.unwrap_or_else(|| self.only_owner(slot));
                 let Some(owner) = owner.and_then(|id| places.get(&id)) else { continue };
-                let nbytes = self.blocks[slot].nbytes();
+                let nbytes = self.graph.blocks[slot].nbytes();
                 match all[first..].iter_mut().find(|one: &&mut Together| one.owner == *owner) {
                     Some(one) => {
                         one.nbytes += nbytes;
@@ -203,13 +203,13 @@ impl Manager {
 
     /// Who has a block, if that is one worker and the block is needed.
     fn only_owner(&self, slot: BlockSlot) -> Option<WorkerId> {
-        let block = &self.blocks[slot];
+        let block = &self.graph.blocks[slot];
         let is_needed = block.is_wanted() || block.keep >= Keep::Session;
         if !is_needed || block.is_group() {
             return None;
         }
         // Beside another copy, the one that its home keeps in any case does not count.
-        let home = self.home_of(block);
+        let home = self.graph.home_of(block);
         let mut others = block.replicas().iter().copied().filter(|id| Some(*id) != home);
         match (others.next(), others.next()) {
             (None, _) => home,
@@ -220,7 +220,7 @@ impl Manager {
 
     fn plan_alike(&mut self, together: &[Together], loads: &mut [(u64, WorkerId)]) {
         let share = |id: WorkerId| {
-            self.workers.get(id).filter(|one| one.is_active()).map_or(0, |one| one.slots)
+            self.members.workers.get(id).filter(|one| one.is_active()).map_or(0, |one| one.slots)
         };
         let shares: Vec<u32> = loads.iter().map(|(_, id)| share(*id)).collect();
         let owners: Vec<usize> = together.iter().map(|one| one.owner).collect();
@@ -232,9 +232,9 @@ impl Manager {
                 loads[one.owner].0 = loads[one.owner].0.saturating_sub(one.nbytes);
                 loads[target].0 += one.nbytes;
                 let (source, target) = (loads[one.owner].1, loads[target].1);
-                let coming = self.balance.coming.entry(target).or_default();
+                let coming = self.transfer.balance.coming.entry(target).or_default();
                 coming.planned.extend(one.blocks.iter().map(|slot| {
-                    let name = self.blocks[*slot].name;
+                    let name = self.graph.blocks[*slot].name;
                     Move { slot: *slot, name, source }
                 }));
             }
@@ -243,52 +243,53 @@ impl Manager {
 
     /// Has blocks come to a worker, some at once; all that workers have which leave.
     fn ask_planned(&mut self, target: WorkerId) {
-        let Some(mut coming) = self.balance.coming.remove(&target) else { return };
+        let Some(mut coming) = self.transfer.balance.coming.remove(&target) else { return };
         let mut later = VecDeque::new();
         for one in std::mem::take(&mut coming.planned) {
-            let leaves = !self.workers.get(one.source).is_some_and(Worker::is_active);
+            let leaves = !self.members.workers.get(one.source).is_some_and(Worker::is_active);
             if coming.asked.len() >= AT_ONCE && !leaves {
                 later.push_back(one);
             } else if self.is_to_move(&one, target) {
-                self.want(one.slot, target);
+                self.queues().want(one.slot, target);
                 coming.asked.insert(one.slot, one);
             }
         }
         coming.planned = later;
         if !coming.asked.is_empty() {
-            self.balance.coming.insert(target, coming);
+            self.transfer.balance.coming.insert(target, coming);
         }
     }
 
     /// Whether a planned move is still of use; what has come otherwise need not come again.
     fn is_to_move(&mut self, one: &Move, target: WorkerId) -> bool {
-        let Some(block) = self.blocks.get(one.slot).filter(|block| block.name == one.name) else {
+        let Some(block) = self.graph.blocks.get(one.slot).filter(|block| block.name == one.name)
+        else {
             return false;
         };
         if !block.is_at(one.source) {
             return false;
         }
         if block.is_at(target) {
-            self.balance.surplus.push(*one);
+            self.transfer.balance.surplus.push(*one);
             return false;
         }
-        self.workers.get(target).is_some_and(Worker::is_active)
+        self.members.workers.get(target).is_some_and(Worker::is_active)
     }
 
     /// A worker has a block: if it was to have it, the former one need not have it any more.
     pub(in crate::manager) fn on_moved(&mut self, slot: BlockSlot, id: WorkerId) {
-        let Some(coming) = self.balance.coming.get_mut(&id) else { return };
+        let Some(coming) = self.transfer.balance.coming.get_mut(&id) else { return };
         if let Some(one) = coming.asked.remove(&slot) {
-            self.balance.surplus.push(one);
-            self.balance.touched.push(id);
+            self.transfer.balance.surplus.push(one);
+            self.transfer.balance.touched.push(id);
         }
     }
 
     /// Drops what has moved where it was, unless it is in use there.
     fn drop_surplus(&mut self) {
-        for one in std::mem::take(&mut self.balance.surplus) {
+        for one in std::mem::take(&mut self.transfer.balance.surplus) {
             if !self.drop_moved(&one) {
-                self.balance.surplus.push(one);
+                self.transfer.balance.surplus.push(one);
             }
         }
     }
@@ -296,12 +297,13 @@ impl Manager {
     /// Drops a block that has moved; whether there is nothing left to do.
     fn drop_moved(&mut self, one: &Move) -> bool {
         let there = |block: &&Block| block.name == one.name && block.is_at(one.source);
-        let Some(block) = self.blocks.get(one.slot).filter(there) else { return true };
-        let Some(worker) = self.workers.get(one.source).filter(|one| one.is_active()) else {
+        let Some(block) = self.graph.blocks.get(one.slot).filter(there) else { return true };
+        let Some(worker) = self.members.workers.get(one.source).filter(|one| one.is_active())
+        else {
             return true;
         };
         // It was lost where it had gone to, or nothing else can give it again.
-        if block.replicas().len() < 2 || self.home_of(block) == Some(one.source) {
+        if block.replicas().len() < 2 || self.graph.home_of(block) == Some(one.source) {
             return true;
         }
         if worker.sending.iter().any(|(slot, _)| *slot == one.slot)
@@ -320,9 +322,9 @@ impl Manager {
                 || extra.gathers.iter().any(|gather| gather.worker == id)
                 || extra.adopting.iter().any(|adoption| adoption.worker == Some(id))
         });
-        let mut consumers = block.consumers.iter().filter_map(|task| self.tasks.find(*task));
+        let mut consumers = block.consumers.iter().filter_map(|task| self.graph.tasks.find(*task));
         tied || consumers.any(|task| {
-            self.tasks[task].stage == Stage::Queued(id) || self.is_attempted_at(task, id)
+            self.graph.tasks[task].stage == Stage::Queued(id) || self.is_attempted_at(task, id)
         })
     }
 }

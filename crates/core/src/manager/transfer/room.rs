@@ -69,9 +69,9 @@ impl Manager {
         why: TaskFailure,
     ) {
         let TaskFailure::StorageFull { needed, .. } = why else { return };
-        let mut inputs = self.tasks[task].inputs.iter();
+        let mut inputs = self.graph.tasks[task].inputs.iter();
         // An input may have vanished there meanwhile.
-        let is_complete = inputs.all(|slot| self.blocks[*slot].is_available());
+        let is_complete = inputs.all(|slot| self.graph.blocks[*slot].is_available());
         if !is_complete
             || self.make_room(id, needed, Some(task))
             || self.has_room_elsewhere(task, id)
@@ -79,7 +79,7 @@ impl Manager {
             self.counts.retried += 1;
             return self.resume(task);
         }
-        self.cramped.tasks.insert(task, (self.tasks.id(task), why));
+        self.transfer.cramped.tasks.insert(task, (self.graph.tasks.id(task), why));
     }
 
     /// Drops what can be had again at a worker and nothing waits for, the longest unused first, until
@@ -98,46 +98,46 @@ impl Manager {
     ///
     /// Costs a look at all blocks of the worker, so that nothing has to be kept in order for it.
     fn drop_spare(&mut self, id: WorkerId, nbytes: u64, which: Spare) -> Vec<BlockSlot> {
-        let Some(worker) = self.workers.get(id) else { return Vec::new() };
+        let Some(worker) = self.members.workers.get(id) else { return Vec::new() };
         let spare = worker.blocks.iter().filter(|slot| self.is_spare_at(**slot, id, which));
         // What waits and was made of much costs most to make again.
         let depth = |block: &Block| if which.displaces { block.depth } else { 0 };
         let mut spare: Vec<(u32, Now, BlockSlot)> = spare
-            .map(|slot| (depth(&self.blocks[*slot]), self.blocks[*slot].used_ns, *slot))
+            .map(|slot| (depth(&self.graph.blocks[*slot]), self.graph.blocks[*slot].used_ns, *slot))
             .collect();
         spare.sort_unstable();
         let mut freed = 0;
         let mut dropped = Vec::new();
         // It is room for one: if others took it, they would drop each other's blocks for ever.
-        let relieved = self.cramped.relieved;
+        let relieved = self.transfer.cramped.relieved;
         for (.., slot) in spare {
             if freed >= nbytes.max(1) {
                 break;
             }
-            freed += self.blocks[slot].nbytes();
+            freed += self.graph.blocks[slot].nbytes();
             self.detach_replica(slot, id);
             self.drop_replica(slot, id);
             // Another copy would take the same room again.
-            self.hot.remove(&slot);
-            self.loose.push(slot);
+            self.transfer.forget_copies(slot);
+            self.graph.dirty.push(slot);
             dropped.push(slot);
         }
-        self.cramped.relieved = relieved;
+        self.transfer.cramped.relieved = relieved;
         dropped
     }
 
     /// Whether a block can be dropped at a worker and still be had: from another one, or by its
     /// task; or it is only kept in case somebody asks for it again.
     fn is_spare_at(&self, slot: BlockSlot, id: WorkerId, which: Spare) -> bool {
-        let block = &self.blocks[slot];
+        let block = &self.graph.blocks[slot];
         // What is kept forever has a copy that its worker falls back on by itself.
         if block.keep == Keep::Forever || block.is_group() || self.is_in_use_at(block, id) {
             return false;
         }
-        if self.workers[id].sending.iter().any(|(other, _)| *other == slot) {
+        if self.members.workers[id].sending.iter().any(|(other, _)| *other == slot) {
             return false;
         }
-        if which.favoured.is_some_and(|task| self.tasks[task].inputs.contains(&slot)) {
+        if which.favoured.is_some_and(|task| self.graph.tasks[task].inputs.contains(&slot)) {
             return false;
         }
         let is_tied = |extra: &Extra| {
@@ -153,17 +153,17 @@ impl Manager {
             return is_free && self.can_be_made_again(block);
         }
         let mut others = block.replicas().iter().filter(|other| **other != id);
-        let stays = |id: WorkerId| self.workers.get(id).is_some_and(Worker::is_active);
+        let stays = |id: WorkerId| self.members.workers.get(id).is_some_and(Worker::is_active);
         // Who retires would only hand it over again.
         if others.clone().any(|other| !stays(*other)) {
             return false;
         }
         let has_copy = others.next().is_some()
-            && !self.hot.contains_key(&slot)
-            && self.home_of(block) != Some(id);
+            && !self.transfer.keeps_copies(slot)
+            && self.graph.home_of(block) != Some(id);
         has_copy
             || (!block.is_wanted() && block.lineage == 0)
-            || self.is_root(block)
+            || self.graph.is_root(block)
             || (block.unfinished == 0 && block.extra.is_none() && self.can_be_made_again(block))
     }
 
@@ -173,7 +173,7 @@ impl Manager {
         let mut tasks = vec![producer];
         let mut seen = 0;
         while seen < tasks.len() {
-            let record = &self.tasks[tasks[seen]];
+            let record = &self.graph.tasks[tasks[seen]];
             seen += 1;
             let may_run = record.options.twice && record.stage.is_done();
             let can_run = self.refusal(&record.options.resources, record.pinned).is_none();
@@ -181,10 +181,10 @@ impl Manager {
                 return false;
             }
             for slot in &record.inputs {
-                let input = &self.blocks[*slot];
+                let input = &self.graph.blocks[*slot];
                 match input.producer {
-                    _ if input.is_available() || self.has_origin(&input.name) => {}
-                    Some(task) if self.tasks[task].stage.is_done() => {
+                    _ if input.is_available() || self.graph.has_origin(&input.name) => {}
+                    Some(task) if self.graph.tasks[task].stage.is_done() => {
                         if !tasks.contains(&task) {
                             tasks.push(task);
                         }
@@ -199,12 +199,14 @@ impl Manager {
 
     /// Something was let go of: tasks that wait for room try again.
     pub(in crate::manager) fn retry_cramped(&mut self) {
-        if !std::mem::take(&mut self.cramped.relieved) || self.cramped.tasks.is_empty() {
+        if !std::mem::take(&mut self.transfer.cramped.relieved)
+            || self.transfer.cramped.tasks.is_empty()
+        {
             return;
         }
-        self.cramped.quiet_since = None;
+        self.transfer.cramped.quiet_since = None;
         for _ in 0..TRIES {
-            let Some((task, (id, _))) = self.cramped.tasks.pop_first() else { break };
+            let Some((task, (id, _))) = self.transfer.cramped.tasks.pop_first() else { break };
             if self.waits_for_room(task, id) {
                 self.try_cramped(task);
             }
@@ -215,13 +217,13 @@ impl Manager {
 
     /// Whether that is a task which waits for nothing else.
     fn waits_for_room(&self, slot: TaskSlot, task: TaskId) -> bool {
-        self.tasks.find(task) == Some(slot)
-            && self.tasks[slot].stage == (Stage::Waiting { missing: 0 })
+        self.graph.tasks.find(task) == Some(slot)
+            && self.graph.tasks[slot].stage == (Stage::Waiting { missing: 0 })
     }
 
     fn try_cramped(&mut self, task: TaskSlot) {
         // A worker that was full may have room now; those that it killed are avoided all the same.
-        let history = self.tasks[task].history();
+        let history = self.graph.tasks[task].history();
         for id in std::mem::take(&mut history.full) {
             history.avoid.retain(|avoided| *avoided != id);
         }
@@ -234,26 +236,28 @@ impl Manager {
     /// makes way for one of them. If there is nothing, they are refused one after another, as long
     /// as that lets go of nothing.
     pub(in crate::manager) fn refuse_cramped(&mut self) {
-        let moves = || self.workers.iter().any(|worker| !worker.receiving.is_empty());
-        if self.cramped.tasks.is_empty() || self.counts.ready + self.counts.assigned > 0 || moves()
+        let moves = || self.members.workers.iter().any(|worker| !worker.receiving.is_empty());
+        if self.transfer.cramped.tasks.is_empty()
+            || self.counts.ready + self.counts.assigned > 0
+            || moves()
         {
             return;
         }
-        let Some(since) = self.cramped.quiet_since else {
-            self.cramped.relieved = true;
+        let Some(since) = self.transfer.cramped.quiet_since else {
+            self.transfer.cramped.relieved = true;
             self.retry_cramped();
-            self.cramped.quiet_since = Some(self.now);
+            self.transfer.cramped.quiet_since = Some(self.now);
             return;
         };
         if self.favour_one() || self.now - since < GRACE_NS {
             return;
         }
-        while let Some((task, (id, why))) = self.cramped.tasks.pop_first() {
+        while let Some((task, (id, why))) = self.transfer.cramped.tasks.pop_first() {
             if self.waits_for_room(task, id) {
                 self.fail_with(task, Why::Attempt(why));
             }
             self.let_go();
-            if self.cramped.relieved {
+            if self.transfer.cramped.relieved {
                 return;
             }
         }
@@ -263,39 +267,42 @@ impl Manager {
     /// when it has ended; whether there are such blocks. The deepest task goes first: it combines
     /// what others have made, and leaves more room than it takes.
     fn favour_one(&mut self) -> bool {
-        let cramped = self.cramped.tasks.iter();
+        let cramped = self.transfer.cramped.tasks.iter();
         let cramped = cramped.filter(|(task, (id, _))| self.waits_for_room(**task, *id));
         let mut cramped: Vec<TaskSlot> = cramped.map(|(task, _)| *task).collect();
-        cramped.sort_by_key(|task| rank(self.tasks[*task].priority, self.tasks[*task].depth));
+        cramped.sort_by_key(|task| {
+            rank(self.graph.tasks[*task].priority, self.graph.tasks[*task].depth)
+        });
         cramped.into_iter().any(|task| self.favour(task))
     }
 
     fn favour(&mut self, task: TaskSlot) -> bool {
-        let id = self.tasks.id(task);
-        let Some((_, TaskFailure::StorageFull { needed, .. })) = self.cramped.tasks.get(&task)
+        let id = self.graph.tasks.id(task);
+        let Some((_, TaskFailure::StorageFull { needed, .. })) =
+            self.transfer.cramped.tasks.get(&task)
         else {
             return false;
         };
-        let (needed, full) = (*needed, self.tasks[task].history().full.clone());
+        let (needed, full) = (*needed, self.graph.tasks[task].history().full.clone());
         let which = Spare { favoured: Some(task), displaces: true };
         let mut dropped = full.iter().map(|worker| self.drop_spare(*worker, needed, which));
         let Some(displaced) = dropped.find(|dropped| !dropped.is_empty()) else { return false };
         for slot in &displaced {
-            self.blocks[*slot].displaced += 1;
+            self.graph.blocks[*slot].displaced += 1;
             self.take_back_consumers(*slot, None);
         }
         self.demand_displaced();
-        self.cramped.favoured = Some((id, displaced));
-        self.cramped.tasks.remove(&task);
+        self.transfer.cramped.favoured = Some((id, displaced));
+        self.transfer.cramped.tasks.remove(&task);
         self.try_cramped(task);
-        self.cramped.quiet_since = Some(self.now);
+        self.transfer.cramped.quiet_since = Some(self.now);
         true
     }
 
     /// Once the task has ended for which blocks made way, they are made again.
     pub(in crate::manager) fn restore_displaced(&mut self) {
-        let Some((task, _)) = &self.cramped.favoured else { return };
-        let found = self.tasks.find(*task).map(|task| self.tasks[task].stage);
+        let Some((task, _)) = &self.transfer.cramped.favoured else { return };
+        let found = self.graph.tasks.find(*task).map(|task| self.graph.tasks[task].stage);
         if matches!(found, Some(Stage::Ready | Stage::Queued(_) | Stage::Assigned { .. })) {
             return;
         }
@@ -304,9 +311,9 @@ impl Manager {
     }
 
     fn demand_displaced(&mut self) {
-        let Some((_, displaced)) = self.cramped.favoured.take() else { return };
+        let Some((_, displaced)) = self.transfer.cramped.favoured.take() else { return };
         for slot in displaced {
-            if self.blocks.get(slot).is_some_and(Block::is_wanted) {
+            if self.graph.blocks.get(slot).is_some_and(Block::is_wanted) {
                 self.demand(slot);
             }
         }
@@ -319,8 +326,9 @@ impl Manager {
         id: WorkerId,
         free: u64,
     ) {
-        let Some(block) = self.blocks.get(slot) else { return };
-        let folder = self.workers.get(id).map_or(String::new(), |worker| worker.folder.clone());
+        let Some(block) = self.graph.blocks.get(slot) else { return };
+        let folder =
+            self.members.workers.get(id).map_or(String::new(), |worker| worker.folder.clone());
         let why = TaskFailure::StorageFull { needed: block.nbytes(), free, folder };
         let failure = Self::block_failure(block.name, Why::Attempt(why));
         self.refuse_clients_at(slot, id, &failure);

@@ -6,7 +6,6 @@
 
 use crate::manager::Manager;
 use crate::manager::api::Now;
-use crate::manager::graph::Block;
 use crate::manager::members::Worker;
 use crate::manager::table::BlockSlot;
 use freestone_base::WorkerId;
@@ -15,67 +14,47 @@ use freestone_base::WorkerId;
 const SHARE: u64 = 4;
 
 impl Manager {
-    /// Whether neither a task nor a file of the user's can give a block again.
-    pub(in crate::manager) fn is_irreplaceable(&self, block: &Block) -> bool {
-        block.producer.is_none() && !self.has_origin(&block.name) && !block.is_group()
-    }
-
-    /// The worker that is to keep a copy of a block, if nothing can make it again.
-    pub(in crate::manager) fn home_of(&self, block: &Block) -> Option<WorkerId> {
-        block.stored()?.home.filter(|_| self.is_irreplaceable(block))
-    }
-
-    /// Whether nobody wants a block, but results may have to be made of it again, and nothing can
-    /// make it again.
-    pub(in crate::manager) fn is_root(&self, block: &Block) -> bool {
-        block.lineage > 0
-            && !block.is_needed()
-            && block.is_available()
-            && block.stored().is_some()
-            && self.is_irreplaceable(block)
-    }
-
     /// Lets go of all copies of a root but one.
     pub(in crate::manager) fn keep_root(&mut self, slot: BlockSlot) {
-        let block = &self.blocks[slot];
-        let stays = |id: &WorkerId| self.workers.get(*id).is_some_and(Worker::is_active);
-        let home = self.home_of(block).filter(stays);
+        let block = &self.graph.blocks[slot];
+        let stays = |id: &WorkerId| self.members.workers.get(*id).is_some_and(Worker::is_active);
+        let home = self.graph.home_of(block).filter(stays);
         let replicas = block.replicas().to_vec();
         let kept = home.or_else(|| replicas.iter().copied().find(stays));
         // One at a worker that retires is being handed over.
         let Some(kept) = kept else { return };
-        self.want_no_more(slot);
-        let (name, nbytes) = (self.blocks[slot].name, self.blocks[slot].nbytes());
+        self.queues().want_no_more(slot);
+        let (name, nbytes) = (self.graph.blocks[slot].name, self.graph.blocks[slot].nbytes());
         for id in replicas.into_iter().filter(|id| *id != kept) {
             self.detach_replica(slot, id);
             self.drop_at(id, name);
         }
-        self.workers[kept].add_root(slot, nbytes);
+        self.members.workers[kept].add_root(slot, nbytes);
         self.thin_roots(kept);
     }
 
     /// Drops roots at a worker, the longest unused first, if they are too many.
     fn thin_roots(&mut self, id: WorkerId) {
-        let quota = self.workers[id].status.memory_quota;
-        if quota == 0 || self.workers[id].roots_nbytes <= quota / SHARE {
+        let quota = self.members.workers[id].status.memory_quota;
+        if quota == 0 || self.members.workers[id].roots_nbytes <= quota / SHARE {
             return;
         }
-        let roots = self.workers[id].roots.iter();
+        let roots = self.members.workers[id].roots.iter();
         let mut roots: Vec<(Now, BlockSlot)> =
-            roots.map(|slot| (self.blocks[*slot].used_ns, *slot)).collect();
+            roots.map(|slot| (self.graph.blocks[*slot].used_ns, *slot)).collect();
         roots.sort_unstable();
         for (_, slot) in roots {
             // To half of what is allowed, so that not every further one leads to another look at all.
-            if self.workers[id].roots_nbytes <= quota / SHARE / 2 {
+            if self.members.workers[id].roots_nbytes <= quota / SHARE / 2 {
                 return;
             }
-            let block = &self.blocks[slot];
-            let (name, nbytes, is_root) = (block.name, block.nbytes(), self.is_root(block));
+            let block = &self.graph.blocks[slot];
+            let (name, nbytes, is_root) = (block.name, block.nbytes(), self.graph.is_root(block));
             if is_root {
                 self.detach_replica(slot, id);
                 self.drop_at(id, name);
             } else {
-                self.workers[id].remove_root(slot, nbytes);
+                self.members.workers[id].remove_root(slot, nbytes);
             }
         }
     }

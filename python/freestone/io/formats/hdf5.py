@@ -1,0 +1,167 @@
+"""HDF5, by h5py: a dataset as an array of any dimensions; one of records, or a group, as a frame.
+
+Options of a read: `dataset`, the path of a dataset or a group in the file, where it has several
+datasets. A group whose datasets have one dimension and one length is a frame of these columns.
+Chunks are not cut along the first axis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from freestone.errors import UsageError
+from freestone.io.dataset import Dataset
+from freestone.io.formats.format import Format
+from freestone.io.formats.tables import file_of, foreign, needs
+from freestone.io.raw import dtype_reported
+from freestone.io.stores import Place
+
+__all__ = ["FORMAT", "open_dataset"]
+
+SHOWN = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values(Dataset):
+    """Rows of a dataset."""
+
+    dataset: str
+
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
+        h5py = needs("h5py", "hdf5", "HDF5")
+        with foreign(self.place), file_of(self.place) as raw, h5py.File(raw, "r") as file:
+            return file[self.dataset][start:stop]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fields(Dataset):
+    """Rows of a dataset of records, or of the datasets of a group."""
+
+    is_columnar: ClassVar[bool] = True
+    dataset: str
+    is_group: bool
+
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
+        h5py, pa = needs("h5py", "hdf5", "HDF5"), needs("pyarrow", "arrow", "a frame")
+        with foreign(self.place), file_of(self.place) as raw, h5py.File(raw, "r") as file:
+            found = file[self.dataset]
+            if not self.is_group:
+                # A field of a record is read with the others, chunk by chunk.
+                records = found.fields(list(self.columns))[start:stop]
+                return pa.table([_column(records[name]) for name in self.columns], self.columns)
+            values = [_values_of(found[name], start, stop) for name in self.columns]
+            return pa.table([_column(each) for each in values], list(self.columns))
+
+    def select(self, columns: tuple[str, ...]) -> Fields:
+        """Return the frame with some of its columns only."""
+        share = len(columns) / max(len(self.columns), 1)
+        return replace(self, columns=columns, row_nbytes=self.row_nbytes * share)
+
+
+def _values_of(dataset: Any, start: int, stop: int) -> Any:
+    h5py = needs("h5py", "hdf5", "HDF5")
+    is_text = h5py.check_string_dtype(dataset.dtype) is not None
+    return (dataset.asstr() if is_text else dataset)[start:stop]
+
+
+def _column(values: Any) -> Any:
+    pa = needs("pyarrow", "arrow", "a frame")
+    if values.dtype.kind in "SO":
+        return pa.array(values.tolist(), pa.binary() if values.dtype.kind == "S" else pa.string())
+    return pa.array(np.ascontiguousarray(values))
+
+
+def open_dataset(place: Place, *, dataset: str | None = None) -> Dataset:
+    """Look at the datasets of an HDF5 file."""
+    h5py = needs("h5py", "hdf5", "HDF5")
+    stamp = place.stamp()
+    with foreign(place), file_of(place) as raw, h5py.File(raw, "r") as file:
+        name = _chosen(place, file, dataset)
+        found = file[name]
+        if isinstance(found, h5py.Group):
+            return _frame_of_group(place, found, name, stamp)
+        if not found.shape:
+            raise UsageError(f"{place.url}: {name!r} is one value, and no rows; read it by h5py")
+        unit = found.chunks[0] if found.chunks else 1
+        common: dict[str, Any] = {
+            "place": place,
+            "stamp": stamp,
+            "rows": int(found.shape[0]),
+            "unit_rows": int(unit),
+            "row_nbytes": found.dtype.itemsize * float(np.prod(found.shape[1:])),
+            "dataset": name,
+        }
+        if found.dtype.names is not None:
+            if len(found.shape) > 1:
+                raise UsageError(
+                    f"{place.url}: {name!r} has records in {len(found.shape)} dimensions"
+                )
+            _check_fields(place, found.dtype)
+            return Fields(kind="frame", columns=found.dtype.names, is_group=False, **common)
+        dtype = dtype_reported(place.url, found.dtype)
+        return Values(kind="array", columns=tuple(found.shape[1:]), dtype=dtype.str, **common)
+
+
+def _check_fields(place: Place, dtype: Any) -> None:
+    """Raise `UsageError` for a field of a record that is no column."""
+    for name in dtype.names:
+        one = dtype[name]
+        if one.shape or one.names is not None or one.kind not in "biufS":
+            raise UsageError(
+                f"{place.url}: field {name!r} of type {one} is no column; read it by h5py"
+            )
+
+
+def _frame_of_group(place: Place, group: Any, name: str, stamp: tuple[Any, ...]) -> Dataset:
+    h5py = needs("h5py", "hdf5", "HDF5")
+    members = {key: one for key, one in group.items() if isinstance(one, h5py.Dataset)}
+    lengths = {key: one.shape for key, one in members.items()}
+    if (
+        not members
+        or any(len(shape) != 1 for shape in lengths.values())
+        or len({*lengths.values()}) > 1
+    ):
+        shown = (
+            ", ".join(f"{key!r} {shape}" for key, shape in list(lengths.items())[:SHOWN]) or "none"
+        )
+        raise UsageError(
+            f"{place.url}: group {name!r} is a frame only if its datasets have one dimension and "
+            f"one length: {shown}; say dataset= of one of them"
+        )
+    for key, one in members.items():
+        if one.dtype.kind not in "biufS" and h5py.check_string_dtype(one.dtype) is None:
+            raise UsageError(f"{place.url}: {key!r} of type {one.dtype} is no column; say dataset=")
+    rows = next(iter(members.values())).shape[0]
+    chunks = [one.chunks[0] for one in members.values() if one.chunks]
+    return Fields(
+        place=place,
+        kind="frame",
+        stamp=stamp,
+        rows=int(rows),
+        columns=tuple(members),
+        unit_rows=int(max(chunks, default=1)),
+        row_nbytes=float(sum(one.dtype.itemsize for one in members.values())),
+        dataset=name,
+        is_group=True,
+    )
+
+
+def _chosen(place: Place, file: Any, dataset: str | None) -> str:
+    """Return the path of what is to be read."""
+    h5py = needs("h5py", "hdf5", "HDF5")
+    if dataset is not None and dataset in file:
+        return dataset
+    names: list[str] = []
+    file.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) else None)
+    if dataset is None and len(names) == 1:
+        return names[0]
+    shown = ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
+    raise UsageError(f"{place.url} has the datasets {shown or 'none'}; say dataset=")
+
+
+FORMAT = Format(name="hdf5", suffixes=(".h5", ".hdf5"), open_dataset=open_dataset)

@@ -1,0 +1,168 @@
+"""JSON lines, by pyarrow: frames, an object in each line. Types are those that hold all lines.
+
+Texts stay texts, also those that look like times. A file is looked through once, and then read in
+parts that end with a line; each worker parses its own.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freestone.errors import FormatError, UsageError
+from freestone.io.dataset import Dataset
+from freestone.io.formats.format import Format
+from freestone.io.formats.tables import by_library, foreign, needs
+from freestone.io.raw import read_values
+from freestone.io.stores import Place
+from freestone.io.writer import Shape, Writer, needs_columns
+
+__all__ = ["FORMAT", "open_dataset", "open_writer"]
+
+# Bytes of a part, about; a line is never cut.
+PART_NBYTES = 8 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines(Dataset):
+    """Rows of lines; the parts of the file begin at some bytes and rows."""
+
+    schema: Any
+    begins: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
+        pa = needs("pyarrow", "arrow", "JSON lines")
+        ends = np.array(self.ends, np.int64)
+        first = min(int(np.searchsorted(ends, start, "right")) - 1, len(self.begins) - 2)
+        last = max(int(np.searchsorted(ends, stop, "left")), first + 1)
+        tables = []
+        for part in range(max(first, 0), min(last, len(self.begins) - 1)):
+            text = _bytes(self.place, self.stamp, self.begins[part], self.begins[part + 1])
+            tables.append(_parsed(self.place, text, self.schema, self.ends[part]))
+        if not tables or stop == start:
+            return self.schema.empty_table()
+        return pa.concat_tables(tables).slice(start - self.ends[first], stop - start)
+
+    def arrow_schema(self) -> Any:
+        """Return the schema, which was found when the file was looked through."""
+        return self.schema
+
+
+def _bytes(place: Place, stamp: tuple[Any, ...], start: int, stop: int) -> bytes:
+    return read_values(place.source(stamp), start, (stop - start,), np.uint8).tobytes()
+
+
+def _parsed(place: Place, text: bytes, schema: Any, row: int) -> Any:
+    """Return the rows of some lines, in a schema if one is known."""
+    pa, reader = (
+        needs("pyarrow", "arrow", "JSON lines"),
+        needs("pyarrow.json", "arrow", "JSON lines"),
+    )
+    # One block of the parser: a value in another form is then found in each part alike.
+    how = reader.ReadOptions(use_threads=False, block_size=max(len(text), 1))
+    form = reader.ParseOptions(
+        explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "error"
+    )
+    try:
+        return reader.read_json(io.BytesIO(text), read_options=how, parse_options=form)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        reported = str(error).split("\n")[0]
+        raise FormatError(place.url, f"behind row {row:,}: {reported}") from None
+
+
+def _parts(place: Place, stamp: tuple[Any, ...]) -> Iterator[bytes]:
+    """Yield the text in parts that end with a line."""
+    nbytes, at, rest = int(stamp[0]), 0, b""
+    while at < nbytes:
+        stop = min(at + PART_NBYTES, nbytes)
+        text = rest + _bytes(place, stamp, at, stop)
+        cut = len(text) if stop == nbytes else text.rfind(b"\n") + 1
+        if cut:
+            yield text[:cut]
+        rest, at = text[cut:], stop
+
+
+def open_dataset(place: Place) -> Dataset:
+    """Look through the lines of a file: how many there are, and what they hold."""
+    pa = needs("pyarrow", "arrow", "JSON lines")
+    stamp = place.stamp()
+    schemas, begins, ends = [pa.schema([])], [0], [0]
+    for text in _parts(place, stamp):
+        if text.strip():
+            table = _parsed(place, text, None, ends[-1])
+            schemas.append(_with_texts(table.schema))
+            ends.append(ends[-1] + table.num_rows)
+        else:
+            ends.append(ends[-1])
+        begins.append(begins[-1] + len(text))
+    with foreign(place):
+        schema = pa.unify_schemas(schemas, promote_options="permissive")
+    if len(set(schema.names)) < len(schema.names):
+        raise FormatError(place.url, "an object has two values of one name")
+    counts = np.diff(ends)
+    return Lines(
+        place=place,
+        kind="frame",
+        stamp=stamp,
+        rows=ends[-1],
+        columns=tuple(schema.names),
+        unit_rows=int(max(counts, default=1)) or 1,
+        row_nbytes=stamp[0] / max(ends[-1], 1),
+        schema=schema,
+        begins=tuple(begins),
+        ends=tuple(ends),
+    )
+
+
+def _with_texts(schema: Any) -> Any:
+    """Return a schema with texts where the parser took them for times."""
+    pa = needs("pyarrow", "arrow", "JSON lines")
+
+    def plain(kind: Any) -> Any:
+        if pa.types.is_timestamp(kind):
+            return pa.string()
+        if pa.types.is_list(kind):
+            return pa.list_(plain(kind.value_type))
+        if pa.types.is_struct(kind):
+            inner = [kind.field(number) for number in range(kind.num_fields)]
+            return pa.struct([pa.field(one.name, plain(one.type)) for one in inner])
+        return kind
+
+    return pa.schema([pa.field(one.name, plain(one.type)) for one in schema])
+
+
+def open_writer(place: Place, shape: Shape) -> Writer:
+    """Write an object in each line."""
+    if shape.kind != "frame":
+        raise UsageError(f"{place.url}: JSON lines have names; make it a frame, or write csv")
+    needs_columns(place, shape)
+    return JsonWriter(place=place, shape=shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonWriter(Writer):
+    """Lines of text; workers write their blocks at the same time."""
+
+    def encode(self, block: Any, start: int) -> list[Any]:
+        """Return the lines of a block."""
+        with by_library(self.place):
+            lines = [
+                json.dumps(row, allow_nan=False, ensure_ascii=False) for row in block.to_pylist()
+            ]
+        return ["".join(f"{line}\n" for line in lines).encode()]
+
+
+FORMAT = Format(
+    name="jsonl",
+    suffixes=(".jsonl", ".ndjson"),
+    open_dataset=open_dataset,
+    open_writer=open_writer,
+    is_text=True,
+)

@@ -1,0 +1,285 @@
+"""What arrays don't have lazily: Dask's, and NumPy's own with whole arrays on one worker."""
+
+from __future__ import annotations
+
+import operator
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from freestone.client import Client, current
+from freestone.collections import Array
+from freestone.collections.blocking import offsets_of
+from freestone.collections.dask import held_blocks, scheduler_of
+from freestone.collections.protocols import ArrayMethods
+from freestone.config import Config
+from freestone.lang.arrays.nodes import NotLazyError
+
+__all__ = ["computed_elsewhere"]
+
+_WRITING = frozenset(
+    {
+        *("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"),
+        *("save", "savetxt", "savez", "savez_compressed"),
+    }
+)
+"""Functions that write into what they are given, or into files: a call elsewhere would not."""
+
+_DIFFERENT = frozenset(
+    {
+        *("nanpercentile", "nanquantile", "percentile", "quantile"),
+        *("cholesky", "gradient"),
+    }
+)
+"""Dask's percentiles are approximate, and its others give something else than NumPy's."""
+
+_BELOW = ("freestone.", "numpy.")
+_warned: set[str] = set()
+
+
+def computed_elsewhere(
+    refused: NotLazyError,
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    options: dict[str, Any],
+) -> Any:
+    """Compute at once what is not computed lazily, or raise the error that says so.
+
+    Parameters
+    ----------
+    refused
+        The error.
+    function
+        NumPy's function, or ``operator.getitem``.
+    args, options
+        What it was called with, arrays in blocks among them.
+
+    Returns
+    -------
+    object
+        What NumPy returns, arrays as `Array`, whose blocks are on the workers.
+
+    Raises
+    ------
+    TypeError
+        `refused`, when the setting `numpy_fallback` is ``"error"``, Dask is not installed, blocks
+        are sparse, or the function writes into what it is given.
+    Exception
+        NumPy's own for bad arguments.
+
+    Notes
+    -----
+    Blocks are handed to Dask where they are. What Dask does not have either is called by one
+    worker with whole arrays, to which all blocks are sent.
+    """
+    name = _name_of(function)
+    given = [one for one in _arrays([*args, *options.values()])]
+    client = next((one.client for one in given if one.client is not None), current())
+    config = Config.load() if client is None else client.config
+    if (
+        config.numpy_fallback == "error"
+        or name in _WRITING
+        or options.get("out") is not None
+        or any(one._first().sparse for one in given if one.blocks)
+        or not _has_dask()
+    ):
+        raise refused
+    placed, named = _replaced([*args], _to_dask), _replaced(options, _to_dask)
+    made = None if name in _DIFFERENT else _by_dask(function, placed, named)
+    _warn_once(name, by_dask=made is not None)
+    if made is None:
+        return _on_one_worker(client, function, placed, named)
+    return _as_arrays(made[0], client)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    if function is operator.getitem:
+        return "an index"
+    ufunc = getattr(function, "__self__", None)
+    if not isinstance(ufunc, np.ufunc):
+        return str(getattr(function, "__name__", function))
+    return f"{ufunc.__name__}.{function.__name__}".removesuffix(".__call__")
+
+
+def _has_dask() -> bool:
+    try:
+        import dask.array  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _arrays(given: Any) -> Iterator[Array]:
+    """Yield the arrays in blocks among arguments, also those that expressions are made of."""
+    if isinstance(given, dict):
+        given = [*given.values()]
+    if isinstance(given, list | tuple):
+        for one in given:
+            yield from _arrays(one)
+    elif isinstance(given, ArrayMethods):
+        yield from given._sources()
+
+
+def _replaced(given: Any, change: Callable[[Any], Any]) -> Any:
+    """Return arguments with each array changed, in lists, tuples and dicts of any nesting."""
+    if type(given) in (list, tuple):
+        return type(given)(_replaced(one, change) for one in given)
+    if type(given) is dict:
+        return {key: _replaced(one, change) for key, one in given.items()}
+    return change(given)
+
+
+def _to_dask(given: Any) -> Any:
+    return given.to_dask() if isinstance(given, ArrayMethods) else given
+
+
+def _by_dask(function: Callable[..., Any], args: Any, options: Any) -> tuple[Any] | None:
+    """Return what Dask makes of a call; None when it has no such function, or takes it otherwise.
+
+    Whatever Dask finds wrong is left to NumPy, which says it in its own words, or computes it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # Dask would fetch the arrays into this program.
+        warnings.filterwarnings("error", "The `.*` function is not implemented", FutureWarning)
+        try:
+            return (function(*args, **options),)
+        except Exception:
+            return None
+
+
+def _warn_once(name: str, *, by_dask: bool) -> None:
+    if name in _warned:
+        return
+    _warned.add(name)
+    how = (
+        "Dask computes it now, on the workers"
+        if by_dask
+        else "one worker computes it now, with whole arrays"
+    )
+    warnings.warn(
+        f"{name} of an Array is not computed lazily: {how}; numpy_fallback='error' refuses it",
+        stacklevel=_depth_of_user(),
+    )
+
+
+def _depth_of_user() -> int:
+    """Return how many frames the caller is below what called NumPy."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_BELOW):
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+def _run(client: Client | None, *collections: Any) -> tuple[Any, ...]:
+    """Compute Dask collections, whose blocks stay where they are made."""
+    import dask
+
+    get = {} if client is None else {"scheduler": scheduler_of(client)}
+    return tuple(dask.persist(*collections, **get))
+
+
+# -- by Dask ----------------------------------------------------------------------------------
+
+
+def _as_arrays(made: Any, client: Client | None) -> Any:
+    """Return what Dask made, computed: its arrays as arrays in blocks, its numbers as numbers."""
+    import dask.array as da
+
+    lazy: list[Any] = []
+    _replaced(made, lambda one: lazy.append(one) if isinstance(one, da.Array) else None)
+    done = iter(_run(client, *map(_cut_by_rows, lazy)))
+
+    def finished(one: Any) -> Any:
+        if not isinstance(one, da.Array):
+            return one
+        found = next(done)
+        return Array.from_dask(found) if found.ndim else _number(found, client)
+
+    return _replaced(made, finished)
+
+
+def _cut_by_rows(array: Any) -> Any:
+    beside = [axis for axis in range(1, array.ndim) if len(array.chunks[axis]) > 1]
+    return array.rechunk(dict.fromkeys(beside, -1)) if beside else array
+
+
+def _number(array: Any, client: Client | None) -> Any:
+    get = {} if client is None else {"scheduler": scheduler_of(client)}
+    return np.asarray(array.compute(**get))[()]
+
+
+# -- on one worker ----------------------------------------------------------------------------
+
+
+def _on_one_worker(
+    client: Client | None, function: Callable[..., Any], args: Any, options: Any
+) -> Any:
+    """Call a function of NumPy's with whole arrays; arrays that it returns stay there."""
+    import dask
+    import dask.array as da
+
+    def whole(given: Any) -> Any:
+        if not isinstance(given, da.Array):
+            return given
+        (block,) = np.ravel(np.asarray(given.rechunk(-1).to_delayed(), dtype=object))
+        return block
+
+    args, options = _replaced(args, whole), _replaced(options, whole)
+    call = dask.delayed(_called, pure=False)(function, args, options)
+    if client is None:
+        return _kept(call.compute())
+    (made,) = _run(client, call)
+    (future,) = held_blocks(made) or []
+    return _taken(client, future, client.submit(_form, (future,)).result())
+
+
+def _called(function: Callable[..., Any], args: Any, options: Any) -> Any:
+    return function(*args, **options)
+
+
+def _kept(found: Any) -> Any:
+    """Return what a call gave here, its arrays as arrays of one block."""
+    return _replaced(_plain(found), lambda one: Array.from_blocks([one]) if _is_array(one) else one)
+
+
+def _is_array(value: Any) -> bool:
+    return type(value) is np.ndarray and bool(value.ndim) and not value.dtype.hasobject
+
+
+def _plain(found: Any) -> Any:
+    """Return named tuples, as those of `numpy.linalg`, as tuples."""
+    return tuple(map(_plain, found)) if isinstance(found, tuple) else found
+
+
+def _form(found: Any) -> Any:
+    """Return a value as it is, an array as its shape and type, and tuples of them."""
+    if isinstance(found, tuple | list):
+        return [isinstance(found, tuple), [_form(one) for one in found]]
+    return (found.shape, found.dtype) if _is_array(found) else _Here(found)
+
+
+class _Here:
+    """A value that comes back to the program."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _taken(client: Client, future: Any, form: Any) -> Any:
+    """Return what a future stands for: its arrays stay where they are."""
+    if isinstance(form, _Here):
+        return form.value
+    if isinstance(form, tuple):
+        shape, dtype = form
+        offsets = offsets_of(shape[:1])
+        return Array([future], offsets, name="array", columns=shape[1:], dtype=dtype)
+    is_tuple, forms = form
+    parts = [
+        _taken(client, client.submit(operator.getitem, (future, at)), one)
+        for at, one in enumerate(forms)
+    ]
+    return tuple(parts) if is_tuple else parts

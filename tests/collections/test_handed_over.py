@@ -1,0 +1,109 @@
+"""Blocks are handed over to Dask, and taken from it, where they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import freestone as fs
+from freestone.client.future import Future
+
+pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
+
+import dask.array as da
+import dask.bag as db
+import dask.dataframe as dd
+import pandas as pd
+
+WHOLE = np.arange(240.0).reshape(20, 3, 4)
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Give the bytes of what the program fetches, one by one."""
+    found: list[int] = []
+    fetch = Future._value
+
+    def noted(future: Future, *timeout: Any) -> Any:
+        found.append(future.nbytes or 0)
+        return fetch(future, *timeout)
+
+    monkeypatch.setattr(Future, "_value", noted)
+    return found
+
+
+def names(blocks: Any) -> list[str]:
+    return [block.name for block in blocks]
+
+
+def test_persisted_blocks_are_taken_as_they_are(cluster: fs.Cluster) -> None:
+    lazy = cluster.persist(da.from_array(WHOLE, chunks=(6, 3, 4)) * 2)
+    x = fs.Array.from_dask(lazy)
+    assert (x.shape, x.dtype, x.offsets.tolist()) == (
+        (20, 3, 4),
+        np.dtype(float),
+        [0, 6, 12, 18, 20],
+    )
+    handed = x.to_dask()
+    done = cluster.statistics().done
+    again = cluster.persist(handed)
+    assert names(fs.Array.from_dask(again).blocks) == names(x.blocks)
+    assert cluster.statistics().done == done
+    np.testing.assert_array_equal(x.compute(), WHOLE * 2)
+
+
+def test_no_block_is_fetched(cluster: fs.Cluster, fetched: list[int]) -> None:
+    x = fs.Array.from_function(800_000, 100_000, lambda a, b: np.arange(a, b, dtype=float))
+    lazy = x.to_dask()
+    assert lazy.chunks == ((100_000,) * 8,)
+    total = (lazy[3:] + 1).sum().compute(scheduler=cluster.get)
+    assert total == np.arange(3.0, 800_000.0).sum() + 799_997
+    y = fs.Array.from_dask(lazy * 2)
+    assert y.shape == (800_000,)
+    assert sum(fetched) < 20_000
+
+
+def test_rows_of_blocks(cluster: fs.Cluster) -> None:
+    x = fs.Array.from_numpy(WHOLE, 6)[4:19]
+    np.testing.assert_array_equal(x.to_dask().compute(scheduler=cluster.get), WHOLE[4:19])
+    np.testing.assert_array_equal(fs.Array.from_dask(x.to_dask()).compute(), WHOLE[4:19])
+
+
+def test_blocks_side_by_side_are_joined(cluster: fs.Cluster, fetched: list[int]) -> None:
+    lazy = da.from_array(WHOLE, chunks=(6, 2, 3))
+    x = fs.Array.from_dask(lazy)
+    assert sum(fetched) < 1000
+    assert x.shape == WHOLE.shape
+    np.testing.assert_array_equal(x.compute(), WHOLE)
+
+
+def test_unknown_lengths_are_asked(cluster: fs.Cluster) -> None:
+    lazy = da.arange(100, chunks=9)
+    x = fs.Array.from_dask(lazy[lazy % 7 == 0])
+    assert x.shape == (15,)
+
+
+def test_masked_blocks_are_refused(cluster: fs.Cluster) -> None:
+    masked = da.ma.masked_equal(da.arange(10, chunks=5), 3)
+    x = fs.Array.from_dask(masked)
+    with pytest.raises(fs.errors.BlockTypeError, match="a masked array"):
+        x.persist()
+
+
+def test_frames(cluster: fs.Cluster, fetched: list[int]) -> None:
+    table = pd.DataFrame({"a": np.arange(4000), "b": np.arange(4000.0)})
+    frame = fs.Frame.from_dask(dd.from_pandas(table, npartitions=4))
+    lazy = frame.to_dask()
+    assert list(lazy.columns) == ["a", "b"]
+    assert lazy.a.sum().compute(scheduler=cluster.get) == 3999 * 2000
+    assert max(fetched) < 5000
+    pd.testing.assert_frame_equal(frame.to_pandas(), table)
+
+
+def test_bags(cluster: fs.Cluster, fetched: list[int]) -> None:
+    bag = fs.Bag.from_dask(db.range(4000, npartitions=4).map(float))
+    assert bag.to_dask().sum().compute(scheduler=cluster.get) == 3999 * 2000
+    assert sum(fetched) < 5000
+    assert len(bag) == 4000

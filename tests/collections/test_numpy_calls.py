@@ -1,0 +1,168 @@
+"""NumPy's functions and methods give the same of arrays in blocks; see `numpy_calls`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import freestone as fs
+from freestone.client.future import Future
+from tests.collections.numpy_calls import ARGUMENTS, CALLS
+
+pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
+
+MISSING = {
+    # NumPy iterates over what it is given before it asks whose function it is.
+    "np.poly(v)",
+}
+
+ON_A_CLUSTER = [
+    *(
+        "np.sum(x, axis=0)",
+        "x.reshape(6, 6)",
+        "v[::2]",
+        "x[[0, 5]]",
+        "np.unique(i, return_counts=True)",
+    ),
+    *("np.median(x, axis=0)", "np.percentile(v, 30)", "np.sort(x, axis=0)", "np.linalg.svd(x)[1]"),
+    *("np.where(b)", "np.fft.fft(x, axis=0)", "np.linalg.eigh(q)[0]", "np.add.accumulate(v)"),
+    *("x.T + v", "np.cov(x, rowvar=False)", "np.array2string(v)", "np.linalg.slogdet(q)"),
+]
+
+
+def blocks() -> dict[str, Any]:
+    return {name: fs.Array.from_numpy(array, 5) for name, array in ARGUMENTS.items()}
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    return np.asarray(value) if hasattr(value, "__array__") else value
+
+
+def evaluated(call: str, arguments: dict[str, Any]) -> Any:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return plain(eval(call, {"np": np, **arguments}))
+
+
+def check(found: Any, expected: Any) -> None:
+    if isinstance(expected, list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            check(one, other)
+    elif not isinstance(expected, np.ndarray):
+        assert found == expected
+    else:
+        assert found.shape == expected.shape
+        assert found.dtype == expected.dtype
+        if expected.dtype.kind in "fc":
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+        else:
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.fixture(scope="module")
+def here() -> dict[str, Any]:
+    return blocks()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_the_same_as_numpy(here: dict[str, Any], call: str) -> None:
+    expected = evaluated(call, ARGUMENTS)
+    if call in MISSING:
+        with pytest.raises(TypeError, match="no items yet"):
+            evaluated(call, here)
+        return
+    check(evaluated(call, here), expected)
+
+
+def test_there_are_as_many_as_people_use() -> None:
+    assert len(CALLS) - len(MISSING) >= 376
+
+
+def test_on_a_cluster(two_workers: fs.Cluster) -> None:
+    there = blocks()
+    for call in ON_A_CLUSTER:
+        check(evaluated(call, there), evaluated(call, ARGUMENTS))
+
+
+@pytest.mark.filterwarnings("ignore:.*is not computed lazily")
+def test_arrays_come_back_in_blocks_and_nothing_is_fetched(
+    cluster: fs.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[int] = []
+    fetch = Future._value
+
+    def noted(future: Future, *timeout: Any) -> Any:
+        fetched.append(future.nbytes or 0)
+        return fetch(future, *timeout)
+
+    x = fs.Array.from_function(400_000, 50_000, lambda a, b: np.arange(a, b, dtype=float) % 1000)
+    monkeypatch.setattr(Future, "_value", noted)
+    reverse, ordered = x[::-1], np.sort(x)
+    assert isinstance(reverse, fs.Array)
+    assert isinstance(ordered, fs.Array)
+    assert (reverse.shape, ordered.shape) == ((400_000,), (400_000,))
+    assert sum(fetched) < 50_000
+    assert np.asarray(ordered[:800]).tolist() == [0.0] * 400 + [1.0] * 400
+    assert np.asarray(reverse[:2]).tolist() == [999.0, 998.0]
+
+
+def test_a_warning_says_who_computes_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from freestone.lang.arrays import fallback
+
+    monkeypatch.setattr(fallback, "_warned", set())
+    x = fs.Array.from_numpy(np.arange(12.0), 5)
+    with pytest.warns(UserWarning, match=r"roll of an Array .* Dask computes it now") as caught:
+        np.roll(x, 1)
+    assert caught[0].filename == __file__
+    np.roll(x, 2)
+    with pytest.warns(UserWarning, match="sort of an Array .* one worker computes it now"):
+        np.sort(x)
+
+
+def test_a_setting_refuses_it() -> None:
+    with fs.Cluster(executors=1, memory="64MiB", numpy_fallback="error"):
+        x = fs.Array.from_numpy(np.arange(12.0), 5)
+        with pytest.raises(TypeError, match=r"np.roll of an Array is not computed lazily"):
+            np.roll(x, 1)
+        with pytest.raises(IndexError, match="step 2"):
+            x[::2]
+    with pytest.raises(fs.errors.ConfigurationError, match="'dask' or 'error'"):
+        fs.Cluster(numpy_fallback="numpy")
+
+
+@pytest.mark.filterwarnings("ignore:.*is not computed lazily")
+def test_bad_arguments_get_numpys_error() -> None:
+    x = fs.Array.from_numpy(np.ones((4, 3)), 3)
+    with pytest.raises(np.linalg.LinAlgError, match="must be square"):
+        np.linalg.inv(x)
+    with pytest.raises(ValueError, match="cannot reshape"):
+        x.reshape(5, 5)
+    with pytest.raises(IndexError):
+        x[[7]]
+
+
+def test_what_writes_is_refused() -> None:
+    x = fs.Array.from_numpy(np.ones(4), 3)
+    out = np.zeros(4)
+    for call in (
+        lambda: np.copyto(x, 0),
+        lambda: np.put(x, [0], 5),
+        lambda: np.cumsum(x, out=out),
+        lambda: np.add(x, 1, out=out),
+    ):
+        with pytest.raises(TypeError, match="call compute"):
+            call()
+    assert not out.any()
+
+
+def test_sparse_blocks_are_refused() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    x = fs.Array.from_numpy(sparse.csr_matrix(np.eye(4)), 2)
+    with pytest.raises(TypeError, match="call compute"):
+        np.roll(x, 1)
