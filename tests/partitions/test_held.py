@@ -95,6 +95,8 @@ def test_frames_and_bags_keep_their_types(cluster: fs.Cluster) -> None:
     sums = cluster.map(lambda part: sum(int(block.a.sum()) for block in part), fs.split(frame))
     assert sum(one.result() for one in sums) == 435
     assert sum(part.rows for part in fs.split(frame)) == 30
+    wholes = [part.materialize().result() for part in fs.split(frame, per=1)]
+    assert sorted(pd.concat(wholes).a) == list(range(30))
     bag = cluster.persist(db.range(30, npartitions=4))
     lengths = cluster.map(lambda part: sum(map(len, part)), fs.split(bag))
     assert sum(one.result() for one in lengths) == 30

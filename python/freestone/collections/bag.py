@@ -2,23 +2,171 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import functools
+import hashlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Self
+
+import numpy as np
 
 from freestone.collections.base import Collection
 from freestone.collections.blocking import cuts_of
-from freestone.collections.sources import put_all
+from freestone.collections.frame import Frame
+from freestone.collections.making import Spec
+from freestone.collections.opaque import is_opaque
+from freestone.collections.rows import describe_type
+from freestone.collections.sources import name_of, put_all
+from freestone.errors import EmptyCollectionError
 
 __all__ = ["Bag"]
+
+_MAX_GROUPS = 256
+"""A call has at most so many outputs."""
+
+
+class _Nothing:
+    """Stands for no initial value; a class, which is the same in every process."""
 
 
 class Bag(Collection):
     """Any values that can be pickled, in blocks that are lists of them.
 
     Made by `from_items`, `from_function` and their like. Blocks may be of different lengths.
+
+    Blocks may also be arrays of awkward's, frames of pandas' or polars', or arrays and datasets of
+    xarray's: they stay what they are, their rows are the items, and `compute` puts them below each
+    other by the function that their library has for it.
     """
 
     kind = "bag"
+
+    def map(self, function: Callable[[Any], Any], **options: Any) -> Self:
+        """Call a function with each item, where its block is.
+
+        Parameters
+        ----------
+        function
+            Called with an item.
+        **options
+            Those of `Cluster.submit`, and ``name``.
+
+        Notes
+        -----
+        One call per block.
+        """
+        options = {"name": name_of(function)} | options
+        return self.map_blocks(functools.partial(_mapped, function), **options)
+
+    def filter(self, function: Callable[[Any], Any], **options: Any) -> Self:
+        """Keep the items for which a function returns true; see `map`."""
+        options = {"name": name_of(function)} | options
+        return self.map_blocks(functools.partial(_filtered, function), **options)
+
+    def fold(
+        self,
+        function: Callable[[Any, Any], Any],
+        combine: Callable[[Any, Any], Any] | None = None,
+        *,
+        initial: Any = _Nothing,
+        commutes: bool = False,
+    ) -> Any:
+        """Combine all items into one value.
+
+        Parameters
+        ----------
+        function
+            Called as ``function(total, item)``; must be associative if there is no `combine`.
+        combine
+            Called as ``combine(total, total)`` with what blocks give; must be associative. By
+            default `function`.
+        initial
+            What each block begins with; by default its first item.
+        commutes
+            Whether the order of blocks does not matter.
+
+        Returns
+        -------
+        object
+            The value, here.
+
+        Raises
+        ------
+        EmptyCollectionError
+            When there is no item, and no `initial`.
+
+        Notes
+        -----
+        Blocks are folded where they are, and their totals combined in a tree.
+        """
+        total = self.reduce(
+            functools.partial(_combined, combine or function),
+            functools.partial(_folded, function, initial),
+            commutes=commutes,
+        ).result()
+        if not total:
+            raise EmptyCollectionError(self.name, "fold")
+        return total[0]
+
+    def group_by(self, key: Callable[[Any], Hashable], *, groups: int | None = None) -> Self:
+        """Bring items together that have the same key.
+
+        Parameters
+        ----------
+        key
+            Called with an item.
+        groups
+            How many blocks the result has, 1 to 256; by default as many as this, at most 256.
+
+        Returns
+        -------
+        Bag
+            Of pairs: a key, and the list of its items in their order. Pairs with keys of one hash
+            are in one block; within it they are in the order in which keys were first seen.
+
+        Raises
+        ------
+        TypeError
+            For a key that is not a text, bytes, a number, None, or a tuple of them: hashes of
+            others, and of NaN, differ from process to process.
+        ValueError
+            For a number of blocks that is out of range.
+
+        Notes
+        -----
+        Each block is cut by key where it is; every item travels at most once, from worker to
+        worker.
+        """
+        pieces = self._live("group it")
+        count = min(max(1, len(pieces)), _MAX_GROUPS) if groups is None else groups
+        if not 1 <= count <= _MAX_GROUPS:
+            raise ValueError(f"groups={groups}: a result has 1 to {_MAX_GROUPS} blocks")
+        cut = functools.partial(_cut_by_key, key, count)
+        client = self.client
+        if client is None:
+            columns = [_as_tuple(cut(piece)) for piece in pieces]
+            made = [_grouped(key, *(column[at] for column in columns)) for at in range(count)]
+            return type(self)._from_own(made, name=self.name)
+        options = {"name": "group_by", "near": "input"}
+        rows = [client.submit(cut, (piece,), {}, options, count) for piece in pieces]
+        parts = [*map(_as_tuple, rows)]
+        calls = [(key, *(row[at] for row in parts)) for at in range(count)]
+        return type(self)(client.map(_grouped, calls, options), None, name=self.name)
+
+    def to_frame(self) -> Frame:
+        """Make a frame: each item is a dict of columns, or an item of one column, ``value``.
+
+        Notes
+        -----
+        One call per block, where it is. Types are those that Arrow finds in each block.
+        """
+        blocks = self._map(
+            Spec(collection=self.name, kind="frame"),
+            _table_of,
+            (),
+            [None] * len(self._live("make a frame of it")),
+            {},
+        )
+        return Frame(blocks, None, name=self.name)
 
     @classmethod
     def from_items(cls, items: Iterable[Any], block_items: int, *, name: str = "bag") -> Self:
@@ -98,3 +246,85 @@ class Bag(Collection):
         if not isinstance(items, slice):
             raise TypeError(f"a Bag is sliced by items, x[start:stop], not by {items!r}")
         return self._slice(items)
+
+
+def _items(block: Any) -> Iterator[Any]:
+    """Yield the items of a block; what is iterated over by columns has none."""
+    if is_opaque(block) and type(block).__module__.partition(".")[0] != "awkward":
+        raise TypeError(
+            f"a block {describe_type(block)} has rows and no items to call a function with: call "
+            "one with each block by map_blocks"
+        )
+    return iter(block)
+
+
+def _mapped(function: Callable[[Any], Any], block: Iterable[Any]) -> list[Any]:
+    return [function(item) for item in _items(block)]
+
+
+def _filtered(function: Callable[[Any], Any], block: Iterable[Any]) -> list[Any]:
+    return [item for item in _items(block) if function(item)]
+
+
+def _folded(function: Callable[[Any, Any], Any], initial: Any, block: Iterable[Any]) -> list[Any]:
+    """Return the total of a block in a list, which is empty if there is none."""
+    items = _items(block)
+    if initial is _Nothing:
+        return [functools.reduce(function, items, first) for first in items][:1]
+    return [functools.reduce(function, items, initial)]
+
+
+def _combined(combine: Callable[[Any, Any], Any], *totals: list[Any]) -> list[Any]:
+    known = [total for one in totals for total in one]
+    return [functools.reduce(combine, known)] if known else []
+
+
+def _cut_by_key(
+    key: Callable[[Any], Hashable], count: int, block: Iterable[Any]
+) -> tuple[list[Any], ...] | list[Any]:
+    """Return the items of a block by the part that their keys belong to."""
+    parts: tuple[list[Any], ...] = tuple([] for _ in range(count))
+    for item in _items(block):
+        parts[_part_of(key(item), count)].append(item)
+    return parts if count > 1 else parts[0]
+
+
+def _as_tuple(parts: Any) -> tuple[Any, ...]:
+    return parts if isinstance(parts, tuple) else (parts,)
+
+
+def _part_of(key: Hashable, count: int) -> int:
+    """Return the part of a key, the same in every process and for keys that are equal."""
+    digest = hashlib.blake2b(repr(_plain(key)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest) % count
+
+
+def _plain(key: Hashable) -> Any:
+    if isinstance(key, tuple):
+        return tuple(map(_plain, key))
+    if key is None or type(key) in (str, bytes):
+        return key
+    if isinstance(key, int | float | np.integer | np.floating | np.bool_) and key == key:
+        # Equal numbers of different types have one hash, the same in every process.
+        return hash(key)
+    if isinstance(key, str | bytes):
+        return str(key) if isinstance(key, str) else bytes(key)
+    raise TypeError(
+        f"items can't be grouped by {key!r}, of type {type(key).__name__}: keys are texts, bytes, "
+        "numbers other than NaN, None, and tuples of them"
+    )
+
+
+def _grouped(key: Callable[[Any], Hashable], *parts: Sequence[Any]) -> list[Any]:
+    groups: dict[Hashable, list[Any]] = {}
+    for part in parts:
+        for item in part:
+            groups.setdefault(key(item), []).append(item)
+    return [*groups.items()]
+
+
+def _table_of(block: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    rows = [item if isinstance(item, dict) else {"value": item} for item in _items(block)]
+    return pa.Table.from_pylist(rows)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from freestone import _native
+from freestone.collections.opaque import is_opaque
 from freestone.collections.rows import (
     count_rows,
     describe_type,
@@ -120,7 +121,7 @@ def _bag(spec: Spec, block: Any, index: int) -> Any:
         raise BlockTypeError(
             spec.collection, index, wanted="a list of items", found=describe_type(block)
         )
-    return block if isinstance(block, list) else list(block)
+    return block if isinstance(block, list) or is_opaque(block) else list(block)
 
 
 _FORMS: dict[str, Callable[[Spec, Any, int], Any]] = {

@@ -8,6 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from freestone.collections.opaque import (
+    concatenated,
+    is_opaque,
+    nbytes_of_opaque,
+    rows_of_opaque,
+    take_of_opaque,
+)
 from freestone.errors import BlockShapeError, BlockTypeError
 
 __all__ = [
@@ -38,6 +45,8 @@ def count_rows(block: Any) -> int:
     """Return how many rows, or items, a block has."""
     if is_table(block):
         return int(block.num_rows)
+    if is_opaque(block):
+        return rows_of_opaque(block)
     shape = getattr(block, "shape", None)
     return len(block) if shape is None else int(shape[0])
 
@@ -63,7 +72,7 @@ def take_rows(block: Any, start: int, stop: int) -> Any:
         parts = (block.data[first:last], block.indices[first:last])
         pointers = block.indptr[start : stop + 1] - first
         return type(block)((*parts, pointers), shape=(stop - start, block.shape[1]))
-    return block[start:stop]
+    return take_of_opaque(block, start, stop) if is_opaque(block) else block[start:stop]
 
 
 def split_rows(block: Any, starts: Sequence[int], stops: Sequence[int]) -> list[Any]:
@@ -111,6 +120,8 @@ def concatenate(blocks: Sequence[Any], collection: str = "collection") -> Any:
         return first
     if is_table(first):
         return _one_table(blocks, collection)
+    if is_opaque(first):
+        return concatenated(blocks)
     _check_alike(blocks, collection)
     if is_sparse(first):
         import scipy.sparse
@@ -205,6 +216,8 @@ def nbytes_of(block: Any) -> int:
         return int(block.data.nbytes + block.row.nbytes + block.col.nbytes)
     if is_sparse(block):
         return int(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes)
+    if is_opaque(block):
+        return nbytes_of_opaque(block)
     nbytes = getattr(block, "nbytes", None)
     return sys.getsizeof(block) if nbytes is None else int(nbytes)
 

@@ -1,0 +1,68 @@
+"""Blocks of libraries that have rows, bytes and a concatenation of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+__all__ = ["concatenated", "is_opaque", "nbytes_of_opaque", "rows_of_opaque", "take_of_opaque"]
+
+_CONCATENATE = {
+    "awkward": "concatenate",
+    "pandas": "concat",
+    "polars": "concat",
+    "xarray": "concat",
+}
+"""Libraries, and their function that puts blocks below each other."""
+
+
+def _library_of(block: Any) -> str:
+    return type(block).__module__.partition(".")[0]
+
+
+def is_opaque(block: Any) -> bool:
+    """Tell whether a block is of such a library: an array, a table, a series or a dataset."""
+    return _library_of(block) in _CONCATENATE and hasattr(block, "__len__")
+
+
+def concatenated(blocks: Sequence[Any]) -> Any:
+    """Return the rows of blocks one after the other, by their library's own function.
+
+    Notes
+    -----
+    xarray's go along the first dimension.
+    """
+    library = _library_of(blocks[0])
+    function = getattr(import_module(library), _CONCATENATE[library])
+    options = {"dim": _dimension(blocks[0])} if library == "xarray" else {}
+    return function(list(blocks), **options)
+
+
+def rows_of_opaque(block: Any) -> int:
+    """Return how many rows a block has; of xarray's, how long the first dimension is."""
+    if _library_of(block) == "xarray":
+        return int(block.sizes[_dimension(block)])
+    return len(block)
+
+
+def take_of_opaque(block: Any, start: int, stop: int) -> Any:
+    """Return rows ``start:stop`` of a block."""
+    if _library_of(block) == "xarray":
+        return block.isel({_dimension(block): slice(start, stop)})
+    return block[start:stop]
+
+
+def nbytes_of_opaque(block: Any) -> int:
+    """Return the bytes of a block's values."""
+    if hasattr(block, "memory_usage"):
+        usage = block.memory_usage(deep=True)
+        return int(usage.sum() if hasattr(usage, "sum") else usage)
+    if hasattr(block, "estimated_size"):
+        return int(block.estimated_size())
+    return int(block.nbytes)
+
+
+def _dimension(block: Any) -> Any:
+    """Return the first dimension of an array or dataset of xarray's."""
+    return next(iter(block.sizes))

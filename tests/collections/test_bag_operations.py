@@ -1,0 +1,133 @@
+"""What a Bag does with its items, here and on a cluster; blocks that are other libraries' own."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import freestone as fs
+from freestone.errors import EmptyCollectionError
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+xr = pytest.importorskip("xarray")
+ak = pytest.importorskip("awkward")
+
+
+@pytest.fixture(scope="module", params=["here", "cluster"], autouse=True)
+def where(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "here":
+        yield None
+        return
+    with fs.Cluster(workers=2, executors=1, memory="128MiB") as cluster:
+        yield cluster
+
+
+def test_map_and_filter() -> None:
+    bag = fs.Bag.from_items(range(20), 6)
+    offset = 3
+    found = bag.map(lambda item: item + offset).filter(lambda item: item % 2)
+    assert found.compute() == [item + 3 for item in range(20) if (item + 3) % 2]
+    assert bag.filter(lambda item: item > 99).compute() == []
+    assert bag.map(str).name == "str"
+
+
+def test_fold() -> None:
+    bag = fs.Bag.from_items([5, 3, 8, 1, 9, 2], 2)
+    assert bag.fold(operator.add) == 28
+    assert bag.fold(max, commutes=True) == 9
+    count = bag.fold(lambda total, item: total + 1, operator.add, initial=0)
+    assert count == 6
+    words = fs.Bag.from_items("abcdefg", 2)
+    assert words.fold(operator.add) == "abcdefg"
+    nothing = bag.filter(lambda item: item > 10)
+    with pytest.raises(EmptyCollectionError):
+        nothing.fold(operator.add)
+    assert nothing.fold(operator.add, initial=0) == 0
+    assert bag.filter(lambda item: item == 9).fold(operator.add) == 9
+
+
+@pytest.mark.parametrize("groups", [None, 1, 7])
+def test_group_by(groups: int | None) -> None:
+    words = [f"{number % 5}-{number}" for number in range(60)]
+    bag = fs.Bag.from_items(words, 13)
+    grouped = bag.group_by(lambda word: word[0], groups=groups)
+    assert len(grouped.blocks) == (groups or 5)
+    pairs = grouped.compute()
+    assert len(pairs) == 5
+    assert dict(pairs) == {str(key): [w for w in words if w[0] == str(key)] for key in range(5)}
+
+
+def test_equal_keys_of_different_types_are_one_group() -> None:
+    keys = [1, 1.0, True, np.int64(1), np.float32(1), (2, "a"), (np.int8(2), "a"), None, b"x"]
+    bag = fs.Bag.from_items(list(enumerate(keys)), 2)
+    groups = [[at for at, _ in items] for _, items in bag.group_by(lambda pair: pair[1]).compute()]
+    assert sorted(groups) == [[0, 1, 2, 3, 4], [5, 6], [7], [8]]
+
+
+@pytest.mark.parametrize("key", [float("nan"), frozenset({1}), object()])
+def test_keys_that_differ_from_process_to_process_are_refused(key: Any) -> None:
+    bag = fs.Bag.from_items([1, 2], 1)
+    with pytest.raises(TypeError, match="items can't be grouped by"):
+        bag.group_by(lambda item, key=key: key).compute()
+    with pytest.raises(ValueError, match="1 to 256"):
+        bag.group_by(abs, groups=0)
+
+
+def test_to_frame() -> None:
+    rows = [{"a": number, "b": str(number)} for number in range(7)]
+    frame = fs.Bag.from_items(rows, 3).to_frame()
+    assert isinstance(frame, fs.Frame)
+    assert frame.compute().to_pylist() == rows
+    numbers = fs.Bag.from_items(range(4), 3).to_frame()
+    assert numbers.compute().to_pylist() == [{"value": number} for number in range(4)]
+
+
+TABLE = {"a": list(range(10)), "b": [number / 2 for number in range(10)]}
+WHOLES: dict[str, Any] = {
+    "pandas": pd.DataFrame(TABLE),
+    "series": pd.Series(TABLE["b"], name="b"),
+    "polars": pl.DataFrame(TABLE),
+    "awkward": ak.Array([[1, 2], [], [3]] * 3 + [[4]]),
+    "xarray": xr.DataArray(np.arange(20.0).reshape(10, 2), dims=("x", "y")),
+    "dataset": xr.Dataset({"v": (("x", "y"), np.arange(20.0).reshape(10, 2))}),
+}
+
+
+def cut(whole: Any, start: int, stop: int) -> Any:
+    return whole.isel(x=slice(start, stop)) if hasattr(whole, "isel") else whole[start:stop]
+
+
+def same(one: Any, other: Any) -> bool:
+    assert type(one) is type(other)
+    if isinstance(one, ak.Array):
+        return bool(one.to_list() == other.to_list())
+    return bool(one.identical(other) if hasattr(one, "identical") else one.equals(other))
+
+
+@pytest.mark.parametrize("kind", WHOLES)
+def test_blocks_of_other_libraries_stay_what_they_are(kind: str) -> None:
+    whole = WHOLES[kind]
+    bag = fs.Bag.from_blocks([cut(whole, 0, 4), cut(whole, 4, 5), cut(whole, 5, 10)])
+    assert (len(bag), bag.offsets.tolist()) == (10, [0, 4, 5, 10])
+    assert bag.nbytes > 10
+    assert same(bag.compute(), whole)
+    part = bag[2:7].compute()
+    assert same(part, cut(whole, 2, 7))
+    (partition, *others) = fs.split(bag, per=1)
+    value = partition.materialize()
+    made = value.result() if hasattr(value, "result") else value
+    assert type(made) is type(whole)
+    assert sum(each.rows for each in (partition, *others)) == 10
+
+
+def test_items_of_columns_are_refused() -> None:
+    bag = fs.Bag.from_blocks([WHOLES["pandas"]])
+    with pytest.raises(TypeError, match="map_blocks"):
+        bag.map(str).compute()
+    counts = fs.Bag.from_blocks([WHOLES["awkward"]]).map(len)
+    assert counts.compute() == [2, 0, 1] * 3 + [1]
