@@ -9,6 +9,7 @@ NAMES = (
     "blocks",
     "imports",
     "io",
+    "datasets",
     "io_hdfs",
     "split",
     "planning",

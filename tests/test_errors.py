@@ -37,6 +37,7 @@ EXAMPLES: list[FreestoneError] = [
     errors.ColumnTypeError("filter", reason="cannot compare string with numeric type"),
     errors.MissingColumnError("join", reason='unable to find column "kye"', columns=["key"]),
     errors.EmptyCollectionError("points", "split"),
+    errors.QueryError("select n from t", reason="Catalog Error: no table t"),
     errors.WaitTimeoutError(timeout_s=1.5),
     errors.WorkersMissingError(wanted=5, there=3, timeout_s=60.0),
     errors.TaskRaisedError(label="mass", kind="uproot.DeserializationError", text="bad basket"),
@@ -134,10 +135,10 @@ def test_slugs_are_unique_and_never_change() -> None:
         "file file-changed file-missing file-unreadable foreign-future format function-load "
         "in-task input-lost input-unknown irreproducible join joining lock-not-held malleable "
         "memory-exceeded message-too-large missing-column missing-key no-spawn no-threads "
-        "not-associative not-serializable packages-missing plugin rank-failed rank-lost "
+        "not-associative not-serializable packages-missing plugin query rank-failed rank-lost "
         "registration resize-timeout run-over run-stuck samples-missing schema script "
-        "script-compile script-run script-stopped script-syntax spawn-failed storage-full table "
-        "task task-cancelled task-exited task-killed task-raised task-timeout transport "
+        "script-compile script-run script-stopped script-syntax spawn-failed storage-full "
+        "table task task-cancelled task-exited task-killed task-raised task-timeout transport "
         "unschedulable usage wait-timeout worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from freestone.client.tasks import Task, task
     from freestone.cluster import Cluster, as_completed, current, wait
     from freestone.collections import Array, Bag, Frame
+    from freestone.collections.querying import sql
     from freestone.errors import FreestoneError
     from freestone.partitions import Partition, split
     from freestone.storage import read, write
@@ -50,6 +51,7 @@ __all__ = [
     "read",
     "reduce",
     "split",
+    "sql",
     "task",
     "untar",
     "wait",
@@ -75,6 +77,7 @@ _HOMES = {
     "read": "storage",
     "reduce": "client.reduction",
     "split": "partitions",
+    "sql": "collections.querying",
     "task": "client.tasks",
     "untar": "client.environments",
     "wait": "cluster",

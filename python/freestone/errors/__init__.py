@@ -20,7 +20,8 @@
     │       └── TableError                          a step can't be done to such columns
     │           ├── ColumnClashError (ValueError)       two would have the same name
     │           ├── ColumnTypeError (TypeError)         not to a column of this type
-    │           └── MissingColumnError (KeyError)       there is no such column
+    │           ├── MissingColumnError (KeyError)       there is no such column
+    │           └── QueryError (ValueError)             a query in SQL is wrong
     ├── WaitTimeoutError (TimeoutError)     the wait ended before the task did
     ├── WorkersMissingError (TimeoutError)  fewer had joined than were waited for
     ├── TaskError                           a task failed for good
@@ -99,6 +100,7 @@ from freestone.errors.collection import (
     DroppedError,
     EmptyCollectionError,
     MissingColumnError,
+    QueryError,
     TableError,
 )
 from freestone.errors.data import (
@@ -231,6 +233,7 @@ __all__ = [
     "NotSerializableError",
     "PackagesMissingError",
     "PluginError",
+    "QueryError",
     "RankFailedError",
     "RankLostError",
     "RegistrationError",

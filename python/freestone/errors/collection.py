@@ -166,3 +166,20 @@ class ColumnClashError(TableError, ValueError):
 
     def __init__(self, step: str, *, reason: str) -> None:
         super().__init__(step, reason=reason, advice="; give one another name, by alias or suffix")
+
+
+class QueryError(TableError, ValueError):
+    """A query in SQL can't be asked of the tables that there are.
+
+    Attributes
+    ----------
+    query : str
+        The query.
+    """
+
+    slug = "query"
+    query: str
+
+    def __init__(self, query: str, *, reason: str) -> None:
+        super().__init__("ask the query", reason=reason, advice=f"; the query is {query.strip()!r}")
+        self.query = query

@@ -10,7 +10,7 @@ See docs/howto/tables.md
 
 from __future__ import annotations
 
-from freestone.collections.tables import grouping, joining, ordering  # noqa: F401 (they add rules)
+from freestone.collections.tables import grouping, joining, ordering, sql  # noqa: F401 (they add rules)
 from freestone.collections.tables.calls import to_arrow, to_polars
 from freestone.collections.tables.expressions import each_expr, names_of
 from freestone.collections.tables.lowering import LIMITS, Limits, lower

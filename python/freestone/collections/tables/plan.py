@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from freestone.collections.tables.answering import answer
 from freestone.collections.tables.problems import explained
 
 if TYPE_CHECKING:
@@ -92,8 +93,9 @@ def apply(
     if method == "group_by":
         keys, aggregates = args
         return frames[0].group_by(keys, **options).agg(aggregates)
-    if method == "concat":
-        return pl.concat(frames, **options)
+    if method == "sql":
+        query, tables = args
+        return answer(query, tables, frames)
     found: pl.LazyFrame = getattr(frames[0], method)(*frames[1:], *args, **options)
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -85,18 +85,24 @@ class Stage:
 
     def joined(self, other: Stage, method: str, *args: Any, **options: Any) -> Stage:
         """Do a step to each part and that of another stage; a stage of one part goes to all."""
-        count = max(len(self.parts), len(other.parts))
-        ours = self.parts * (count if self.is_one else 1)
-        theirs = other.parts * (count if other.is_one else 1)
-        moved = {
-            slot: Slot(slot.empty, slot.index + len(self.slots), slot.share) for slot in other.slots
-        }
-        return Stage(
-            op(method, [self.plan, _moved(other.plan, moved)], *args, **options),
-            (*self.slots, *moved.values()),
-            [(*one, *two) for one, two in zip(ours, theirs, strict=True)],
-            self.client or other.client,
-        )
+        return Stage.together([self, other], method, *args, **options)
+
+    @classmethod
+    def together(cls, stages: Sequence[Stage], method: str, *args: Any, **options: Any) -> Stage:
+        """Do a step to the parts of several stages; a stage of one part goes to all."""
+        count = max(len(stage.parts) for stage in stages)
+        plans: list[Node] = []
+        slots: list[Slot] = []
+        for stage in stages:
+            moved = {
+                slot: Slot(slot.empty, slot.index + len(slots), slot.share) for slot in stage.slots
+            }
+            plans.append(_moved(stage.plan, moved))
+            slots += moved.values()
+        columns = [stage.parts * (count if stage.is_one else 1) for stage in stages]
+        parts = [sum(each, ()) for each in zip(*columns, strict=True)]
+        client = next((stage.client for stage in stages if stage.client is not None), None)
+        return cls(op(method, plans, *args, **options), tuple(slots), parts, client)
 
     def one(self) -> Stage:
         """Have one call take all rows."""

@@ -1,0 +1,59 @@
+"""SQL on frames."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from freestone.collections.frame import Frame
+from freestone.errors import QueryError
+
+__all__ = ["sql"]
+
+
+def sql(query: str, **frames: Frame) -> Frame:
+    """Ask a query of frames, in DuckDB's SQL, lazily.
+
+    Parameters
+    ----------
+    query
+        One ``SELECT``.
+    **frames
+        The tables by their names in the query. Without any they are the frames among the caller's
+        variables that the query names.
+
+    Returns
+    -------
+    Frame
+        Lazy, of one block when it is computed; its columns and types are known at once.
+
+    Raises
+    ------
+    QueryError
+        When the query is wrong, or names what is no frame.
+    ImportError
+        Without DuckDB: ``pip install 'freestone[sql,tables]'``.
+
+    Notes
+    -----
+    One call, on one worker, gets the columns that DuckDB's plan reads, of all rows, and needs
+    memory for them and for what DuckDB makes. What a frame does before, such as a filter, is done
+    by its parts; so filter and aggregate frames first where tables are large.
+
+    Examples
+    --------
+    >>> import freestone as fs
+    >>> rain = fs.Frame.from_table({"station": [1, 1, 2], "mm": [2.0, 3.0, 7.0]}, 2)
+    >>> fs.sql("select station, sum(mm) mm from rain group by 1 order by 1").to_arrow().to_pydict()
+    {'station': [1, 2], 'mm': [5.0, 7.0]}
+    """
+    if not frames:
+        caller = sys._getframe(1)
+        words = set(re.findall(r"\w+", query))
+        variables = {**caller.f_globals, **caller.f_locals}
+        frames = {n: v for n, v in variables.items() if n in words and isinstance(v, Frame)}
+    if not frames:
+        raise QueryError(query, reason="it names no frame: give them, as in sql(query, name=frame)")
+    first, *others = frames.values()
+    tables = {name: frame._as_node().empty for name, frame in frames.items()}
+    return first._then("sql", query, tables, others=others)

@@ -1,0 +1,73 @@
+"""Queries in SQL, answered by DuckDB where the tables are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from freestone.errors import QueryError
+
+__all__ = ["answer", "as_text", "connection_to_duckdb"]
+
+
+def answer(query: str, tables: Mapping[str, pl.DataFrame], frames: Sequence[Any]) -> pl.LazyFrame:
+    """Ask a query of some tables, here.
+
+    Parameters
+    ----------
+    query
+        In DuckDB's SQL.
+    tables
+        By name, tables without rows of all columns that there are.
+    frames
+        Those with rows, of the columns that the query needs; the others are nulls.
+
+    Raises
+    ------
+    QueryError
+        When DuckDB can't do it.
+    """
+    import duckdb
+
+    connection = connection_to_duckdb()
+    for (name, empty), frame in zip(tables.items(), frames, strict=True):
+        known = frame.collect_schema()
+        columns = [
+            pl.col(column) if column in known else pl.lit(None, dtype).alias(column)
+            for column, dtype in empty.schema.items()
+        ]
+        connection.register(name, as_text(frame.select(columns).collect()).to_arrow())
+    try:
+        statements = [one.type for one in connection.extract_statements(query)]
+        if statements != [duckdb.StatementType.SELECT]:
+            raise QueryError(query, reason="it is not one SELECT")
+        table = connection.sql(query).to_arrow_table()
+    except duckdb.Error as error:
+        raise QueryError(query, reason=str(error).split("\n")[0]) from None
+    found = pl.from_arrow(table)
+    assert isinstance(found, pl.DataFrame)
+    return found.lazy()
+
+
+def connection_to_duckdb() -> Any:
+    """Connect to a DuckDB that sees no files, no network and no variables of the program."""
+    try:
+        import duckdb
+    except ImportError:
+        raise ImportError("SQL on frames needs DuckDB: pip install 'freestone[sql]'") from None
+    threads = os.environ.get("POLARS_MAX_THREADS", "1")
+    options = {"enable_external_access": "false", "threads": threads}
+    connection = duckdb.connect(config=options)
+    connection.execute("SET python_enable_replacements = false")
+    return connection
+
+
+def as_text(frame: pl.DataFrame) -> pl.DataFrame:
+    """Have categories be text: DuckDB's have to be known before there are rows."""
+    coded = {
+        n: pl.String for n, t in frame.schema.items() if isinstance(t, pl.Categorical | pl.Enum)
+    }
+    return frame.cast(coded)

@@ -1,0 +1,83 @@
+"""SQL on frames, by DuckDB."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import freestone as fs
+from freestone.errors import QueryError
+from tests.collections.tables.drawing import CUT, limits
+
+pytest.importorskip("duckdb")
+TABLE = pl.DataFrame(
+    {
+        "station": [n % 3 for n in range(30)],
+        "rain": [float(n) for n in range(30)],
+        "sky": pl.Series(["clear" if n % 2 else "grey" for n in range(30)], dtype=pl.Categorical),
+        "unused": ["x"] * 30,
+    }
+)
+NAMES = pl.DataFrame({"station": [0, 1, 2], "name": ["A", "B", "C"]})
+
+
+def test_a_query_of_two_frames(cluster: fs.Cluster) -> None:
+    with limits(**CUT):
+        rain, names = fs.Frame.from_polars(TABLE, 7), fs.Frame.from_polars(NAMES, 2)
+        found = fs.sql(
+            "select name, sum(rain) mm, min(sky) sky from rain join names using (station) "
+            "where rain > 3 group by name order by name"
+        )
+        assert (found.is_lazy, found.columns) == (True, ("name", "mm", "sky"))
+        expected = [("A", 132.0, "clear"), ("B", 144.0, "clear"), ("C", 153.0, "clear")]
+        assert found.to_polars().rows() == expected
+        wet = fs.sql("from t select count(*) n", t=rain.filter(pl.col("rain") > 20))
+        assert wet.to_polars().item() == 9
+        assert len(names) == 3
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("select t::text s from t order by station limit 1", "(0, A)"),
+        ("select t s from t order by station limit 1", {"station": 0, "name": "A"}),
+        ("select count(*) from t", 3),
+        ("select name from (select station, name from t) order by name desc limit 1", "C"),
+        ("select max(name) from t where station < 2", "B"),
+        ("select count(*) from t natural join (select 'A' as name, 5 as station) u", 0),
+        ("select count(distinct name) from (from t)", 3),
+        ("select sum(x.station + y.station)::int from t x, t y where x.name <> y.name", 12),
+        ("select station from t where false", None),
+    ],
+)
+def test_columns_that_a_query_needs_are_there(query: str, expected: object) -> None:
+    found = fs.sql(query, t=fs.Frame.from_polars(NAMES, 2)).to_polars()
+    if expected is None:
+        assert (found.columns, len(found)) == (["station"], 0)
+    elif isinstance(expected, str) and "::text" in query:
+        assert "A" in found.item()
+    else:
+        assert found.item() == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select nothing from t",
+        "select * from elsewhere",
+        "selec",
+        "select name + 1 from t",
+        "select * from read_csv('/etc/passwd')",
+        "create table u as select * from t",
+        "select 1; select name from t",
+    ],
+)
+def test_wrong_queries_are_refused_at_once(query: str) -> None:
+    frame = fs.Frame.from_polars(NAMES, 2)
+    with pytest.raises(QueryError, match="can't ask the query"):
+        fs.sql(query, t=frame)
+
+
+def test_a_query_without_frames_is_refused() -> None:
+    with pytest.raises(QueryError, match="names no frame"):
+        fs.sql("select 1")
