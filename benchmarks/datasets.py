@@ -48,7 +48,8 @@ def make(folder: Path, kind: str, files: int) -> None:
         import uproot
 
         with uproot.recreate(first) as file:
-            file["Events"] = columns
+            file.mktree("Events", {name: values.dtype for name, values in columns.items()})
+            file["Events"].extend(columns)
     content = first.read_bytes()
     for number in range(1, files):
         (folder / f"{number:05}.{kind}").write_bytes(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,13 @@ import numpy as np
 from freestone import _native
 from freestone.lang.settings import LAYOUTS, SCHEMES, VICTIMS, Settings
 
+PUBLIC: dict[str, Any] = {
+    name: value
+    for module in [_native, *filter(inspect.ismodule, vars(_native).values())]
+    for name, value in sorted(vars(module).items())
+    if not name.startswith("__") and not inspect.ismodule(value)
+}
+"""All that the native module and its submodules offer; no two have a name in common."""
 CODES = ("i1", "u1", "i4", "u4", "i8", "u8", "f4", "f8")
 DTYPES = ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?", "c16", "O", ">f8")
 NUMBERS: tuple[int, ...] = (0, 1, 2, 3, 7, 64, 255, 256, 4097, -1, -2, 2**31 - 1, 2**31, 2**32)
@@ -260,7 +268,7 @@ class Arguments:
         """Make the arguments of a product of CSR."""
         code, left, right, (rows, _, columns) = self.product()
         offsets = np.zeros(rows + 1, "i8")
-        _native.csr_product_sizes(code, left, right, columns, 1, offsets[1:])
+        _native.vector.csr_product_sizes(code, left, right, columns, 1, offsets[1:])
         np.cumsum(offsets, out=offsets)
         out = offsets, np.zeros(offsets[-1], "u4"), np.zeros(offsets[-1], CODES[code])
         return self.nearly(code, left, right, columns, 2, out)
@@ -314,7 +322,7 @@ def _list_of(count: int) -> Callable[[Arguments], Any]:
 
 
 def _object_of(name: str) -> Callable[[Arguments], Any]:
-    return lambda made: made.of_class(getattr(_native, name))
+    return lambda made: made.of_class(PUBLIC[name])
 
 
 def _column(made: Arguments) -> tuple[Any, ...]:
@@ -381,14 +389,17 @@ NAMED: dict[str, tuple[Callable[[Arguments], Any], ...]] = {
     "arena": (lambda made: 1 << 16, Arguments.number),
     "ranks": (Arguments.size,),
     "rank": (Arguments.size, lambda made: 0),
-    "fd": (Arguments.size, lambda made: getattr(made.of_class(_native.EventMemory), "fd", -1)),
+    "fd": (
+        Arguments.size,
+        lambda made: getattr(made.of_class(_native.events.EventMemory), "fd", -1),
+    ),
     "on": (lambda made: [(made.choose.choice((0, -1, -2, -3, made.number())), "id")],),
     "target": (lambda made: made.choose.choice((0, -1, -2, [0], made.number())),),
     "id": (lambda made: "id", Arguments.text),
     "label": (lambda made: "label", Arguments.text),
     "name": (lambda made: "name", Arguments.text, lambda made: None),
     "function": (lambda made: len, lambda made: 0, Arguments.number),
-    "futures": (lambda made: [made.of_class(_native.FutureBase)], lambda made: []),
+    "futures": (lambda made: [made.of_class(_native.manager.FutureBase)], lambda made: []),
     "future": (_object_of("FutureBase"),),
     "options": (_object_of("Options"),),
     "arity": (Arguments.size,),

@@ -27,7 +27,7 @@ import numpy as np
 
 from freestone import _native
 from freestone.client.future import Future
-from tests.bindings.arguments import CSV, EVENT_SETTINGS, TOGETHER, Arguments
+from tests.bindings.arguments import CSV, EVENT_SETTINGS, PUBLIC, TOGETHER, Arguments
 from tests.fuzz.fuzzers import Check
 
 PROCESSES = {"run_executor", "run_worker", "EventWorld", "meet_ranks"}
@@ -56,9 +56,7 @@ Target = tuple[str, type | None, str]
 def targets() -> list[Target]:
     """Return all that can be called: functions, classes, and methods of these."""
     found: list[Target] = []
-    for name, value in sorted(vars(_native).items()):
-        if name.startswith("__") or not callable(value):
-            continue
+    for name, value in sorted(PUBLIC.items()):
         found.append((name, None, name))
         if isinstance(value, type):
             found += [(f"{name}.{each}", value, each) for each in methods(value)]
@@ -78,21 +76,21 @@ def made_first(folder: str) -> list[Callable[[], Any]]:
     options: dict[str, Any] = {"socket": path, "key": "0" * 32, "owner": None, "future": Future}
     options |= {"spin_us": 0, "inline_nbytes": 1000, "transfers_in": 1, "transfers_out": 1}
     return [
-        lambda: _native.CsvIndex.scan(CSV, 44, 1),
-        lambda: _native.RowBlocks([0, 2, 5]),
-        lambda: _native.RowBlocks.even(20, 3),
-        lambda: _native.Drawing(7, 100, -1.0, 1.0, 0.5, 1),
-        lambda: _native.VectorMemory(4096, "default", 0),
-        lambda: _native.Options(),
-        lambda: _native.Stored(1),
-        lambda: _native.Group(1, len),
-        lambda: _native.Watch(),
-        lambda: _native.EventMemory(2, arena=1 << 16),
-        lambda: _native.EventMeeting("127.0.0.1:0", _native.make_identity(1)),
-        lambda: _native.EventRank.threads(2, arena=1 << 16, settings=EVENT_SETTINGS),
-        lambda: _native.OwnedFolder.create(folder),
-        lambda: _native.csv_format_dense(np.ones(4, "u1"), code="u1", columns=2, delimiter=44),
-        lambda: _native.Manager(**options, silence_s=5.0, trace=False),
+        lambda: _native.io.CsvIndex.scan(CSV, 44, 1),
+        lambda: _native.layout.RowBlocks([0, 2, 5]),
+        lambda: _native.layout.RowBlocks.even(20, 3),
+        lambda: _native.vector.Drawing(7, 100, -1.0, 1.0, 0.5, 1),
+        lambda: _native.vector.VectorMemory(4096, "default", 0),
+        lambda: _native.manager.Options(),
+        lambda: _native.blocks.Stored(1),
+        lambda: _native.blocks.Group(1, len),
+        lambda: _native.manager.Watch(),
+        lambda: _native.events.EventMemory(2, arena=1 << 16),
+        lambda: _native.events.EventMeeting("127.0.0.1:0", _native.tls.make_identity(1)),
+        lambda: _native.events.EventRank.threads(2, arena=1 << 16, settings=EVENT_SETTINGS),
+        lambda: _native.folders.OwnedFolder.create(folder),
+        lambda: _native.io.csv_format_dense(np.ones(4, "u1"), code="u1", columns=2, delimiter=44),
+        lambda: _native.manager.Manager(**options, silence_s=5.0, trace=False),
         lambda: _defined_and_put(),
     ]
 
@@ -101,7 +99,7 @@ def _defined_and_put() -> Any:
     """Make a future of a call that no worker will ever run."""
     manager = _made[-1]
     number = manager.define("label", b"0" * 16, b"definition")
-    return manager.submit(number, (), None, _native.Options())
+    return manager.submit(number, (), None, _native.manager.Options())
 
 
 _made: list[Any] = []
@@ -114,7 +112,7 @@ def keep(objects: list[Any], made: Any) -> None:
             objects.append(one)
 
 
-_CLASSES = [value for value in vars(_native).values() if isinstance(value, type)]
+_CLASSES = [value for value in PUBLIC.values() if isinstance(value, type)]
 
 
 def arguments_of(
@@ -190,7 +188,7 @@ def bound(target: Target, arguments: Arguments) -> Any:
     """Return what is called: a function, or a method of an object, or else of its class."""
     _, kind, name = target
     if kind is None:
-        return getattr(_native, name)
+        return PUBLIC[name]
     found = arguments.of_class(kind)
     return getattr(kind if found is None else found, name)
 

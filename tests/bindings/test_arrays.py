@@ -22,7 +22,7 @@ def csr(offsets: list[int], columns: list[int]) -> tuple[Any, Any, Any]:
 def panel(left: tuple[Any, Any, Any], right: Any = None, out: Any = None) -> Any:
     right = np.ones((3, 2)) if right is None else right
     out = np.zeros((2, 2)) if out is None else out
-    _native.csr_panel(F64, left, right, 2, 1, out)
+    _native.vector.csr_panel(F64, left, right, 2, 1, out)
     return out
 
 
@@ -60,10 +60,10 @@ def test_arrays_that_are_written_are_writable_and_apart() -> None:
     with pytest.raises(ValueError, match="shares memory"):
         panel(csr([0, 0, 0], []), shared, shared[1:])
     with pytest.raises(ValueError, match="share memory"):
-        _native.copy_rows(shared[:2], shared[1:], 1)
+        _native.vector.copy_rows(shared[:2], shared[1:], 1)
     objects = np.empty((2, 2), object)
     with pytest.raises(ValueError, match="no numbers"):
-        _native.copy_rows(objects, objects.copy(), 1)
+        _native.vector.copy_rows(objects, objects.copy(), 1)
 
 
 def test_an_address_is_no_array() -> None:
@@ -77,7 +77,7 @@ def summed(offsets: Any, columns: Any, cells: Any, rows: int, width: int) -> Any
     """Sum CSR, and their columns' products with a vector of ones, in a pipeline."""
     inputs = [(F64, "sparse", cells, 0.0, 0), (F64, "row", np.ones(width), 0.0, 0)]
     out = np.zeros((rows, 1))
-    _native.run_pipeline(
+    _native.vector.run_pipeline(
         (rows, width),
         inputs,
         (offsets, columns),
@@ -129,25 +129,25 @@ def test_what_others_change_meanwhile_is_read_within_bounds() -> None:
 
 def test_numbers_that_can_not_be_drawn_are_refused() -> None:
     with pytest.raises(ValueError, match="no number other than 0"):
-        _native.Drawing(F64, 10, 0.0, 0.0, 0.5, 1)
+        _native.vector.Drawing(F64, 10, 0.0, 0.0, 0.5, 1)
     places = np.zeros(2, "u4"), np.zeros(2, "u4"), np.zeros(2, "i8")
     with pytest.raises(ValueError, match="no number other than 0"):
-        _native.coo_draw(4, (9, 9), (0.2, 0.7), 1, places)
+        _native.vector.coo_draw(4, (9, 9), (0.2, 0.7), 1, places)
     with pytest.raises(ValueError, match="too many elements"):
-        _native.coo_draw(4, (2**33, 9), (1.0, 2.0), 1, places)
+        _native.vector.coo_draw(4, (2**33, 9), (1.0, 2.0), 1, places)
     with pytest.raises(ValueError, match="no 2 different numbers below 1"):
-        _native.sample(4, places[2], 1.0, False, 1)
+        _native.vector.sample(4, places[2], 1.0, False, 1)
 
 
 def test_huge_counts_are_refused() -> None:
     with pytest.raises(ValueError, match="1099511627776 places: 16777216 are the most"):
-        _native.RowBlocks.even(10, 2**40)
+        _native.layout.RowBlocks.even(10, 2**40)
     with pytest.raises(ValueError, match="places: 16777216 are the most"):
-        _native.layout_reassign([0, 1], 2**40)
+        _native.layout.layout_reassign([0, 1], 2**40)
     with pytest.raises(ValueError, match="1 to 65536 ranks, not 0"):
-        _native.EventMemory(0, arena=1)
+        _native.events.EventMemory(0, arena=1)
     with pytest.raises(ValueError, match="at most 1048576 outputs"):
-        _native.Options(outputs=2**50)
+        _native.manager.Options(outputs=2**50)
     left, right = csr([0, 1], [0]), csr([0, 1], [2**31 - 1])
     with pytest.raises(ValueError, match="at most 1024 workers"):
-        _native.csr_product_sizes(F64, left, right, 2**31, 2**40, np.zeros(1, "i8"))
+        _native.vector.csr_product_sizes(F64, left, right, 2**31, 2**40, np.zeros(1, "i8"))

@@ -25,7 +25,7 @@ STATISTICS = dataclasses.asdict(Statistics(done=1234, waiting=3, workers=(WORKER
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("FREESTONE_FOLDER", str(tmp_path))
     folder = tmp_path / f"{os.getpid()}-ab"
-    owned = _native.OwnedFolder.take(str(folder))
+    owned = _native.folders.OwnedFolder.take(str(folder))
     card = {"pid": os.getpid(), "started": time.time() - 75, "socket": f"{folder}/manager.sock"}
     (folder / "cluster.json").write_text(json.dumps(card))
 

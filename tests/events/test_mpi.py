@@ -200,7 +200,7 @@ def test_ranks_that_never_begin_are_not_waited_for_for_ever(tmp_path: Path) -> N
 EXCHANGE = """
 from freestone import _native
 
-world = _native.EventWorld([], None, 60.0)
+world = _native.events.EventWorld([], None, 60.0)
 own = bytes([world.rank]) * (10 * world.rank)
 for round in [1, 3, 7, 1 << 30]:
     assert world.exchange(own, round) == [bytes([rank]) * (10 * rank) for rank in range(3)]

@@ -119,9 +119,9 @@ def test_a_forked_child_keeps_no_lock(base: Path) -> None:
         signal.pause()
     try:
         assert os.read(read, 1) == b"x"
-        assert _native.is_folder_in_use(str(made.path))
+        assert _native.folders.is_folder_in_use(str(made.path))
         made.forget()
-        assert not _native.is_folder_in_use(str(made.path))
+        assert not _native.folders.is_folder_in_use(str(made.path))
         Folders.create(base).remove()
         assert not made.path.exists()
     finally:

@@ -192,7 +192,7 @@ def test_blanks_in_front_of_numbers_need_no_second_pass(
     assert fs.read(path).compute().to_pydict() == {"col_0": [1, 3], "col_1": [2, None]}
     path.write_text("1 ,2\n3 ,4\n")
     np.testing.assert_array_equal(fs.read(path).compute(), [[1, 2], [3, 4]])
-    monkeypatch.delattr(_native, "csv_infer")
+    monkeypatch.delattr(_native.io, "csv_infer")
     for text in ("  1,  2\n  3, 40\n", "1, 2\r\n3, 40\r\n"):
         path.write_text(text)
         np.testing.assert_array_equal(fs.read(path).compute(), [[1, 2], [3, 40]])

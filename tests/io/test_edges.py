@@ -184,7 +184,7 @@ def test_csv_behind_four_gigabytes(tmp_path: Path) -> None:
     path.touch()
     code = {"code": "f8", "columns": 2, "delimiter": ord(","), "threads": 2}
     data = x.reshape(-1).view(np.uint8)
-    end = _native.csv_write_dense(
+    end = _native.io.csv_write_dense(
         str(path), FOUR_GIB + 5, data, unit=1, decimals=None, width=None, **code
     )
     assert end == path.stat().st_size == FOUR_GIB + 5 + 16

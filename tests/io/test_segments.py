@@ -93,10 +93,10 @@ def test_where_blocks_are_is_asked_again_when_they_are_gone(
 
 
 def test_bytes_of_segments_are_counted(store: Store) -> None:
-    before = _native.io_moved()[1]
+    before = _native.io.io_moved()[1]
     fs.write(blocks(), URL.format("csv"))
     nbytes = sum(len(content) for content in store.files.values())
-    assert _native.io_moved()[1] - before == nbytes
+    assert _native.io.io_moved()[1] - before == nbytes
 
 
 def test_files_wait_together_until_they_are_complete(store: Store) -> None:
@@ -241,12 +241,12 @@ def test_text_is_fetched_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_segment_of_text_is_fetched_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     fs.write(blocks(), URL.format("csv"))
-    dataset, before = open_dataset(URL.format("csv")), _native.io_moved()[0]
+    dataset, before = open_dataset(URL.format("csv")), _native.io.io_moved()[0]
     np.testing.assert_array_equal(dataset.read(0, 80), X)
     texts = [text for path, text in store.files.items() if not path.endswith(".meta")]
     metas = [text for path, text in store.files.items() if path.endswith(".meta")]
     # What each is said to be is looked at once more.
-    assert _native.io_moved()[0] - before == sum(map(len, texts)) + sum(map(len, metas))
+    assert _native.io.io_moved()[0] - before == sum(map(len, texts)) + sum(map(len, metas))
 
 
 def test_a_file_that_changes_while_it_is_fetched(

@@ -39,7 +39,7 @@ def read(text: str) -> list[Array]:
 
 def drawn(rows: int, columns: int, seed: int, share: float = 1.0, low: float = 0.0) -> Array:
     """Draw as scripts do."""
-    from freestone._native import Drawing
+    from freestone._native.vector import Drawing
 
     out = np.empty((rows, columns))
     Drawing(CODES["f64"], out.size, low, 1.0, share, seed).fill(out)
@@ -153,7 +153,7 @@ def lower_thresholds(model: Any, x: Array, drawn_rows: Array) -> None:
 
 
 def test_random_forest() -> None:
-    from freestone._native import sample
+    from freestone._native.vector import sample
 
     tree = pytest.importorskip("sklearn.tree")
     x, y = trees_data(200, 4)

@@ -24,7 +24,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     made = tmp_path / "cluster-1"
-    owned = _native.OwnedFolder.take(str(made))
+    owned = _native.folders.OwnedFolder.take(str(made))
     server = ControlServer(made, answer)
     yield made
     server.close()
@@ -80,7 +80,7 @@ def test_a_folder_with_a_long_name_can_be_reached(tmp_path: Path) -> None:
 
 def test_running_clusters_are_found_and_dead_ones_are_not(tmp_path: Path, folder: Path) -> None:
     # Alive or dead by the locks of their folders, whatever process ids containers may give them.
-    owned = [_native.OwnedFolder.take(str(tmp_path / name)) for name in ("silent", "dead")]
+    owned = [_native.folders.OwnedFolder.take(str(tmp_path / name)) for name in ("silent", "dead")]
     write_card(folder, 2**30, started=5)
     write_card(tmp_path / "silent", 2**30, started=2)
     write_card(tmp_path / "dead", os.getpid())

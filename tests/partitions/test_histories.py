@@ -31,7 +31,7 @@ def three_workers() -> Iterator[fs.Cluster]:
 
 def make(start: int, stop: int, salt: int) -> Any:
     rows = np.arange(start, stop, dtype=np.int64)[:, None] + salt
-    return fs._native.Stored(np.repeat(rows, WIDTH, axis=1))
+    return fs._native.blocks.Stored(np.repeat(rows, WIDTH, axis=1))
 
 
 def look(part: Any) -> tuple[list[int], NDArray[np.int64], tuple[range, ...]]:

@@ -76,7 +76,7 @@ def test_each_block_once_on_its_worker(
 def make(start: int, stop: int) -> object:
     from freestone import _native
 
-    return _native.Stored(np.arange(start, stop))
+    return _native.blocks.Stored(np.arange(start, stop))
 
 
 def test_positions_of_many_items_are_few_bytes(two_workers: fs.Cluster) -> None:

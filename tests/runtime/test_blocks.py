@@ -211,7 +211,7 @@ def test_arrays_of_one_shape_arrive_as_they_are(kind: str) -> None:
         writeable = set()
         for number in range(3):
             value = array if number == 0 else array[::-1].copy(order="K")
-            stored = cluster.submit(fs._native.Stored, value)
+            stored = cluster.submit(fs._native.blocks.Stored, value)
             found = cluster.submit(look, stored).result()
             renewed = look(value)
             assert found[:3] == renewed[:3]
@@ -228,7 +228,7 @@ def test_what_makes_other_values_of_the_same_bytes_is_asked_each_time() -> None:
             def __reduce_ex__(self, protocol: Any) -> Any:
                 return np.negative, (pickle.PickleBuffer(np.full(20_000, number, np.uint8)),)
 
-        return fs._native.Stored(Negated())
+        return fs._native.blocks.Stored(Negated())
 
     with fs.Cluster(executors=1, memory="128MiB") as cluster:
         for number in range(3):

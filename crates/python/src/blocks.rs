@@ -40,7 +40,7 @@ pub fn open_folder([memory, disk]: [(&str, u64); 2]) -> PyResult<Folder> {
 }
 
 /// Some bytes of a mapped block, as a read-only buffer.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.blocks")]
 pub struct MappedBuffer {
     // Dropped in this order: the mapping goes before the file may be used again.
     mapping: Arc<Mapping>,
@@ -68,13 +68,13 @@ impl MappedBuffer {
 }
 
 /// Holds a file block in place while a `freestone.File` lives.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.blocks")]
 pub struct Hold {
     _mapped: Arc<Mapped>,
 }
 
 /// A result that becomes a block in its worker's cache, however small it is.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.blocks")]
 pub struct Stored {
     /// The result.
     #[pyo3(get)]

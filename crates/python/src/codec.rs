@@ -61,7 +61,7 @@ fn loads(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 
 fn load_input_function(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    cached(py, &CELL, "freestone._native", "load_input")
+    cached(py, &CELL, "freestone._native.executor", "load_input")
 }
 
 /// Whether a pickle refers to the main module: then plain pickle took by reference what the other

@@ -26,7 +26,7 @@ pub fn set_cache(folder: &Folder) {
 }
 
 /// A block that lies in the cache and has no name yet.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.blocks")]
 pub struct Filled {
     segment: Mutex<Option<Segment>>,
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// A folder with a marker and a lock that is held until it is removed or this process ends.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.folders")]
 pub struct OwnedFolder {
     path: PathBuf,
     folder: Mutex<Option<Owned>>,

@@ -60,7 +60,7 @@ impl Drop for Reference {
 }
 
 /// What `freestone.Future` stands on. Made by a cluster only.
-#[pyclass(subclass, frozen, weakref, module = "freestone._native")]
+#[pyclass(subclass, frozen, weakref, module = "freestone._native.manager")]
 #[derive(Default)]
 pub struct FutureBase {
     reference: OnceLock<Reference>,

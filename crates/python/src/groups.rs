@@ -4,7 +4,7 @@ use crate::codec;
 use pyo3::prelude::*;
 
 /// A result that is kept as the names of the call's inputs, not as their bytes.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.blocks")]
 pub struct Group {
     /// The value, in this executor.
     #[pyo3(get)]

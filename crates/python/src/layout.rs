@@ -18,7 +18,7 @@ type Move = (usize, usize, u64, u64);
 type Plan = (Vec<usize>, Vec<Move>);
 
 /// Rows dealt to places in order, one contiguous block each; a block may be empty.
-#[pyclass(frozen, eq, module = "freestone._native", name = "RowBlocks")]
+#[pyclass(frozen, eq, module = "freestone._native.layout", name = "RowBlocks")]
 #[derive(PartialEq)]
 pub struct Rows(RowBlocks);
 

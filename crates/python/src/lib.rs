@@ -28,61 +28,119 @@ mod view;
 mod watch;
 mod worker;
 
-#[pymodule]
+#[pymodule(module = "freestone")]
 mod _native {
-    #[pymodule_export]
-    use crate::access::make_identity;
-    #[pymodule_export]
-    use crate::blocks::{Hold, MappedBuffer, Stored, checksum, name_file};
-    #[pymodule_export]
-    use crate::codec::{encoding_owner, encoding_place, load_input};
-    #[pymodule_export]
-    use crate::enumerations::enumerations;
-    #[pymodule_export]
-    use crate::events::{
-        Event, EventBuffer, EventInvitation, EventMeeting, EventMemory, EventRank, EventWorld,
-        current_rank, meet_ranks, set_current_rank,
-    };
-    #[pymodule_export]
-    use crate::executor::{fresh_claims, run_executor};
-    #[pymodule_export]
-    use crate::filled::{Filled, fill_block};
-    #[pymodule_export]
-    use crate::folders::{OwnedFolder, is_folder_in_use, sweep_folders};
-    #[pymodule_export]
-    use crate::future::FutureBase;
-    #[pymodule_export]
-    use crate::groups::Group;
-    #[pymodule_export]
-    use crate::io::{
-        CsvIndex, OwnedBuffer, csv_cells, csv_format_columns, csv_format_dense, csv_infer,
-        csv_read_columns, csv_read_dense, csv_read_triples, csv_write_columns, csv_write_dense,
-        io_count, io_moved, mtx_read,
-    };
-    #[pymodule_export]
-    use crate::layout::{
-        Rows, layout_block_transfers, layout_crossing, layout_even_out, layout_moved,
-        layout_reassign, layout_relabel, layout_relabel_nodes, layout_transfers,
-    };
-    #[pymodule_export]
-    use crate::manager::Manager;
-    #[pymodule_export]
-    use crate::options::Options;
-    #[pymodule_export]
-    use crate::vector::{
-        Drawing, VectorMemory, coo_draw, coo_merge, coo_offsets, coo_reduce, coo_transpose,
-        copy_rows, copy_triangle, csr_panel, csr_product, csr_product_sizes, csr_transpose,
-        memory_nodes, run_pipeline, sample,
-    };
-    #[pymodule_export]
-    use crate::watch::Watch;
-    #[pymodule_export]
-    use crate::worker::run_worker;
-
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::enumerations::enumerations;
+
+    /// Blocks as calls make and read them, and the names of files.
+    #[pymodule]
+    mod blocks {
+        #[pymodule_export]
+        use crate::blocks::{Hold, MappedBuffer, Stored, checksum, name_file};
+        #[pymodule_export]
+        use crate::filled::{Filled, fill_block};
+        #[pymodule_export]
+        use crate::groups::Group;
+    }
+
+    /// Ranks and the events that they exchange.
+    #[pymodule]
+    mod events {
+        #[pymodule_export]
+        use crate::events::{
+            Event, EventBuffer, EventInvitation, EventMeeting, EventMemory, EventRank, EventWorld,
+            current_rank, meet_ranks, set_current_rank,
+        };
+    }
+
+    /// What runs calls in an executor.
+    #[pymodule]
+    mod executor {
+        #[pymodule_export]
+        use crate::codec::{encoding_owner, encoding_place, load_input};
+        #[pymodule_export]
+        use crate::executor::{fresh_claims, run_executor};
+    }
+
+    /// Folders that are removed with the process that made them.
+    #[pymodule]
+    mod folders {
+        #[pymodule_export]
+        use crate::folders::{OwnedFolder, is_folder_in_use, sweep_folders};
+    }
+
+    /// CSV and Matrix Market: bytes to numbers and back.
+    #[pymodule]
+    mod io {
+        #[pymodule_export]
+        use crate::io::{
+            CsvIndex, OwnedBuffer, csv_cells, csv_format_columns, csv_format_dense, csv_infer,
+            csv_read_columns, csv_read_dense, csv_read_triples, csv_write_columns, csv_write_dense,
+            io_count, io_moved, mtx_read,
+        };
+    }
+
+    /// Which rows a rank or worker holds before and after a resize, and who sends what to whom.
+    #[pymodule]
+    mod layout {
+        #[pymodule_export]
+        use crate::layout::{
+            Rows, layout_block_transfers, layout_crossing, layout_even_out, layout_moved,
+            layout_reassign, layout_relabel, layout_relabel_nodes, layout_transfers,
+        };
+    }
+
+    /// The manager of a cluster, and the futures of its calls.
+    #[pymodule]
+    mod manager {
+        #[pymodule_export]
+        use crate::future::FutureBase;
+        #[pymodule_export]
+        use crate::manager::Manager;
+        #[pymodule_export]
+        use crate::options::Options;
+        #[pymodule_export]
+        use crate::watch::Watch;
+    }
+
+    /// Certificates of clusters and runs.
+    #[pymodule]
+    mod tls {
+        #[pymodule_export]
+        use crate::access::make_identity;
+    }
+
+    /// Kernels and fused pipelines of arrays.
+    #[pymodule]
+    mod vector {
+        #[pymodule_export]
+        use crate::vector::{
+            Drawing, VectorMemory, coo_draw, coo_merge, coo_offsets, coo_reduce, coo_transpose,
+            copy_rows, copy_triangle, csr_panel, csr_product, csr_product_sizes, csr_transpose,
+            memory_nodes, run_pipeline, sample,
+        };
+    }
+
+    /// A worker of a cluster.
+    #[pymodule]
+    mod worker {
+        #[pymodule_export]
+        use crate::worker::run_worker;
+    }
+
     #[pymodule_init]
-    fn add_version(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    fn complete(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        // Submodules have no files: `import freestone._native.vector` finds them here.
+        let modules = module.py().import("sys")?.getattr("modules")?;
+        for member in module.dict().values() {
+            if let Ok(submodule) = member.cast::<PyModule>() {
+                modules.set_item(submodule.name()?, submodule)?;
+            }
+        }
+        Ok(())
     }
 }

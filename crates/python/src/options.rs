@@ -11,7 +11,7 @@ use std::sync::Arc;
 const MAX_OUTPUTS: usize = 1 << 20;
 
 /// The options of a call, in the form in which they travel.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.manager")]
 pub struct Options {
     /// What goes to the worker.
     pub call: Arc<CallOptions>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Tells which futures are settled, in the order in which they are.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.manager")]
 #[derive(Default)]
 pub struct Watch {
     completions: Arc<Completions>,

@@ -16,7 +16,9 @@ __all__ = ["configure", "execute"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Describe the words of this command."""
-    parser.add_argument("input", metavar="IN", help="a path or URL")
+    parser.add_argument(
+        "input", metavar="IN", nargs="+", help="a path, a URL, a pattern in quotes, or a folder"
+    )
     parser.add_argument("output", metavar="OUT", help="a path or URL; its name says the format")
     parser.add_argument(
         "--from", dest="source", metavar="FORMAT", help="of IN, if its name does not say it"
@@ -35,6 +37,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="an option of writing, such as decimals=6",
+    )
+    parser.add_argument(
+        "--columns",
+        metavar="NAME,...",
+        help="the columns of a frame that are wanted, in this order",
     )
     parser.add_argument(
         "--workers",
@@ -60,10 +67,13 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     begin = time.perf_counter()
     reading, writing = _options(arguments.read, "--read"), _options(arguments.write, "--write")
     progress = False if arguments.no_progress else None
+    given = arguments.input[0] if len(arguments.input) == 1 else arguments.input
+    if arguments.columns is not None:
+        reading["columns"] = arguments.columns.split(",")
     with contextlib.ExitStack() as stack:
         if arguments.workers:
             stack.enter_context(fs.Cluster(workers=arguments.workers))
-        found = fs.read(arguments.input, format=arguments.source, progress=progress, **reading)
+        found = fs.read(given, format=arguments.source, progress=progress, **reading)
         # A write waits for all blocks; here the bar shows them.
         found.persist()
         fs.write(found, arguments.output, format=arguments.target, progress=progress, **writing)
@@ -72,7 +82,7 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
         )
     seconds = round(time.perf_counter() - begin, 6)
     data = {
-        "input": arguments.input,
+        "input": given,
         "output": arguments.output,
         "shape": shape,
         "seconds": seconds,

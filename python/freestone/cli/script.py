@@ -284,7 +284,7 @@ def _placed(data: dict[str, Any]) -> tuple[str, int]:
     policy = _chosen({"numa": name}, "numa", NUMA)
     if policy != "preferred" and not sign:
         return policy, 0
-    from freestone._native import memory_nodes
+    from freestone._native.vector import memory_nodes
 
     nodes = memory_nodes()
     if policy == "preferred" and number.isdigit() and int(number) in (nodes or [0]):

@@ -29,7 +29,7 @@ class Definitions:
         The worker that holds the blocks of this program, and with them those of large functions.
     """
 
-    def __init__(self, manager: _native.Manager) -> None:
+    def __init__(self, manager: _native.manager.Manager) -> None:
         self._manager = manager
         self._numbers: dict[tuple[bytes, str, bool], int] = {}
         self._large: dict[int, tuple[int | None, Future]] = {}

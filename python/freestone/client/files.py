@@ -109,7 +109,7 @@ class File(os.PathLike[str]):
         return f"<freestone.File {self.path} {self.name[:8]} {self.nbytes} bytes>"
 
     def __reduce__(self) -> Any:
-        owner = _native.encoding_owner()
+        owner = _native.executor.encoding_owner()
         if owner is not None:
             # Inside a call's arguments its content stands for it.
             return owner().put_file(self).__reduce__()
@@ -165,7 +165,7 @@ def file(path: str | os.PathLike[str]) -> File:
     key = (text, stamp)
     if key not in _named:
         try:
-            _named[key] = _native.name_file(text)
+            _named[key] = _native.blocks.name_file(text)
         except PermissionError:
             raise FileUnreadableError(text) from None
     name, checksum = _named[key]

@@ -27,7 +27,7 @@ __all__ = ["Future"]
 _TIMEOUT = {"timeout": "write timeout_s={value}, in seconds"}
 
 
-class Future(_native.FutureBase, NotAValue, Generic[T]):
+class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
     """A block that is there or will be: the output of a call, or a value that was put.
 
     Made by `Cluster.submit` and its like, never by hand. A block is kept for as long as a future

@@ -47,7 +47,7 @@ class LocalClient:
         trace: bool,
     ) -> None:
         self.config: Config = config
-        self.manager: _native.Manager = _native.Manager(
+        self.manager: _native.manager.Manager = _native.manager.Manager(
             socket=socket,
             key=key,
             owner=weakref.ref(self),
@@ -216,13 +216,13 @@ class LocalClient:
         outputs: int = 1,
         *,
         as_block: bool = True,
-    ) -> tuple[int, _native.Options]:
+    ) -> tuple[int, _native.manager.Options]:
         options = dict(options)
         name, hoist = options.pop("name", None), options.pop("hoist", True)
         native = self._native(options, outputs)
         return self._definitions.define(function, name, hoist=hoist, as_block=as_block), native
 
-    def _native(self, options: dict[str, Any], outputs: int) -> _native.Options:
+    def _native(self, options: dict[str, Any], outputs: int) -> _native.manager.Options:
         self.require_open("submit a call")
         self._require_cache(options.get("keep"))
         resources = options.pop("resources", None)

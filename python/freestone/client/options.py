@@ -91,7 +91,7 @@ class Categories:
         return self._numbers.setdefault(category, len(self._numbers) + 1)
 
 
-def native_options(amounts: _Amounts, outputs: int, options: _Options) -> _native.Options:
+def native_options(amounts: _Amounts, outputs: int, options: _Options) -> _native.manager.Options:
     """Make the options of calls; the same object for the same ones.
 
     Raises
@@ -110,7 +110,7 @@ def native_options(amounts: _Amounts, outputs: int, options: _Options) -> _nativ
 
 
 @lru_cache(maxsize=1024)
-def _checked(amounts: _Amounts, outputs: int, options: _Options) -> _native.Options:
+def _checked(amounts: _Amounts, outputs: int, options: _Options) -> _native.manager.Options:
     known = {"cores", "gpus", "memory", "disk"}
     unknown = [key for key, _ in amounts if key not in known]
     if unknown:
@@ -119,17 +119,17 @@ def _checked(amounts: _Amounts, outputs: int, options: _Options) -> _native.Opti
     parsed: dict[str, Any] = {key: _amount(key, amount) for key, amount in amounts}
     for key, value in options:
         try:
-            _native.Options(**{key: value})
+            _native.manager.Options(**{key: value})
         except (TypeError, OverflowError) as error:
             raise type(error)(f"{key}={value!r} ({type(value).__name__}): {error}") from None
-    return _native.Options(**parsed, outputs=outputs, **dict(options))
+    return _native.manager.Options(**parsed, outputs=outputs, **dict(options))
 
 
 def _amount(key: str, amount: int | str) -> int:
     number = parse_nbytes(amount) if key in ("memory", "disk") else int(amount)
     try:
         given: dict[str, Any] = {key: number}
-        _native.Options(**given)
+        _native.manager.Options(**given)
     except OverflowError:
         problem = f"resources={{{key!r}: {amount!r}}}: {key} can't be below 0 or that large"
         raise ValueError(problem) from None

@@ -48,7 +48,7 @@ def as_completed(
         When the time is over before all are done.
     """
     waiting = dict(enumerate(dict.fromkeys(_checked(futures))))
-    watch = _native.Watch()
+    watch = _native.manager.Watch()
     for key, future in waiting.items():
         watch.add(future, key)
     end = None if timeout_s is None else time.monotonic() + timeout_s
@@ -168,7 +168,7 @@ class Callbacks:
     """Calls functions when futures are done, on a thread that starts with the first of them."""
 
     def __init__(self) -> None:
-        self._watch = _native.Watch()
+        self._watch = _native.manager.Watch()
         self._waiting: dict[int, tuple[Future, Callable[[Future], object]]] = {}
         self._lock = threading.Lock()
         self._count = 0

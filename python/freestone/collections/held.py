@@ -40,7 +40,7 @@ class Held:
 
     def _is_at_home(self) -> bool:
         """Whether it is being encoded for a call of the cluster that holds the block."""
-        owner, future = _native.encoding_owner(), future_of(self.piece)
+        owner, future = _native.executor.encoding_owner(), future_of(self.piece)
         client = None if owner is None else owner()
         return client is not None and isinstance(future, Future) and future.client is client
 

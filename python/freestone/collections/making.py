@@ -140,10 +140,10 @@ def make_block(
     except Exception as error:
         error.add_note(f"while making block {index} of {spec.collection!r}, rows {start}:{stop}")
         raise
-    if isinstance(block, _native.Filled):
+    if isinstance(block, _native.blocks.Filled):
         # Written in its form by the reader of a file.
         return block
-    return _native.Stored(spec.check(block, index, stop - start))
+    return _native.blocks.Stored(spec.check(block, index, stop - start))
 
 
 def map_block(
@@ -156,7 +156,7 @@ def map_block(
         given = ", ".join(describe_type(block) for block in blocks)
         error.add_note(f"while making block {index} of {spec.collection!r} from {given}")
         raise
-    return _native.Stored(spec.check(block, index, rows))
+    return _native.blocks.Stored(spec.check(block, index, rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,9 +173,9 @@ class _Rechunking:
         return self.client.submit(_take, (view,), {}, {"name": "rechunk", "near": near})
 
 
-def _join(*parts: Any) -> _native.Stored:
-    return _native.Stored(concatenate(parts))
+def _join(*parts: Any) -> _native.blocks.Stored:
+    return _native.blocks.Stored(concatenate(parts))
 
 
-def _take(part: Any) -> _native.Stored:
-    return _native.Stored(part)
+def _take(part: Any) -> _native.blocks.Stored:
+    return _native.blocks.Stored(part)

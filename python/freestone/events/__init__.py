@@ -23,7 +23,7 @@ N. Brown, O. T. Brown and J. M. Bull, "Driving asynchronous distributed tasks wi
 
 from __future__ import annotations
 
-from freestone._native import Event
+from freestone._native.events import Event
 from freestone.events.rank import ALL, ANY, RANK_JOINED, RANK_LOST, SELF, Rank, current
 from freestone.events.running import run
 from freestone.events.tasks import Task, task

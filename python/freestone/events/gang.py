@@ -60,13 +60,13 @@ class Place:
                 raise RuntimeError(_ONLY_ONCE)
             os.pwrite(file.fileno(), b"1", rank)
 
-    def join(self, rank: int) -> _native.EventRank:
+    def join(self, rank: int) -> _native.events.EventRank:
         """Become one of the ranks."""
         self.begin_once(rank)
         if self.memory is not None:
             descriptor = os.open(self.memory, os.O_RDWR | os.O_CLOEXEC)
             try:
-                return _native.EventRank.open(
+                return _native.events.EventRank.open(
                     descriptor, rank, self.ranks, arena=self.arena, settings=self.settings
                 )
             finally:
@@ -74,7 +74,7 @@ class Place:
         assert self.meeting is not None
         assert self.identity is not None
         try:
-            return _native.meet_ranks(
+            return _native.events.meet_ranks(
                 self.meeting, self.identity, rank, self.ranks, TIMEOUT_S, self.settings
             )
         except RankLostError as error:
@@ -119,23 +119,23 @@ def spmd(
             client.cancel(futures)
             raise
         finally:
-            if isinstance(watch, _native.EventMeeting):
+            if isinstance(watch, _native.events.EventMeeting):
                 watch.close()
 
 
 def _place(
     workers: list[Any], ranks: int, settings: Settings, begun: int
-) -> tuple[Place, _native.EventMemory | _native.EventMeeting]:
+) -> tuple[Place, _native.events.EventMemory | _native.events.EventMeeting]:
     """Return where ranks find each other, and what watches over them there."""
     native, arena = settings.native(), settings.arena
     elsewhere = [one["host"] for one in workers if one["host"] != socket.gethostname()]
     if not elsewhere:
-        memory = _native.EventMemory(ranks, arena=arena)
+        memory = _native.events.EventMemory(ranks, arena=arena)
         path, begun_path = (f"/proc/{os.getpid()}/fd/{each}" for each in (memory.fd, begun))
         return Place(ranks, native, arena, memory=path, begun=begun_path), memory
-    identity = _native.make_identity(1)
+    identity = _native.tls.make_identity(1)
     address = listen_towards(elsewhere[0]).removeprefix("tcp://")
-    meeting = _native.EventMeeting(address, identity)
+    meeting = _native.events.EventMeeting(address, identity)
     threading.Thread(target=_hold, args=(meeting, ranks), daemon=True).start()
     return Place(ranks, native, arena, meeting=meeting.address, identity=identity), meeting
 
@@ -159,7 +159,7 @@ def _checked(ranks: int | None, slots: list[Any], each: Sequence[Sequence[Any]] 
     return ranks
 
 
-def _hold(meeting: _native.EventMeeting, ranks: int) -> None:
+def _hold(meeting: _native.events.EventMeeting, ranks: int) -> None:
     # Ranks that nobody meets raise themselves, and are heard.
     with contextlib.suppress(OSError):
         meeting.hold(ranks, TIMEOUT_S)

@@ -25,7 +25,7 @@ class Grace:
         Reports lost ranks to the others, and knows which have given up because of it.
     """
 
-    def __init__(self, watch: _native.EventMemory | _native.EventMeeting) -> None:
+    def __init__(self, watch: _native.events.EventMemory | _native.events.EventMeeting) -> None:
         self._watch = watch
         self._end = math.inf
         self.lost: set[int] = set()

@@ -12,17 +12,17 @@ from freestone.events.rank import Rank
 from freestone.events.settings import Settings
 
 
-def invitation() -> _native.EventInvitation | None:
+def invitation() -> _native.events.EventInvitation | None:
     """Return what the environment says of a run that this process is to join, if it does."""
     try:
-        return _native.EventInvitation.from_environment()
+        return _native.events.EventInvitation.from_environment()
     except ValueError as error:
         name = str(error).split(" ", 1)[0]
         raise ConfigurationError(str(error), key=name, origin=name) from None
 
 
 def run(
-    invited: _native.EventInvitation,
+    invited: _native.events.EventInvitation,
     main: Callable[..., Any],
     args: tuple[Any, ...],
     settings: Settings,

@@ -34,7 +34,7 @@ class Outcome:
 def carry_out(rank: Rank, main: Callable[..., Any], args: tuple[Any, ...]) -> Outcome:
     """Run `main` as a rank, and wait for the end of the run."""
     native = rank._native
-    _native.set_current_rank(rank)
+    _native.events.set_current_rank(rank)
     outcome = Outcome()
     try:
         outcome.value = main(rank, *args)
@@ -45,7 +45,7 @@ def carry_out(rank: Rank, main: Callable[..., Any], args: tuple[Any, ...]) -> Ou
     except BaseException as error:
         outcome = _failed(rank, error)
     finally:
-        _native.set_current_rank(None)
+        _native.events.set_current_rank(None)
     return outcome
 
 

@@ -21,7 +21,7 @@ def work(job: dict[str, Any]) -> None:
     _die_with(job["parent"])
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt_once)
-    native = _native.EventRank.open(
+    native = _native.events.EventRank.open(
         job["memory"], job["rank"], job["ranks"], arena=job["arena"], settings=job["settings"]
     )
     rank = Rank(native)

@@ -33,7 +33,7 @@ class Processes:
     def __init__(self, ranks: int, settings: Settings) -> None:
         self._ranks = ranks
         self._settings = settings
-        self._memory = _native.EventMemory(ranks, arena=settings.arena)
+        self._memory = _native.events.EventMemory(ranks, arena=settings.arena)
         self._started: dict[int, subprocess.Popen[bytes]] = {}
         self._results = [os.memfd_create(f"rank-{rank}") for rank in range(ranks)]
         self._outcomes = [Outcome() for _ in range(ranks)]

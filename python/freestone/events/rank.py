@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from freestone import _native
-from freestone._native import Event
+from freestone._native.events import Event
 from freestone.events.tasks import Function, label_of
 from freestone.units import parse_nbytes
 
@@ -41,7 +41,7 @@ class Rank:
 
     __slots__ = ("_native", "id")
 
-    def __init__(self, native: _native.EventRank) -> None:
+    def __init__(self, native: _native.events.EventRank) -> None:
         self._native = native
         self.id: int = native.rank
         native.set_owner(self)
@@ -276,7 +276,7 @@ def current() -> Rank:
     RuntimeError
         Outside of a run.
     """
-    rank = _native.current_rank()
+    rank = _native.events.current_rank()
     if rank is None:
         raise RuntimeError("no rank runs here: call this in the program or a task of ev.run()")
     found: Rank = rank

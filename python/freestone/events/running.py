@@ -141,7 +141,9 @@ def run(
 def _run_threads(
     main: Main, args: tuple[Any, ...], ranks: int, settings: Settings
 ) -> list[Outcome]:
-    natives = _native.EventRank.threads(ranks, arena=settings.arena, settings=settings.native())
+    natives = _native.events.EventRank.threads(
+        ranks, arena=settings.arena, settings=settings.native()
+    )
     outcomes = [Outcome() for _ in natives]
 
     def work(index: int) -> None:

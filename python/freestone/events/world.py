@@ -21,7 +21,7 @@ from freestone.events.settings import Settings
 
 def is_here() -> bool:
     """Tell whether `mpiexec` started this process."""
-    return _native.EventWorld.is_here()
+    return _native.events.EventWorld.is_here()
 
 
 def run(
@@ -47,14 +47,14 @@ def run(
     return [pickle.loads(one) if one else Outcome() for one in ended]
 
 
-def _begin(comm: Any | None, timeout_s: float) -> _native.EventWorld:
+def _begin(comm: Any | None, timeout_s: float) -> _native.events.EventWorld:
     handle = None if comm is None else _handle(comm)
     # Whoever imports mpi4py later would begin another MPI than the one that is loaded here: so the
     # program's MPI is that of mpi4py, if there is one.
     if importlib.util.find_spec("mpi4py") is not None:
         importlib.import_module("mpi4py.MPI")
     try:
-        world = _native.EventWorld([str(Path(sys.prefix, "lib"))], handle, timeout_s)
+        world = _native.events.EventWorld([str(Path(sys.prefix, "lib"))], handle, timeout_s)
     except TimeoutError as error:
         if "mpi4py.MPI" in sys.modules:
             atexit.register(_abort)

@@ -68,7 +68,7 @@ def _parts(value: Any, where: str) -> Iterator[tuple[str, Any]]:
 
 
 def _can_be_pickled(value: Any) -> bool:
-    if isinstance(value, _native.FutureBase):
+    if isinstance(value, _native.manager.FutureBase):
         return True
     try:
         pickle.dumps(value, protocol=5)

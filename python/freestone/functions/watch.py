@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from freestone._native import checksum
+from freestone._native.blocks import checksum
 from freestone.errors import NotSerializableError
 from freestone.functions.fingerprint import MISSING, Walk, digest
 from freestone.functions.values import IMMUTABLE

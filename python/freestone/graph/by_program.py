@@ -45,7 +45,7 @@ def run_by_program(
     left = [*graph.users]
     values: dict[int, Any] = {}
     futures: dict[int, Future] = {}
-    watch = _native.Watch()
+    watch = _native.manager.Watch()
 
     def submit(node: int) -> None:
         if node < len(graph.held):

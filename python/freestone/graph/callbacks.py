@@ -112,7 +112,7 @@ class Callbacks:
         self, calls: Sequence[tuple[Future, Sequence[int]]], end: Callable[[Sequence[int]], None]
     ) -> None:
         """Wait for calls and hand the nodes of each that ends to `end`, until one fails."""
-        watch, left = _native.Watch(), len(calls)
+        watch, left = _native.manager.Watch(), len(calls)
         for number, (future, _) in enumerate(calls):
             watch.add(future, number)
         while left:

@@ -40,7 +40,7 @@ class Access:
     @classmethod
     def make(cls, days: int | None) -> Access:
         """Make the key, and a certificate good for some days if `days` is not None."""
-        identity = None if days is None else _native.make_identity(days)
+        identity = None if days is None else _native.tls.make_identity(days)
         return cls("", secrets.token_hex(16), identity, tuple(map(os.path.abspath, sys.path)))
 
     def at(self, address: str) -> Access:

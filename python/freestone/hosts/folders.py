@@ -59,7 +59,7 @@ class Folders:
 
     path: Path
     memory: Path
-    _owned: tuple[_native.OwnedFolder, ...]
+    _owned: tuple[_native.folders.OwnedFolder, ...]
 
     @classmethod
     def create(cls, base: Path) -> Folders:
@@ -72,14 +72,14 @@ class Folders:
         """
         base, memory_base = _private(base), _private(_memory_dir())
         for each in {base, memory_base}:
-            _native.sweep_folders(str(each))
-        own = _native.OwnedFolder.create(str(base))
+            _native.folders.sweep_folders(str(each))
+        own = _native.folders.OwnedFolder.create(str(base))
         path = Path(own.path)
         memory = memory_base / path.name
         if memory == path:
             return cls(path, memory, (own,))
         try:
-            return cls(path, memory, (own, _native.OwnedFolder.take(str(memory))))
+            return cls(path, memory, (own, _native.folders.OwnedFolder.take(str(memory))))
         except BaseException:
             own.remove()
             raise

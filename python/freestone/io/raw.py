@@ -100,7 +100,7 @@ def fill_block(
 
     Returns
     -------
-    freestone._native.Filled or None
+    freestone._native.blocks.Filled or None
         None where that can't be done: in other processes, from stores that are neither a file
         system of this machine nor give packets, from stripes, and of no bytes.
     """
@@ -114,7 +114,7 @@ def fill_block(
     if len(buffers) != 1:
         return None
     try:
-        return _native.fill_block(source, offset, like.nbytes, stream)
+        return _native.blocks.fill_block(source, offset, like.nbytes, stream)
     except OSError as error:
         if error.errno or type(error) is not OSError:
             raise
@@ -144,7 +144,7 @@ def _fill(descriptor: int, view: memoryview, offset: int) -> None:
             raise FormatError(
                 "", f"it ends at byte {offset:,}, {len(view):,} too early (truncated)"
             )
-        _native.io_count(read=count)
+        _native.io.io_count(read=count)
         view, offset = view[count:], offset + count
 
 

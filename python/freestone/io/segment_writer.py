@@ -33,7 +33,7 @@ def _write_all(file: Any, content: list[Any]) -> None:
     for piece in content:
         view = memoryview(piece)
         file.write(view)
-        _native.io_count(written=view.nbytes)
+        _native.io.io_count(written=view.nbytes)
 
 
 class _Uploads:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from freestone import _native
-from freestone._native import RowBlocks as Rows
+from freestone._native.layout import RowBlocks as Rows
 
 __all__ = [
     "Crossing",
@@ -79,7 +79,7 @@ class Plan:
             What all rows before each one weigh: the row pointers of a CSR matrix. Without it
             each row weighs 1.
         """
-        return _native.layout_moved(list(self.moves), offsets=offsets)
+        return _native.layout.layout_moved(list(self.moves), offsets=offsets)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the layouts as their offsets."""
@@ -88,7 +88,7 @@ class Plan:
     def crossing(self, nodes: Iterable[Hashable], offsets: Sequence[int] | None = None) -> Crossing:
         """Return what crosses between nodes, given that of each process: see :func:`plan`."""
         numbers = _numbered(nodes)
-        return Crossing(*_native.layout_crossing(list(self.moves), numbers, offsets=offsets))
+        return Crossing(*_native.layout.layout_crossing(list(self.moves), numbers, offsets=offsets))
 
 
 def _restore(
@@ -162,15 +162,15 @@ def plan(
     stays = [place not in leaves for place in range(before.places)]
     if relabel and nodes is not None:
         numbers = _numbered(nodes)
-        found = _native.layout_relabel_nodes(before, after, stays, numbers, offsets=offsets)
+        found = _native.layout.layout_relabel_nodes(before, after, stays, numbers, offsets=offsets)
         return _plan(before, after, *found)
     if relabel:
-        found = _native.layout_relabel(before, after, offsets=offsets, may_stay=stays)
+        found = _native.layout.layout_relabel(before, after, offsets=offsets, may_stay=stays)
         return _plan(before, after, *found)
     staying = [place for place, may in enumerate(stays) if may]
     joining_ranks = range(before.places, before.places + after.places)
     processes = [*staying, *joining_ranks][: after.places]
-    moves = _native.layout_transfers(before, after)
+    moves = _native.layout.layout_transfers(before, after)
     return _plan(before, after, processes, [(s, processes[t], a, b) for s, t, a, b in moves])
 
 
@@ -182,7 +182,7 @@ def _numbered(nodes: Iterable[Hashable]) -> list[int]:
 
 def follow(before: Rows, after: Rows, process_of: Sequence[int]) -> Plan:
     """Plan how other rows get to the same processes."""
-    moves = _native.layout_transfers(before, after)
+    moves = _native.layout.layout_transfers(before, after)
     return _plan(before, after, process_of, [(s, process_of[t], a, b) for s, t, a, b in moves])
 
 
@@ -207,9 +207,9 @@ def reassign(owners: Sequence[int], places: int) -> list[int]:
     list of int, of shape (blocks,)
         The place that shall have each.
     """
-    return _native.layout_reassign(owners, places)
+    return _native.layout.layout_reassign(owners, places)
 
 
 def block_moves(blocks: Rows, before: Sequence[int], after: Sequence[int]) -> tuple[Move, ...]:
     """Return what moves between two owners of each block, in the order of the rows."""
-    return tuple(map(Move._make, _native.layout_block_transfers(blocks, before, after)))
+    return tuple(map(Move._make, _native.layout.layout_block_transfers(blocks, before, after)))

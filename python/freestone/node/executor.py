@@ -81,7 +81,7 @@ class Hooks:
         ours, theirs = socket.socketpair()
         page = os.memfd_create("freestone-claims")
         with ours, theirs, os.fdopen(page, "wb") as claims:
-            claims.write(_native.fresh_claims())
+            claims.write(_native.executor.fresh_claims())
             claims.flush()
             env = os.environ | {
                 "FREESTONE__EXECUTOR_SOCKET": str(theirs.fileno()),
@@ -166,7 +166,7 @@ def main() -> None:
     functions.apply_python_path(json.loads(env["FREESTONE__PYTHON_PATH"]))
     with uncollected():
         _preload(env.get("FREESTONE__PRELOAD", ""))
-    _native.run_executor(
+    _native.executor.run_executor(
         socket=int(env["FREESTONE__EXECUTOR_SOCKET"]),
         page=int(env["FREESTONE__EXECUTOR_PAGE"]),
         memory=(env["FREESTONE__MEMORY_DIR"], int(env["FREESTONE__MEMORY"])),

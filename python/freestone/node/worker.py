@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, access: Access) -> None:
 
 
 def _run(options: argparse.Namespace, access: Access) -> None:
-    _native.run_worker(
+    _native.worker.run_worker(
         manager=options.manager,
         key=access.key,
         identity=access.identity,

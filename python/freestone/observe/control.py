@@ -193,7 +193,7 @@ def _read_card(path: Path) -> Reach | None:
     except (OSError, ValueError):
         return None
     # Not by its process id, which means nothing in another container.
-    return card if _native.is_folder_in_use(card["folder"]) else None
+    return card if _native.folders.is_folder_in_use(card["folder"]) else None
 
 
 def _read_line(connection: socket.socket) -> bytes:

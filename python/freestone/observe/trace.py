@@ -104,7 +104,7 @@ def check(path: str | os.PathLike[str] | None) -> bool:
     return path is not None
 
 
-def leave(path: str | os.PathLike[str], manager: _native.Manager) -> None:
+def leave(path: str | os.PathLike[str], manager: _native.manager.Manager) -> None:
     """Write what a manager has recorded.
 
     Notes

@@ -147,13 +147,13 @@ class Partition(Positioned):
     def __reduce__(self) -> Any:
         self._require_live("use a partition of it")
         plain = (self._blocks, self._positions, self.worker, self.nbytes)
-        owner = _native.encoding_owner()
+        owner = _native.executor.encoding_owner()
         client = None if owner is None else owner()
         if client is None or not self._sources:
             return arrived, plain
         if self._whole is not None:
             return arrived_whole, (self._whole, *plain[1:])
-        if self.worker is None or not _native.encoding_place(self.worker):
+        if self.worker is None or not _native.executor.encoding_place(self.worker):
             # Another partition of the call is elsewhere: these blocks go there.
             return arrived, plain
         return self._hold(client).__reduce__()
@@ -246,8 +246,8 @@ def _submit(
     return client.submit(function, args, {}, {"name": "split", "near": near}, outputs)
 
 
-def _hold(*args: Any) -> _native.Group:
-    return _native.Group(_arrived(*args), _arrived)
+def _hold(*args: Any) -> _native.blocks.Group:
+    return _native.blocks.Group(_arrived(*args), _arrived)
 
 
 def _arrived(
@@ -265,7 +265,7 @@ def _arrived(
 def _materialize(partition: Partition) -> Any:
     """Return the whole columns, for `Partition.materialize`."""
     wholes = tuple(
-        _native.Stored(concatenate([value_of(block) for block in column]))
+        _native.blocks.Stored(concatenate([value_of(block) for block in column]))
         for column in partition._blocks
     )
     return wholes if len(wholes) > 1 else wholes[0]

@@ -84,7 +84,9 @@ def even_out(workers: Ints, nbytes: Ints, slots: Mapping[int, int]) -> Ints:
     owners = np.searchsorted(numbers, workers)
     sizes = nbytes.astype(np.int64)
     shares = [slots[number] for number in numbers.tolist()]
-    after = _native.layout_even_out(owners.astype(np.int64).tobytes(), sizes.tobytes(), shares)
+    after = _native.layout.layout_even_out(
+        owners.astype(np.int64).tobytes(), sizes.tobytes(), shares
+    )
     return numbers[np.frombuffer(after, np.int64)]
 
 

@@ -37,18 +37,18 @@ class Meter:
     @classmethod
     def of_reads(cls, total: int) -> Meter:
         """Count what this process reads from now on, libraries included as far as one can see."""
-        start, first = _native.io_moved()[0], _calls()
+        start, first = _native.io.io_moved()[0], _calls()
 
         def done() -> int:
-            return max(_native.io_moved()[0] - start, min(_calls() - first, total))
+            return max(_native.io.io_moved()[0] - start, min(_calls() - first, total))
 
         return cls(total, done)
 
     @classmethod
     def of_writes(cls, total: int = 0) -> Meter:
         """Count what this process writes from now on."""
-        _, start = _native.io_moved()
-        return cls(total, lambda: _native.io_moved()[1] - start)
+        _, start = _native.io.io_moved()
+        return cls(total, lambda: _native.io.io_moved()[1] - start)
 
     @contextlib.contextmanager
     def watching(self, path: str) -> Iterator[None]:

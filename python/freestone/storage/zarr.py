@@ -49,7 +49,7 @@ def write_chunks(array: Array, url: str, meter: Meter) -> None:
     client, starts = array.client, array.offsets[:-1].tolist()
     if client is None:
         for start, block in zip(starts, array, strict=True):
-            _native.io_count(written=_write(url, start, block))
+            _native.io.io_count(written=_write(url, start, block))
     else:
         # Written again, after a worker is lost: the same chunk.
         options = {"pure": False, "retries": 2, "near": "input", "name": "write zarr"}

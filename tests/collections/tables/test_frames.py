@@ -181,3 +181,18 @@ def test_functions_of_python_are_called_on_workers(cluster: fs.Cluster) -> None:
     digits = pl.col("station").map_elements(lambda n: len(f"{n:b}"), return_dtype=pl.Int64)
     expected = sum(len(f"{n:b}") for n in TABLE["station"])
     assert frame.select(digits.sum()).to_polars().item() == expected
+
+
+def test_values_for_each_row_go_with_all_rows(cluster: fs.Cluster) -> None:
+    with limits(**CUT | {"part_nbytes": 16}):
+        frame = fs.Frame.from_polars(pl.DataFrame({"x": [1, 2, 3, 4]}), 2)
+        assert frame.filter([True, False, False, True]).to_polars().rows() == [(1,), (4,)]
+        assert frame.with_columns(pl.Series("y", [5, 6, 7, 8])).to_polars()["y"].to_list() == [
+            5,
+            6,
+            7,
+            8,
+        ]
+        # As many as a part has rows are too few.
+        with pytest.raises(pl.exceptions.ShapeError):
+            frame.filter([True, False]).to_polars()

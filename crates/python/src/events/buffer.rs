@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use std::ffi::c_int;
 
 /// The bytes of a payload, as a read-only buffer; they stay as long as it does.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.events")]
 pub struct EventBuffer {
     payload: Payload,
 }

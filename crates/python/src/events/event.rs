@@ -10,7 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyString};
 
 /// An event, as a task gets it.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.events")]
 pub struct Event {
     event: CoreEvent<Payload>,
     data: PyOnceLock<Py<PyAny>>,

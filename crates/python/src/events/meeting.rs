@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 /// Where the ranks of a run meet.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.events")]
 pub struct EventMeeting {
     meeting: Meeting,
 }
@@ -92,7 +92,7 @@ pub fn meet_ranks(
 }
 
 /// What this process's environment says of a run that is to be joined.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.events")]
 pub struct EventInvitation {
     invitation: Invitation,
 }

@@ -30,7 +30,7 @@ pub(super) fn layout_of(ranks: u32, arena: usize) -> PyResult<Layout> {
 }
 
 /// The memory that the ranks of a node share; it goes when all have let go of it.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.events")]
 pub struct EventMemory {
     region: Arc<Region>,
     layout: Layout,

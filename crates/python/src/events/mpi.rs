@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The ranks that `mpiexec` started.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.events")]
 pub struct EventWorld {
     world: Arc<World>,
 }

@@ -40,7 +40,7 @@ fn caller() -> Arc<str> {
 }
 
 /// A rank of a run.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.events")]
 pub struct EventRank {
     rank: Rank,
     host: Arc<PythonHost>,

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use std::ffi::c_int;
 
 /// Bytes made here, as a buffer without a copy.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.io")]
 pub struct OwnedBuffer {
     bytes: Vec<u8>,
 }

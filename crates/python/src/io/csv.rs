@@ -14,7 +14,7 @@ use std::fs::OpenOptions;
 use std::path::PathBuf;
 
 /// Where the rows of a file begin.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.io")]
 pub struct CsvIndex {
     /// The index itself.
     pub index: Index,

@@ -39,7 +39,7 @@ struct Function {
 }
 
 /// A cluster's manager, as Python sees it.
-#[pyclass(frozen, module = "freestone._native")]
+#[pyclass(frozen, module = "freestone._native.manager")]
 pub struct Manager {
     link: Arc<Link>,
     future: Py<PyType>,

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::view;
 
 /// Writable memory of the vector engine; it is kept for another result when no array has it.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "freestone._native.vector")]
 pub struct VectorMemory {
     memory: Memory,
 }

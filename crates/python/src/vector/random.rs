@@ -17,7 +17,7 @@ enum Kind {
 }
 
 /// The cells of a random matrix of float64, float32 or int64, drawn in order.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "freestone._native.vector")]
 pub struct Drawing {
     kind: Mutex<Kind>,
 }

@@ -124,7 +124,7 @@ def run(plan: bytes, counts: Sequence[int], *tables: Any) -> Any:
         frames.append(to_polars(tables[first : first + count], slot).lazy())
         first += count
     found = build(node, frames).collect()
-    blocks = [_native.Stored(to_arrow(part)) for part in cutting.cut(found)]
+    blocks = [_native.blocks.Stored(to_arrow(part)) for part in cutting.cut(found)]
     return blocks[0] if len(blocks) == 1 else tuple(blocks)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -113,11 +113,22 @@ def row_wise(step: Op) -> bool:
         return False
     exprs = list(each_expr(step.args, {} if step.method == "filter" else step.options))
     if step.method == "filter":
+        if any(_is_mask(arg) for arg in step.args):
+            return False
         exprs += [pl.col(name) == value for name, value in step.options.items()]
         # The tests of a filter need no names, and may have the same one.
         exprs = [expr.alias(f"{place}") for place, expr in enumerate(exprs)]
         exprs.append(pl.nth(0).alias("kept"))
     return is_row_wise(step.input.empty, exprs, adds=step.method == "with_columns")
+
+
+def _is_mask(predicate: Any) -> bool:
+    """Tell whether a predicate is a boolean for each row, which goes with all rows alone."""
+    if isinstance(predicate, bool | str | pl.Expr):
+        return False
+    return not isinstance(predicate, list) or not all(
+        isinstance(each, str | pl.Expr) for each in predicate
+    )
 
 
 def _leaf(leaf: Leaf, needed: Columns) -> Stage:

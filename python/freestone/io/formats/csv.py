@@ -195,10 +195,10 @@ class _Look:
         mark = self._mark()
         if not content.startswith(mark):
             return None
-        return _native.CsvIndex.decode(content[len(mark) :])
+        return _native.io.CsvIndex.decode(content[len(mark) :])
 
     def _scan(self, keep: bool) -> Any:
-        index = _native.CsvIndex.scan(self.source, self.delimiter, self.threads)
+        index = _native.io.CsvIndex.scan(self.source, self.delimiter, self.threads)
         if keep and index.nbytes > 1 << 20:
             # In a folder that only others may write to, the next reader finds it anew.
             with contextlib.suppress(OSError):
@@ -223,7 +223,7 @@ class _Look:
         start = self.index.offset_of(self.source, number)
         stop = self.index.offset_of(self.source, number + 1)
         row = self._bytes(start, stop)
-        cells = _native.csv_cells(row if row.endswith(b"\n") else row + b"\n", self.delimiter)
+        cells = _native.io.csv_cells(row if row.endswith(b"\n") else row + b"\n", self.delimiter)
         return cells[0]
 
     def _sample(self) -> bytes:
@@ -236,7 +236,9 @@ class _Look:
     def _sampled(self) -> list[list[tuple[bytes, bool]]]:
         text = self._sample()
         try:
-            return _native.csv_cells(text if text.endswith(b"\n") else text + b"\n", self.delimiter)
+            return _native.io.csv_cells(
+                text if text.endswith(b"\n") else text + b"\n", self.delimiter
+            )
         except ValueError:
             # Whoever reads those lines says what is wrong with them.
             return [self.first]
@@ -251,7 +253,7 @@ class _Look:
         return bytes(self.source[start:stop])
 
     def _infer(self, start: int, stop: int) -> list[int]:
-        return _native.csv_infer(
+        return _native.io.csv_infer(
             self.source,
             self.index,
             columns=self.width,

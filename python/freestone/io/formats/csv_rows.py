@@ -25,7 +25,7 @@ class _Lines(Dataset):
     skip: int
 
     def _given(self) -> tuple[Any, Any]:
-        return self.place.source(self.stamp), _native.CsvIndex.decode(self.index)
+        return self.place.source(self.stamp), _native.io.CsvIndex.decode(self.index)
 
     def _cells(self, found: Any, line: int, column: int = 0) -> Any:
         """Return the cells of some columns, the first of them in `line` and `column`, from 0."""
@@ -56,7 +56,7 @@ class Numbers(_Lines):
         return out
 
     def _into(self, out: Any, start: int, stop: int, threads: int) -> bool:
-        _native.csv_read_dense(
+        _native.io.csv_read_dense(
             *self._given(),
             out.reshape(-1).view(np.uint8),
             code=_stored(self.dtype),
@@ -85,7 +85,7 @@ class Columns(_Lines):
         schema = pa.schema([pa.field(str(name), kind) for name, kind in fields])
         if not self.codes:
             return schema.empty_table()
-        parts = _native.csv_read_columns(
+        parts = _native.io.csv_read_columns(
             *self._given(),
             codes=list(self.codes),
             delimiter=self.delimiter,
@@ -150,7 +150,7 @@ class Triples(_Lines):
         return in_form(made, self.form)
 
     def _triples(self, first: int, last: int, threads: int = 1) -> tuple[Any, Any, Any]:
-        parts = _native.csv_read_triples(
+        parts = _native.io.csv_read_triples(
             *self._given(),
             code=_stored(self.dtype),
             cells=self.cells,

@@ -47,7 +47,7 @@ class CsvWriter(Writer):
         if self.shape.kind == "array" and not self.shape.sparse:
             data, code = numbers_of(block)
             return [
-                _native.csv_format_dense(
+                _native.io.csv_format_dense(
                     data,
                     code=code,
                     columns=self.shape.width,
@@ -59,7 +59,7 @@ class CsvWriter(Writer):
             ]
         columns, rows = self._columns(block, start)
         return [
-            _native.csv_format_columns(
+            _native.io.csv_format_columns(
                 columns, rows, delimiter=self.delimiter, decimals=self.decimals
             )
         ]
@@ -72,7 +72,7 @@ class CsvWriter(Writer):
             return None
         if self.shape.kind == "frame":
             columns, rows = self._columns(block, start)
-            return _native.csv_write_columns(
+            return _native.io.csv_write_columns(
                 path,
                 offset,
                 columns,
@@ -83,7 +83,7 @@ class CsvWriter(Writer):
                 decimals=self.decimals,
             )
         data, code = numbers_of(block)
-        return _native.csv_write_dense(
+        return _native.io.csv_write_dense(
             path,
             offset,
             data,

@@ -76,7 +76,7 @@ class Matrix(Dataset):
 
     def _entries(self, threads: int) -> tuple[Any, Any, Any]:
         code = "f8" if self.dtype == "c16" else str(self.dtype)
-        parts = _native.mtx_read(
+        parts = _native.io.mtx_read(
             self.place.source(self.stamp),
             self.start,
             self.length,

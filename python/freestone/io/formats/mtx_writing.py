@@ -116,7 +116,7 @@ class MtxWriter(Writer):
 
     def _text(self, columns: list[Any]) -> Any:
         given = [(*reversed(numbers_of(column)), None, None, 0, 0) for column in columns]
-        return _native.csv_format_columns(
+        return _native.io.csv_format_columns(
             given, len(columns[0]), delimiter=ord(" "), decimals=self.decimals
         )
 

@@ -42,12 +42,27 @@ class Entries(Dataset):
     is_columnar: ClassVar[bool] = True
     tree: str
     branches: tuple[str, ...]
+    dtypes: tuple[str | None, ...] = ()
 
     def select(self, columns: tuple[str, ...]) -> Entries:
         """Return the frame with some of its branches only."""
         share = len(columns) / max(len(self.branches), 1)
-        nbytes = self.row_nbytes * share
-        return replace(self, columns=columns, branches=columns, row_nbytes=nbytes)
+        dtypes = dict(zip(self.branches, self.dtypes, strict=True))
+        return replace(
+            self,
+            columns=columns,
+            branches=columns,
+            dtypes=tuple(dtypes[name] for name in columns),
+            row_nbytes=self.row_nbytes * share,
+        )
+
+    def arrow_schema(self) -> Any:
+        """Return the schema; of numbers alone the file is not opened again, which takes longest."""
+        if None in self.dtypes:
+            return super().arrow_schema()
+        pa = needs("pyarrow", "arrow", "a frame")
+        types = [pa.from_numpy_dtype(np.dtype(str(dtype))) for dtype in self.dtypes]
+        return pa.schema(list(zip(self.branches, types, strict=True)))
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
@@ -85,6 +100,7 @@ def open_dataset(place: Place, *, tree: str | None = None, kind: str | None = No
         "row_nbytes": stamp[0] / max(rows, 1),
         "tree": name,
         "branches": branches,
+        "dtypes": tuple(None if one is None else one.newbyteorder("=").str for one in types),
     }
     numeric = bool(types) and all(kind is not None for kind in types)
     if kind == "array" or (kind is None and is_matrix and numeric):

@@ -69,10 +69,11 @@ def _describe(found: Found, request: Request) -> Part:
                 "frame: read it with kind='frame', if its format has frames"
             )
         return Part(dataset=dataset, keys=(), schema=None, ranges=((0, dataset.rows),))
-    schema = dataset.arrow_schema()
-    wanted = _wanted(found.url, schema.names, request)
+    wanted = _wanted(found.url, dataset.columns, request)
     if wanted is not None:
         dataset = dataset.select(wanted)
+    schema = dataset.arrow_schema()
+    if wanted is not None and len(schema) > len(wanted):
         import pyarrow as pa
 
         schema = pa.schema([schema.field(name) for name in wanted])

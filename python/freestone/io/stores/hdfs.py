@@ -151,7 +151,7 @@ class HdfsPlace(Place):
             with open(path, "rb") as local:
                 while chunk := local.read(COPIED):
                     file.write(chunk)
-                    _native.io_count(written=len(chunk))
+                    _native.io.io_count(written=len(chunk))
 
         self._replace(copy)
 

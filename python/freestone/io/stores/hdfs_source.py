@@ -78,7 +78,7 @@ class Source:
 
     def _read(self, offset: int, count: int) -> bytes:
         found = self.again(lambda: self._reader.read_range(offset, count))
-        _native.io_count(read=len(found))
+        _native.io.io_count(read=len(found))
         return bytes(found)
 
     def packets(self, offset: int, nbytes: int) -> Packets:
@@ -128,7 +128,7 @@ class Packets:
         if not packet:
             raise StopIteration
         self._offset += len(packet)
-        _native.io_count(read=len(packet))
+        _native.io.io_count(read=len(packet))
         return packet
 
     def _packet(self) -> bytes:

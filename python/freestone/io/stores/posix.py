@@ -133,7 +133,7 @@ class PosixDraft(Draft):
             while len(view):
                 room = unit - offset % unit if unit > 1 else STEP
                 count = os.pwrite(descriptor, view[:room], offset)
-                _native.io_count(written=count)
+                _native.io.io_count(written=count)
                 view, offset = view[count:], offset + count
         finally:
             os.close(descriptor)

@@ -104,7 +104,7 @@ class RemotePlace(Place):
             """Counts what is sent, for bars."""
 
             def relative_update(self, inc: int = 1) -> None:
-                _native.io_count(written=inc)
+                _native.io.io_count(written=inc)
 
         files, target = self._system
         with self._reported("written"):
@@ -206,7 +206,7 @@ class Source:
         files, path = self._place._system
         with self._place._reported("read"):
             found = bytes(files.cat_file(path, start=offset, end=stop))
-        _native.io_count(read=len(found))
+        _native.io.io_count(read=len(found))
         url = self._place.url
         if len(found) > stop - offset and len(found) != self.nbytes:
             reason = f"{stop - offset:,} bytes were asked for, and {len(found):,} came"

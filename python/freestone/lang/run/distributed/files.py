@@ -84,10 +84,12 @@ def _nbytes(dataset: Dataset, type: Type) -> int:
 
 def read_rows(
     dataset: Dataset, cell: str, csr: bool, place: Place | None, start: int, stop: int
-) -> _native.Stored:
+) -> _native.blocks.Stored:
     """Read the rows of a block, on a worker; what goes wrong has its place in the script."""
     try:
-        return _native.Stored(_cells(dataset.place.url, dataset.read(start, stop), cell, csr))
+        return _native.blocks.Stored(
+            _cells(dataset.place.url, dataset.read(start, stop), cell, csr)
+        )
     except (FreestoneError, ValueError, OSError) as error:
         raise failure(ScriptRunError, str(error), place) from None
 
@@ -115,12 +117,12 @@ def write_blocks(run: DistributedRun, op: Op, operands: list[Any]) -> list[Any] 
     return [None]
 
 
-def to_scipy(block: Any) -> _native.Stored:
+def to_scipy(block: Any) -> _native.blocks.Stored:
     """Give the entries of a block, on a worker."""
     sparse = block if isinstance(block, Csr) else Csr.of(block)
-    return _native.Stored(sparse.to_scipy())
+    return _native.blocks.Stored(sparse.to_scipy())
 
 
-def dense_rows(block: Any) -> _native.Stored:
+def dense_rows(block: Any) -> _native.blocks.Stored:
     """Give all cells of a block, on a worker."""
-    return _native.Stored(as_dense(block))
+    return _native.blocks.Stored(as_dense(block))

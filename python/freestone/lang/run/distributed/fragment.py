@@ -121,7 +121,7 @@ def run_fragment(encoded: bytes, *inputs: Any) -> Any:
     block, rows, settings = _decoded(encoded)
     values = dict(zip(block.args, inputs, strict=True))
     results = [
-        _native.Stored(result) if by_rows else result
+        _native.blocks.Stored(result) if by_rows else result
         for result, by_rows in zip(Run(settings).block(block, values), rows, strict=True)
     ]
     return tuple(results) if len(results) > 1 else results[0]
@@ -133,4 +133,4 @@ def join_rows(is_transposed: bool, *parts: Any) -> Any:
     if is_transposed:
         whole = transposed(whole)
         whole = whole.copy() if isinstance(whole, np.ndarray) else whole
-    return _native.Stored(whole)
+    return _native.blocks.Stored(whole)

@@ -132,9 +132,9 @@ def take_rows(block: Any, which: slice | np.ndarray[Any, Any], dense: bool) -> A
     """Take a range of rows, or rows by position, on a worker."""
     if isinstance(which, slice):
         part = rows_of(block, which.start, which.stop)
-        return _native.Stored(as_dense(part) if dense else part)
+        return _native.blocks.Stored(as_dense(part) if dense else part)
     cells: np.ndarray[Any, Any] = as_dense(block)
-    return _native.Stored(cells[which])
+    return _native.blocks.Stored(cells[which])
 
 
 def _filter(run: DistributedRun, op: Op, operands: list[Any]) -> Found:

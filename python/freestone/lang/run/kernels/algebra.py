@@ -91,7 +91,7 @@ def diag_vector(run: Any, op: Op, value: Array) -> Array:
 def triangle(run: Any, op: Op, value: Array, diag: Any, values: Any) -> Array:
     """Keep one side of the diagonal, as it is or as ones."""
     _square(value, "lowerTri or upperTri")
-    from freestone._native import copy_triangle
+    from freestone._native.vector import copy_triangle
 
     value = np.ascontiguousarray(value)
     kept = empty(run, value.shape, value.dtype)

@@ -11,13 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from freestone._native import (
-    coo_draw,
-    coo_merge,
-    coo_offsets,
-    coo_reduce,
-    coo_transpose,
-)
+from freestone._native.vector import coo_draw, coo_merge, coo_offsets, coo_reduce, coo_transpose
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.scalars import ZERO_OF_ZERO, ZERO_OF_ZEROS
 from freestone.lang.front.types.types import CODES, DTYPES

@@ -82,7 +82,7 @@ def rand(
 
 def drawing(op: Op, shape: tuple[int, int], low: Any, high: Any, sparsity: Any, seed: Any) -> Any:
     """Begin to draw a matrix of random numbers."""
-    from freestone._native import Drawing
+    from freestone._native.vector import Drawing
 
     _check_range(low, high, sparsity)
     code = CODES[drawn_as(op)]
@@ -122,7 +122,7 @@ def seed_of(seed: Any) -> int:
 
 def sample(run: Any, op: Op, scope: Any, size: Any, again: Any, seed: Any) -> Array:
     """Draw from the numbers below a bound."""
-    from freestone._native import sample as draw
+    from freestone._native.vector import sample as draw
 
     dtype, number = DTYPES[op.results[0].type.cell], count(size, "size")
     if scope <= 0:

@@ -24,7 +24,7 @@ def empty(run: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     dtype, count = np.dtype(dtype), math.prod(shape)
     if count * dtype.itemsize < FROM or dtype.hasobject:
         return np.empty(shape, dtype)
-    from freestone._native import VectorMemory
+    from freestone._native.vector import VectorMemory
 
     settings = run.settings
     # Any: that it is a buffer can be told to type checkers only from Python 3.12 on.
@@ -53,7 +53,7 @@ def copy(run: Any, source: Array, target: Array) -> None:
     if target.nbytes < FROM or columns * itemsize < MIN_ROW or not (fits and even):
         np.copyto(target, source)
         return
-    from freestone._native import copy_rows
+    from freestone._native.vector import copy_rows
 
     copy_rows(source, target, workers(run))
 

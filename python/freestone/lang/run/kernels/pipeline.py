@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from freestone._native import run_pipeline
+from freestone._native.vector import run_pipeline
 from freestone.lang.front.graph.graph import Block, Op, Value
 from freestone.lang.front.types.scalars import ZERO_OF_ZERO, DivisionError
 from freestone.lang.front.types.types import CODES, DTYPES

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from freestone._native import csr_panel, csr_product, csr_product_sizes, csr_transpose
+from freestone._native.vector import csr_panel, csr_product, csr_product_sizes, csr_transpose
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.types import CODES, DTYPES
 from freestone.lang.run.kernels.coordinates import DenseError

@@ -87,7 +87,7 @@ def _only_partners(left: Array, right: Array, span: int) -> tuple[Array, Array] 
 
 def _counted(keys: Array, span: int) -> tuple[Array, Array]:
     """Return the order of whole numbers below a span, and where each one begins in it."""
-    from freestone._native import coo_transpose
+    from freestone._native.vector import coo_transpose
 
     count = len(keys)
     places, at = keys.astype("u4"), np.arange(count, dtype="u4")

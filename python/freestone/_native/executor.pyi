@@ -1,0 +1,26 @@
+"""What runs calls in an executor."""
+
+from typing import Any
+
+__all__ = [
+    "encoding_owner",
+    "encoding_place",
+    "fresh_claims",
+    "load_input",
+    "run_executor",
+]
+
+def encoding_owner() -> Any: ...
+def encoding_place(place: str) -> bool: ...
+def load_input(position: int) -> Any: ...
+def fresh_claims() -> bytes: ...
+def run_executor(
+    *,
+    socket: int,
+    page: int,
+    memory: tuple[str, int],
+    disk: tuple[str, int],
+    inline_nbytes: int,
+    spin_us: int,
+    hooks: Any,
+) -> None: ...

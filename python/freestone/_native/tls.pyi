@@ -1,0 +1,7 @@
+"""Certificates of clusters and runs."""
+
+__all__ = [
+    "make_identity",
+]
+
+def make_identity(days: int) -> tuple[str, str]: ...

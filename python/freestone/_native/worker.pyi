@@ -1,0 +1,30 @@
+"""A worker of a cluster."""
+
+__all__ = [
+    "run_worker",
+]
+
+def run_worker(
+    *,
+    manager: str,
+    key: str,
+    identity: tuple[str, str] | None,
+    listen: str | None,
+    reconnect_s: float,
+    folder: str,
+    memory_dir: str,
+    disk_dir: str,
+    cache: str | None,
+    executors: int,
+    ram: int,
+    memory: int,
+    disk: int,
+    gpus: int,
+    spin_us: int,
+    stopped_s: float,
+    transfers_in: int,
+    transfers_out: int,
+    scrub_nbytes_s: int,
+    links: bool,
+    executor_command: list[str],
+) -> None: ...
