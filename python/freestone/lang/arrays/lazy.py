@@ -199,6 +199,11 @@ class LazyArray(ArrayMethods):
 
         What moves rows, such as a list of them or a slice with a step, is computed at once.
         """
+        if isinstance(key, tuple):
+            return self._part(tuple(map(_no_number, key)))
+        return self._part(_no_number(key))
+
+    def _part(self, key: Any) -> Any:
         keys = key if isinstance(key, tuple) else (key,)
         try:
             return LazyArray(indexed(self._node, tuple(_nodes(one) for one in keys)))
@@ -210,6 +215,11 @@ class LazyArray(ArrayMethods):
         for node in ordered([self._node]):
             if node.kind == "source":
                 yield node.attrs["data"]
+
+
+def _no_number(index: Any) -> Any:
+    # Dask takes Python's truth values for 0 and 1, but not NumPy's.
+    return np.bool_(index) if isinstance(index, bool) else index
 
 
 def _elsewhere(
