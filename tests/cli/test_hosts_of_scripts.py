@@ -75,7 +75,7 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
     with distributed.LocalCluster(
         n_workers=2,
         threads_per_worker=1,
-        dashboard_address=None,
+        dashboard_address=":0",
         local_directory=str(tmp_path / "dask"),
         memory_limit="1GiB",
     ) as local:

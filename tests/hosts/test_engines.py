@@ -48,7 +48,7 @@ def client(tmp_path: Path) -> Iterator[Any]:
     local = distributed.LocalCluster(
         n_workers=2,
         threads_per_worker=1,
-        dashboard_address=None,
+        dashboard_address=":0",
         local_directory=str(tmp_path),
         memory_limit="1GiB",
     )

@@ -35,7 +35,7 @@ def client(request: pytest.FixtureRequest) -> Iterator[Client]:
     with (
         dask.config.set(quiet),
         LocalCluster(
-            n_workers=request.param, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=request.param, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as cluster,
         Client(cluster) as client,
     ):

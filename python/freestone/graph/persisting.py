@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,7 +27,8 @@ def persist(get: Callable[..., Any], *collections: Any, **options: Any) -> Any:
             f"persist() takes collections of Dask's, and there is none in {shown}; blocks of "
             "freestone's own collections are on the workers as they are"
         )
-    found = dask.persist(*collections, scheduler=get, **options)
+    # Newer versions of Dask call the method `persist` of whatever owns a scheduler's method.
+    found = dask.persist(*collections, scheduler=functools.partial(get), **options)
     return found[0] if len(collections) == 1 else found
 
 
