@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from freestone.client.files import File, Scratch
+from freestone.client.files import File, Scratch, Stamp, stamp_of
 from freestone.client.future import Future
 from freestone.errors import FileError, FileMissingError
 from freestone.units import format_nbytes
@@ -58,7 +58,7 @@ def run_command(
     for name, content in inputs.items():
         source = _place(root, name, content, is_output=name in outputs)
         if source is not None:
-            linked[name] = (source, _stamp(source))
+            linked[name] = (source, stamp_of(source))
     words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
     done = subprocess.run(
         words,
@@ -71,7 +71,7 @@ def run_command(
         check=False,
     )
     for name, (source, stamp) in linked.items():
-        if _stamp(source) != stamp:
+        if _is_changed(source, stamp):
             raise FileError(
                 source,
                 f"was written to by the command, whose input {name!r} is a link to it: it has more "
@@ -139,13 +139,12 @@ def _cloned(source: str, path: Path) -> bool:
     return True
 
 
-def _stamp(path: str) -> tuple[int, int, int] | None:
-    """Return what changes when a file is written to or replaced; None if it is gone."""
+def _is_changed(path: str, stamp: Stamp) -> bool:
+    """Tell whether a file was written to, replaced or removed."""
     try:
-        stat = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+        return stamp_of(path) != stamp
+    except FileMissingError:
+        return True
 
 
 def _taken(root: Path, name: str, folder: object) -> File:

@@ -21,7 +21,7 @@ from freestone.errors import (
     FileUnreadableError,
 )
 
-__all__ = ["File", "file"]
+__all__ = ["File", "Scratch", "Stamp", "file", "stamp_of"]
 
 Stamp = tuple[int, int, int]
 
@@ -83,7 +83,7 @@ class File(os.PathLike[str]):
         """Raise `FileChangedError` or `FileMissingError` if it is not what was named."""
         if self.stamp is None:
             return
-        stamp = _stamp(self.path)
+        stamp = stamp_of(self.path)
         if stamp != self.stamp:
             raise FileChangedError(self.path, "its size or time of change differs")
 
@@ -119,7 +119,7 @@ class File(os.PathLike[str]):
 _named: dict[tuple[str, Stamp], tuple[str, int]] = {}
 
 
-def _stamp(path: str) -> Stamp:
+def stamp_of(path: str) -> Stamp:
     """Return inode, size and time of change of a file, or say clearly why it can't be read."""
     try:
         stat = os.stat(path)
@@ -157,7 +157,7 @@ def file(path: str | os.PathLike[str]) -> File:
     if "://" in text:
         return _remote(text)
     text = os.path.abspath(text)
-    stamp = _stamp(text)
+    stamp = stamp_of(text)
     if os.path.isdir(text):
         raise FileError(
             text, "is a folder; give its files one by one, in a dict or a list, or pack it"

@@ -228,12 +228,9 @@ class Bag(Collection):
         -----
         No block goes through this program. Without a cluster Dask's own scheduler computes it.
         """
-        from freestone.collections.dask import are_held, blocks_of
+        from freestone.collections.dask import blocks_of, collection_of
 
-        blocks = blocks_of(bag)
-        return (
-            cls(blocks, None, name=name) if are_held(blocks) else cls._from_own(blocks, name=name)
-        )
+        return collection_of(cls, blocks_of(bag), name)
 
     def to_dask(self) -> Any:
         """Return a ``dask.bag`` whose partitions are the blocks, where they are."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,9 @@ __all__ = [
     "are_held",
     "array_blocks",
     "blocks_of",
+    "collection_of",
     "converted",
+    "cut_by_rows",
     "held_blocks",
     "offer_scheduler",
     "scheduler_of",
@@ -30,6 +32,9 @@ __all__ = [
     "to_bag",
     "to_frame",
 ]
+
+
+C = TypeVar("C", bound="Collection")
 
 
 class _Scheduler(Protocol):
@@ -114,6 +119,12 @@ def are_held(blocks: Sequence[Any]) -> bool:
     return any(isinstance(future_of(block), Future) for block in blocks)
 
 
+def cut_by_rows(array: Any) -> Any:
+    """Join the blocks of a Dask array that are side by side."""
+    beside = [axis for axis in range(1, array.ndim) if len(array.chunks[axis]) > 1]
+    return array.rechunk(dict.fromkeys(beside, -1)) if beside else array
+
+
 def array_blocks(array: Any, name: str) -> tuple[list[Any], list[int] | None]:
     """Return the row blocks of a Dask array, and how many rows each has, if that is known.
 
@@ -122,14 +133,19 @@ def array_blocks(array: Any, name: str) -> tuple[list[Any], list[int] | None]:
     Blocks side by side are joined, on the workers. Blocks that are not NumPy's own arrays are
     checked and converted, where they are.
     """
-    beside = [axis for axis in range(1, array.ndim) if len(array.chunks[axis]) > 1]
-    if beside:
-        array = array.rechunk(dict.fromkeys(beside, -1))
+    array = cut_by_rows(array)
     blocks = blocks_of(array)
     if type(array._meta) is not np.ndarray:
         blocks = converted(blocks, Spec(collection=name, kind="array"))
     rows = array.chunks[0]
     return blocks, None if any(count != count for count in rows) else [*map(int, rows)]
+
+
+def collection_of(kind: type[C], blocks: Sequence[Any], name: str) -> C:
+    """Make a collection of blocks that are held, or are values here which nobody else has."""
+    if are_held(blocks):
+        return kind(blocks, None, name=name)
+    return kind._from_own(blocks, name=name)
 
 
 def converted(blocks: Sequence[Any], spec: Spec) -> list[Any]:

@@ -165,12 +165,10 @@ class Frame(Collection, Relational):
         No block goes through this program. Blocks become Arrow tables, each by a call where it is.
         Without a cluster Dask's own scheduler computes it.
         """
-        from freestone.collections.dask import are_held, blocks_of, converted
+        from freestone.collections.dask import blocks_of, collection_of, converted
 
         blocks = converted(blocks_of(frame), Spec(collection=name, kind=cls.kind))
-        return (
-            cls(blocks, None, name=name) if are_held(blocks) else cls._from_own(blocks, name=name)
-        )
+        return collection_of(cls, blocks, name)
 
     def to_dask(self) -> Any:
         """Return a ``dask.dataframe`` whose partitions are the blocks, where they are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 from freestone.errors import FileChangedError, FormatError
@@ -181,6 +181,11 @@ class Dataset(ABC):
         Itself, where whole rows have to be read: the reader then drops the others.
         """
         return self
+
+    def _with_columns(self, columns: tuple[str, ...], **changes: Any) -> Self:
+        """Return the frame with some of its columns, each taken to be as large as any other."""
+        share = len(columns) / max(len(self.columns), 1)
+        return replace(self, columns=columns, row_nbytes=self.row_nbytes * share, **changes)
 
     def bounds(self, columns: Sequence[str]) -> list[Bounds]:
         """Return what the file says of some columns without reading them, for all of its rows.

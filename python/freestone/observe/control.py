@@ -98,13 +98,18 @@ class ControlServer:
         if self._closed:
             return
         self._closed = True
-        with contextlib.suppress(OSError):
-            # Closing alone would not wake the thread that accepts.
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        if self._thread is not threading.current_thread():
-            self._thread.join(timeout=_TIMEOUT_S)
+        stop_listening(self._listener, self._thread)
         self._path.unlink(missing_ok=True)
+
+
+def stop_listening(listener: socket.socket, thread: threading.Thread) -> None:
+    """Close a socket and wait for the thread that accepts connections from it."""
+    with contextlib.suppress(OSError):
+        # Closing alone would not wake the thread.
+        listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    if thread is not threading.current_thread():
+        thread.join(timeout=_TIMEOUT_S)
 
 
 def ask(

@@ -63,6 +63,11 @@ class Aggregates:
         return is_row_wise(self.empty, [from_tree(tree)])
 
 
+_REPEATED = frozenset({"Max", "Min", "Sum"})
+_ENDS = frozenset({"First", "Last"})
+"""Aggregates that are made of those of parts in the same way."""
+
+
 class _NeedsAllRows(Exception):  # noqa: N818 (never leaves this module)
     """An aggregate that can't be made of aggregates of parts."""
 
@@ -112,25 +117,11 @@ def _replaced(tree: Any, found: Aggregates) -> Any:
     match tree:
         case {"Agg": {"Count": {"input": child}}}:
             return _of_rows(child, found) and _summed(tree, found)
-        case {"Agg": {"Sum": child}}:
-            return _of_rows(child, found) and _alike(tree, found, lambda of: {"Agg": {"Sum": of}})
-        case {"Agg": {"Min": {"input": child, **options}}}:
-            return _of_rows(child, found) and _alike(
-                tree, found, lambda of: {"Agg": {"Min": {"input": of, **options}}}
-            )
-        case {"Agg": {"Max": {"input": child, **options}}}:
-            return _of_rows(child, found) and _alike(
-                tree, found, lambda of: {"Agg": {"Max": {"input": of, **options}}}
-            )
+        case {"Agg": {**aggregate}} if set(aggregate) <= _REPEATED:
+            return _repeated(tree, found)
         # A filter may leave no row of a part, which then has no first one.
-        case {"Agg": {"First": child}} if found.keyed:
-            return _of_rows(child, found, filtered=False) and _alike(
-                tree, found, lambda of: {"Agg": {"First": of}}
-            )
-        case {"Agg": {"Last": child}} if found.keyed:
-            return _of_rows(child, found, filtered=False) and _alike(
-                tree, found, lambda of: {"Agg": {"Last": of}}
-            )
+        case {"Agg": {**aggregate}} if found.keyed and set(aggregate) <= _ENDS:
+            return _repeated(tree, found, filtered=False)
         case {"Agg": {"Mean": child}}:
             return _of_rows(child, found) and _mean(tree, child, found)
         case {"Agg": {"NUnique": child}}:
@@ -162,6 +153,16 @@ def _summed(tree: Any, found: Aggregates) -> Any:
     """Count in each part, and add."""
     counts = found.part(from_tree(tree).cast(pl.UInt64))
     return found.whole(from_tree(tree), counts.sum())
+
+
+def _repeated(tree: Any, found: Aggregates, *, filtered: bool = True) -> Any:
+    """Aggregate each part, and what that gives in the same way."""
+    ((kind, given),) = tree["Agg"].items()
+    has_options = isinstance(given, dict) and "input" in given
+    _of_rows(given["input"] if has_options else given, found, filtered=filtered)
+    return _alike(
+        tree, found, lambda of: {"Agg": {kind: {**given, "input": of} if has_options else of}}
+    )
 
 
 def _alike(tree: Any, found: Aggregates, again: Callable[[Any], Any]) -> Any:

@@ -34,7 +34,7 @@ def _group_by(step: Op, needed: Columns) -> Stage:
         return _in_two_steps(stage, keys, found, step)
     if step.options.get("maintain_order"):
         return stage.one().then("group_by", keys, aggregates, **step.options)
-    stage = _by_keys(stage, keys, stage.nbytes())
+    stage = _by_keys(stage, keys)
     return stage.then("group_by", keys, aggregates, **step.options)
 
 
@@ -42,20 +42,17 @@ def _in_two_steps(stage: Stage, keys: list[pl.Expr], found: Aggregates, step: Op
     names = [name for key in keys for name in names_of(step.input.empty, key)]
     columns = [pl.col(name) for name in names]
     parts = stage.then("group_by", keys, found.partial, **step.options).done()
-    if step.options.get("maintain_order"):
-        parts = parts.one()
-    else:
-        parts = _by_keys(parts, columns, parts.nbytes())
+    parts = parts.one() if step.options.get("maintain_order") else _by_keys(parts, columns)
     final = parts.then("group_by", columns, found.final, **step.options)
     return final.then("select", [*columns, *found.tail])
 
 
-def _by_keys(stage: Stage, keys: list[pl.Expr], nbytes: int) -> Stage:
+def _by_keys(stage: Stage, keys: list[pl.Expr]) -> Stage:
     """Have the rows of a group in one part."""
     types = stage.plan.empty.lazy().select(keys).collect_schema().dtypes()
     if not all(map(may_hash, types)):
         return stage.one()
-    return shuffled(stage, keys, types, LIMITS.parts(nbytes, slots_of(stage)))
+    return shuffled(stage, keys, types, LIMITS.parts(stage.nbytes(), slots_of(stage)))
 
 
 @rule("select")

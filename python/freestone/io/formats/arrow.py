@@ -5,7 +5,7 @@ Record batches are not cut. Options of a read: `kind`, as for Parquet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,12 +60,10 @@ class Batches(Dataset):
 
     def select(self, columns: tuple[str, ...]) -> Batches:
         """Return the frame with some of its columns only."""
-        share = len(columns) / max(len(self.columns), 1)
         schema = needs("pyarrow", "arrow", "Arrow IPC").schema(
             [self.schema.field(one) for one in columns]
         )
-        nbytes = self.row_nbytes * share
-        return replace(self, columns=columns, schema=schema, row_nbytes=nbytes, selected=True)
+        return self._with_columns(columns, schema=schema, selected=True)
 
 
 def _source(pa: Any, place: Place) -> Any:

@@ -7,7 +7,7 @@ Chunks are not cut along the first axis.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,13 +15,11 @@ import numpy as np
 from freestone.errors import UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
-from freestone.io.formats.tables import file_of, foreign, needs
+from freestone.io.formats.tables import SHOWN, file_of, foreign, needs, some_of
 from freestone.io.raw import dtype_reported
 from freestone.io.stores import Place
 
 __all__ = ["FORMAT", "open_dataset"]
-
-SHOWN = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +57,7 @@ class Fields(Dataset):
 
     def select(self, columns: tuple[str, ...]) -> Fields:
         """Return the frame with some of its columns only."""
-        share = len(columns) / max(len(self.columns), 1)
-        return replace(self, columns=columns, row_nbytes=self.row_nbytes * share)
+        return self._with_columns(columns)
 
 
 def _values_of(dataset: Any, start: int, stop: int) -> Any:
@@ -160,8 +157,7 @@ def _chosen(place: Place, file: Any, dataset: str | None) -> str:
     file.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) else None)
     if dataset is None and len(names) == 1:
         return names[0]
-    shown = ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
-    raise UsageError(f"{place.url} has the datasets {shown or 'none'}; say dataset=")
+    raise UsageError(f"{place.url} has the datasets {some_of(names)}; say dataset=")
 
 
 FORMAT = Format(name="hdf5", suffixes=(".h5", ".hdf5"), open_dataset=open_dataset)

@@ -17,7 +17,7 @@ import numpy as np
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
-from freestone.io.formats.tables import by_library, foreign, needs
+from freestone.io.formats.tables import by_library, first_line, foreign, needs
 from freestone.io.raw import read_values
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer, needs_columns
@@ -73,8 +73,7 @@ def _parsed(place: Place, text: bytes, schema: Any, row: int) -> Any:
     try:
         return reader.read_json(io.BytesIO(text), read_options=how, parse_options=form)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        reported = str(error).split("\n")[0]
-        raise FormatError(place.url, f"behind row {row:,}: {reported}") from None
+        raise FormatError(place.url, f"behind row {row:,}: {first_line(error)}") from None
 
 
 def _parts(place: Place, stamp: tuple[Any, ...]) -> Iterator[bytes]:

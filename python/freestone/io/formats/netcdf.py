@@ -15,13 +15,12 @@ import numpy as np
 from freestone.errors import UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
-from freestone.io.formats.tables import file_of, foreign, needs
+from freestone.io.formats.tables import file_of, foreign, needs, some_of
 from freestone.io.raw import dtype_reported
 from freestone.io.stores import Place
 
 __all__ = ["FORMAT", "open_dataset"]
 
-SHOWN = 12
 PACKED = ("scale_factor", "add_offset", "_FillValue", "missing_value")
 
 
@@ -94,8 +93,7 @@ def _chosen(place: Place, file: Any, variable: str | None) -> str:
     data = [name for name in names if name not in file.dimensions]
     if variable is None and len(data) == 1:
         return str(data[0])
-    shown = ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
-    raise UsageError(f"{place.url} has the variables {shown or 'none'}; say variable=")
+    raise UsageError(f"{place.url} has the variables {some_of(names)}; say variable=")
 
 
 FORMAT = Format(name="netcdf", suffixes=(".nc", ".nc4"), open_dataset=open_dataset)

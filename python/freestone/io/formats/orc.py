@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from freestone.errors import UsageError
@@ -35,11 +35,10 @@ class OrcRows(Dataset):
 
     def select(self, columns: tuple[str, ...]) -> OrcRows:
         """Return the frame with some of its columns only."""
-        share = len(columns) / max(len(self.columns), 1)
         schema = needs("pyarrow", "arrow", "ORC").schema(
             [self.schema.field(one) for one in columns]
         )
-        return replace(self, columns=columns, schema=schema, row_nbytes=self.row_nbytes * share)
+        return self._with_columns(columns, schema=schema)
 
 
 def open_dataset(place: Place) -> Dataset:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,15 +46,9 @@ class Entries(Dataset):
 
     def select(self, columns: tuple[str, ...]) -> Entries:
         """Return the frame with some of its branches only."""
-        share = len(columns) / max(len(self.branches), 1)
         dtypes = dict(zip(self.branches, self.dtypes, strict=True))
-        return replace(
-            self,
-            columns=columns,
-            branches=columns,
-            dtypes=tuple(dtypes[name] for name in columns),
-            row_nbytes=self.row_nbytes * share,
-        )
+        kept = tuple(dtypes[name] for name in columns)
+        return self._with_columns(columns, branches=columns, dtypes=kept)
 
     def arrow_schema(self) -> Any:
         """Return the schema; of numbers alone the file is not opened again, which takes longest."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -11,7 +11,22 @@ from freestone.errors import FormatError, UsageError
 from freestone.io.stores import Place
 from freestone.io.writer import Shape
 
-__all__ = ["by_library", "file_of", "foreign", "needs", "opened", "table_of", "to_matrix", "whole"]
+__all__ = [
+    "SHOWN",
+    "by_library",
+    "file_of",
+    "first_line",
+    "foreign",
+    "needs",
+    "opened",
+    "some_of",
+    "table_of",
+    "to_matrix",
+    "whole",
+]
+
+SHOWN = 12
+"""So many names an error shows of those that there are."""
 
 
 def needs(module: str, extra: str, what: str) -> Any:
@@ -51,8 +66,19 @@ def by_library(place: Place) -> Iterator[None]:
 
 
 def _reported(error: Exception) -> str:
-    reported = str(error).strip().split("\n")[0]
+    reported = first_line(error)
     return f"{reported} ({type(error).__name__})" if reported else type(error).__name__
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what a library says: those below it are about its own sources."""
+    return str(error).strip().split("\n")[0]
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Return the first of some names, to be shown in an error."""
+    shown = ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
+    return shown or "none"
 
 
 def opened(place: Place) -> Any:

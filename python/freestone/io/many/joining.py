@@ -17,6 +17,7 @@ import numpy as np
 
 from freestone.errors import FormatError, SchemaError
 from freestone.io.dataset import Dataset
+from freestone.io.formats.tables import first_line
 from freestone.io.many.finding import Keys
 from freestone.io.many.keys import with_keys
 from freestone.io.many.parts import Part
@@ -143,10 +144,9 @@ def _cast(column: Any, wanted: Any, dataset: Dataset) -> Any:
     try:
         return column.cast(wanted.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        reported = str(error).split("\n")[0]
         reason = (
             f"column {wanted.name!r} is {column.type} here, and {wanted.type} in all files "
-            f"together, which can't hold it exactly: {reported}"
+            f"together, which can't hold it exactly: {first_line(error)}"
         )
         raise FormatError(dataset.place.url, reason) from None
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from freestone.errors import MissingColumnError, UsageError
-from freestone.io.formats.tables import needs
+from freestone.io.formats.tables import first_line, needs
 
 __all__ = ["as_expression", "columns_of", "could_hold", "filtered", "guarantee", "missing_column"]
 
@@ -111,11 +111,10 @@ def _try(where: Any, schema: Any) -> None:
     try:
         schema.empty_table().filter(where)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        reported = str(error).split("\n")[0]
         missing = re.match(r"No match for FieldRef\.Name\((.*?)\) in", str(error), re.DOTALL)
         if missing is not None:
             raise LookupError(missing[1]) from None
-        raise TypeError(reported) from None
+        raise TypeError(first_line(error)) from None
 
 
 def filtered(table: Any, where: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from freestone.client import Client, current
 from freestone.collections import Array
 from freestone.collections.blocking import offsets_of
-from freestone.collections.dask import held_blocks, scheduler_of
+from freestone.collections.dask import cut_by_rows, held_blocks, scheduler_of
 from freestone.collections.protocols import ArrayMethods
 from freestone.config import Config
 from freestone.lang.arrays.nodes import NotLazyError
@@ -76,7 +76,7 @@ def computed_elsewhere(
     worker with whole arrays, to which all blocks are sent.
     """
     name = _name_of(function)
-    given = [one for one in _arrays([*args, *options.values()])]
+    given = list(_arrays([*args, *options.values()]))
     client = next((one.client for one in given if one.client is not None), current())
     config = Config.load() if client is None else client.config
     if (
@@ -178,8 +178,12 @@ def _run(client: Client | None, *collections: Any) -> tuple[Any, ...]:
     """Compute Dask collections, whose blocks stay where they are made."""
     import dask
 
-    get = {} if client is None else {"scheduler": scheduler_of(client)}
-    return tuple(dask.persist(*collections, **get))
+    return tuple(dask.persist(*collections, **_scheduler(client)))
+
+
+def _scheduler(client: Client | None) -> dict[str, Any]:
+    """Return the options of Dask by which a cluster computes; none without one."""
+    return {} if client is None else {"scheduler": scheduler_of(client)}
 
 
 # -- by Dask ----------------------------------------------------------------------------------
@@ -191,7 +195,7 @@ def _as_arrays(made: Any, client: Client | None) -> Any:
 
     lazy: list[Any] = []
     _replaced(made, lambda one: lazy.append(one) if isinstance(one, da.Array) else None)
-    done = iter(_run(client, *map(_cut_by_rows, lazy)))
+    done = iter(_run(client, *map(cut_by_rows, lazy)))
 
     def finished(one: Any) -> Any:
         if not isinstance(one, da.Array):
@@ -202,14 +206,8 @@ def _as_arrays(made: Any, client: Client | None) -> Any:
     return _replaced(made, finished)
 
 
-def _cut_by_rows(array: Any) -> Any:
-    beside = [axis for axis in range(1, array.ndim) if len(array.chunks[axis]) > 1]
-    return array.rechunk(dict.fromkeys(beside, -1)) if beside else array
-
-
 def _number(array: Any, client: Client | None) -> Any:
-    get = {} if client is None else {"scheduler": scheduler_of(client)}
-    return np.asarray(array.compute(**get))[()]
+    return np.asarray(array.compute(**_scheduler(client)))[()]
 
 
 # -- on one worker ----------------------------------------------------------------------------

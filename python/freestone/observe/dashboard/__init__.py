@@ -9,7 +9,6 @@ See docs/decisions/069-the-live-page-is-served-by-the-program.md
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import socket
@@ -17,6 +16,8 @@ import threading
 import time
 import warnings
 from typing import TYPE_CHECKING, Any, Protocol
+
+from freestone.observe.control import stop_listening
 
 if TYPE_CHECKING:
     from freestone.client.local import LocalClient
@@ -27,7 +28,6 @@ __all__ = ["Dashboard", "Watched"]
 FIRST_PORT = 8787
 _PORTS = 64
 _HOST = "127.0.0.1"
-_TIMEOUT_S = 5.0
 _POLL_INTERVAL_S = 2.0
 
 
@@ -114,12 +114,7 @@ class Dashboard:
         if self._closed:
             return
         self._closed = True
-        with contextlib.suppress(OSError):
-            # Closing alone would not wake the thread that accepts.
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        if self._thread is not threading.current_thread():
-            self._thread.join(timeout=_TIMEOUT_S)
+        stop_listening(self._listener, self._thread)
         if self._server is not None:
             self._server.close()
 
