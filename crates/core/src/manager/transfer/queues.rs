@@ -168,14 +168,14 @@ impl Queues<'_> {
 
     /// Starts transfers from a worker while it may send more.
     pub(super) fn fill_source(&mut self, source: WorkerId) {
-        let (most_in, most_out) = (self.limits.transfers_in, self.limits.transfers_out);
+        let limits = self.limits;
         while let Some(worker) = self.members.workers.get_mut(source) {
-            if worker.sending.len() >= most_out as usize {
+            if worker.sending.len() >= limits.transfers_out as usize {
                 return;
             }
             let Some((_, slot, target)) = worker.outbox.pop_first() else { return };
             let Some(receiver) = self.members.workers.get(target) else { continue };
-            if receiver.receiving.len() < most_in as usize {
+            if receiver.receiving.len() < limits.transfers_in as usize {
                 self.start(slot, source, target);
             } else {
                 self.enqueue(slot, target);

@@ -21,7 +21,7 @@ pub const STEP: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Longer than any run.
 const FOREVER: Duration = Duration::from_secs(1 << 32);
-/// What a rank is answered, with the number of a lost rank, where others are told addresses.
+/// What a rank is answered, with the number of a lost rank, where others get addresses.
 const LOST: u32 = u32::MAX - 2;
 
 /// Where all ranks of a run meet.
