@@ -1,9 +1,11 @@
 //! What clients ask for: blocks that they put and map, reductions, and answers about a run.
 
+mod abandon;
 mod adoption;
 mod explain;
 mod overview;
 mod pins;
+mod publish;
 mod reduction;
 mod statistics;
 
@@ -19,6 +21,8 @@ pub(in crate::manager) struct Clients {
     /// Blocks that clients put and that wait for a worker of their machine, since when.
     stranded: BTreeMap<BlockSlot, Now>,
     reductions: Table<ReductionSlot, reduction::Row>,
+    /// What outlives its clients, by title.
+    published: publish::Published,
     recent_failures: overview::Failures,
 }
 
@@ -30,6 +34,7 @@ impl Clients {
             bindings,
             stranded: BTreeMap::new(),
             reductions: Table::new(),
+            published: publish::Published::default(),
             recent_failures: overview::Failures::default(),
         }
     }

@@ -55,6 +55,11 @@ impl Row {
         }
     }
 
+    /// What it makes.
+    pub fn output(&self) -> BlockSlot {
+        self.output
+    }
+
     /// The blocks that it waits for or holds.
     pub fn blocks(&self) -> Vec<BlockSlot> {
         self.items.values().map(|item| item.slot).collect()

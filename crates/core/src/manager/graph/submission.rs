@@ -283,14 +283,12 @@ impl Manager {
     }
 
     pub(in crate::manager) fn on_watch(&mut self, name: Name, ticket: Ticket) {
-        let slot = self.graph.blocks.find(&name).filter(|slot| !self.graph.is_forgotten(*slot));
-        let Some(slot) = slot else {
-            let failure = Self::block_failure(name, Why::UnknownInput(name));
-            return self.settle(ticket, Outcome::Failed(failure));
-        };
+        let slot = self.graph.blocks.find_or_insert(name);
+        let is_unknown = self.graph.is_forgotten(slot);
         self.graph.blocks[slot].references += 1;
-        if let Some(failure) = self.graph.blocks[slot].failure().cloned() {
-            return self.settle(ticket, Outcome::Failed(failure));
+        if is_unknown {
+            let failure = Self::block_failure(name, Why::UnknownInput(name));
+            self.fail_block(slot, &failure);
         }
         self.promise(slot, ticket);
         self.demand(slot);
