@@ -99,7 +99,7 @@ def _table(spec: Spec, block: Any, index: int) -> Any:
     try:
         if isinstance(block, dict):
             return _columns(spec, block, index)
-        if type(block).__module__.split(".")[0] == "pandas":
+        if type(block).__module__.split(".")[0] == "pandas" and block.ndim == 2:
             return pa.Table.from_pandas(block, preserve_index=_has_labels(block.index))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         wanted, reason = "of columns that Arrow has a type for", "; ".join(map(str, error.args))
@@ -130,7 +130,11 @@ def _columns(spec: Spec, columns: dict[str, Any], index: int) -> Any:
 def _bag(spec: Spec, block: Any, index: int) -> Any:
     if isinstance(block, str | bytes | dict) or not hasattr(block, "__iter__"):
         raise BlockTypeError(
-            spec.collection, index, wanted="a list of items", found=describe_type(block)
+            spec.collection,
+            index,
+            wanted="a list of items",
+            found=describe_type(block),
+            advice=f"put it into one, as [{type(block).__name__}]",
         )
     return block if isinstance(block, list) or is_opaque(block) else list(block)
 

@@ -224,7 +224,8 @@ def open_writer(
     kind, nbytes = dtype.kind, dtype.itemsize
     if kind not in "biufc" or nbytes > (16 if kind == "c" else 8) or (kind, nbytes) == ("f", 2):
         raise UsageError(
-            f"values of dtype {dtype} can't be written as Matrix Market; convert them, to float64 say"
+            f"values of dtype {dtype} can't be written as Matrix Market; convert them, to float64 "
+            "for instance"
         )
     if pattern and not shape.sparse:
         raise UsageError("pattern= is for sparse arrays; leave it out for dense ones")
