@@ -237,7 +237,7 @@ pub fn explanation(py: Python<'_>, explanation: &Explanation) -> PyResult<Py<PyA
     }
     let waits_for: Vec<_> = explanation.waits_for.iter().map(ToString::to_string).collect();
     Ok(dict!(py, {
-        "stage": explanation.stage,
+        "stage": explanation.stage.as_ref(),
         "label": &explanation.label,
         "waits_for": waits_for,
         "awaited": list(py, &explanation.awaited, task)?,
@@ -268,7 +268,7 @@ fn task<'py>(py: Python<'py>, task: &TaskFigures) -> PyResult<Bound<'py, PyDict>
     Ok(dict!(py, {
         "name": task.name.to_string(),
         "label": &task.label,
-        "stage": task.stage,
+        "stage": task.stage.as_ref(),
         "worker": task.worker.map(|worker| worker.to_string()),
         "since_ns": task.since_ns,
         "missing": task.missing,
@@ -282,7 +282,7 @@ fn recent_failure<'py>(py: Python<'py>, failure: &RecentFailure) -> PyResult<Bou
         "name": failure.name.to_string(),
         "worker": failure.worker.map(|worker| worker.to_string()),
         "attempts": failure.attempts,
-        "ended": failure.ended,
+        "ended": failure.ended.as_ref(),
         "message": &failure.message,
         "traceback": &failure.traceback,
     }))

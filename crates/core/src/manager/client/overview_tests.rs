@@ -39,7 +39,7 @@ fn tasks_and_blocks_are_counted_by_function() {
     let found = overview(&mut play, Query { limit: 10, ..Query::default() });
     let mass = &found.functions[0];
     assert_eq!((mass.label.as_str(), mass.waiting, mass.assigned), ("mass", 1, 1));
-    let stages: Vec<_> = found.tasks.iter().map(|task| (task.name, task.stage)).collect();
+    let stages: Vec<_> = found.tasks.iter().map(|task| (task.name, &*task.stage)).collect();
     assert_eq!(stages, [(name(1), "assigned"), (name(2), "waiting")]);
     play.done(0, &assignment, inline(b"value"));
     let found = overview(&mut play, Query { limit: 10, ..Query::default() });
@@ -74,7 +74,7 @@ fn failures_are_remembered_with_the_end_of_their_traceback() {
     let found = overview(&mut play, Query::default());
     assert_eq!(found.functions[0].failed, 1);
     let [failure] = found.failures.as_slice() else { panic!("{:?}", found.failures) };
-    assert_eq!((failure.name, failure.ended, failure.attempts), (name(1), "raised", 1));
+    assert_eq!((failure.name, &*failure.ended, failure.attempts), (name(1), "raised", 1));
     assert_eq!(failure.message, "ValueError: no");
     assert!(failure.traceback.ends_with("é the end") && failure.traceback.len() <= 16 << 10);
 }
