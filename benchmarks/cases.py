@@ -17,6 +17,12 @@ SYSTEMS = {
     "ProcessPoolExecutor": ("benchmarks.peers.pool", "Pool"),
     "parsl": ("benchmarks.peers.parsl", "Parsl"),
 }
+SERVED = {
+    "freestone serve": ("benchmarks.peers.served", "Served"),
+    "freestone": SYSTEMS["freestone"],
+    "dask scheduler": ("benchmarks.peers.served", "DaskScheduler"),
+}
+"""Those whose manager has a process of its own, and one for comparison."""
 COUNTS = {"map": 15_000, "map_chunked": 15_000, "submit": 15_000, "chain": 2_000, "tree": 10_000}
 PROBES = {"map": 200, "map_chunked": 2_000, "submit": 200, "chain": 20, "tree": 100}
 ROUND_TRIPS = 1_000
@@ -53,7 +59,7 @@ def round_trips(peer: Peer, budget_s: float) -> dict[str, float]:
 
 def measure(system: str, budget_s: float) -> dict[str, Any]:
     """Measure all cases of a system, each for about `budget_s` seconds at most."""
-    module, name = SYSTEMS[system]
+    module, name = (SYSTEMS | SERVED)[system]
     with getattr(importlib.import_module(module), name)() as peer:
         names = ["submit", "chain", "tree"]
         names += ["map"] * peer.has_map + ["map_chunked"] * hasattr(peer, "map_chunked")

@@ -38,6 +38,9 @@ EXAMPLES: list[FreestoneError] = [
     errors.MissingColumnError("join", reason='unable to find column "kye"', columns=["key"]),
     errors.EmptyCollectionError("points", "split"),
     errors.QueryError("select n from t", reason="Catalog Error: no table t"),
+    errors.ConnectError(cluster="analysis", reason="nobody answers"),
+    errors.NameTakenError(what="cluster", name="analysis"),
+    errors.NotPublishedError(name="hits", published=("hist",)),
     errors.WaitTimeoutError(timeout_s=1.5),
     errors.WorkersMissingError(wanted=5, there=3, timeout_s=60.0),
     errors.TaskRaisedError(label="mass", kind="uproot.DeserializationError", text="bad basket"),
@@ -130,16 +133,17 @@ def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
         "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
-        "cluster-start collection column-clash column-type configuration cycle demo "
-        "disk-exceeded dropped empty-collection engine-missing error event-timeout events "
-        "file file-changed file-missing file-unreadable foreign-future format function-load "
-        "in-task input-lost input-unknown irreproducible join joining lock-not-held malleable "
-        "memory-exceeded message-too-large missing-column missing-key no-spawn no-threads "
-        "not-associative not-serializable packages-missing plugin query rank-failed rank-lost "
-        "registration resize-timeout run-over run-stuck samples-missing schema script "
-        "script-compile script-run script-stopped script-syntax spawn-failed storage-full "
-        "table task task-cancelled task-exited task-killed task-raised task-timeout transport "
-        "unschedulable usage wait-timeout worker-absent worker-lost workers-missing"
+        "cluster-start collection column-clash column-type configuration connect cycle demo "
+        "disk-exceeded dropped empty-collection engine-missing error event-timeout events file "
+        "file-changed file-missing file-unreadable foreign-future format function-load in-task "
+        "input-lost input-unknown irreproducible join joining lock-not-held malleable "
+        "memory-exceeded message-too-large missing-column missing-key name-taken no-spawn "
+        "no-threads not-associative not-published not-serializable packages-missing plugin "
+        "query rank-failed rank-lost registration resize-timeout run-over run-stuck "
+        "samples-missing schema script script-compile script-run script-stopped script-syntax "
+        "spawn-failed storage-full table task task-cancelled task-exited task-killed "
+        "task-raised task-timeout transport unschedulable usage wait-timeout worker-absent "
+        "worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 

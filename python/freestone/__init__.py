@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from freestone.client.future import Future
     from freestone.client.reduction import reduce
     from freestone.client.tasks import Task, task
-    from freestone.cluster import Cluster, as_completed, current, wait
+    from freestone.cluster import Cluster, as_completed, connect, current, wait
     from freestone.collections import Array, Bag, Frame
     from freestone.collections.querying import sql
     from freestone.errors import FreestoneError
@@ -44,6 +44,7 @@ __all__ = [
     "Task",
     "__version__",
     "as_completed",
+    "connect",
     "current",
     "file",
     "graph",
@@ -71,6 +72,7 @@ _HOMES = {
     "Partition": "partitions",
     "Task": "client.tasks",
     "as_completed": "cluster",
+    "connect": "cluster",
     "current": "cluster",
     "file": "client.files",
     "prepare": "client.environments",

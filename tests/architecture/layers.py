@@ -85,8 +85,17 @@ ROOMS: dict[str, frozenset[str]] = {
     "core::store": frozenset({"base", "core::wire"}),
     "core::worker": frozenset({"base", "core::store", "core::wire"}),
     "core::manager": frozenset({"base", "core::wire"}),
+    "core::session": frozenset({"base", "core::manager", "core::wire"}),
     "core::net": frozenset(
-        {"base", "core::manager", "core::store", "core::wire", "core::worker", "tls"}
+        {
+            "base",
+            "core::manager",
+            "core::session",
+            "core::store",
+            "core::wire",
+            "core::worker",
+            "tls",
+        }
     ),
     **{
         f"core::manager::{folder}": frozenset(
@@ -116,6 +125,7 @@ IO_CRATES = frozenset({"libc", "mio", "rustls", "socket2", "tokio"})
 
 STATE_MACHINES = (
     "core/src/manager",
+    "core/src/session",
     "core/src/worker",
     "events/src/matching",
     "events/src/termination",

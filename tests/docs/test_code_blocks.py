@@ -17,6 +17,7 @@ NEEDS = {
     "docs/howto/joblib.md": ("joblib", "sklearn"),
     "docs/howto/observe.md": ("pyarrow",),
     "docs/howto/resize.md": ("mpi4py",),
+    "docs/howto/simulate.md": ("dask",),
     "docs/howto/tables.md": ("duckdb", "polars", "pyarrow"),
     "docs/tutorial/dask.md": ("dask", "pandas"),
     "docs/tutorial/z-peak.md": ("uproot", "skhep_testdata", "scipy"),

@@ -43,6 +43,25 @@ id!(
     Ticket(u64), "ticket-"
 );
 
+impl Ticket {
+    /// Set in tickets of clients that are connected to the manager, not part of its program.
+    pub const REMOTE: u64 = 1 << 63;
+    /// Set in tickets that nobody waits for: they end what kept a detached block.
+    pub const DETACHED: u64 = 1 << 62;
+    /// What is left for what a client chooses.
+    pub const FREE: u64 = Self::DETACHED - 1;
+
+    /// Whether a client waits for it that is connected to the manager.
+    pub const fn is_remote(self) -> bool {
+        self.0 & Self::REMOTE != 0
+    }
+
+    /// Whether nobody waits for it.
+    pub const fn is_detached(self) -> bool {
+        self.0 & (Self::REMOTE | Self::DETACHED) == Self::DETACHED
+    }
+}
+
 impl TaskId {
     /// The id of the `generation`-th occupant of `slot`.
     pub const fn new(slot: u32, generation: u32) -> Self {

@@ -3,8 +3,8 @@
 use crate::fields::{self, Fields};
 use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{
-    Attempt, Explanation, Failure, Overview, RecentFailure, Record, Statistics, TaskFigures, Why,
-    WorkerFigures,
+    Attempt, DURATION_BOUNDS_NS, Explanation, Failure, Overview, RecentFailure, Record, Statistics,
+    TaskFigures, Why, WorkerFigures,
 };
 use freestone_core::wire::{MAX_FRAME, TaskFailure, WorkerStatus};
 use pyo3::prelude::*;
@@ -237,7 +237,7 @@ pub fn explanation(py: Python<'_>, explanation: &Explanation) -> PyResult<Py<PyA
     }
     let waits_for: Vec<_> = explanation.waits_for.iter().map(ToString::to_string).collect();
     Ok(dict!(py, {
-        "stage": explanation.stage,
+        "stage": explanation.stage.as_ref(),
         "label": &explanation.label,
         "waits_for": waits_for,
         "awaited": list(py, &explanation.awaited, task)?,
@@ -268,7 +268,7 @@ fn task<'py>(py: Python<'py>, task: &TaskFigures) -> PyResult<Bound<'py, PyDict>
     Ok(dict!(py, {
         "name": task.name.to_string(),
         "label": &task.label,
-        "stage": task.stage,
+        "stage": task.stage.as_ref(),
         "worker": task.worker.map(|worker| worker.to_string()),
         "since_ns": task.since_ns,
         "missing": task.missing,
@@ -282,7 +282,7 @@ fn recent_failure<'py>(py: Python<'py>, failure: &RecentFailure) -> PyResult<Bou
         "name": failure.name.to_string(),
         "worker": failure.worker.map(|worker| worker.to_string()),
         "attempts": failure.attempts,
-        "ended": failure.ended,
+        "ended": failure.ended.as_ref(),
         "message": &failure.message,
         "traceback": &failure.traceback,
     }))
@@ -299,6 +299,7 @@ pub fn overview(py: Python<'_>, overview: &Overview) -> PyResult<Py<PyAny>> {
             "done": function.done,
             "failed": function.failed,
             "busy_ns": function.busy_ns,
+            "durations": function.durations,
             "blocks": function.blocks,
             "replicas": function.replicas,
             "nbytes": function.nbytes,
@@ -314,6 +315,7 @@ pub fn overview(py: Python<'_>, overview: &Overview) -> PyResult<Py<PyAny>> {
     })?;
     Ok(dict!(py, {
         "now_ns": overview.now_ns,
+        "duration_bounds_ns": DURATION_BOUNDS_NS,
         "functions": functions,
         "tasks": list(py, &overview.tasks, task)?,
         "blocks": blocks,

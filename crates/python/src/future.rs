@@ -2,7 +2,7 @@
 
 use crate::link::Link;
 use crate::{codec, figures};
-use freestone_base::Name;
+use freestone_base::{FunctionId, Name};
 use freestone_core::manager::{Failure, Outcome, Why};
 use freestone_core::net::Cell;
 use freestone_core::wire::{Output, Payload, TaskFailure};
@@ -34,7 +34,7 @@ pub struct Reference {
 #[derive(Clone)]
 pub struct Call {
     /// The function's number.
-    pub function: u32,
+    pub function: FunctionId,
     /// The encoded arguments.
     pub arguments: Payload,
     /// The blocks that they stand on.

@@ -23,6 +23,7 @@ mod layout;
 mod link;
 mod manager;
 mod options;
+mod simulation;
 mod vector;
 mod view;
 mod watch;
@@ -104,6 +105,13 @@ mod _native {
         use crate::options::Options;
         #[pymodule_export]
         use crate::watch::Watch;
+    }
+
+    /// Trials of task graphs on a simulated cluster.
+    #[pymodule]
+    mod simulation {
+        #[pymodule_export]
+        use crate::simulation::simulate_graph;
     }
 
     /// Certificates of clusters and runs.

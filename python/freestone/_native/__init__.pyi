@@ -7,6 +7,7 @@ from freestone._native import folders as folders
 from freestone._native import io as io
 from freestone._native import layout as layout
 from freestone._native import manager as manager
+from freestone._native import simulation as simulation
 from freestone._native import tls as tls
 from freestone._native import vector as vector
 from freestone._native import worker as worker
@@ -21,6 +22,7 @@ __all__ = [
     "io",
     "layout",
     "manager",
+    "simulation",
     "tls",
     "vector",
     "worker",

@@ -18,6 +18,9 @@ __all__ = ["main"]
 COMMANDS = (
     "run",
     "demo",
+    "serve",
+    "list",
+    "stop",
     "status",
     "info",
     "worker",

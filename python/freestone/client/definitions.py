@@ -22,18 +22,12 @@ class Definitions:
     ----------
     manager
         What knows them by their numbers.
-
-    Attributes
-    ----------
-    home : int or None
-        The worker that holds the blocks of this program, and with them those of large functions.
     """
 
     def __init__(self, manager: _native.manager.Manager) -> None:
         self._manager = manager
         self._numbers: dict[tuple[bytes, str, bool], int] = {}
         self._large: dict[int, tuple[int | None, Future]] = {}
-        self.home: int | None = None
 
     def define(
         self, function: Callable[..., Any], name: str | None, *, hoist: bool, as_block: bool
@@ -62,9 +56,10 @@ class Definitions:
 
     def _put(self, number: int, encoded: functions.EncodedFunction) -> None:
         """Make a large function a block, once, and again where the worker that had it is gone."""
-        if number not in self._large or self._large[number][0] != self.home:
+        home = self._manager.home
+        if number not in self._large or self._large[number][0] != home:
             large = functions.LargeFunction(encoded.name, encoded.definition)
-            self._large[number] = self.home, self._manager.put(large, "task", large.block_name)
+            self._large[number] = home, self._manager.put(large, "task", large.block_name)
 
     def leading(self, number: int) -> tuple[Future, ...]:
         """Return what calls of a function are given first: its block, if it is one."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from freestone import _native
 from freestone.client.usage import NotAValue, check_keywords
-from freestone.errors import WaitTimeoutError
+from freestone.errors import ClosedError, FreestoneError, WaitTimeoutError
 from freestone.errors.failures import error_of
 from freestone.observe.reprs import FutureView, view_html, view_text
 
@@ -90,7 +90,19 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
         failure = self._failure()
         if failure is None:
             return None
+        if failure["kind"] == "closed" and not int(failure["name"], 16):
+            # No manager has said so: its client has found it gone, and knows why.
+            return self._end_of_client()
         return error_of(failure | {"label": failure["label"] or self.label})
+
+    def _end_of_client(self) -> FreestoneError:
+        client: Client | None = self._owner()()
+        try:
+            if client is not None:
+                client.require_open("wait for a result")
+        except FreestoneError as error:
+            return error
+        return ClosedError("wait for a result")
 
     def _wait_or_raise(self, timeout_s: float | None) -> None:
         if not self._wait(timeout_s):
@@ -114,6 +126,21 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
             # Answered after the cancellation, so that this future knows by then.
             self.client.who_has([])
         return self.cancelled()
+
+    def detach(self) -> Future[T]:
+        """Have the call run to its end, and its result stay, though this program ends.
+
+        The result stays in the cluster as with ``keep="session"``: who submits the same call to
+        the cluster later is answered by it. Of use with a cluster that outlives its programs, see
+        `freestone.connect`.
+
+        Returns
+        -------
+        Future
+            This one.
+        """
+        self.client.detach([self])
+        return self
 
     def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
         """Call `callback` with this future once it is done, on a thread of the cluster's."""

@@ -122,6 +122,9 @@ class Client(Protocol):
     def put_file(self, file: File) -> Future:
         """Make the content of a file a block."""
 
+    def detach(self, futures: Iterable[Future]) -> None:
+        """Have calls run to their end, and their results stay, though this program ends."""
+
     def who_has(self, futures: list[Future]) -> list[list[str]]:
         """Return for each block the workers that hold it, such as ``"worker-3"``."""
 

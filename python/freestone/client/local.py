@@ -17,7 +17,13 @@ from freestone.client.future import Future
 from freestone.client.options import Categories, Keep, native_options
 from freestone.client.waiting import Callbacks
 from freestone.config import Config
-from freestone.errors import ClosedError, ConfigurationError
+from freestone.errors import (
+    ClosedError,
+    ConfigurationError,
+    InputUnknownError,
+    NameTakenError,
+    NotPublishedError,
+)
 from freestone.observe.explain import Explanation
 from freestone.observe.figures import Statistics
 
@@ -46,8 +52,7 @@ class LocalClient:
         listen: tuple[str, str, tuple[str, str]] | None,
         trace: bool,
     ) -> None:
-        self.config: Config = config
-        self.manager: _native.manager.Manager = _native.manager.Manager(
+        manager = _native.manager.Manager(
             socket=socket,
             key=key,
             owner=weakref.ref(self),
@@ -60,6 +65,12 @@ class LocalClient:
             trace=trace,
             listen=listen,
         )
+        self._begin(config, manager)
+
+    def _begin(self, config: Config, manager: _native.manager.Manager) -> None:
+        """Submit to a manager from now on."""
+        self.config: Config = config
+        self.manager: _native.manager.Manager = manager
         self._definitions = Definitions(self.manager)
         self._categories = Categories()
         self._files: dict[str, Future] = {}
@@ -97,7 +108,6 @@ class LocalClient:
             The folders of its cache, and how many bytes each may hold.
         """
         self.manager.set_home(worker, memory, disk)
-        self._definitions.home = worker
 
     def close(self) -> None:
         """End the manager: pending futures fail with `ClosedError`."""
@@ -263,6 +273,42 @@ class LocalClient:
             )
         self._files[file.name] = future
         return future
+
+    # -- what outlives this program ---------------------------------------------------------
+
+    def publish(self, name: str, future: Future, *, replace: bool = False) -> None:
+        """Have a block outlive this program under a name; see `Session.publish`."""
+        self.require_open("publish a block")
+        if self.manager.publish(name, future, replace):
+            return
+        if any(name == title for title, _, _ in self.manager.published()):
+            raise NameTakenError(what="block", name=name)
+        raise InputUnknownError(label=future.label, name=future.name)
+
+    def unpublish(self, name: str) -> None:
+        """Take a name away from its block."""
+        self.require_open("take a name away")
+        if not self.manager.unpublish(name):
+            raise NotPublishedError(name=name, published=self.published())
+
+    def published(self) -> list[str]:
+        """Return the names of published blocks."""
+        self.require_open("ask what is published")
+        return [title for title, _, _ in self.manager.published()]
+
+    def find(self, name: str) -> Future:
+        """Return the future of a published block."""
+        self.require_open("look for a block")
+        known = {title: (block, label) for title, block, label in self.manager.published()}
+        if name not in known:
+            raise NotPublishedError(name=name, published=list(known))
+        future: Future = self.manager.watch(*known[name])
+        return future
+
+    def detach(self, futures: Iterable[Future]) -> None:
+        """Have calls run to their end though this program ends; see `Future.detach`."""
+        self.require_open("detach a call")
+        self.manager.detach(list(futures))
 
     def who_has(self, futures: list[Future]) -> list[list[str]]:
         """Return for each block the workers that hold it."""

@@ -1,7 +1,9 @@
 """Clusters as users have them: `Cluster` opens one, and `current` returns the one that is open."""
 
 from freestone.client.waiting import as_completed, wait
-from freestone.cluster.cluster import Cluster, current
+from freestone.cluster.cluster import Cluster
+from freestone.cluster.connected import connect
+from freestone.cluster.open_clusters import current
 from freestone.cluster.session import Session
 
-__all__ = ["Cluster", "Session", "as_completed", "current", "wait"]
+__all__ = ["Cluster", "Session", "as_completed", "connect", "current", "wait"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from freestone import hosts
 from freestone.client import opened
 from freestone.client.local import LocalClient
+from freestone.cluster import open_clusters
 from freestone.cluster.control import answer
 from freestone.cluster.members import Members
 from freestone.cluster.session import Session
@@ -25,23 +26,7 @@ if TYPE_CHECKING:
     from freestone.observe.progress import Progress
     from freestone.observe.reprs import ClusterView
 
-__all__ = ["Cluster", "current"]
-
-_open: list[Cluster] = []
-
-
-def _forget_all() -> None:
-    """In a child of this process, which has no manager: its clusters are closed there."""
-    while _open:
-        _open.pop()._forget()
-
-
-os.register_at_fork(after_in_child=_forget_all)
-
-
-def current() -> Cluster | None:
-    """Return the cluster that was opened last and is still open, or None."""
-    return _open[-1] if _open else None
+__all__ = ["Cluster"]
 
 
 class Cluster(Session):
@@ -93,6 +78,7 @@ class Cluster(Session):
         self._host = host
         self._members = Members(client, self._site, host)
         self.started: float = time.time()
+        self._stop: Callable[[], object] | None = None
         try:
             self._members.start()
             self._site.serve(lambda question: answer(self, question))
@@ -100,7 +86,7 @@ class Cluster(Session):
         except BaseException:
             self._abandon()
             raise
-        _open.append(self)
+        open_clusters.enter(self)
         opened.enter(client)
         atexit.register(self.close)
         offer_joblib()
@@ -339,8 +325,56 @@ class Cluster(Session):
         return str(self._site.access_file)
 
     @property
+    def name(self) -> str | None:
+        """The name under which other programs find it, if it was shared."""
+        return self._site.name
+
+    def share(self, name: str, *, stop: Callable[[], object] | None = None) -> None:
+        """Let other programs of this user use this cluster, by a name, while it is open.
+
+        Parameters
+        ----------
+        name
+            What they give to `freestone.connect`; letters, digits, ``.``, ``_`` and ``-``.
+        stop
+            Called, on a thread, when ``freestone stop`` asks for the end of this program. By
+            default it is refused.
+
+        Raises
+        ------
+        NameTakenError
+            When a running cluster of this machine has the name.
+        UsageError
+            When it can't be a name, or the cluster has one.
+
+        Notes
+        -----
+        On this machine they need no more than the name. With ``listen=`` those of other machines
+        join with the file that `access` names. What they had made ends with this cluster, and so
+        with this program; `freestone serve` starts one that outlives it.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster(executors=1) as cluster:
+        ...     cluster.share("analysis")
+        ...     with fs.connect("analysis") as same:
+        ...         same.submit(pow, 2, 10).result()
+        1024
+        """
+        self.client.require_open("share it")
+        self._stop = stop
+        self._site.share(name)
+
+    def stop(self) -> bool:
+        """Ask the program that shares the cluster to end it; whether it may be asked."""
+        if self._stop is not None:
+            self._stop()
+        return self._stop is not None
+
+    @property
     def dashboard_link(self) -> str | None:
-        """The address of the live page, or None without one.
+        """The address of the live page, on the manager's machine, or None without one.
 
         Whoever has it may watch the cluster, cancel its tasks and retire its workers.
         """
@@ -350,8 +384,7 @@ class Cluster(Session):
 
     def close(self) -> None:
         """End the run: workers end, blocks go, pending futures fail with `ClosedError`."""
-        if self in _open:
-            _open.remove(self)
+        open_clusters.leave(self)
         opened.leave(self.client)
         atexit.unregister(self.close)
         if self._progress is not None:
@@ -369,7 +402,8 @@ class Cluster(Session):
             self._host.close()
         self._site.close()
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """In a child of this process, which has no manager: the cluster is closed there."""
         opened.leave(self.client)
         atexit.unregister(self.close)
         if self._dashboard is not None:
@@ -390,10 +424,12 @@ class Cluster(Session):
 
     def _view(self) -> ClusterView:
         view = super()._view()
-        if view.closed or self._dashboard is None:
+        link = None if view.closed else self.dashboard_link
+        if link is None:
             return view
-        page, notebook_page = self._dashboard.link, self._dashboard.notebook_link
-        return replace(view, page=page, notebook_page=notebook_page)
+        from freestone.observe.dashboard import notebook_link
+
+        return replace(view, page=link, notebook_page=notebook_link(link))
 
     def __enter__(self) -> Self:
         return self

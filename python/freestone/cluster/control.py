@@ -24,7 +24,16 @@ def answer(cluster: Cluster, question: Question) -> dict[str, Any]:
 
 
 def _status(cluster: Cluster, question: Question) -> dict[str, Any]:
-    return {"statistics": cluster.client.manager.statistics(), "started": cluster.started}
+    manager = cluster.client.manager
+    return {
+        "statistics": manager.statistics(),
+        "started": cluster.started,
+        "programs": manager.clients,
+    }
+
+
+def _stop(cluster: Cluster, question: Question) -> dict[str, Any]:
+    return {"stopping": cluster.stop()}
 
 
 def _retire(cluster: Cluster, question: Question) -> dict[str, Any]:
@@ -42,7 +51,9 @@ def _cancel(cluster: Cluster, question: Question) -> dict[str, Any]:
 
 _ANSWERS: dict[str, Callable[[Cluster, Question], dict[str, Any]]] = {
     "cancel": _cancel,
+    "page": lambda cluster, _: {"page": cluster.dashboard_link},
     "retire": _retire,
+    "stop": _stop,
     "script": lambda cluster, question: serving.start(cluster.client, question),
     "script-output": lambda _, question: serving.output(question),
 }

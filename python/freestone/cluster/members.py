@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from freestone.client.local import LocalClient
     from freestone.hosts.node import Node
 
-__all__ = ["Members"]
+__all__ = ["Members", "wait_for"]
 
 # How long to wait until the manager is asked again: joining takes about as long.
 _POLL_INTERVAL_S = 0.02
@@ -55,7 +55,7 @@ class Members:
     def _warn_if_none_runs_calls(self, stacklevel: int) -> None:
         """Say at once that calls will wait: later the program waits too and can't say it."""
         listens = self._client.config.listen is not None
-        if self._host is None and not listens and not self._running_calls():
+        if self._host is None and not listens and not _running_calls(self._client):
             warnings.warn(
                 "this cluster has no worker that runs calls, so they wait until one joins: open it "
                 "with executors=1 or more, add workers with resize(), or start one with "
@@ -107,20 +107,7 @@ class Members:
 
     def wait_for(self, workers: int, timeout_s: float | None = None) -> None:
         """Wait until there are so many that run calls; see `Cluster.wait_for_workers`."""
-        end = None if timeout_s is None else time.monotonic() + timeout_s
-        while not self._client.closed:
-            there = self._running_calls()
-            if there >= workers:
-                return
-            if end is not None and time.monotonic() > end:
-                raise WorkersMissingError(wanted=workers, there=there, timeout_s=timeout_s or 0.0)
-            time.sleep(_POLL_INTERVAL_S)
-        raise ClosedError("wait for workers")
-
-    def _running_calls(self) -> int:
-        """How many workers take calls."""
-        workers = self._client.workers()
-        return sum(worker["slots"] > 0 and not worker["leaving"] for worker in workers)
+        wait_for(self._client, workers, timeout_s)
 
     def _joined(self) -> list[str]:
         return [worker["folder"] for worker in self._client.workers()]
@@ -142,3 +129,22 @@ class Members:
         if number is not None:
             memory, disk = (node.memory_dir, node.memory), (node.disk_dir, node.disk)
             self._client.set_home(number, memory, disk)
+
+
+def wait_for(client: LocalClient, workers: int, timeout_s: float | None = None) -> None:
+    """Wait until a cluster has so many workers that run calls."""
+    end = None if timeout_s is None else time.monotonic() + timeout_s
+    while not client.closed:
+        there = _running_calls(client)
+        if there >= workers:
+            return
+        if end is not None and time.monotonic() > end:
+            raise WorkersMissingError(wanted=workers, there=there, timeout_s=timeout_s or 0.0)
+        time.sleep(_POLL_INTERVAL_S)
+    raise ClosedError("wait for workers")
+
+
+def _running_calls(client: LocalClient) -> int:
+    """How many workers take calls."""
+    workers = client.workers()
+    return sum(worker["slots"] > 0 and not worker["leaving"] for worker in workers)

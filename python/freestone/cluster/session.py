@@ -432,6 +432,60 @@ class Session:
         workers = self.client.who_has(futures)
         return dict(zip((future.name for future in futures), workers, strict=True))
 
+    # -- what outlives this program ---------------------------------------------------------
+
+    def publish(self, name: str, future: Future, *, replace: bool = False) -> None:
+        """Have a block outlive this program under a name.
+
+        Parameters
+        ----------
+        name
+            By which ``cluster[name]`` gives a future of it, in any program that uses the cluster.
+        future
+            The block, there or to come: what makes it runs to its end though this program ends.
+        replace
+            Whether the name may be taken from another block.
+
+        Raises
+        ------
+        NameTakenError
+            When another block has the name.
+        InputUnknownError
+            When the cluster no longer knows the block.
+
+        Notes
+        -----
+        The block stays until `unpublish`, or the end of the cluster. With a cluster of this program
+        (`freestone.Cluster`) that is the end of the program: see `freestone.connect`.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster() as cluster:
+        ...     cluster.publish("power", cluster.submit(pow, 2, 10))
+        ...     cluster["power"].result()
+        1024
+        """
+        self.client.publish(name, future, replace=replace)
+
+    def unpublish(self, name: str) -> None:
+        """Take a name away; the block goes when no future and no task needs it.
+
+        Raises
+        ------
+        NotPublishedError
+            A `KeyError`: when nothing is published under this name.
+        """
+        self.client.unpublish(name)
+
+    def published(self) -> list[str]:
+        """Return the names of published blocks, in alphabetical order."""
+        return self.client.published()
+
+    def __getitem__(self, name: str) -> Future:
+        """Return a future of a published block; raises `NotPublishedError`, a `KeyError`."""
+        return self.client.find(name)
+
     # -- figures ----------------------------------------------------------------------------
 
     def statistics(self) -> Statistics:
@@ -451,6 +505,10 @@ class Session:
     def closed(self) -> bool:
         """Whether it has ended."""
         return self.client.closed
+
+    def forget(self) -> None:
+        """In a child of this process, which has no part in it: it has ended there."""
+        self.client.manager.forget()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # `dask.config`, whose scheduler may be `get`, is copied by libraries.

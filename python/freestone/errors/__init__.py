@@ -11,6 +11,8 @@
     │   ├── ClosedError (RuntimeError)          the cluster was closed
     │   ├── NotSerializableError (TypeError)    a value or function can't be sent
     │   ├── MessageTooLargeError (ValueError)   more than a message can carry
+    │   ├── NameTakenError (ValueError)         a name belongs to another cluster or block
+    │   ├── NotPublishedError (KeyError)        no block is published under a name
     │   └── CollectionError                     something is wrong with a collection
     │       ├── BlockingError (ValueError)          two that are cut into blocks differently
     │       ├── BlockShapeError (ValueError)        a block is not of the shape that was said
@@ -48,6 +50,7 @@
     │   ├── ClusterStartError (RuntimeError)
     │   ├── EngineMissingError (ImportError)    the engine of a host is not installed
     │   ├── JoinError (ConnectionError)         a worker can't join, or lost its manager
+    │   ├── ConnectError (ConnectionError)      a program can't use a cluster, or lost it
     │   └── WorkerLostError (ConnectionError)
     ├── EventsError                         ranks and their events
     │   ├── RankFailedError (RuntimeError)      a task raised what can't be raised again here
@@ -153,6 +156,7 @@ from freestone.errors.malleable import (
     ResizeTimeoutError,
     SpawnFailedError,
 )
+from freestone.errors.service import ConnectError, NameTakenError, NotPublishedError
 from freestone.errors.usage import (
     ClosedError,
     ConfigurationError,
@@ -198,6 +202,7 @@ __all__ = [
     "ColumnClashError",
     "ColumnTypeError",
     "ConfigurationError",
+    "ConnectError",
     "CycleError",
     "DemoError",
     "DiskExceededError",
@@ -227,9 +232,11 @@ __all__ = [
     "MessageTooLargeError",
     "MissingColumnError",
     "MissingKeyError",
+    "NameTakenError",
     "NoSpawnError",
     "NoThreadsError",
     "NotAssociativeError",
+    "NotPublishedError",
     "NotSerializableError",
     "PackagesMissingError",
     "PluginError",

@@ -128,7 +128,10 @@ def words(config: Config, executors: int | None = None) -> list[str]:
 
 
 def launch(
-    access: str, words: Sequence[str], python: Sequence[str] = (sys.executable,)
+    access: str,
+    words: Sequence[str],
+    python: Sequence[str] = (sys.executable,),
+    env: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a worker that ends, in good order, when this process does.
 
@@ -143,9 +146,11 @@ def launch(
     python
         What starts Python there, such as ``["ssh", "node7", "python3"]``; by default this Python,
         on this machine.
+    env
+        Its environment variables; by default those of this process.
     """
     command = [*python, "-m", "freestone", "worker", "--quiet", "--access", "-", *words]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, env=env)
     if process.stdin is not None:
         line = json.dumps(json.loads(access))
         # If it has ended already, its status says why.

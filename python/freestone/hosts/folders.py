@@ -11,7 +11,7 @@ from freestone import _native
 from freestone.config import Config
 from freestone.errors import ClusterStartError
 
-__all__ = ["Folders", "runtime_dir"]
+__all__ = ["Folders", "disk_dir_of", "runtime_dir"]
 
 _SHARED_MEMORY = Path("/dev/shm")
 
@@ -23,6 +23,12 @@ def runtime_dir(config: Config | None = None) -> Path:
         return Path(config.folder).resolve()
     base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     return Path(base) / f"freestone-{os.getuid()}"
+
+
+def disk_dir_of(runtime: Path, memory_dir: str) -> str:
+    """Return the folder on disk of a worker that joined by itself, from that in memory."""
+    memory = Path(memory_dir)
+    return str(runtime / memory.parent.name / f"disk-{memory.name}")
 
 
 def _memory_dir() -> Path:

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from freestone.config import Config
-from freestone.errors import ClosedError, ClusterStartError, ConfigurationError
+from freestone.errors import ClosedError, ClusterStartError, ConfigurationError, UsageError
 from freestone.hosts import node as nodes
 from freestone.hosts.access import Access
 from freestone.hosts.engine import Host
 from freestone.hosts.folders import Folders, runtime_dir
+from freestone.hosts.naming import HeldName
 from freestone.hosts.node import (
     Node,
     hostname,
@@ -30,7 +31,7 @@ from freestone.hosts.node import (
     worker_words,
 )
 from freestone.hosts.pauses import Pauses
-from freestone.observe.control import ControlServer
+from freestone.observe.control import CARD, ControlServer
 
 __all__ = ["Site"]
 
@@ -55,7 +56,9 @@ class Site:
     control: ControlServer | None = None
     closing: threading.Event = field(default_factory=threading.Event)
     retired: set[str] = field(default_factory=set)
+    began: float = field(default_factory=time.time)
     starting: threading.Lock = field(default_factory=threading.Lock)
+    held_name: HeldName | None = None
     joined: Callable[[], list[str]] = field(init=False)
     replaced: Callable[[Node], None] = field(init=False)
 
@@ -250,14 +253,33 @@ class Site:
 
     def serve(self, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         """Tell `freestone status` of this cluster."""
-        about = {"pid": os.getpid(), "started": time.time(), "socket": self.socket}
-        about["address"] = self.access.address
-        (self.folder / "cluster.json").write_text(json.dumps(about))
+        self._write_card()
         self.control = ControlServer(self.folder, answer)
+
+    def _write_card(self) -> None:
+        about = {"pid": os.getpid(), "started": self.began, "socket": self.socket}
+        about |= {"address": self.access.address, "name": self.name}
+        draft = self.folder / f"{CARD}.draft"
+        draft.write_text(json.dumps(about))
+        draft.replace(self.folder / CARD)
+
+    @property
+    def name(self) -> str | None:
+        """The name by which other programs find this cluster, if it has one."""
+        return None if self.held_name is None else self.held_name.name
+
+    def share(self, name: str) -> None:
+        """Have other programs find this cluster by a name."""
+        if self.name is not None:
+            raise UsageError(f"the cluster is shared as {self.name!r} already")
+        self.held_name = HeldName(self.folder.parent, name)
+        self._write_card()
 
     def forget(self) -> None:
         """Let go of folders, and of connections that keep workers alive, in a forked child."""
         self.folders.forget()
+        if self.held_name is not None:
+            self.held_name.forget()
         for name in os.listdir("/proc/self/fd"):
             with contextlib.suppress(OSError):
                 connection = socket.socket(fileno=int(name))
@@ -283,6 +305,9 @@ class Site:
         self.start_closing()
         if self.control is not None:
             self.control.close()
+        if self.held_name is not None:
+            self.held_name.release()
+            self.held_name = None
         deadline = time.monotonic() + _EXIT_TIMEOUT_S
         for process in list(self.processes.values()):
             try:

@@ -39,7 +39,13 @@ class Reach(dict[str, Any]):
     def names(self) -> tuple[str, ...]:
         """All by which people name it."""
         address = str(self.get("address", ""))
-        return (self.id, str(self["folder"]), str(self.get("socket", "")), address)
+        known = (self.id, str(self["folder"]), str(self.get("socket", "")), address)
+        return known if self.get("name") is None else (str(self["name"]), *known)
+
+    @property
+    def label(self) -> str:
+        """What to call it: its name if it has one, else its id."""
+        return str(self.get("name") or self.id)
 
 
 class ControlServer:
@@ -180,7 +186,7 @@ def only(found: list[Reach], wanted: str | None) -> Reach:
     UsageError
         If there is no such cluster, or several and none was named.
     """
-    running = ", ".join(cluster.id for cluster in found) or "none"
+    running = ", ".join(cluster.label for cluster in found) or "none"
     if wanted is None:
         if len(found) == 1:
             return found[0]

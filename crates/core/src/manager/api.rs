@@ -6,7 +6,9 @@ use crate::wire::{
     ToWorker, WorkerStatus,
 };
 use freestone_base::{FunctionId, Name, Resources, TaskId, Ticket, WorkerId};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Nanoseconds of a clock that only goes forward.
@@ -71,7 +73,7 @@ pub enum Event {
 }
 
 /// What a client asks.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize, PartialEq)]
 pub enum Request {
     /// A function that submissions name by its id.
     Define {
@@ -137,6 +139,35 @@ pub enum Request {
     },
     /// Cancel the tasks that make these blocks, and what depends on them; running calls are ended.
     Cancel(Vec<Name>),
+    /// One of several clients no longer needs these blocks, of which it holds so many references:
+    /// cancel the tasks that make them, and what depends on them, as far as nobody else needs it.
+    Abandon(Vec<(Name, u32)>),
+    /// Have a block outlive its clients under a title; it counts as referred to until
+    /// `Unpublish`. Answered by [`Outcome::Accepted`]: false if the block is unknown, or another
+    /// has the title and is not to be replaced.
+    Publish {
+        /// What clients find it by.
+        publication: Publication,
+        /// Whether another block may lose the title.
+        replace: bool,
+        /// What waits for the answer.
+        ticket: Ticket,
+    },
+    /// Take a title away. Answered by [`Outcome::Accepted`]: whether there was one.
+    Unpublish {
+        /// The title.
+        title: String,
+        /// What waits for the answer.
+        ticket: Ticket,
+    },
+    /// Answered by [`Outcome::Publications`], in the order of their titles.
+    Publications {
+        /// What waits for the answer.
+        ticket: Ticket,
+    },
+    /// Have the tasks that make these blocks run to their end though no client may need them then,
+    /// and keep the results for as long as the cluster runs.
+    Detach(Vec<Name>),
     /// Let workers go: their calls end, what only they hold is handed over, then they are shut down.
     Retire(Vec<WorkerId>),
     /// The blocks of a collection, in order: they are evened out when workers come and go.
@@ -185,8 +216,40 @@ pub enum Request {
     Shutdown,
 }
 
+impl Request {
+    /// What waits for it.
+    pub fn tickets(&self) -> Vec<Ticket> {
+        match self {
+            Self::Submit(calls) => calls.iter().flat_map(|call| call.tickets.clone()).collect(),
+            Self::Reduce(Reduction { ticket, .. })
+            | Self::Put { ticket, .. }
+            | Self::Watch { ticket, .. }
+            | Self::Gather { ticket, .. }
+            | Self::Publish { ticket, .. }
+            | Self::Unpublish { ticket, .. }
+            | Self::Publications { ticket }
+            | Self::WhoHas { ticket, .. }
+            | Self::Explain { ticket, .. }
+            | Self::Overview { ticket, .. }
+            | Self::Statistics { ticket } => vec![*ticket],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A block that outlives the client that had it made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Publication {
+    /// What clients find it by.
+    pub title: String,
+    /// The block.
+    pub name: Name,
+    /// The name of the function that makes it, for people.
+    pub label: String,
+}
+
 /// Where a task is to run if it can: it is not taken from there by others that have nothing to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Near {
     /// At a worker.
     Worker(WorkerId),
@@ -195,7 +258,7 @@ pub enum Near {
 }
 
 /// A call, as a client submits it. Counts as one reference to each output.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize, PartialEq)]
 pub struct Submission {
     /// Names of the outputs. If the first is known (live or retained), nothing runs.
     pub outputs: SmallVec<[Name; 1]>,
@@ -220,7 +283,7 @@ pub struct Submission {
 }
 
 /// A reduction: `function` is called with up to `arity` inputs until one block is left.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize, PartialEq)]
 pub struct Reduction {
     /// The name of the result.
     pub output: Name,
@@ -260,7 +323,7 @@ pub enum Action {
 }
 
 /// What a client is told.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Outcome {
     /// The block is there.
     Ready(Output),
@@ -280,12 +343,16 @@ pub enum Outcome {
     Explained(Box<Explanation>),
     /// Figures.
     Statistics(Box<Statistics>),
+    /// Whether it was done.
+    Accepted(bool),
+    /// What is published.
+    Publications(Vec<Publication>),
     /// Figures by function.
     Overview(Box<Overview>),
 }
 
 /// Why a task failed for good.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// The function's name for people.
     pub label: String,
@@ -302,7 +369,7 @@ pub struct Failure {
 }
 
 /// What made a task fail.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Why {
     /// The last attempt's failure.
     Attempt(TaskFailure),
@@ -340,10 +407,10 @@ pub enum Why {
 }
 
 /// A task's life, for a person.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
     /// `unknown`, `waiting`, `ready`, `assigned`, `done`, `failed`, `released`, `block`.
-    pub stage: &'static str,
+    pub stage: Cow<'static, str>,
     /// The function's name.
     pub label: String,
     /// Inputs that are not there yet.
@@ -365,7 +432,7 @@ pub struct Explanation {
 }
 
 /// One attempt at a task.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
     /// Where.
     pub worker: WorkerId,
@@ -380,7 +447,7 @@ pub struct Attempt {
 }
 
 /// Figures of a run so far.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     /// Calls that ran to their end.
     pub done: u64,
@@ -419,7 +486,7 @@ pub struct Statistics {
 }
 
 /// A worker as the manager sees it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerFigures {
     /// Its id.
     pub worker: WorkerId,

@@ -132,6 +132,9 @@ impl Manager {
     }
 
     fn settle(&mut self, ticket: freestone_base::Ticket, outcome: Outcome) {
+        if ticket.is_detached() {
+            return self.end_detached(ticket);
+        }
         self.out.push(Action::Settle(ticket, outcome));
     }
 }

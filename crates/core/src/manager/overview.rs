@@ -2,9 +2,32 @@
 
 use super::api::Now;
 use freestone_base::{Name, WorkerId};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// How long attempts are counted by: up to each of these, in nanoseconds.
+pub const DURATION_BOUNDS_NS: [u64; 14] = [
+    100_000,
+    500_000,
+    1_000_000,
+    5_000_000,
+    10_000_000,
+    50_000_000,
+    100_000_000,
+    500_000_000,
+    1_000_000_000,
+    5_000_000_000,
+    10_000_000_000,
+    50_000_000_000,
+    100_000_000_000,
+    500_000_000_000,
+];
+
+/// Attempts by how long they took: above the bound before and up to its own; the last has no bound.
+pub type Durations = [u64; DURATION_BOUNDS_NS.len() + 1];
 
 /// Which tasks to list, besides the figures of all.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Query {
     /// At most so many tasks, and as many blocks.
     pub limit: usize,
@@ -15,7 +38,7 @@ pub struct Query {
 }
 
 /// A run, function by function.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overview {
     /// The manager's clock.
     pub now_ns: Now,
@@ -30,7 +53,7 @@ pub struct Overview {
 }
 
 /// The tasks of a function, and the blocks that they made.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FunctionFigures {
     /// Its name for people.
     pub label: String,
@@ -46,6 +69,8 @@ pub struct FunctionFigures {
     pub failed: u64,
     /// Time that its calls ran, summed.
     pub busy_ns: u64,
+    /// Attempts by how long they ran.
+    pub durations: Durations,
     /// Outputs that are there.
     pub blocks: u64,
     /// Their replicas at workers.
@@ -55,14 +80,14 @@ pub struct FunctionFigures {
 }
 
 /// An unfinished task.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskFigures {
     /// Its output.
     pub name: Name,
     /// Its function.
     pub label: String,
     /// `waiting`, `ready` or `assigned`.
-    pub stage: &'static str,
+    pub stage: Cow<'static, str>,
     /// Where it was sent.
     pub worker: Option<WorkerId>,
     /// When it became ready, or was sent; 0 while it waits.
@@ -72,7 +97,7 @@ pub struct TaskFigures {
 }
 
 /// A block that is there.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BlockFigures {
     /// Its name.
     pub name: Name,
@@ -85,7 +110,7 @@ pub struct BlockFigures {
 }
 
 /// A task that failed for good.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecentFailure {
     /// When.
     pub at_ns: Now,
@@ -98,7 +123,7 @@ pub struct RecentFailure {
     /// How many there were.
     pub attempts: u32,
     /// In a word, what happened.
-    pub ended: &'static str,
+    pub ended: Cow<'static, str>,
     /// The exception's type and message, or how the executor ended.
     pub message: String,
     /// Where it was raised.

@@ -26,6 +26,13 @@ impl Manager {
             Request::Unpin { name, worker } => self.on_unpin(name, worker),
             Request::Release(names) => self.on_release(&names),
             Request::Cancel(names) => self.on_cancel(&names),
+            Request::Abandon(held) => self.on_abandon(&held),
+            Request::Publish { publication, replace, ticket } => {
+                self.on_publish(publication, replace, ticket);
+            }
+            Request::Unpublish { title, ticket } => self.on_unpublish(&title, ticket),
+            Request::Publications { ticket } => self.on_publications(ticket),
+            Request::Detach(names) => self.on_detach(&names),
             Request::WhoHas { names, ticket } => self.on_who_has(&names, ticket),
             Request::Explain { name, ticket } => self.on_explain(&name, ticket),
             Request::Statistics { ticket } => self.on_statistics(ticket),
@@ -69,7 +76,8 @@ impl Manager {
                 self.trace(|run| Record::Cache { worker: id, at_ns: run.now, status });
             }
             FromWorker::Leaving => self.on_retire(id),
-            FromWorker::Hello { .. } => {}
+            // The shell takes clients in itself.
+            FromWorker::Hello { .. } | FromWorker::Client { .. } => {}
         }
     }
 }

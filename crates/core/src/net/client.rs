@@ -5,8 +5,10 @@ use super::cell::Cell;
 use super::poller::Waker;
 use super::tickets::Tickets;
 use crate::manager::{Failure, Outcome, Request, Why};
-use freestone_base::{Name, Ticket};
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::session::HomeCache;
+use crate::wire::TaskFailure;
+use freestone_base::{FunctionId, Name, Ticket};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +20,9 @@ struct Shared {
     tickets: Mutex<Tickets>,
     released: Mutex<Vec<Name>>,
     closed: AtomicBool,
+    functions: AtomicU32,
+    clients: AtomicUsize,
+    home: Mutex<Option<HomeCache>>,
     waker: Waker,
 }
 
@@ -32,15 +37,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn closed(name: Name) -> Outcome {
-    Outcome::Failed(Arc::new(Failure {
+fn failure(why: Why) -> Arc<Failure> {
+    Arc::new(Failure {
         label: String::new(),
-        name,
+        name: Name::default(),
         worker: None,
         attempts: 0,
         last_attempts: Vec::new(),
-        why: Why::Closed,
-    }))
+        why,
+    })
+}
+
+/// How something ends that no message can carry.
+pub(super) fn too_large(nbytes: usize) -> Arc<Failure> {
+    failure(Why::Attempt(TaskFailure::of_arguments(nbytes)))
 }
 
 impl Client {
@@ -51,6 +61,9 @@ impl Client {
             tickets: Mutex::default(),
             released: Mutex::default(),
             closed: AtomicBool::new(false),
+            functions: AtomicU32::new(0),
+            clients: AtomicUsize::new(0),
+            home: Mutex::default(),
             waker,
         });
         (Self { shared, requests }, receiver)
@@ -59,6 +72,31 @@ impl Client {
     /// Whether the manager has ended.
     pub fn is_closed(&self) -> bool {
         self.shared.closed.load(Ordering::Acquire)
+    }
+
+    /// A number that no function of this manager has.
+    pub fn next_function(&self) -> FunctionId {
+        FunctionId(self.shared.functions.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// How many clients of other processes there are.
+    pub fn clients(&self) -> usize {
+        self.shared.clients.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_clients(&self, clients: usize) {
+        self.shared.clients.store(clients, Ordering::Relaxed);
+    }
+
+    /// Where programs of this machine write blocks, if a worker is there.
+    pub fn home(&self) -> Option<HomeCache> {
+        lock(&self.shared.home).clone()
+    }
+
+    /// Programs of this machine write blocks there from now on.
+    pub fn set_home(&self, home: HomeCache) {
+        *lock(&self.shared.home) = Some(home);
+        let _ = self.shared.waker.wake();
     }
 
     /// A ticket whose outcome goes into `cell`.
@@ -109,17 +147,17 @@ impl Client {
     }
 
     /// Hands outcomes to their cells.
-    pub fn settle(&self, outcomes: &mut Vec<(Ticket, Outcome)>) {
+    pub fn fulfil(&self, outcomes: &mut Vec<(Ticket, Outcome)>) {
         if outcomes.is_empty() {
             return;
         }
         let mut tickets = lock(&self.shared.tickets);
-        let settled: Vec<_> = outcomes
+        let found: Vec<_> = outcomes
             .drain(..)
             .filter_map(|(ticket, outcome)| Some((tickets.take(ticket)?, outcome)))
             .collect();
         drop(tickets);
-        for (cell, outcome) in settled {
+        for (cell, outcome) in found {
             cell.settle(outcome);
         }
     }
@@ -129,7 +167,7 @@ impl Client {
         self.shared.closed.store(true, Ordering::Release);
         let cells: Vec<_> = lock(&self.shared.tickets).drain().collect();
         for cell in cells {
-            cell.settle(closed(Name::default()));
+            cell.settle(Outcome::Failed(failure(Why::Closed)));
         }
     }
 }

@@ -129,23 +129,42 @@ impl Connection {
         mut take: impl FnMut(T),
     ) -> Result<bool, ConnectionError> {
         let mut came = false;
-        loop {
+        while self.receive_some(usize::MAX, |message| {
+            came = true;
+            take(message);
+        })? {}
+        Ok(came)
+    }
+
+    /// Reads about `limit` bytes at most, if as many are there, and hands each whole message to
+    /// `take`. Returns whether there may be more, of which no event will tell.
+    ///
+    /// # Errors
+    /// The connection is of no further use. All messages before the error were handed over.
+    pub fn receive_some<T: DeserializeOwned>(
+        &mut self,
+        limit: usize,
+        mut take: impl FnMut(T),
+    ) -> Result<bool, ConnectionError> {
+        let mut read = 0;
+        while read < limit {
             let (nbytes, offered) = match self.incoming.read_from(&mut self.stream) {
                 Ok((0, _)) => return Err(ConnectionError::Closed),
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(came),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(closed_or(error)),
             };
+            read += nbytes;
             while let Some(message) = self.incoming.next()? {
-                came = true;
                 take(message);
             }
             // A stream that gave less than it could is empty: the next bytes raise a new event.
             if nbytes < offered && !self.read_closed && self.stream.says_all() {
-                return Ok(came);
+                return Ok(false);
             }
         }
+        Ok(true)
     }
 
     /// Bytes that were read and not taken.

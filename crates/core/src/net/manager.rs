@@ -4,6 +4,7 @@ use super::client::Client;
 use super::clock::monotonic_ns;
 use super::connection::Connection;
 use super::listener::Listener;
+use super::manager_clients::Clients;
 use super::newcomers::{Arrival, Newcomers};
 use super::poller::{Poller, WAKER};
 use super::records::Records;
@@ -92,8 +93,10 @@ impl ManagerThread {
         listener.register(poller.registry(), LISTENER)?;
         let (client, requests) = Client::new(poller.waker());
         let records = Arc::new(Mutex::new(Records::new(options.config.trace)));
+        let clients = Clients::new(options.config.key.clone());
         let shell = Shell {
             manager: Manager::new(options.config),
+            clients,
             poller,
             newcomers: Newcomers::new(&listener),
             listener,
@@ -142,24 +145,25 @@ fn listen(options: &ManagerOptions) -> Result<(Listener, Address), ManagerError>
     Ok((listener, address))
 }
 
-struct Shell {
-    manager: Manager,
-    poller: Poller,
+pub(super) struct Shell {
+    pub(super) manager: Manager,
+    pub(super) poller: Poller,
     listener: Listener,
     requests: Receiver<Request>,
-    client: Client,
+    pub(super) client: Client,
     /// Those that have not said hello.
-    newcomers: Newcomers,
+    pub(super) newcomers: Newcomers,
     /// Whose a token is.
     workers: HashMap<Token, WorkerId>,
     connections: BTreeMap<WorkerId, Connection>,
+    pub(super) clients: Clients,
     joined: u32,
     actions: Vec<Action>,
     outcomes: Vec<(Ticket, Outcome)>,
     records: Arc<Mutex<Records>>,
     /// A request that was taken while looking for work.
     stash: Option<Request>,
-    ending: Option<Instant>,
+    pub(super) ending: Option<Instant>,
 }
 
 impl Drop for Shell {
@@ -174,14 +178,17 @@ impl Shell {
         let mut ticked = Instant::now();
         loop {
             self.take_requests();
+            self.read_clients();
             if ticked.elapsed() >= TICK {
                 ticked = Instant::now();
                 self.client.flush_released();
                 self.newcomers.advance(&self.listener, self.poller.registry());
+                self.announce_home();
                 self.handle(Event::Tick);
             }
             self.carry_out();
             if self.is_over() {
+                self.close_clients();
                 return;
             }
             for event in self.wait() {
@@ -190,7 +197,7 @@ impl Shell {
         }
     }
 
-    fn handle(&mut self, event: Event) {
+    pub(super) fn handle(&mut self, event: Event) {
         // The clock that executors tell their times in.
         let now: Now = monotonic_ns();
         self.manager.handle(event, now, &mut self.actions);
@@ -220,11 +227,12 @@ impl Shell {
 
     fn wait(&mut self) -> Vec<mio::event::Event> {
         let (requests, stash) = (&self.requests, &mut self.stash);
+        let have_more = self.clients.have_more();
         let ready = || {
             if stash.is_none() {
                 *stash = requests.try_recv().ok();
             }
-            stash.is_some()
+            have_more || stash.is_some()
         };
         match self.poller.wait(Some(TICK), ready) {
             Ok(events) => events.iter().cloned().collect(),
@@ -237,16 +245,20 @@ impl Shell {
         match event.token() {
             LISTENER => self.newcomers.accept(&self.listener, self.poller.registry()),
             WAKER => {}
-            token => match self.workers.get(&token) {
-                Some(worker) => self.on_worker(*worker, event),
-                None => self.on_newcomer(token, event),
+            token => match (self.workers.get(&token), self.clients.of(token)) {
+                (Some(worker), _) => self.on_worker(*worker, event),
+                (None, Some(client)) => self.on_client(client, event),
+                (None, None) => self.on_stranger(token, event),
             },
         }
     }
 
-    fn on_newcomer(&mut self, token: Token, event: &mio::event::Event) {
+    fn on_stranger(&mut self, token: Token, event: &mio::event::Event) {
         let arrival = self.newcomers.on_event(token, event, self.poller.registry());
         let Some(Arrival { connection, messages }) = arrival else { return };
+        if let [FromWorker::Client { protocol, key }] = messages.as_slice() {
+            return self.admit_client(connection, *protocol, key);
+        }
         let worker = WorkerId(self.joined);
         self.joined += 1;
         self.workers.insert(token, worker);
@@ -281,11 +293,26 @@ impl Shell {
 
     /// Carries all actions out, also those that come up meanwhile, and writes once per worker.
     fn carry_out(&mut self) {
+        loop {
+            self.carry_out_actions();
+            // To find that a client is gone is an event.
+            self.flush_clients();
+            if self.actions.is_empty() {
+                break;
+            }
+        }
+        self.client.fulfil(&mut self.outcomes);
+    }
+
+    fn carry_out_actions(&mut self) {
         let mut touched = Vec::new();
         while !self.actions.is_empty() {
             for action in std::mem::take(&mut self.actions) {
                 match action {
                     Action::Send(worker, message) => self.send(worker, message, &mut touched),
+                    Action::Settle(ticket, outcome) if ticket.is_remote() => {
+                        self.answer_client(ticket, outcome);
+                    }
                     Action::Settle(ticket, outcome) => self.outcomes.push((ticket, outcome)),
                     Action::Disconnect(worker, reason) => self.refuse(worker, reason),
                     Action::Trace(record) => {
@@ -300,7 +327,6 @@ impl Shell {
                 }
             }
         }
-        self.client.settle(&mut self.outcomes);
     }
 
     fn refuse(&mut self, worker: WorkerId, reason: String) {

@@ -5,8 +5,8 @@
 //! - [`connection`]: frames over a stream, without blocking.
 //! - [`worker`]: the process of a worker; [`executors`], [`transfer`], [`idle`],
 //!   [`pool`], [`signals`], [`scratch`]: what it is made of.
-//! - [`manager`]: the manager's thread, with [`records`]; [`client`], [`cell`]: how a program
-//!   talks to it.
+//! - [`manager`]: the manager's thread, with [`records`]; [`client`], [`cell`]: how its program
+//!   talks to it, and [`remote`]: how another one does.
 //!
 //! See docs/decisions/001-one-poll-loop-thread-per-process-no-asynchronous-runtime.md
 
@@ -19,11 +19,13 @@ pub mod executors;
 pub mod idle;
 pub mod listener;
 pub mod manager;
+mod manager_clients;
 mod newcomers;
 pub mod poller;
 pub mod pool;
 mod rate;
 pub mod records;
+pub mod remote;
 pub mod scratch;
 pub mod signals;
 pub mod stream;

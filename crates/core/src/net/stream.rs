@@ -9,7 +9,7 @@ use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::ToSocketAddrs;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 /// How long a host may take to answer, and to shake hands.
@@ -146,6 +146,15 @@ fn tune(stream: &impl AsRawFd) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+impl AsRawFd for Stream {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Self::Unix(stream) => stream.as_raw_fd(),
+            Self::Tls(tls) => tls.stream().as_raw_fd(),
+        }
+    }
 }
 
 impl TryFrom<std::os::unix::net::UnixStream> for Stream {

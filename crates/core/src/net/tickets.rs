@@ -21,14 +21,14 @@ impl Tickets {
         });
         let (generation, place) = &mut self.slots[slot as usize];
         *place = Some(cell);
-        Ticket(u64::from(*generation) << 32 | u64::from(slot))
+        Ticket((u64::from(*generation) << 32 | u64::from(slot)) & Ticket::FREE)
     }
 
     /// The cell of a ticket, which is then void.
     pub fn take(&mut self, ticket: Ticket) -> Option<Arc<Cell>> {
         let slot = ticket.0 as u32;
         let (generation, place) = self.slots.get_mut(slot as usize)?;
-        if u64::from(*generation) != ticket.0 >> 32 {
+        if (u64::from(*generation) << 32) & Ticket::FREE != ticket.0 & !u64::from(u32::MAX) {
             return None;
         }
         let cell = place.take()?;

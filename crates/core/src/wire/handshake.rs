@@ -2,14 +2,14 @@
 
 use super::messages::PROTOCOL;
 
-/// The version that a worker speaks whose [`FromWorker::Hello`](super::FromWorker::Hello) can't be
-/// read, from the frame that it sent. In every version hello is the first of the messages and
-/// begins with the version.
+/// The version that a worker or client speaks whose [`FromWorker::Hello`](super::FromWorker::Hello)
+/// or [`FromWorker::Client`](super::FromWorker::Client) can't be read, from the frame that it sent.
+/// In every version they have their places among the messages and begin with the version.
 pub fn hello_protocol(frame: &[u8]) -> Option<u32> {
-    const HELLO: u8 = 0;
+    const GREETINGS: [u8; 2] = [0, 9];
     const HEADER: usize = 4;
     let (variant, rest) = frame.get(HEADER..)?.split_first()?;
-    if *variant != HELLO {
+    if !GREETINGS.contains(variant) {
         return None;
     }
     postcard::take_from_bytes(rest).ok().map(|(protocol, _)| protocol)
@@ -44,6 +44,10 @@ mod tests {
         let mut bytes = Vec::new();
         frame::encode(&(0_u8, 7_u32, "what that version says besides"), &mut bytes).unwrap();
         assert_eq!(hello_protocol(&bytes), Some(7));
+        bytes.clear();
+        let client = FromWorker::Client { protocol: 9, key: String::new() };
+        frame::encode(&client, &mut bytes).unwrap();
+        assert_eq!(hello_protocol(&bytes), Some(9));
         bytes.clear();
         frame::encode(&FromWorker::Done(Vec::new()), &mut bytes).unwrap();
         assert_eq!(hello_protocol(&bytes), None);

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;
 
 /// Opaque bytes that are cheap to clone.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -274,6 +274,14 @@ pub enum FromWorker {
     Status(WorkerStatus),
     /// The worker was told to end, and wants to be let go as by `Request::Retire`.
     Leaving,
+    /// This is no worker but a client: what follows are messages of [`session`](crate::session).
+    /// In every version of the protocol it has this place, and begins with the version.
+    Client {
+        /// [`PROTOCOL`] as the client speaks it.
+        protocol: u32,
+        /// Proof that it may use the cluster.
+        key: String,
+    },
 }
 
 /// Figures of a worker.

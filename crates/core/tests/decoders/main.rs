@@ -3,10 +3,13 @@
 // A test fails by panicking.
 #![allow(clippy::unwrap_used)]
 
+mod clients;
 mod memory;
 mod mutations;
 mod samples;
 
+use freestone_core::manager::{Outcome, Request};
+use freestone_core::session::{FromClient, ToClient};
 use freestone_core::store::format;
 use freestone_core::wire::{
     BlockAnswer, BlockDesc, BlockRequest, Form, Frames, FromExecutor, FromWorker, Output,
@@ -140,6 +143,16 @@ fn what_a_worker_says_to_the_manager() {
 }
 
 #[test]
+fn what_the_manager_says_to_a_client() {
+    fuzz::<ToClient>(&clients::to_client());
+}
+
+#[test]
+fn what_a_client_says_to_the_manager() {
+    fuzz::<FromClient>(&clients::from_client());
+}
+
+#[test]
 fn what_a_worker_says_to_an_executor() {
     fuzz::<ToExecutor>(&samples::to_executor());
 }
@@ -171,7 +184,13 @@ fn there_is_a_sample_of_every_kind() {
     every!(samples::to_worker(), ToWorker: Welcome, Refused, Define, Run, Fetch, Adopt, Pin, Unpin,
         Drop, Keep, Return, Cancel, Shutdown);
     every!(samples::from_worker(), FromWorker: Hello, Done, Returned, Have, FetchFailed, Pinned, Lost,
-        Status, Leaving);
+        Status, Leaving, Client);
+    every!(clients::to_client(), ToClient: Welcome, Refused, Outcomes, Home, Closed);
+    every!(clients::asked(), Request: Define, Submit, Reduce, Put, PutInline, Watch, Release, Gather,
+        Unpin, Cancel, Abandon, Publish, Unpublish, Publications, Detach, Retire, Collect, Disperse,
+        Balance, WhoHas, Explain, Statistics, Overview, Observe, Shutdown);
+    every!(clients::outcomes(), Outcome: Ready, Failed, Pinned, Locations, Explained, Statistics,
+        Overview, Accepted, Publications);
     every!(samples::to_executor(), ToExecutor: Define, Calls, Resume, Opened, Forget, Shutdown);
     every!(samples::from_executor(), FromExecutor: Ready, Results, Stored, Open);
     every!(samples::answers(), BlockAnswer: Follows, Linked, Missing, Refused);

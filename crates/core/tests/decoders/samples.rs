@@ -142,6 +142,7 @@ pub fn from_worker() -> Vec<FromWorker> {
         FromWorker::Lost { names: vec![name(1), name(2)], reason: "gone".to_owned() },
         FromWorker::Leaving,
         FromWorker::Status(WorkerStatus { memory_nbytes: 1 << 35, ..WorkerStatus::default() }),
+        FromWorker::Client { protocol: PROTOCOL, key: "a key".to_owned() },
         FromWorker::Leaving,
     ]
 }

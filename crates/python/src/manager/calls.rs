@@ -1,15 +1,16 @@
 //! Calls as they are submitted: arguments encoded, large ones made blocks, outputs named.
 
-use super::Manager;
+use super::{Manager, lock};
 use crate::codec::{self, Arguments};
 use crate::future::Call;
 use crate::options::Options;
 use freestone_base::{FunctionId, Name};
-use freestone_core::manager::Submission;
+use freestone_core::manager::{Request, Submission};
 use freestone_core::net::Cell;
-use freestone_core::wire::MAX_FRAME;
+use freestone_core::wire::{BlockDesc, Keep, MAX_FRAME};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +18,20 @@ use std::sync::atomic::Ordering;
 /// Arguments that are larger become blocks, which are sent once and not with each call.
 const HOIST_NBYTES: usize = 64 << 10;
 
+/// The first batch of a map is small, so that workers begin at once, and each next one larger.
+const FIRST_BATCH: usize = 16;
+const LARGEST_BATCH: usize = 512;
+
 impl Manager {
+    /// A function's number at the manager, its name and its label.
+    pub(super) fn function(&self, function: u32) -> PyResult<(FunctionId, Name, Arc<str>)> {
+        let functions = lock(&self.functions);
+        let known = functions
+            .get(function as usize)
+            .ok_or_else(|| PyValueError::new_err(format!("there is no function {function}")))?;
+        Ok((known.id, known.name, Arc::clone(&known.label)))
+    }
+
     /// The names of a call's outputs: the same call has the same, unless it is not pure.
     fn output_names(
         &self,
@@ -49,7 +63,7 @@ impl Manager {
     /// A call as the manager gets it, and where its outputs will be told.
     pub(super) fn submission(
         &self,
-        function: (u32, Name),
+        function: (FunctionId, Name),
         arguments: Arguments,
         options: &Options,
     ) -> (Submission, SmallVec<[Arc<Cell>; 1]>) {
@@ -58,7 +72,7 @@ impl Manager {
         let submission = Submission {
             tickets: cells.iter().map(|cell| self.link.client.ticket(cell)).collect(),
             outputs,
-            function: FunctionId(function.0),
+            function: function.0,
             arguments: arguments.payload.into(),
             inputs: arguments.inputs.into(),
             options: Arc::clone(&options.call),
@@ -122,6 +136,75 @@ impl Manager {
         held.push(block.clone());
         Ok(block)
     }
+
+    /// Submits a call for each tuple of arguments; their futures.
+    pub(super) fn mapped<'py>(
+        &self,
+        py: Python<'py>,
+        function: u32,
+        arguments: &Bound<'py, PyAny>,
+        options: &Options,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (function, name, label) = self.function(function)?;
+        let futures = PyList::empty(py);
+        let mut held = Vec::new();
+        let mut batch = Vec::with_capacity(FIRST_BATCH);
+        let mut full = FIRST_BATCH;
+        let mut first_error = None;
+        for item in arguments.try_iter()? {
+            let encoded = item.and_then(|item| {
+                let arguments = item.cast_into::<PyTuple>()?;
+                self.encode(py, &label, &arguments, None).map_err(|error| {
+                    codec::refusal(py, "argument", (&arguments, py.None()), &label, &error)
+                })
+            });
+            let encoded = match encoded {
+                Ok((encoded, blocks)) => {
+                    held.extend(blocks);
+                    encoded
+                }
+                Err(error) => {
+                    first_error = Some(error);
+                    break;
+                }
+            };
+            let (submission, cells) = self.submission((function, name), encoded, options);
+            let cell = cells.into_iter().next().expect("a mapped call has one output");
+            let (output, made_by) = (submission.outputs[0], Some(call_of(&submission)));
+            futures.append(self.future(py, output, Arc::clone(&label), cell, made_by)?)?;
+            batch.push(submission);
+            if batch.len() >= full {
+                full = (2 * full).min(LARGEST_BATCH);
+                let batch = std::mem::replace(&mut batch, Vec::with_capacity(full));
+                self.link.client.request(Request::Submit(batch));
+            }
+        }
+        self.link.client.request(Request::Submit(batch));
+        first_error.map_or(Ok(futures), Err)
+    }
+
+    /// A file in the home's cache, or of the user's, becomes a block.
+    pub(super) fn adopted<'py>(
+        &self,
+        py: Python<'py>,
+        block: BlockDesc,
+        path: String,
+        owned: bool,
+        keep: Keep,
+        label: Arc<str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let worker = self.link.home()?.worker;
+        let name = block.name;
+        let cell = self.link.client.ask(|ticket| Request::Put {
+            block,
+            path,
+            owned,
+            worker,
+            keep,
+            ticket,
+        });
+        self.future(py, name, label, cell, None)
+    }
 }
 
 /// What else a message holds besides a function or arguments, at most: their label, names, options.
@@ -144,7 +227,7 @@ pub(super) fn require_sendable(
 /// What a future remembers of the call that makes it.
 pub(super) fn call_of(submission: &Submission) -> Call {
     Call {
-        function: submission.function.0,
+        function: submission.function,
         arguments: submission.arguments.clone(),
         inputs: submission.inputs.clone(),
     }

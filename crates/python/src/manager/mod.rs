@@ -1,6 +1,7 @@
 //! A cluster's manager as Python sees it: calls, blocks and questions.
 
 mod calls;
+mod remote;
 
 use crate::access;
 use crate::blocks::{self, Home};
@@ -13,10 +14,12 @@ use crate::link::Link;
 use crate::options::{Options, keep_of};
 use calls::{call_of, require_sendable};
 use freestone_base::{FunctionId, Name, WorkerId};
-use freestone_core::manager::{Config, Outcome, Query, Record, Reduction, Request};
+use freestone_core::manager::{Config, Outcome, Publication, Query, Record, Reduction, Request};
 use freestone_core::net::manager::{Listen, ManagerOptions, ManagerThread};
 use freestone_core::net::records::Records;
+use freestone_core::net::remote::RemoteThread;
 use freestone_core::net::{Cell, boot_id};
+use freestone_core::session::HomeCache;
 use freestone_core::store::random_name;
 use freestone_core::wire::{Address, BlockDesc, Form, Keep, Output, Payload};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -25,17 +28,22 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The first batch of a map is small, so that workers begin at once, and each next one larger.
-const FIRST_BATCH: usize = 16;
-const LARGEST_BATCH: usize = 512;
-
 /// A function's definition, positional arguments and keywords.
 type DecodedCall<'py> = (Bound<'py, PyBytes>, Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>);
 
 struct Function {
+    id: FunctionId,
     name: Name,
     label: Arc<str>,
     definition: Payload,
+}
+
+/// What answers requests.
+enum Thread {
+    /// The manager's own, in this process.
+    Local(ManagerThread),
+    /// The one that is connected to it.
+    Remote(RemoteThread),
 }
 
 /// A cluster's manager, as Python sees it.
@@ -43,7 +51,7 @@ struct Function {
 pub struct Manager {
     link: Arc<Link>,
     future: Py<PyType>,
-    thread: Mutex<Option<ManagerThread>>,
+    thread: Mutex<Option<Thread>>,
     functions: Mutex<Vec<Function>>,
     /// Names of calls that are not pure: no two alike, in this run or another.
     salt: Name,
@@ -60,6 +68,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Manager {
+    fn with(
+        link: Arc<Link>,
+        future: Py<PyType>,
+        thread: Thread,
+        salt: Name,
+        address: Address,
+    ) -> Self {
+        Self {
+            link,
+            future,
+            thread: Mutex::new(Some(thread)),
+            functions: Mutex::default(),
+            salt,
+            impure: AtomicU64::new(0),
+            collections: AtomicU64::new(0),
+            address,
+        }
+    }
+
     fn future<'py>(
         &self,
         py: Python<'py>,
@@ -70,14 +97,6 @@ impl Manager {
     ) -> PyResult<Bound<'py, PyAny>> {
         let link = Arc::clone(&self.link);
         FutureBase::create(self.future.bind(py), Reference { name, label, cell, made_by, link })
-    }
-
-    fn function(&self, function: u32) -> PyResult<(Name, Arc<str>)> {
-        let functions = lock(&self.functions);
-        let known = functions
-            .get(function as usize)
-            .ok_or_else(|| PyValueError::new_err(format!("there is no function {function}")))?;
-        Ok((known.name, Arc::clone(&known.label)))
     }
 
     fn ask(
@@ -135,22 +154,96 @@ impl Manager {
         let address = thread.address.clone();
         let spin = microseconds(spin_us);
         let link = Link::new(thread.client.clone(), owner, spin, inline_nbytes);
-        Ok(Self {
-            link: Arc::new(link),
-            future,
-            thread: Mutex::new(Some(thread)),
-            functions: Mutex::default(),
-            salt: random_name().map_err(blocks::store_error)?,
-            impure: AtomicU64::new(0),
-            collections: AtomicU64::new(0),
-            address,
-        })
+        let salt = random_name().map_err(blocks::store_error)?;
+        Ok(Self::with(Arc::new(link), future, Thread::Local(thread), salt, address))
+    }
+
+    /// Connects to a manager in another process.
+    #[staticmethod]
+    #[pyo3(signature = (*, address, key, identity, owner, future, spin_us, inline_nbytes))]
+    #[allow(clippy::too_many_arguments)]
+    fn connect(
+        py: Python<'_>,
+        address: &str,
+        key: String,
+        identity: Option<(String, String)>,
+        owner: Py<PyAny>,
+        future: Py<PyType>,
+        spin_us: u64,
+        inline_nbytes: usize,
+    ) -> PyResult<Self> {
+        let reached = (address, key, identity);
+        Self::connected(py, reached, (owner, future), spin_us, inline_nbytes)
     }
 
     /// Says which worker shares this machine with the program, and where its cache is.
     fn set_home(&self, worker: u32, memory: (&str, u64), disk: (&str, u64)) -> PyResult<()> {
-        self.link.set_home(Home::open(WorkerId(worker), [memory, disk])?);
+        let worker = WorkerId(worker);
+        self.link.set_home(Home::open(worker, [memory, disk])?);
+        let owned = |(folder, nbytes): (&str, u64)| (folder.to_owned(), nbytes);
+        let home = HomeCache { worker, memory: owned(memory), disk: owned(disk) };
+        self.link.client.set_home(home);
         Ok(())
+    }
+
+    /// The number of that worker.
+    #[getter]
+    fn home(&self) -> Option<u32> {
+        self.link.home().ok().map(|home| home.worker.0)
+    }
+
+    /// How many programs are connected to this manager.
+    #[getter]
+    fn clients(&self) -> usize {
+        self.link.client.clients()
+    }
+
+    /// Why the connection to a manager in another process ended, if this program did not end it.
+    #[getter]
+    fn lost(&self) -> Option<String> {
+        match lock(&self.thread).as_ref() {
+            Some(Thread::Remote(thread)) => lock(&thread.lost).clone(),
+            _ => None,
+        }
+    }
+
+    /// The future of a block that another program may have had made.
+    fn watch<'py>(
+        &self,
+        py: Python<'py>,
+        name: [u8; 16],
+        label: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.watched(py, name, label)
+    }
+
+    /// Has a block outlive this program under a title; whether it does.
+    fn publish(
+        &self,
+        py: Python<'_>,
+        title: String,
+        future: &FutureBase,
+        replace: bool,
+    ) -> PyResult<bool> {
+        let reference = future.reference()?;
+        let (name, label) = (reference.name, reference.label.to_string());
+        let publication = Publication { title, name, label };
+        self.accepted(py, |ticket| Request::Publish { publication, replace, ticket })
+    }
+
+    /// Takes a title away; whether there was one.
+    fn unpublish(&self, py: Python<'_>, title: String) -> PyResult<bool> {
+        self.accepted(py, |ticket| Request::Unpublish { title, ticket })
+    }
+
+    /// What is published: titles, names of blocks, and the labels of what makes them.
+    fn published(&self, py: Python<'_>) -> PyResult<Vec<(String, [u8; 16], String)>> {
+        self.listed(py)
+    }
+
+    /// Has calls run to their end, and their results stay, though this program ends.
+    fn detach(&self, futures: &Bound<'_, PyList>) -> PyResult<()> {
+        self.detached(futures)
     }
 
     /// Tells the manager of a function and gives its number.
@@ -163,15 +256,16 @@ impl Manager {
     ) -> PyResult<u32> {
         require_sendable(py, "function", label, label.len() + definition.len())?;
         let mut functions = lock(&self.functions);
-        let function = functions.len() as u32;
+        let (function, id) = (functions.len() as u32, self.link.client.next_function());
         let definition = Payload::from(definition);
         functions.push(Function {
+            id,
             name: Name(name),
             label: label.into(),
             definition: definition.clone(),
         });
         self.link.client.request(Request::Define {
-            function: FunctionId(function),
+            function: id,
             label: label.to_owned(),
             definition,
         });
@@ -187,7 +281,7 @@ impl Manager {
         keywords: Option<&Bound<'py, PyDict>>,
         options: &Options,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (name, label) = self.function(function)?;
+        let (function, name, label) = self.function(function)?;
         let (encoded, _held) = self.encode(py, &label, arguments, keywords).map_err(|error| {
             codec::refusal(py, "argument", (arguments, keywords), &label, &error)
         })?;
@@ -212,42 +306,7 @@ impl Manager {
         arguments: &Bound<'py, PyAny>,
         options: &Options,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (name, label) = self.function(function)?;
-        let futures = PyList::empty(py);
-        let mut held = Vec::new();
-        let mut batch = Vec::with_capacity(FIRST_BATCH);
-        let mut full = FIRST_BATCH;
-        let mut first_error = None;
-        for item in arguments.try_iter()? {
-            let encoded = item.and_then(|item| {
-                let arguments = item.cast_into::<PyTuple>()?;
-                self.encode(py, &label, &arguments, None).map_err(|error| {
-                    codec::refusal(py, "argument", (&arguments, py.None()), &label, &error)
-                })
-            });
-            let encoded = match encoded {
-                Ok((encoded, blocks)) => {
-                    held.extend(blocks);
-                    encoded
-                }
-                Err(error) => {
-                    first_error = Some(error);
-                    break;
-                }
-            };
-            let (submission, cells) = self.submission((function, name), encoded, options);
-            let cell = cells.into_iter().next().expect("a mapped call has one output");
-            let (output, made_by) = (submission.outputs[0], Some(call_of(&submission)));
-            futures.append(self.future(py, output, Arc::clone(&label), cell, made_by)?)?;
-            batch.push(submission);
-            if batch.len() >= full {
-                full = (2 * full).min(LARGEST_BATCH);
-                let batch = std::mem::replace(&mut batch, Vec::with_capacity(full));
-                self.link.client.request(Request::Submit(batch));
-            }
-        }
-        self.link.client.request(Request::Submit(batch));
-        first_error.map_or(Ok(futures), Err)
+        self.mapped(py, function, arguments, options)
     }
 
     /// Makes a value a block, named by its content if it is not given a name.
@@ -302,7 +361,7 @@ impl Manager {
         commutes: bool,
         options: &Options,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (name, label) = self.function(function)?;
+        let (function, name, label) = self.function(function)?;
         let inputs = names_of(futures)?;
         if inputs.is_empty() || arity < 2 {
             return Err(PyValueError::new_err(
@@ -318,7 +377,7 @@ impl Manager {
         let cell = self.link.client.ask(|ticket| {
             Request::Reduce(Reduction {
                 output,
-                function: FunctionId(function),
+                function,
                 arguments,
                 inputs,
                 arity,
@@ -345,7 +404,8 @@ impl Manager {
             .map(|name| self.link.gather(py, *name, None))
             .collect::<PyResult<Vec<_>>>()?;
         let definition = lock(&self.functions)
-            .get(call.function as usize)
+            .iter()
+            .find(|function| function.id == call.function)
             .map(|function| function.definition.clone())
             .ok_or_else(|| PyValueError::new_err("the function is unknown"))?;
         let (arguments, keywords) = codec::decode_arguments(py, call.arguments.as_slice(), values)?;
@@ -484,14 +544,19 @@ impl Manager {
     /// Ends the run. Settles what waits. May be called twice.
     fn close(&self, py: Python<'_>) {
         let thread = lock(&self.thread).take();
-        if let Some(mut thread) = thread {
-            py.detach(|| thread.close());
-        }
+        py.detach(|| match thread {
+            Some(Thread::Local(mut thread)) => thread.close(),
+            Some(Thread::Remote(mut thread)) => thread.close(),
+            None => {}
+        });
     }
 
     /// In a child of the program, which has no manager's thread: there the run has ended.
     fn forget(&self) {
-        std::mem::forget(lock(&self.thread).take());
+        match lock(&self.thread).take() {
+            Some(Thread::Remote(thread)) => thread.forget(),
+            thread => std::mem::forget(thread),
+        }
         self.link.client.close();
     }
 
@@ -511,29 +576,10 @@ impl Manager {
 impl Manager {
     fn records(&self, of: impl FnOnce(&mut Records) -> Vec<Record>) -> Vec<Record> {
         let thread = lock(&self.thread);
-        thread.as_ref().map(|thread| of(&mut lock(&thread.records))).unwrap_or_default()
-    }
-
-    fn adopted<'py>(
-        &self,
-        py: Python<'py>,
-        block: BlockDesc,
-        path: String,
-        owned: bool,
-        keep: Keep,
-        label: Arc<str>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let worker = self.link.home()?.worker;
-        let name = block.name;
-        let cell = self.link.client.ask(|ticket| Request::Put {
-            block,
-            path,
-            owned,
-            worker,
-            keep,
-            ticket,
-        });
-        self.future(py, name, label, cell, None)
+        match thread.as_ref() {
+            Some(Thread::Local(thread)) => of(&mut lock(&thread.records)),
+            _ => Vec::new(),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::manager::graph::{Block, Data, Stage, Task};
 use crate::manager::overview::TaskFigures;
 use crate::manager::table::TaskSlot;
 use freestone_base::{Name, Ticket};
+use std::borrow::Cow;
 
 /// So many inputs are reported with what makes them.
 const AWAITED: usize = 8;
@@ -18,7 +19,7 @@ impl Manager {
 
     fn explain(&self, name: &Name) -> Explanation {
         let Some(slot) = self.graph.blocks.find(name) else {
-            return Explanation { stage: "unknown", ..Explanation::default() };
+            return Explanation { stage: "unknown".into(), ..Explanation::default() };
         };
         let block = &self.graph.blocks[slot];
         let mut explanation = match block.producer {
@@ -44,11 +45,11 @@ impl Manager {
         };
         attempts.extend(last_attempt(task));
         Explanation {
-            stage: match task.stage {
+            stage: Cow::Borrowed(match task.stage {
                 Stage::Done(_) if block.is_available() => "done",
                 Stage::Done(_) => "released",
                 stage => stage.as_str(),
-            },
+            }),
             label: self.graph.functions.label(task.function),
             waits_for: missing.map(|input| input.name).collect(),
             awaited,
@@ -69,7 +70,7 @@ impl Manager {
     fn explain_block(&self, block: &Block) -> Explanation {
         if let Some(failure) = block.failure() {
             return Explanation {
-                stage: "failed",
+                stage: "failed".into(),
                 label: failure.label.clone(),
                 attempts: failure.last_attempts.clone(),
                 attempted: failure.attempts,
@@ -80,7 +81,7 @@ impl Manager {
             Some((function, explanation)) => {
                 Explanation { label: self.graph.functions.label(function), ..explanation }
             }
-            None => Explanation { stage: "block", ..Explanation::default() },
+            None => Explanation { stage: "block".into(), ..Explanation::default() },
         }
     }
 

@@ -34,7 +34,7 @@ fn a_failed_call_is_told_with_its_attempts() {
     fail(&mut play, 2);
     for block in [1, 2] {
         let told = explain(&mut play, block);
-        assert_eq!((told.stage, told.attempted), ("failed", 2));
+        assert_eq!((&*told.stage, told.attempted), ("failed", 2));
         assert_eq!(ended(&told.attempts), [(0, "timed out"), (0, "timed out")]);
         assert_eq!(told.attempts[0].sent_ns, sent_ns);
         assert!(told.attempts[1].sent_ns > sent_ns);
@@ -49,10 +49,10 @@ fn of_many_attempts_the_last_are_told_and_all_counted() {
     play.request(Request::Submit(vec![Submission { retries: 6, ..call(1, &[]) }]));
     fail(&mut play, 6);
     let told = explain(&mut play, 1);
-    assert_eq!((told.stage, told.attempted, told.attempts.len()), ("assigned", 7, 5));
+    assert_eq!((&*told.stage, told.attempted, told.attempts.len()), ("assigned", 7, 5));
     fail_last(&mut play);
     let told = explain(&mut play, 1);
-    assert_eq!((told.stage, told.attempted, told.attempts.len()), ("failed", 7, 4));
+    assert_eq!((&*told.stage, told.attempted, told.attempts.len()), ("failed", 7, 4));
 }
 
 /// Fails the seventh attempt at the only task.
@@ -70,7 +70,7 @@ fn a_running_call_that_is_cancelled_is_told_with_its_attempt() {
     play.request(Request::Submit(vec![call(1, &[]), call(2, &[])]));
     play.request(Request::Cancel(vec![name(1), name(2)]));
     let told = explain(&mut play, 1);
-    assert_eq!((told.stage, told.attempted), ("failed", 1));
+    assert_eq!((&*told.stage, told.attempted), ("failed", 1));
     assert_eq!(ended(&told.attempts), [(3, "cancelled")]);
 }
 
@@ -83,6 +83,6 @@ fn what_was_done_after_a_failure_says_how_many_attempts_it_took() {
     let assignment = play.runs(0).remove(0);
     play.done(0, &assignment, inline(b"value"));
     let told = explain(&mut play, 1);
-    assert_eq!((told.stage, told.attempted), ("done", 2));
+    assert_eq!((&*told.stage, told.attempted), ("done", 2));
     assert_eq!(told.attempts.last().map(|attempt| attempt.worker), Some(WorkerId(0)));
 }

@@ -1,14 +1,17 @@
 //! What clients ask for: blocks that they put and map, reductions, and answers about a run.
 
+mod abandon;
 mod adoption;
 mod explain;
 mod overview;
 mod pins;
+mod publish;
 mod reduction;
 mod statistics;
 
 use super::api::Now;
 use super::table::{BlockSlot, ReductionSlot, Table};
+use crate::wire::Keep;
 use freestone_base::WorkerId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +21,8 @@ pub(in crate::manager) struct Clients {
     /// Blocks that clients put and that wait for a worker of their machine, since when.
     stranded: BTreeMap<BlockSlot, Now>,
     reductions: Table<ReductionSlot, reduction::Row>,
+    /// What outlives its clients, by title.
+    published: publish::Published,
     recent_failures: overview::Failures,
 }
 
@@ -29,6 +34,7 @@ impl Clients {
             bindings,
             stranded: BTreeMap::new(),
             reductions: Table::new(),
+            published: publish::Published::default(),
             recent_failures: overview::Failures::default(),
         }
     }
@@ -36,6 +42,11 @@ impl Clients {
     /// The blocks that the calls of a reduction which has not ended refer to.
     pub fn blocks_of_reduction(&self, row: ReductionSlot) -> Vec<BlockSlot> {
         self.reductions[row].blocks()
+    }
+
+    /// The result of a reduction which has not ended is to be kept for longer.
+    pub fn keep_reduction(&mut self, row: ReductionSlot, keep: Keep) {
+        self.reductions[row].keep(keep);
     }
 }
 

@@ -34,7 +34,7 @@ impl RecentFailure {
             name: failure.name,
             worker: failure.worker,
             attempts: failure.attempts,
-            ended,
+            ended: ended.into(),
             message,
             traceback,
         }
@@ -167,7 +167,7 @@ impl Manager {
         TaskFigures {
             name: self.graph.blocks[task.outputs[0]].name,
             label: self.graph.functions.label(task.function),
-            stage: task.stage.as_str(),
+            stage: task.stage.as_str().into(),
             worker: task.stage.place(),
             since_ns: since_ns(task),
             missing: if let Stage::Waiting { missing } = task.stage { missing } else { 0 },

@@ -1,3 +1,4 @@
+use crate::manager::graph::Functions;
 use crate::manager::tests::{Play, call, inline, name, play};
 use crate::manager::{Action, Outcome, Request};
 use crate::manager::{Overview, Query};
@@ -38,13 +39,14 @@ fn tasks_and_blocks_are_counted_by_function() {
     let found = overview(&mut play, Query { limit: 10, ..Query::default() });
     let mass = &found.functions[0];
     assert_eq!((mass.label.as_str(), mass.waiting, mass.assigned), ("mass", 1, 1));
-    let stages: Vec<_> = found.tasks.iter().map(|task| (task.name, task.stage)).collect();
+    let stages: Vec<_> = found.tasks.iter().map(|task| (task.name, &*task.stage)).collect();
     assert_eq!(stages, [(name(1), "assigned"), (name(2), "waiting")]);
     play.done(0, &assignment, inline(b"value"));
     let found = overview(&mut play, Query { limit: 10, ..Query::default() });
     let mass = &found.functions[0];
     assert_eq!((mass.waiting, mass.assigned, mass.done, mass.blocks), (0, 1, 1, 1));
     assert_eq!((mass.busy_ns, mass.nbytes), (1000, 5));
+    assert_eq!((mass.durations[0], mass.durations.iter().sum()), (1, 1_u64));
     assert_eq!((found.blocks[0].name, found.blocks[0].nbytes), (name(1), 5));
 }
 
@@ -72,7 +74,7 @@ fn failures_are_remembered_with_the_end_of_their_traceback() {
     let found = overview(&mut play, Query::default());
     assert_eq!(found.functions[0].failed, 1);
     let [failure] = found.failures.as_slice() else { panic!("{:?}", found.failures) };
-    assert_eq!((failure.name, failure.ended, failure.attempts), (name(1), "raised", 1));
+    assert_eq!((failure.name, &*failure.ended, failure.attempts), (name(1), "raised", 1));
     assert_eq!(failure.message, "ValueError: no");
     assert!(failure.traceback.ends_with("é the end") && failure.traceback.len() <= 16 << 10);
 }
@@ -99,4 +101,14 @@ fn records_are_made_while_somebody_looks() {
     assert_eq!(traced(&mut play, 2), 1);
     play.request(Request::Observe(false));
     assert_eq!(traced(&mut play, 3), 0);
+}
+
+#[test]
+fn attempts_are_counted_by_how_long_they_took_bounds_included() {
+    let mut functions = Functions::default();
+    for duration_ns in [0, 100_000, 100_001, 3_000_000_000, 1 << 60] {
+        functions.ran(FunctionId(0), duration_ns);
+    }
+    let durations = functions.figures()[0].durations;
+    assert_eq!(durations, [2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
 }

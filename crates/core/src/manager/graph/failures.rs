@@ -335,20 +335,25 @@ impl Manager {
 
     pub(in crate::manager) fn on_cancel(&mut self, names: &[Name]) {
         for name in names {
-            let Some(slot) = self.graph.blocks.find(name) else { continue };
-            // Nothing makes a block under its other names.
-            if self.graph.blocks[slot].name != *name {
-                continue;
-            }
-            let extra = self.graph.blocks[slot].extra.as_ref();
-            if let Some(row) = extra.and_then(|extra| extra.reducing) {
-                self.cancel_reduction(row);
-            }
-            let producer = self.graph.blocks.get(slot).and_then(|block| block.producer);
-            let Some(task) = producer else { continue };
-            if !self.graph.tasks[task].stage.is_done() {
-                self.fail_with(task, Why::Cancelled);
-            }
+            self.cancel(name);
+        }
+    }
+
+    /// Cancels what makes a block.
+    pub(in crate::manager) fn cancel(&mut self, name: &Name) {
+        let Some(slot) = self.graph.blocks.find(name) else { return };
+        // Nothing makes a block under its other names.
+        if self.graph.blocks[slot].name != *name {
+            return;
+        }
+        let extra = self.graph.blocks[slot].extra.as_ref();
+        if let Some(row) = extra.and_then(|extra| extra.reducing) {
+            self.cancel_reduction(row);
+        }
+        let producer = self.graph.blocks.get(slot).and_then(|block| block.producer);
+        let Some(task) = producer else { return };
+        if !self.graph.tasks[task].stage.is_done() {
+            self.fail_with(task, Why::Cancelled);
         }
     }
 

@@ -55,7 +55,7 @@ impl Recent {
         let ended = self.ended.get(name)?;
         let attempt = Attempt { ended: "done".to_owned(), ..ended.attempt.clone() };
         let explanation = Explanation {
-            stage: "done",
+            stage: "done".into(),
             resources: ended.resources,
             attempts: vec![attempt],
             attempted: ended.attempted,

@@ -143,6 +143,11 @@ impl Calls {
         Some((run, task))
     }
 
+    /// Whether the call that began as `run` still runs.
+    pub fn is_running(&self, run: u64) -> bool {
+        self.runs.contains_key(&run)
+    }
+
     /// Takes out the call that began as `run`, if it still runs.
     pub fn finish(&mut self, run: u64) -> Option<HeldCall> {
         let task = *self.runs.get(&run)?;

@@ -5,6 +5,7 @@ use super::faults::{Faults, Injected};
 use super::queue::{Happening, Queue};
 use super::random::Random;
 use super::recording::Recording;
+use super::runs::Runs;
 use super::worker::{HeldBlock, SimulatedWorker};
 use crate::manager::hash::ByName;
 use crate::manager::{Action, Config, Event, Manager, Outcome, Request};
@@ -88,7 +89,7 @@ pub struct Cluster {
     pub options: Options,
     /// The clock.
     pub now: u64,
-    /// What was settled since somebody last looked.
+    /// Outcomes since somebody last looked.
     pub settled: Vec<(Ticket, Outcome)>,
     /// What was wrong so far.
     pub violations: Vec<String>,
@@ -96,6 +97,8 @@ pub struct Cluster {
     pub injected: Injected,
     /// All events, if they are recorded.
     pub record: Option<Recording>,
+    /// What ran where, if that is recorded.
+    pub runs: Option<Runs>,
     /// The last events, if they are remembered.
     pub log: VecDeque<String>,
     /// Where chance comes from.
@@ -121,6 +124,7 @@ impl Cluster {
             violations: Vec::new(),
             injected: Injected::default(),
             record: None,
+            runs: None,
             log: VecDeque::new(),
             random: Random::new(options.seed),
             manager: Manager::new(options.config.clone()),

@@ -12,8 +12,10 @@ mod queue;
 pub mod random;
 mod recording;
 mod report;
+mod runs;
 pub mod script;
 mod step;
+mod trial;
 mod worker;
 
 pub use calls::{HeldCall, Stage};
@@ -26,5 +28,7 @@ pub use recording::Recording;
 pub use report::{
     SimulationConfig, SimulationReport, arguments_of, definitions, simulate, submission_of,
 };
+pub use runs::{Run, RunEnd, Runs};
 pub use script::{Combine, Script};
+pub use trial::{Fate, Trial, TrialReport, try_out};
 pub use worker::{Effect, HeldBlock, SimulatedWorker};

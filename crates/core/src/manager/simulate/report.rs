@@ -138,7 +138,7 @@ pub fn simulate(config: &SimulationConfig) -> SimulationReport {
 }
 
 /// The name of a task's output.
-fn name_of(task: usize) -> Name {
+pub(super) fn name_of(task: usize) -> Name {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&mix(task as u64).to_le_bytes());
     bytes[8..].copy_from_slice(&mix(!(task as u64)).to_le_bytes());

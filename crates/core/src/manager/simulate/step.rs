@@ -3,6 +3,7 @@
 use super::cluster::{Cluster, Standing};
 use super::faults::Fate;
 use super::queue::Happening;
+use super::runs::{Run, RunEnd};
 use super::worker::{Effect, HeldBlock};
 use crate::manager::Event;
 use crate::wire::{FromWorker, Keep, Output, ToWorker};
@@ -23,6 +24,7 @@ impl Cluster {
             }
             Happening::Left(worker) => self.on_left(worker),
             Happening::CallEnds { worker, run, failure } => {
+                self.note_end(worker, run, failure.is_some());
                 self.on_worker(worker, |worker, now, effects| {
                     worker.end(run, failure.map(|failure| *failure), now, effects);
                 });
@@ -144,8 +146,22 @@ impl Cluster {
         let Some(call) = worker.call(task) else { return };
         let Fate { after_ns, failure } =
             self.options.faults.fate(&call.assignment, &mut self.random, &mut self.injected);
+        if let (Some(runs), Some(name)) = (&mut self.runs, call.assignment.outputs.first()) {
+            let (start_ns, end_ns) = (self.now, self.now + after_ns);
+            let begun = Run { name: *name, worker: id, start_ns, end_ns, end: RunEnd::Cut };
+            runs.begin(run, begun);
+        }
         let failure = failure.map(Box::new);
         self.queue.plan(self.now + after_ns, Happening::CallEnds { worker: id, run, failure });
+    }
+
+    fn note_end(&mut self, id: WorkerId, run: u64, failed: bool) {
+        let (Some(runs), Some(link)) = (&mut self.runs, self.links.get(id.0 as usize)) else {
+            return;
+        };
+        if link.alive && !link.silent && link.worker.is_running(run) {
+            runs.end(id, run, if failed { RunEnd::Failed } else { RunEnd::Done });
+        }
     }
 
     /// The source is asked at once: it has the block now or the transfer fails.

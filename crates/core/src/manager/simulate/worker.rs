@@ -481,6 +481,11 @@ impl SimulatedWorker {
         self.calls.get(task).is_some_and(|call| matches!(call.stage, Stage::Running { .. }))
     }
 
+    /// Whether the call that began as `run` still runs.
+    pub(super) fn is_running(&self, run: u64) -> bool {
+        self.calls.is_running(run)
+    }
+
     /// What the running calls leave free; `None` if they take more than there is.
     pub fn free(&self) -> Option<Resources> {
         self.calls.check(self.resources, self.slots)

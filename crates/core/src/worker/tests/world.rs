@@ -331,9 +331,10 @@ impl World {
             }
             // Seen when it was said: what came before it in one go may have changed more since.
             FromWorker::Status(_) => {}
-            FromWorker::Hello { .. } | FromWorker::Done(_) | FromWorker::Leaving => {
-                panic!("{message:?}")
-            }
+            FromWorker::Hello { .. }
+            | FromWorker::Client { .. }
+            | FromWorker::Done(_)
+            | FromWorker::Leaving => panic!("{message:?}"),
         }
     }
 

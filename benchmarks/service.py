@@ -1,0 +1,68 @@
+"""Measure calls through a cluster that has a process of its own.
+
+No-op calls by `map` and by `submit`, a chain of dependent calls, a tree of sums and the latency
+of a single call: through `freestone serve`, through a cluster of the program itself, and through
+`dask scheduler`, two single-threaded workers each, started and warm before the clock.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# As a script, too: python benchmarks/NAME.py
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import common, plots, turns
+from benchmarks.calls import BUDGET_S, record
+from benchmarks.cases import COUNTS, ROUND_TRIPS, SERVED
+
+QUESTION = "What does it cost that the manager has a process of its own?"
+OWN, EMBEDDED, PEER = SERVED
+
+
+def claims(report: common.Report) -> list[common.Claim]:
+    """Compare with what was wanted."""
+    rates = {(s, case): report.median(s, case) for s in SERVED for case in ("map", "submit")}
+    return [
+        common.at_least("no-op calls by map", rates[OWN, "map"], 100_000, "calls/s"),
+        common.at_least("no-op calls by submit", rates[OWN, "submit"], 20_000, "calls/s"),
+        common.at_least(
+            "calls by map over dask scheduler",
+            common.ratio(rates[OWN, "map"], rates[PEER, "map"]),
+            20,
+            "x",
+        ),
+        common.at_most("a round trip", report.median(OWN, "round_trip"), 200, "us"),
+    ]
+
+
+def main() -> None:
+    """Measure, report and draw."""
+    options = common.parse("service", QUESTION, list(SERVED))
+    before = common.machine()
+    budget_s = BUDGET_S[options.quick]
+    settings = {"wanted_counts": {**COUNTS, "round_trip": ROUND_TRIPS}, "budget_s": budget_s}
+    report = common.Report(QUESTION, settings)
+
+    def measure(system: str) -> None:
+        if system not in report.absent:
+            found = turns.take("benchmarks.cases:measure", system=system, budget_s=budget_s)
+            record(report, system, found)
+
+    asked = options.only or tuple(SERVED)
+    report.absent = {system: "not asked for" for system in SERVED if system not in asked}
+    common.interleave(options.rounds, asked, measure)
+    report.claims = claims(report)
+    common.write(report, options, before)
+    panels = [
+        plots.Panel("No-op calls by map", "calls per second", report.series("map")),
+        plots.Panel("No-op calls by submit", "calls per second", report.series("submit")),
+        plots.Panel("Round trip", "µs, lower is better", report.series("round_trip")),
+    ]
+    title = "Calls through a process of the manager's own"
+    plots.dots(panels, options.json.with_suffix(".png"), title, list(SERVED))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+use super::*;
+use crate::manager::{Action, Config, Event, Manager, Submission};
+use crate::wire::CallOptions;
+use smallvec::smallvec;
+use std::sync::Arc;
+
+/// A manager with clients.
+struct Play {
+    manager: Manager,
+    sessions: Sessions,
+    functions: u32,
+    now: u64,
+    /// What clients were cancelled, by client and ticket.
+    answers: Vec<(ClientId, u64, Outcome)>,
+}
+
+struct Port<'a>(&'a Manager, &'a mut u32);
+
+impl Graph for Port<'_> {
+    fn dependents(&self, names: &[Name]) -> Vec<Name> {
+        self.0.dependents(names)
+    }
+
+    fn next_function(&mut self) -> FunctionId {
+        *self.1 += 1;
+        FunctionId(*self.1 - 1)
+    }
+}
+
+impl Play {
+    fn new() -> Self {
+        let manager = Manager::new(Config::default());
+        let sessions = Sessions::default();
+        Self { manager, sessions, functions: 0, now: 0, answers: Vec::new() }
+    }
+
+    fn handle(&mut self, request: Request) {
+        self.now += 1000;
+        let mut actions = Vec::new();
+        self.manager.handle(Event::Client(request), self.now, &mut actions);
+        for action in actions {
+            let Action::Settle(ticket, outcome) = action else { continue };
+            assert!(ticket.is_remote());
+            if let Answer::For(client, ticket) = self.sessions.on_outcome(ticket, &outcome) {
+                self.answers.push((client, ticket.0, outcome));
+            }
+        }
+    }
+
+    fn ask(&mut self, client: ClientId, request: Request) -> Result<(), Violation> {
+        let mut port = Port(&self.manager, &mut self.functions);
+        if let Some(request) = self.sessions.on_request(client, request, &mut port)? {
+            self.handle(request);
+        }
+        let (stopped, requests) = self.sessions.take_cancelled();
+        for request in requests {
+            self.handle(request);
+        }
+        for (client, stopped) in stopped {
+            let stopped = stopped.into_iter();
+            self.answers.extend(stopped.map(|(ticket, outcome)| (client, ticket.0, outcome)));
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, client: ClientId) {
+        let port = Port(&self.manager, &mut self.functions);
+        for request in self.sessions.close(client, &port) {
+            self.handle(request);
+        }
+    }
+
+    fn define(&mut self, client: ClientId, number: u32, code: &[u8]) -> Result<(), Violation> {
+        let (function, definition) = (FunctionId(number), code.into());
+        self.ask(client, Request::Define { function, label: "f".to_owned(), definition })
+    }
+
+    fn left(&mut self) -> (u64, u64) {
+        let mut actions = Vec::new();
+        let ticket = Ticket(1);
+        let event = Event::Client(Request::Statistics { ticket });
+        self.manager.handle(event, self.now, &mut actions);
+        let Some(Action::Settle(_, Outcome::Statistics(statistics))) = actions.pop() else {
+            panic!("no statistics");
+        };
+        (statistics.tasks, statistics.blocks)
+    }
+}
+
+fn name(number: u8) -> Name {
+    Name::of(&[number])
+}
+
+fn call(output: u8, inputs: &[u8]) -> Submission {
+    Submission {
+        outputs: smallvec![name(output)],
+        function: FunctionId(0),
+        arguments: b"".as_slice().into(),
+        inputs: inputs.iter().map(|input| name(*input)).collect(),
+        options: Arc::new(CallOptions::default()),
+        retries: 0,
+        priority: 0,
+        worker: None,
+        near: None,
+        tickets: smallvec![Ticket(u64::from(output))],
+    }
+}
+
+fn submit(calls: &[(u8, &[u8])]) -> Request {
+    Request::Submit(calls.iter().map(|(output, inputs)| call(*output, inputs)).collect())
+}
+
+#[test]
+fn clients_have_their_own_numbers_and_the_same_function_one() {
+    let mut play = Play::new();
+    let (one, two) = (play.sessions.open(), play.sessions.open());
+    play.define(one, 0, b"a").unwrap();
+    play.define(one, 1, b"b").unwrap();
+    play.define(two, 0, b"b").unwrap();
+    play.define(two, 1, b"c").unwrap();
+    assert_eq!(play.functions, 3);
+    assert_eq!(play.define(two, 7, b"d"), Err(Violation::Function(FunctionId(7))));
+    let mut unknown = call(1, &[]);
+    unknown.function = FunctionId(2);
+    let refused = play.ask(two, Request::Submit(vec![unknown]));
+    assert_eq!(refused, Err(Violation::Function(FunctionId(2))));
+}
+
+#[test]
+fn a_client_that_goes_leaves_nothing() {
+    let mut play = Play::new();
+    let client = play.sessions.open();
+    play.define(client, 0, b"a").unwrap();
+    play.ask(client, submit(&[(1, &[]), (2, &[1]), (3, &[])])).unwrap();
+    // A future that it has dropped: the call is its own all the same.
+    play.ask(client, Request::Release(vec![name(3)])).unwrap();
+    let bytes = b"x".as_slice().into();
+    play.ask(client, Request::PutInline { name: name(4), bytes }).unwrap();
+    play.ask(client, Request::Watch { name: name(5), ticket: Ticket(5) }).unwrap();
+    play.ask(client, Request::Collect { collection: 0, blocks: vec![name(4)] }).unwrap();
+    assert_eq!(play.left().0, 3);
+    play.leave(client);
+    assert_eq!(play.left(), (0, 0));
+    assert!(play.sessions.is_empty() && play.sessions.orphans.is_empty());
+}
+
+#[test]
+fn it_leaves_what_others_need() {
+    let mut play = Play::new();
+    let (one, two) = (play.sessions.open(), play.sessions.open());
+    for client in [one, two] {
+        play.define(client, 0, b"a").unwrap();
+    }
+    play.ask(one, submit(&[(1, &[]), (2, &[1]), (3, &[1])])).unwrap();
+    play.ask(two, submit(&[(2, &[1])])).unwrap();
+    play.leave(one);
+    assert_eq!(play.left().0, 2);
+    play.leave(two);
+    assert_eq!(play.left(), (0, 0));
+}
+
+#[test]
+fn a_client_releases_only_what_it_holds() {
+    let mut play = Play::new();
+    let (one, two) = (play.sessions.open(), play.sessions.open());
+    let bytes = || b"x".as_slice().into();
+    play.ask(one, Request::PutInline { name: name(1), bytes: bytes() }).unwrap();
+    play.ask(two, Request::Release(vec![name(1), name(1)])).unwrap();
+    assert_eq!(play.left(), (0, 1));
+    play.ask(one, Request::Release(vec![name(1), name(1)])).unwrap();
+    assert_eq!(play.left(), (0, 0));
+}
+
+#[test]
+fn cancelling_ends_a_clients_own_waiting_and_spares_the_others_call() {
+    let mut play = Play::new();
+    let (one, two) = (play.sessions.open(), play.sessions.open());
+    for client in [one, two] {
+        play.define(client, 0, b"a").unwrap();
+        play.ask(client, submit(&[(1, &[])])).unwrap();
+    }
+    play.ask(one, submit(&[(2, &[1])])).unwrap();
+    play.answers.clear();
+    play.ask(one, Request::Cancel(vec![name(1)])).unwrap();
+    let mut cancelled: Vec<(ClientId, u64)> =
+        play.answers.iter().map(|(client, ticket, _)| (*client, *ticket)).collect();
+    cancelled.sort_unstable();
+    assert_eq!(cancelled, [(one, 1), (one, 2)]);
+    assert_eq!(play.left().0, 1);
+    play.answers.clear();
+    // It asks for the call again, and lets go of its first future: the second one counts.
+    play.ask(one, submit(&[(1, &[])])).unwrap();
+    play.ask(one, Request::Release(vec![name(1)])).unwrap();
+    play.ask(two, Request::Cancel(vec![name(1)])).unwrap();
+    assert_eq!(play.answers.len(), 1);
+    assert_eq!(play.left().0, 1);
+    play.ask(one, Request::Cancel(vec![name(1)])).unwrap();
+    assert_eq!(play.left().0, 0);
+}
+
+#[test]
+fn what_no_client_may_ask_is_refused() {
+    let mut play = Play::new();
+    let client = play.sessions.open();
+    play.define(client, 0, b"a").unwrap();
+    let mut without = call(1, &[]);
+    without.tickets.clear();
+    let refused = play.ask(client, Request::Submit(vec![without]));
+    assert_eq!(refused, Err(Violation::Outputs { outputs: 1, tickets: 0 }));
+    for forbidden in [
+        Request::Shutdown,
+        Request::Balance,
+        Request::Retire(vec![WorkerId(0)]),
+        Request::Abandon(vec![(name(1), 9)]),
+    ] {
+        assert_eq!(play.ask(client, forbidden), Err(Violation::Forbidden));
+    }
+    let refused = play.ask(client, Request::Disperse { collection: 4 });
+    assert_eq!(refused, Err(Violation::Collection(4)));
+}
+
+#[test]
+fn what_is_pinned_for_a_client_that_is_gone_is_unpinned() {
+    let mut play = Play::new();
+    let client = play.sessions.open();
+    let (ticket, worker) = (Ticket(1), WorkerId(0));
+    let mut port = Port(&play.manager, &mut play.functions);
+    let gather = Request::Gather { name: name(1), worker, ticket };
+    let asked = play.sessions.on_request(client, gather, &mut port).unwrap();
+    let Some(Request::Gather { ticket, .. }) = asked else { panic!("{asked:?}") };
+    play.leave(client);
+    let form = crate::wire::Form::Value;
+    let block = crate::wire::BlockDesc { name: name(1), nbytes: 9, checksum: 9, form };
+    let pinned = Outcome::Pinned { block, path: "p".to_owned() };
+    assert_eq!(play.sessions.on_outcome(ticket, &pinned), Answer::Undo(name(1), worker));
+    assert_eq!(play.sessions.on_outcome(ticket, &pinned), Answer::Nobody);
+}

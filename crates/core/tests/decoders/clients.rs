@@ -1,0 +1,223 @@
+//! At least one message of each kind between clients and a manager.
+
+use super::samples;
+use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
+use freestone_core::manager::{
+    Attempt, BlockFigures, Explanation, Failure, FunctionFigures, Near, Outcome, Overview,
+    Publication, Query, RecentFailure, Reduction, Request, Statistics, Submission, TaskFigures,
+    Why, WorkerFigures,
+};
+use freestone_core::session::{FromClient, HomeCache, ToClient};
+use freestone_core::wire::{Address, CallOptions, Keep, WorkerStatus};
+use smallvec::smallvec;
+use std::sync::Arc;
+
+const TICKET: Ticket = Ticket(1 << 40);
+const WORKER: WorkerId = WorkerId(3);
+
+fn name(number: u8) -> Name {
+    Name::of(&[number])
+}
+
+fn submission(near: Option<Near>) -> Submission {
+    Submission {
+        outputs: smallvec![name(1), name(2)],
+        function: FunctionId(4),
+        arguments: vec![7; 30].into(),
+        inputs: smallvec![name(3), name(4), name(5)],
+        options: Arc::new(CallOptions { category: 2, ..CallOptions::default() }),
+        retries: 3,
+        priority: -5,
+        worker: Some(WORKER),
+        near,
+        tickets: smallvec![TICKET, Ticket(1)],
+    }
+}
+
+fn reduction() -> Reduction {
+    Reduction {
+        output: name(1),
+        function: FunctionId(4),
+        arguments: vec![vec![1].into(), vec![2, 3].into()],
+        inputs: vec![name(2), name(3)],
+        arity: 3,
+        commutes: true,
+        options: Arc::default(),
+        retries: 1,
+        priority: 2,
+        ticket: TICKET,
+    }
+}
+
+fn publication() -> Publication {
+    Publication { title: "hist".to_owned(), name: name(1), label: "fill".to_owned() }
+}
+
+pub fn asked() -> Vec<Request> {
+    let block = samples::kept().remove(0);
+    let (ticket, worker, title) = (TICKET, WORKER, "hist".to_owned());
+    let query = Query { limit: 9, label: Some("f".to_owned()), stage: None };
+    vec![
+        Request::Define {
+            function: FunctionId(4),
+            label: "f".to_owned(),
+            definition: vec![1].into(),
+        },
+        Request::Submit(vec![submission(None), submission(Some(Near::Input))]),
+        Request::Submit(vec![submission(Some(Near::Worker(WORKER)))]),
+        Request::Reduce(reduction()),
+        Request::Put {
+            block,
+            path: "/a".to_owned(),
+            owned: true,
+            worker,
+            keep: Keep::Task,
+            ticket,
+        },
+        Request::PutInline { name: name(1), bytes: vec![5; 9].into() },
+        Request::Watch { name: name(1), ticket },
+        Request::Release(vec![name(1), name(1)]),
+        Request::Gather { name: name(1), worker, ticket },
+        Request::Unpin { name: name(1), worker },
+        Request::Cancel(vec![name(1)]),
+        Request::Abandon(vec![(name(1), 2)]),
+        Request::Publish { publication: publication(), replace: true, ticket },
+        Request::Unpublish { title, ticket },
+        Request::Publications { ticket },
+        Request::Detach(vec![name(1)]),
+        Request::Retire(vec![worker]),
+        Request::Collect { collection: 1 << 63, blocks: vec![name(1)] },
+        Request::Disperse { collection: 1 },
+        Request::Balance,
+        Request::WhoHas { names: vec![name(1)], ticket },
+        Request::Explain { name: name(1), ticket },
+        Request::Statistics { ticket },
+        Request::Overview { query, ticket },
+        Request::Observe(true),
+        Request::Shutdown,
+    ]
+}
+
+pub fn from_client() -> Vec<FromClient> {
+    let each = asked().into_iter().map(|request| FromClient::Requests(vec![request]));
+    each.chain([FromClient::Requests(asked())]).collect()
+}
+
+fn failures() -> Vec<Why> {
+    let (needs, largest) = (Resources::ONE_CORE, Resources::default());
+    let mut failures: Vec<Why> = samples::failures().into_iter().map(Why::Attempt).collect();
+    let last = samples::failures().remove(0);
+    failures.extend([
+        Why::Killed { kills: 3, last },
+        Why::Unschedulable { needs, largest },
+        Why::WorkerAbsent { worker: WORKER, gone_ns: Some(5), present: vec![WORKER] },
+        Why::UnknownInput(name(1)),
+        Why::InputLost(name(2)),
+        Why::Cancelled,
+        Why::Closed,
+    ]);
+    failures
+}
+
+fn attempt() -> Attempt {
+    Attempt { worker: WORKER, sent_ns: 1, start_ns: 2, duration_ns: 3, ended: "done".to_owned() }
+}
+
+fn overview() -> Overview {
+    let task = TaskFigures {
+        name: name(1),
+        label: "f".to_owned(),
+        stage: "waiting".into(),
+        worker: Some(WORKER),
+        since_ns: 1,
+        missing: 2,
+    };
+    let block =
+        BlockFigures { name: name(1), label: "f".to_owned(), nbytes: 3, replicas: vec![WORKER] };
+    let failure = RecentFailure {
+        at_ns: 1,
+        label: "f".to_owned(),
+        name: name(1),
+        worker: None,
+        attempts: 2,
+        ended: "raised".into(),
+        message: "m".to_owned(),
+        traceback: "t".to_owned(),
+    };
+    Overview {
+        now_ns: 1,
+        functions: vec![FunctionFigures::default()],
+        tasks: vec![task],
+        blocks: vec![block],
+        failures: vec![failure],
+    }
+}
+
+fn statistics() -> Statistics {
+    let figures = WorkerFigures {
+        worker: WORKER,
+        pid: 77,
+        host: "h".to_owned(),
+        folder: "/f".to_owned(),
+        address: Address::Unix("a".to_owned()),
+        resources: Resources::ONE_CORE,
+        slots: 2,
+        leaving: true,
+        assigned: 1,
+        done: 1 << 40,
+        blocks: 3,
+        nbytes: 4,
+        status: WorkerStatus::default(),
+    };
+    Statistics { done: 9, workers: vec![figures], ..Statistics::default() }
+}
+
+pub fn outcomes() -> Vec<Outcome> {
+    let block = samples::kept().remove(0);
+    let failed = failures().into_iter().map(|why| {
+        let (worker, last_attempts) = (Some(WORKER), vec![attempt()]);
+        let label = "f".to_owned();
+        Outcome::Failed(Arc::new(Failure {
+            label,
+            name: name(1),
+            worker,
+            attempts: 2,
+            last_attempts,
+            why,
+        }))
+    });
+    let explanation = Explanation {
+        stage: "done".into(),
+        waits_for: vec![name(1)],
+        attempts: vec![attempt()],
+        replicas: vec![WORKER],
+        nbytes: Some(5),
+        ..Explanation::default()
+    };
+    let mut outcomes: Vec<Outcome> =
+        samples::outputs().into_iter().map(Outcome::Ready).chain(failed).collect();
+    outcomes.extend([
+        Outcome::Pinned { block, path: "/a".to_owned() },
+        Outcome::Locations(vec![vec![WORKER], vec![]]),
+        Outcome::Explained(Box::new(explanation)),
+        Outcome::Statistics(Box::new(statistics())),
+        Outcome::Overview(Box::new(overview())),
+        Outcome::Accepted(true),
+        Outcome::Publications(vec![publication()]),
+    ]);
+    outcomes
+}
+
+pub fn to_client() -> Vec<ToClient> {
+    let tier = |folder: &str| (folder.to_owned(), 1 << 30);
+    let home = HomeCache { worker: WORKER, memory: tier("/m"), disk: tier("/d") };
+    let tickets = (0..).map(Ticket);
+    vec![
+        ToClient::Welcome { boot: "b".to_owned(), home: Some(home.clone()) },
+        ToClient::Welcome { boot: String::new(), home: None },
+        ToClient::Refused("why".to_owned()),
+        ToClient::Outcomes(tickets.zip(outcomes()).collect()),
+        ToClient::Home(home),
+        ToClient::Closed,
+    ]
+}

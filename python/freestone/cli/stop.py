@@ -1,0 +1,43 @@
+"""End a cluster that is served: its workers, and what was published in it."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from freestone.cli.output import Output
+from freestone.errors import UsageError
+
+__all__ = ["configure", "execute"]
+
+_POLL_INTERVAL_S = 0.02
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Describe the words of this command."""
+    parser.add_argument("name", metavar="NAME", help="the cluster's; see 'freestone list'")
+    parser.add_argument(
+        "--timeout", type=float, default=30.0, metavar="S", help="how long to wait for its end"
+    )
+
+
+def execute(arguments: argparse.Namespace, output: Output) -> int:
+    """Tell the process that serves it, and wait until the cluster is gone."""
+    from freestone import _native
+    from freestone.config import Config
+    from freestone.hosts.folders import runtime_dir
+    from freestone.observe.control import ask, find, only
+
+    cluster = only(find(runtime_dir(Config.load())), arguments.name)
+    folder = str(cluster["folder"])
+    if not ask(folder, {"ask": "stop"})["stopping"]:
+        problem = f"{cluster.label} is part of the program with pid {cluster['pid']}, not served"
+        raise UsageError(f"{problem}; it ends with that program, or when that closes it")
+    deadline = time.monotonic() + arguments.timeout
+    while _native.folders.is_folder_in_use(folder):
+        if time.monotonic() > deadline:
+            problem = f"{cluster.label} has not ended within {arguments.timeout:g} s"
+            raise UsageError(f"{problem}; its process has pid {cluster['pid']}")
+        time.sleep(_POLL_INTERVAL_S)
+    output.show({"name": cluster.label}, lambda: f"{cluster.label} has ended")
+    return 0
