@@ -78,7 +78,8 @@ def read(
     -------
     Array or Frame
         With a cluster its blocks are read when workers get to it, and an error of a block is
-        raised when the block is used, or by ``persist()``.
+        raised when the block is used, or by ``persist()``. Its ``found`` has the separator and
+        header that were found in text; a tuple of several where files differ.
 
     Raises
     ------
@@ -161,6 +162,7 @@ def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array |
         found: Array | Frame = Frame(pieces, offsets, name=name)
     else:
         found = Array(pieces, offsets, name=name, columns=columns, dtype=dtype)
+    found.found = dict(dataset.found)
     meter = Meter(dataset.nbytes)
     ends = (offsets * (dataset.nbytes / max(dataset.rows, 1))).astype(np.int64)
     for piece, nbytes in zip(pieces, np.diff(ends).tolist(), strict=True):
@@ -186,7 +188,9 @@ def _here(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array | 
     kind = Frame if dataset.kind == "frame" else Array
     starts, stops = offsets[:-1].tolist(), offsets[1:].tolist()
     blocks = [block] if len(starts) == 1 else split_rows(block, starts, stops)
-    return kind._from_own(blocks, name=dataset.place.name)
+    found = kind._from_own(blocks, name=dataset.place.name)
+    found.found = dict(dataset.found)
+    return found
 
 
 def _block_rows(dataset: Dataset, slots: int) -> int:
