@@ -39,8 +39,9 @@ def test_a_served_cluster_outlives_its_programs(
 ) -> None:
     served = command("serve", "--json", "--background", "--name", "lab", *SMALL)
     assert served.returncode == 0, served.stderr
-    pid = json.loads(served.stdout)["pid"]
+    pid, log = json.loads(served.stdout)["pid"], folder / "lab.log"
     with fs.connect("lab") as first:
+        assert f"to watch it:                   {first.dashboard_link}\n" in log.read_text()
         first.publish("power", first.submit(pow, 2, 10))
         assert main(["list", "--json"]) == 0
         (found,) = json.loads(capsys.readouterr().out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,31 @@ def test_a_kept_result_that_is_damaged_is_made_again_by_the_next_run(
         assert ran.read_text() == "x" * runs
         if runs == 1:
             flip(kept / name)
+
+
+def test_a_kept_reduction_that_is_damaged_is_made_again_by_the_next_run(tmp_path: Path) -> None:
+    values = [[index] for index in range(20)]
+    for runs in (1, 2, 3):
+        with fs.Cluster(cache=tmp_path, **OPTIONS) as cluster:
+            future = fs.reduce(operator.add, values, arity=3, keep="forever")
+            assert future.result() == list(range(20))
+            name, calls = future.name, cluster.statistics().done
+        # What was made again is kept again.
+        assert calls == (10 if runs < 3 else 0)
+        if runs == 1:
+            flip(tmp_path / name)
+
+
+def test_a_reduction_that_is_to_be_kept_after_all_is_there_for_the_next_run(
+    tmp_path: Path,
+) -> None:
+    with fs.Cluster(cache=tmp_path, **OPTIONS):
+        first = fs.reduce(operator.add, [1, 2, 3])
+        assert first.result() == 6
+        assert fs.reduce(operator.add, [1, 2, 3], keep="forever").result() == 6
+    with fs.Cluster(cache=tmp_path, **OPTIONS) as cluster:
+        assert fs.reduce(operator.add, [1, 2, 3], keep="forever").result() == 6
+        assert cluster.statistics().done == 0
 
 
 def test_a_block_that_is_handed_over_as_a_link_is_checked() -> None:

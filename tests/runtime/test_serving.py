@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import socket
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -241,6 +244,73 @@ def test_a_wrong_key_is_refused(served: fs.Cluster, tmp_path: Path) -> None:
     wrong.write_text(json.dumps(known | {"key": "0" * 32}))
     with pytest.raises(errors.ConnectError, match="its key is not that of this cluster"):
         fs.connect(wrong)
+
+
+def test_another_version_of_the_protocol_is_refused(served: fs.Cluster) -> None:
+    """The first message of a client in each version begins with 9 and the version's number."""
+    key = json.loads(Path(served.access).read_text())["key"].encode()
+    greeting = bytes([9, 99, len(key)]) + key
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.connect(f"{served.folder}/manager.sock")
+        client.sendall(len(greeting).to_bytes(4, "little") + greeting)
+        answer = b"".join(iter(lambda: client.recv(4096), b""))
+    assert b"it speaks version 99 of the protocol, and this side speaks" in answer
+    assert b"install the same freestone on both sides" in answer
+
+
+def test_a_program_sees_the_page_of_the_cluster(
+    connected: fs.Cluster, served: fs.Cluster, tmp_path: Path
+) -> None:
+    link = connected.dashboard_link
+    assert link is not None
+    assert link == served.dashboard_link
+    assert link in repr(connected)
+    assert connected.submit(add, 6, 7, name="seen on the page").result() == 13
+    with urllib.request.urlopen(f"{link}data/summary") as answer:
+        assert "seen on the page" in answer.read().decode()
+    copied = shutil.copy(served.access, tmp_path)
+    with fs.connect(served.address, access=copied) as elsewhere:
+        assert elsewhere.dashboard_link is None
+
+
+def test_a_program_that_is_killed_and_started_again_gets_its_results(
+    served: fs.Cluster, folder: Path
+) -> None:
+    gate = folder / "restarted-gate"
+    program = Program(RESTARTED.format(gate=str(gate)), folder)
+    assert program.read() == "began"
+    program.kill()
+    again = Program(RESTARTED.format(gate=str(gate)), folder)
+    assert again.read() == "found"
+    gate.touch()
+    assert again.read() == "42"
+    assert again.wait() == 0
+    # It ran once, and went on while no program was there.
+    assert Path(f"{gate}-ran").read_text() == "ran\n"
+    served.unpublish("long")
+
+
+RESTARTED = """
+import freestone as fs, os, time
+
+def slow(gate):
+    with open(gate + "-ran", "a") as file:
+        file.write("ran\\n")
+    while not os.path.exists(gate):
+        time.sleep(0.01)
+    return 42
+
+with fs.connect("lab") as cluster:
+    if "long" in cluster.published():
+        print("found", flush=True)
+        print(cluster["long"].result(), flush=True)
+    else:
+        cluster.publish("long", cluster.submit(slow, {gate!r}))
+        while not os.path.exists({gate!r} + "-ran"):
+            time.sleep(0.01)
+        print("began", flush=True)
+        time.sleep(600)
+"""
 
 
 def test_a_name_belongs_to_one_cluster(served: fs.Cluster, folder: Path) -> None:

@@ -3,8 +3,8 @@
 use crate::fields::{self, Fields};
 use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{
-    Attempt, Explanation, Failure, Overview, RecentFailure, Record, Statistics, TaskFigures, Why,
-    WorkerFigures,
+    Attempt, DURATION_BOUNDS_NS, Explanation, Failure, Overview, RecentFailure, Record, Statistics,
+    TaskFigures, Why, WorkerFigures,
 };
 use freestone_core::wire::{MAX_FRAME, TaskFailure, WorkerStatus};
 use pyo3::prelude::*;
@@ -299,6 +299,7 @@ pub fn overview(py: Python<'_>, overview: &Overview) -> PyResult<Py<PyAny>> {
             "done": function.done,
             "failed": function.failed,
             "busy_ns": function.busy_ns,
+            "durations": function.durations,
             "blocks": function.blocks,
             "replicas": function.replicas,
             "nbytes": function.nbytes,
@@ -314,6 +315,7 @@ pub fn overview(py: Python<'_>, overview: &Overview) -> PyResult<Py<PyAny>> {
     })?;
     Ok(dict!(py, {
         "now_ns": overview.now_ns,
+        "duration_bounds_ns": DURATION_BOUNDS_NS,
         "functions": functions,
         "tasks": list(py, &overview.tasks, task)?,
         "blocks": blocks,

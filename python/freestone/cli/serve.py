@@ -104,6 +104,7 @@ def _data(cluster: Cluster) -> dict[str, Any]:
         "name": cluster.name,
         "address": cluster.address,
         "access": cluster.access,
+        "page": cluster.dashboard_link,
         "pid": os.getpid(),
     }
 
@@ -113,6 +114,8 @@ def _text(cluster: Cluster) -> str:
     lines.append(f'  in a program of this machine:  fs.connect("{cluster.name}")')
     if cluster.config.listen is not None:
         lines.append(f'  elsewhere, with a copy of it:  fs.connect("{cluster.access}")')
+    if cluster.dashboard_link is not None:
+        lines.append(f"  to watch it:                   {cluster.dashboard_link}")
     lines.append(f"  to end it:                     freestone stop {cluster.name}")
     return "\n".join(lines)
 

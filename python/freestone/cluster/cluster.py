@@ -374,7 +374,7 @@ class Cluster(Session):
 
     @property
     def dashboard_link(self) -> str | None:
-        """The address of the live page, or None without one.
+        """The address of the live page, on the manager's machine, or None without one.
 
         Whoever has it may watch the cluster, cancel its tasks and retire its workers.
         """
@@ -424,10 +424,12 @@ class Cluster(Session):
 
     def _view(self) -> ClusterView:
         view = super()._view()
-        if view.closed or self._dashboard is None:
+        link = None if view.closed else self.dashboard_link
+        if link is None:
             return view
-        page, notebook_page = self._dashboard.link, self._dashboard.notebook_link
-        return replace(view, page=page, notebook_page=notebook_page)
+        from freestone.observe.dashboard import notebook_link
+
+        return replace(view, page=link, notebook_page=notebook_link(link))
 
     def __enter__(self) -> Self:
         return self

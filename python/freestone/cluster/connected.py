@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -53,6 +54,18 @@ class _Connected(Cluster):
     def name(self) -> str | None:
         """What it was called when this program connected."""
         return self._remote.cluster
+
+    @functools.cached_property
+    def dashboard_link(self) -> str | None:
+        """The address of the live page that the cluster's process serves on its machine.
+
+        None if it serves none, or if this program has only a copy of the access file.
+        """
+        try:
+            link: str | None = control.ask(self.folder, {"ask": "page"}).get("page")
+        except (OSError, ValueError):
+            return None
+        return link
 
     @property
     def _remote(self) -> RemoteClient:

@@ -51,6 +51,7 @@ def _cancel(cluster: Cluster, question: Question) -> dict[str, Any]:
 
 _ANSWERS: dict[str, Callable[[Cluster, Question], dict[str, Any]]] = {
     "cancel": _cancel,
+    "page": lambda cluster, _: {"page": cluster.dashboard_link},
     "retire": _retire,
     "stop": _stop,
     "script": lambda cluster, question: serving.start(cluster.client, question),

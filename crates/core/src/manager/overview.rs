@@ -5,6 +5,27 @@ use freestone_base::{Name, WorkerId};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
+/// How long attempts are counted by: up to each of these, in nanoseconds.
+pub const DURATION_BOUNDS_NS: [u64; 14] = [
+    100_000,
+    500_000,
+    1_000_000,
+    5_000_000,
+    10_000_000,
+    50_000_000,
+    100_000_000,
+    500_000_000,
+    1_000_000_000,
+    5_000_000_000,
+    10_000_000_000,
+    50_000_000_000,
+    100_000_000_000,
+    500_000_000_000,
+];
+
+/// Attempts by how long they took: above the bound before and up to its own; the last has no bound.
+pub type Durations = [u64; DURATION_BOUNDS_NS.len() + 1];
+
 /// Which tasks to list, besides the figures of all.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Query {
@@ -48,6 +69,8 @@ pub struct FunctionFigures {
     pub failed: u64,
     /// Time that its calls ran, summed.
     pub busy_ns: u64,
+    /// Attempts by how long they ran.
+    pub durations: Durations,
     /// Outputs that are there.
     pub blocks: u64,
     /// Their replicas at workers.

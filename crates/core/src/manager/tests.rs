@@ -300,8 +300,8 @@ fn a_put_is_adopted_and_lost_with_its_worker() {
     assert!(matches!(&lost[..], [(2, Outcome::Failed(why))] if why.why == Why::InputLost(name(1))));
 }
 
-fn reduce(output: u32, inputs: &[u32], arity: u32, commutes: bool) -> Request {
-    Request::Reduce(Reduction {
+pub(super) fn reduction(output: u32, inputs: &[u32], arity: u32, commutes: bool) -> Reduction {
+    Reduction {
         output: name(output),
         function: FunctionId(0),
         arguments: (2..=arity).map(|inputs| Payload::from(&[inputs as u8][..])).collect(),
@@ -312,12 +312,16 @@ fn reduce(output: u32, inputs: &[u32], arity: u32, commutes: bool) -> Request {
         retries: 0,
         priority: 0,
         ticket: Ticket(u64::from(output)),
-    })
+    }
+}
+
+fn reduce(output: u32, inputs: &[u32], arity: u32, commutes: bool) -> Request {
+    Request::Reduce(reduction(output, inputs, arity, commutes))
 }
 
 /// Runs everything on the workers given until nothing is sent, each output made by `output`;
 /// gives the calls in order.
-fn run_all(
+pub(super) fn run_all(
     play: &mut Play,
     workers: &[u32],
     output: impl Fn(&Assignment, u32) -> Output,

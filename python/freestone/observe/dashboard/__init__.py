@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from freestone.client.local import LocalClient
     from freestone.observe.dashboard.server import Server
 
-__all__ = ["Dashboard", "Watched"]
+__all__ = ["Dashboard", "Watched", "notebook_link"]
 
 FIRST_PORT = 8787
 _PORTS = 64
@@ -78,14 +78,6 @@ class Dashboard:
         """The page's address; whoever has it may watch the cluster, and cancel its tasks."""
         return f"http://{_HOST}:{self.port}/{self.token}/"
 
-    @property
-    def notebook_link(self) -> str:
-        """The address for a browser that shows a notebook: through JupyterHub's proxy, if any."""
-        prefix = os.environ.get("JUPYTERHUB_SERVICE_PREFIX")
-        if prefix is None:
-            return self.link
-        return f"{prefix.rstrip('/')}/proxy/{self.port}/{self.token}/"
-
     def _serve(self) -> None:
         while not self._closed:
             observes = self._server is not None and self._server.observe_while_asked()
@@ -138,6 +130,21 @@ class Dashboard:
                 stacklevel=4,
             )
             return None
+
+
+def notebook_link(link: str) -> str:
+    """Return a page's address for a browser that shows a notebook: by JupyterHub's proxy, if any.
+
+    Parameters
+    ----------
+    link
+        The page's address on this machine.
+    """
+    prefix = os.environ.get("JUPYTERHUB_SERVICE_PREFIX")
+    if prefix is None:
+        return link
+    port, _, path = link.removeprefix(f"http://{_HOST}:").partition("/")
+    return f"{prefix.rstrip('/')}/proxy/{port}/{path}"
 
 
 def _listen() -> socket.socket:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from freestone.errors import UsageError
+from freestone.observe.dashboard import metrics
 from freestone.observe.dashboard.views import Views
 
 if TYPE_CHECKING:
@@ -145,6 +146,8 @@ class Server:
         if kind == "data" and name in self.views.questions:
             answer = self._answered(lambda: self.views.questions[name](query))
             return "application/json", json.dumps(answer, separators=(",", ":")).encode()
+        if path == "metrics":
+            return metrics.CONTENT_TYPE, self._answered(self.views.metrics).encode()
         return _asset(path or "index.html")
 
     def post(self, path: str, body: dict[str, Any]) -> tuple[str, bytes]:

@@ -11,7 +11,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from freestone._native import __version__
 from freestone.hosts.node import hostname
+from freestone.observe.dashboard import metrics
 from freestone.observe.dashboard.processes import Usage
 from freestone.observe.dashboard.timeline import Timeline
 from freestone.observe.figures import worker_number
@@ -177,6 +179,17 @@ class Views:
         with self._lock:
             self._timeline.add(*self._manager.recent_columns())
             return self._timeline.transfers(LISTED)
+
+    def metrics(self) -> str:
+        """Return what Prometheus scrapes; the manager records nothing for it."""
+        figures = self._manager.statistics()
+        return metrics.exposition(
+            figures,
+            self._manager.overview(0),
+            [self._worker(worker) for worker in figures["workers"]],
+            started_s=self._cluster.started,
+            version=__version__,
+        )
 
     # -- actions ----------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ mod statistics;
 
 use super::api::Now;
 use super::table::{BlockSlot, ReductionSlot, Table};
+use crate::wire::Keep;
 use freestone_base::WorkerId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,6 +42,11 @@ impl Clients {
     /// The blocks that the calls of a reduction which has not ended refer to.
     pub fn blocks_of_reduction(&self, row: ReductionSlot) -> Vec<BlockSlot> {
         self.reductions[row].blocks()
+    }
+
+    /// The result of a reduction which has not ended is to be kept for longer.
+    pub fn keep_reduction(&mut self, row: ReductionSlot, keep: Keep) {
+        self.reductions[row].keep(keep);
     }
 }
 

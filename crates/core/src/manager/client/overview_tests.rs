@@ -1,3 +1,4 @@
+use crate::manager::graph::Functions;
 use crate::manager::tests::{Play, call, inline, name, play};
 use crate::manager::{Action, Outcome, Request};
 use crate::manager::{Overview, Query};
@@ -45,6 +46,7 @@ fn tasks_and_blocks_are_counted_by_function() {
     let mass = &found.functions[0];
     assert_eq!((mass.waiting, mass.assigned, mass.done, mass.blocks), (0, 1, 1, 1));
     assert_eq!((mass.busy_ns, mass.nbytes), (1000, 5));
+    assert_eq!((mass.durations[0], mass.durations.iter().sum()), (1, 1_u64));
     assert_eq!((found.blocks[0].name, found.blocks[0].nbytes), (name(1), 5));
 }
 
@@ -99,4 +101,14 @@ fn records_are_made_while_somebody_looks() {
     assert_eq!(traced(&mut play, 2), 1);
     play.request(Request::Observe(false));
     assert_eq!(traced(&mut play, 3), 0);
+}
+
+#[test]
+fn attempts_are_counted_by_how_long_they_took_bounds_included() {
+    let mut functions = Functions::default();
+    for duration_ns in [0, 100_000, 100_001, 3_000_000_000, 1 << 60] {
+        functions.ran(FunctionId(0), duration_ns);
+    }
+    let durations = functions.figures()[0].durations;
+    assert_eq!(durations, [2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
 }

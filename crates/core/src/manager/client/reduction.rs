@@ -41,12 +41,11 @@ pub(in crate::manager) struct Row {
 
 impl Row {
     fn new(request: Reduction, output: BlockSlot, inputs: &[BlockSlot]) -> Self {
-        let partial = CallOptions { keep: Keep::Task, ..(*request.options).clone() };
         let items = inputs.iter().enumerate();
         Self {
             output,
-            partial: Arc::new(partial),
-            arity: (request.arity as usize).min(request.arguments.len() + 1).max(2),
+            partial: partial_options(&request),
+            arity: arity_of(&request),
             items: items
                 .map(|(index, slot)| (index as u32, Item { slot: *slot, place: None }))
                 .collect(),
@@ -66,11 +65,9 @@ impl Row {
         self.items.values().map(|item| item.slot).collect()
     }
 
-    /// Calls take fewer items where as many as `arity` of this size, and what is made of them, would
-    /// not fit into the memory of a worker.
-    fn fit_into(&mut self, memory: u64, nbytes: u64) {
-        let most = memory.checked_div(nbytes).unwrap_or(u64::MAX).saturating_sub(1).max(2);
-        self.arity = self.arity.min(usize::try_from(most).unwrap_or(usize::MAX));
+    /// The result is to be kept for longer than was asked for first.
+    pub fn keep(&mut self, keep: Keep) {
+        Arc::make_mut(&mut self.request.options).keep = keep;
     }
 
     /// An item is there (`Some`) or no longer.
@@ -189,9 +186,46 @@ impl Row {
     }
 }
 
+/// How many inputs one call takes at most.
+fn arity_of(request: &Reduction) -> usize {
+    (request.arity as usize).min(request.arguments.len() + 1).max(2)
+}
+
+/// Calls take fewer items where as many as `arity` of this size, and what is made of them, would
+/// not fit into the memory of a worker.
+fn fitting(arity: usize, memory: u64, nbytes: u64) -> usize {
+    let most = memory.checked_div(nbytes).unwrap_or(u64::MAX).saturating_sub(1).max(2);
+    arity.min(usize::try_from(most).unwrap_or(usize::MAX))
+}
+
+/// How calls that do not make the output are run.
+fn partial_options(request: &Reduction) -> Arc<CallOptions> {
+    Arc::new(CallOptions { keep: Keep::Task, ..(*request.options).clone() })
+}
+
+/// One of a reduction's calls, of so many inputs.
+fn call_of(request: &Reduction, options: &Arc<CallOptions>, inputs: usize) -> Submission {
+    Submission {
+        outputs: SmallVec::new(),
+        function: request.function,
+        arguments: request.arguments.get(inputs - 2).cloned().unwrap_or_default(),
+        inputs: SmallVec::new(),
+        options: Arc::clone(options),
+        retries: request.retries,
+        priority: request.priority,
+        worker: None,
+        near: None,
+        tickets: SmallVec::new(),
+    }
+}
+
 impl Manager {
     pub(in crate::manager) fn on_reduce(&mut self, request: Reduction) {
-        if self.answer_reduction(&request) {
+        let (outputs, keep) = ([request.output], request.options.keep);
+        // One of one block is that block under another name: there is no call to make it once more.
+        if request.inputs.len() > 1 && self.asks_to_keep_inline(&outputs, &request.inputs, keep) {
+            self.forget_inline(&outputs);
+        } else if self.answer_reduction(&request) {
             return;
         }
         let mut inputs = Vec::with_capacity(request.inputs.len());
@@ -232,12 +266,56 @@ impl Manager {
         });
         let Some(slot) = slot else { return false };
         self.counts.answered += 1;
-        let block = &mut self.graph.blocks[slot];
-        block.references += 1;
-        block.keep = block.keep.max(request.options.keep);
+        self.graph.blocks[slot].references += 1;
+        self.raise_keep(slot, request.options.keep);
         self.promise(slot, request.ticket);
         self.demand(slot);
+        self.remember_reduction(request, slot);
         true
+    }
+
+    /// A reduction is answered by a block that was retained or found: notes, as if they had been
+    /// run, the calls by which it can be made again.
+    fn remember_reduction(&mut self, request: &Reduction, output: BlockSlot) {
+        let block = &self.graph.blocks[output];
+        let Some(worker) = block.replicas().first().copied() else { return };
+        if block.producer.is_some() || request.inputs.len() < 2 {
+            return;
+        }
+        let Some(mut row) = self.graph.usable(&request.inputs) else { return };
+        let nbytes = row.iter().map(|slot| self.graph.blocks[*slot].nbytes());
+        let largest = nbytes.fold(block.nbytes(), u64::max);
+        let memory = self.members.workers.smallest_memory.unwrap_or(u64::MAX);
+        let arity = fitting(arity_of(request), memory, largest);
+        let partial = partial_options(request);
+        while row.len() > arity {
+            let runs = row.chunks(arity).map(|run| match run {
+                [only] => *only,
+                _ => self.remember_partial(request, &partial, run, worker),
+            });
+            row = runs.collect();
+        }
+        let call = call_of(request, &request.options, row.len());
+        self.remember_call(&call, row, SmallVec::from_slice(&[output]), worker);
+    }
+
+    fn remember_partial(
+        &mut self,
+        request: &Reduction,
+        options: &Arc<CallOptions>,
+        run: &[BlockSlot],
+        worker: WorkerId,
+    ) -> BlockSlot {
+        let output = self.partial_output(request.output, run);
+        let block = &mut self.graph.blocks[output];
+        if block.failure().is_some() {
+            block.data = Data::Absent;
+        }
+        if block.producer.is_none() && !block.is_available() {
+            let call = call_of(request, options, run.len());
+            self.remember_call(&call, run.into(), SmallVec::from_slice(&[output]), worker);
+        }
+        output
     }
 
     fn unknown_input(&self, request: &Reduction, name: Name) -> Arc<Failure> {
@@ -260,7 +338,7 @@ impl Manager {
         self.graph.blocks.alias(request.output, slot);
         let block = &mut self.graph.blocks[slot];
         block.references += 1 + moved;
-        block.keep = block.keep.max(request.options.keep);
+        self.raise_keep(slot, request.options.keep);
         self.promise(slot, request.ticket);
         self.demand(slot);
     }
@@ -300,7 +378,7 @@ impl Manager {
             _ => None,
         };
         if let Some(memory) = self.members.workers.smallest_memory {
-            row.fit_into(memory, block.nbytes());
+            row.arity = fitting(row.arity, memory, block.nbytes());
         }
         row.set_place(position, Some(place));
         let mut arrived = Some(position);
@@ -319,21 +397,10 @@ impl Manager {
             row.pending -= 1;
             inputs.extend(row.items.remove(position).map(|item| item.slot));
         }
-        let output = if last { row.output } else { self.partial_output(slot, &inputs) };
-        let row = &self.clients.reductions[slot];
-        let request = &row.request;
-        let submission = Submission {
-            outputs: SmallVec::new(),
-            function: request.function,
-            arguments: request.arguments.get(run.len() - 2).cloned().unwrap_or_default(),
-            inputs: SmallVec::new(),
-            options: if last { Arc::clone(&request.options) } else { Arc::clone(&row.partial) },
-            retries: request.retries,
-            priority: request.priority,
-            worker: None,
-            near: None,
-            tickets: SmallVec::new(),
-        };
+        let options = if last { &row.request.options } else { &row.partial };
+        let submission = call_of(&row.request, options, run.len());
+        let (output, result) = (row.output, row.request.output);
+        let output = if last { output } else { self.partial_output(result, &inputs) };
         if last {
             self.graph.blocks[output].extra().reducing = None;
             self.graph.blocks[output].tidy();
@@ -352,9 +419,10 @@ impl Manager {
         }
     }
 
-    fn partial_output(&mut self, slot: ReductionSlot, inputs: &[BlockSlot]) -> BlockSlot {
+    /// The block that is made of some of the inputs of the reduction to a block of this name.
+    fn partial_output(&mut self, output: Name, inputs: &[BlockSlot]) -> BlockSlot {
         let mut hasher = NameHasher::new("reduce");
-        hasher.part(&self.clients.reductions[slot].request.output.0);
+        hasher.part(&output.0);
         for input in inputs {
             hasher.part(&self.graph.blocks[*input].name.0);
         }
@@ -419,3 +487,7 @@ impl Manager {
         Some(row.output)
     }
 }
+
+#[cfg(test)]
+#[path = "reduction_tests.rs"]
+mod tests;

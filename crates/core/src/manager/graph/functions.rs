@@ -1,6 +1,6 @@
 //! Functions: their definitions, and how long their calls take.
 
-use crate::manager::overview::FunctionFigures;
+use crate::manager::overview::{DURATION_BOUNDS_NS, Durations, FunctionFigures};
 use crate::wire::Payload;
 use freestone_base::FunctionId;
 
@@ -15,6 +15,7 @@ pub(in crate::manager) struct Function {
     done: u64,
     failed: u64,
     busy_ns: u64,
+    durations: Durations,
 }
 
 #[derive(Default)]
@@ -59,7 +60,9 @@ impl Functions {
 
     /// Counts the time of an attempt.
     pub fn ran(&mut self, id: FunctionId, duration_ns: u64) {
-        self.entry(id).busy_ns += duration_ns;
+        let function = self.entry(id);
+        function.busy_ns += duration_ns;
+        function.durations[DURATION_BOUNDS_NS.partition_point(|bound| *bound < duration_ns)] += 1;
     }
 
     /// What was counted of each.
@@ -69,6 +72,7 @@ impl Functions {
             done: function.done,
             failed: function.failed,
             busy_ns: function.busy_ns,
+            durations: function.durations,
             ..FunctionFigures::default()
         };
         self.0.iter().map(figures).collect()

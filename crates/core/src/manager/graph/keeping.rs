@@ -6,10 +6,9 @@
 use super::blocks::{Block, Data};
 use super::tasks::Stage;
 use crate::manager::Manager;
-use crate::manager::api::Submission;
 use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::{Keep, Output, ToWorker};
-use freestone_base::WorkerId;
+use freestone_base::{Name, WorkerId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -24,7 +23,10 @@ impl Manager {
         if keep < Keep::Forever {
             return;
         }
-        if let Some(task) = block.producer {
+        if let Some(row) = block.extra.as_ref().and_then(|extra| extra.reducing) {
+            self.clients.keep_reduction(row, keep);
+        }
+        if let Some(task) = self.graph.blocks[slot].producer {
             let record = &mut self.graph.tasks[task];
             Arc::make_mut(&mut record.options).keep = keep;
             if record.stage.assigned_to().is_some() {
@@ -43,29 +45,29 @@ impl Manager {
         }
     }
 
-    /// Whether all that a submission makes is small, here, and was not to be kept so far.
-    pub(in crate::manager) fn asks_to_keep_inline(&self, submission: &Submission) -> bool {
+    /// Whether results are small, here, were not to be kept forever so far, and can be made once
+    /// more of these inputs.
+    pub(in crate::manager) fn asks_to_keep_inline(
+        &self,
+        outputs: &[Name],
+        inputs: &[Name],
+        keep: Keep,
+    ) -> bool {
         let is_unkept = |block: &Block| {
             matches!(block.data, Data::Inline(_))
                 && block.keep < Keep::Forever
                 && block.producer.is_none()
         };
-        let is_usable =
-            |slot| !self.graph.is_forgotten(slot) && self.graph.blocks[slot].failure().is_none();
-        submission.options.keep == Keep::Forever
-            && submission.outputs.iter().all(|name| {
+        keep == Keep::Forever
+            && outputs.iter().all(|name| {
                 self.graph.blocks.find(name).is_some_and(|slot| is_unkept(&self.graph.blocks[slot]))
             })
-            && submission
-                .inputs
-                .iter()
-                .all(|name| self.graph.blocks.find(name).is_some_and(is_usable))
-            && self.refusal(&submission.options.resources, submission.worker).is_none()
+            && self.graph.usable(inputs).is_some()
     }
 
-    /// What a submission makes is here no more, so that who asks for it gets what is kept.
-    pub(in crate::manager) fn forget_inline(&mut self, submission: &Submission) {
-        for name in &submission.outputs {
+    /// Results are here no more, so that who asks for them gets what is kept.
+    pub(in crate::manager) fn forget_inline(&mut self, outputs: &[Name]) {
+        for name in outputs {
             let Some(slot) = self.graph.blocks.find(name) else { continue };
             if let Data::Inline(bytes) = &self.graph.blocks[slot].data {
                 self.counts.inline_nbytes -= bytes.len() as u64;

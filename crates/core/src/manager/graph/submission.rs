@@ -23,6 +23,13 @@ impl Graph {
             && !self.has_origin(&block.name)
     }
 
+    /// The blocks of these names, if each is there or to come.
+    pub(in crate::manager) fn usable(&self, names: &[Name]) -> Option<SmallVec<[BlockSlot; 4]>> {
+        let is_usable =
+            |slot: &BlockSlot| !self.is_forgotten(*slot) && self.blocks[*slot].failure().is_none();
+        names.iter().map(|name| self.blocks.find(name).filter(is_usable)).collect()
+    }
+
     pub(in crate::manager) fn failure_of(&self, submission: &Submission, why: Why) -> Arc<Failure> {
         Arc::new(Failure {
             label: self.functions.label(submission.function),
@@ -87,8 +94,11 @@ impl Graph {
 
 impl Manager {
     pub(in crate::manager) fn on_submission(&mut self, submission: &Submission) {
-        if self.asks_to_keep_inline(submission) {
-            self.forget_inline(submission);
+        let Submission { outputs, inputs, options, worker, .. } = submission;
+        if self.asks_to_keep_inline(outputs, inputs, options.keep)
+            && self.refusal(&options.resources, *worker).is_none()
+        {
+            self.forget_inline(outputs);
         } else if self.answer(submission) {
             return;
         }
@@ -150,21 +160,25 @@ impl Manager {
         if block.producer.is_some() {
             return;
         }
-        let known =
-            |name| self.graph.blocks.find(name).filter(|slot| !self.graph.is_forgotten(*slot));
-        let inputs: Option<SmallVec<[BlockSlot; 4]>> =
-            submission.inputs.iter().map(known).collect();
-        let Some(inputs) = inputs else { return };
-        if inputs.iter().any(|slot| self.graph.blocks[*slot].failure().is_some()) {
-            return;
-        }
+        let Some(inputs) = self.graph.usable(&submission.inputs) else { return };
         let outputs = submission.outputs.iter().filter_map(|name| self.graph.blocks.find(name));
-        let outputs: SmallVec<[BlockSlot; 4]> = outputs.collect();
+        let outputs = outputs.collect();
+        self.remember_call(submission, inputs, outputs, worker);
+    }
+
+    /// Notes a call that has made blocks, in an earlier run say, as if it had been run by a worker.
+    pub(in crate::manager) fn remember_call(
+        &mut self,
+        call: &Submission,
+        inputs: SmallVec<[BlockSlot; 4]>,
+        outputs: SmallVec<[BlockSlot; 4]>,
+        worker: WorkerId,
+    ) {
         for slot in &inputs {
             self.graph.blocks[*slot].lineage += 1;
         }
-        let depth = self.graph.blocks[first].depth;
-        let record = self.record(submission, inputs, outputs.clone(), depth);
+        let depth = self.graph.blocks[outputs[0]].depth;
+        let record = self.record(call, inputs, outputs.clone(), depth);
         let task = self.graph.tasks.insert(Task { stage: Stage::Done(worker), ..record });
         for slot in outputs {
             self.graph.blocks[slot].producer.get_or_insert(task);

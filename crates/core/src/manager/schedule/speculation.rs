@@ -140,6 +140,7 @@ impl Manager {
         self.withdraw(task);
         self.counts.waiting -= 1;
         self.counts.busy_ns += report.spent.duration_ns;
+        self.graph.functions.ran(self.graph.tasks[task].function, report.spent.duration_ns);
         let record = &mut self.graph.tasks[task];
         record.ready_ns = report.spent.start_ns;
         record.charged_ns = report.spent.duration_ns;
