@@ -211,7 +211,6 @@ def test_blanks_in_front_of_numbers_need_no_second_pass(
         (b'1,2\n3,4"5"\n', "row 2, column 2: a quote in the middle of a cell"),
         (b'1,2\n3,"4"5\n', "row 2, column 2: something stands behind the closing quote"),
         (b"1,2\n3,\xff\xfe\n", "row 2, column 2: '\ufffd\ufffd' is not a number"),
-        (b"1;2\n", "its cells look separated by ';', not by commas; pass separator=';'"),
         (b"1,2\x00\n", "row 1, column 2: '2\\0' is not a number"),
     ],
 )

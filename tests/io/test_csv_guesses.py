@@ -78,23 +78,23 @@ SEPARATED = [
 
 @pytest.mark.parametrize(("text", "separator"), SEPARATED)
 def test_other_separators(path: Path, text: str, separator: str) -> None:
-    with pytest.raises(FormatError, match=r"pass separator='.{1,2}', or separator=\",\""):
-        read(path, text)
+    path.write_text(text)
+    found = fs.read(path)
+    assert found.found == {"separator": separator, "header": True}
     pandas = pd.read_csv(path, sep=separator)
-    pd.testing.assert_frame_equal(
-        fs.read(path, separator=separator).to_pandas(), pandas, check_dtype=False
-    )
-    with fs.Cluster(executors=1):
-        assert fs.read(path, separator=separator).compute().num_columns == 2
+    pd.testing.assert_frame_equal(found.to_pandas(), pandas, check_dtype=False)
+    given = fs.read(path, separator=separator, header=True)
+    assert given.found == {}
+    assert given.compute() == found.compute()
 
 
 def test_numbers_with_other_separators(path: Path) -> None:
     for text, separator in [("1;2\n3;4\n", ";"), ("1 2\n3 4\n", " "), ("1\t2\n3\t4\n", "tab")]:
-        with pytest.raises(FormatError, match="pass separator="):
-            read(path, text)
-        assert read(path, text, separator=separator) == [[1, 2], [3, 4]]
-    with pytest.raises(FormatError, match="pass separator=';'"):
+        assert read(path, text) == read(path, text, separator=separator) == [[1, 2], [3, 4]]
+    # Decimal commas are texts above texts.
+    with pytest.raises(FormatError, match="pass header=True"):
         read(path, "1,5;2,5\n3,5;4,5\n")
+    assert read(path, " 1  2\n11 12\n", header=False) == {"col_0": [" 1  2", "11 12"]}
     # Texts may have any characters, if the reader is told so.
     assert read(path, "a;b\nc;d\n", separator=",", header=True) == {"a;b": ["c;d"]}
     with pytest.raises(UsageError, match="give one of them"):
@@ -160,11 +160,11 @@ def test_small_files_are_read_as_pandas_reads_them(path: Path, seed: int) -> Non
 
 
 def _guessed(path: Path) -> pd.DataFrame | None:
-    """Return what is read without options; None if a refusal says which one to pass."""
+    """Return what is read without options; None if it is refused for want of `header`."""
     try:
         return fs.read(path, kind="frame").to_pandas()
     except FormatError as error:
-        if "pass header=" in str(error) or "pass separator=" in str(error):
+        if "pass header=" in str(error):
             return None
         raise
 

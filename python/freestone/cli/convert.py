@@ -29,7 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="an option of reading, such as header=true",
+        help="an option of reading, such as header=true; several times for a list, as missing=NA, "
+        "and NAME.COLUMN=VALUE for one column, as types.id=str",
     )
     parser.add_argument(
         "--write",
@@ -85,20 +86,33 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
         "input": given,
         "output": arguments.output,
         "shape": shape,
+        "found": found.found,
         "seconds": seconds,
     }
     size = " x ".join(f"{number:,}" for number in shape)
-    output.show(data, lambda: f"{arguments.output}: {size} in {seconds:.3g} s")
+    shown = "".join(f"; found {name}={value!r}" for name, value in found.found.items())
+    output.show(data, lambda: f"{arguments.output}: {size} in {seconds:.3g} s{shown}")
     return 0
 
 
 def _options(words: list[str], flag: str) -> dict[str, Any]:
-    options = {}
+    """Return options by name: a list of one that is there twice, a dict of NAME.KEY=VALUE."""
+    options: dict[str, Any] = {}
     for word in words:
         name, sign, value = word.partition("=")
         if not sign:
             raise UsageError(f"{flag} {word} has no value; write {flag} NAME=VALUE")
-        options[name] = _value(value)
+        whole, dot, key = name.partition(".")
+        of_other_form = dot != "" or isinstance(options.get(whole), dict)
+        if of_other_form and not (dot and isinstance(options.setdefault(whole, {}), dict)):
+            raise UsageError(f"{flag} {word}: {whole} is given as a whole, and by keys; give one")
+        if dot:
+            options[whole][key] = _value(value)
+        elif name not in options:
+            options[name] = _value(value)
+        else:
+            known = options[name]
+            options[name] = [*(known if isinstance(known, list) else [known]), _value(value)]
     return options
 
 
@@ -107,6 +121,7 @@ def _value(text: str) -> Any:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        return int(text)
+        number = int(text)
     except ValueError:
         return text
+    return number if str(number) == text else text

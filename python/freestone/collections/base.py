@@ -47,6 +47,8 @@ class Collection(Sources):
         self._offsets = offsets
         self._metas = None if metas is None else list(metas)
         self.name = name
+        self.found: dict[str, Any] = {}
+        """What `freestone.read` found out of text, and nobody said: separator and header of CSV."""
         # What shows how far the blocks are while the program waits for them.
         self._waiting: Callable[[], AbstractContextManager[Any]] = nullcontext
         self._collected = collect(self, self._pieces)

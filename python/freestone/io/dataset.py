@@ -63,6 +63,9 @@ class Dataset(ABC):
         What the store says of the file's version: ``place.stamp()`` when it was opened.
     nonzeros : int or None
         How many values a sparse matrix stores, about; None of what is not sparse.
+    found : tuple of (str, object)
+        Options of the format that nobody gave, and that the text shows, such as
+        ``("separator", ";")``.
     """
 
     is_columnar: ClassVar[bool] = False
@@ -77,6 +80,7 @@ class Dataset(ABC):
     unit_rows: int = 1
     stamp: tuple[Any, ...] = ()
     nonzeros: int | None = None
+    found: tuple[tuple[str, Any], ...] = ()
 
     @property
     def nbytes(self) -> int:

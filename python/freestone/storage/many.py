@@ -122,8 +122,20 @@ def read_many(
     parts = parts if wanted else [replace(parts[0], ranges=())]
     joined = join_parts(parts, request)
     if client is None:
-        return _here(parts, joined, block_rows, _name_of(what, files), progress)
-    return _there(parts, joined, block_rows, _name_of(what, files), progress, client)
+        made = _here(parts, joined, block_rows, _name_of(what, files), progress)
+    else:
+        made = _there(parts, joined, block_rows, _name_of(what, files), progress, client)
+    made.found = _found_in(parts)
+    return made
+
+
+def _found_in(parts: Sequence[Part]) -> dict[str, Any]:
+    """Return what was found in the text of files; a tuple where they differ."""
+    found: dict[str, dict[Any, None]] = {}
+    for part in parts:
+        for name, value in part.dataset.found:
+            found.setdefault(name, {})[value] = None
+    return {name: (*each,) if len(each) > 1 else next(iter(each)) for name, each in found.items()}
 
 
 def _narrowed(

@@ -78,7 +78,8 @@ def read(
     -------
     Array or Frame
         With a cluster its blocks are read when workers get to it, and an error of a block is
-        raised when the block is used, or by ``persist()``.
+        raised when the block is used, or by ``persist()``. Its ``found`` has the separator and
+        header that were found in text; a tuple of several where files differ.
 
     Raises
     ------
@@ -104,8 +105,7 @@ def read(
     of a CSV file in HDFS or an object store is kept while it is parsed, if it has at most 256 MiB;
     a larger one is fetched twice, a part at a time.
     """
-    if block_rows is not None and block_rows < 1:
-        raise UsageError(f"block_rows={block_rows}: a block has at least one row")
+    _check_block_rows(block_rows)
     if missing_columns not in ("raise", "null"):
         raise UsageError(f"missing_columns={missing_columns!r}: it is 'raise' or 'null'")
     url, options = with_tree(url, options)
@@ -137,6 +137,14 @@ def read(
     return _there(dataset, offsets, progress)
 
 
+def _check_block_rows(block_rows: Any) -> None:
+    whole = isinstance(block_rows, int | np.integer) and not isinstance(block_rows, bool)
+    if block_rows is not None and not (whole and block_rows >= 1):
+        raise UsageError(
+            f"block_rows={block_rows!r}: give a whole number of rows; a block has at least one row"
+        )
+
+
 def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array | Frame:
     """Have each block read by a worker, if that matters by one where its bytes are."""
     name, columns, dtype = dataset.place.name, dataset.columns, dataset.dtype
@@ -154,6 +162,7 @@ def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array |
         found: Array | Frame = Frame(pieces, offsets, name=name)
     else:
         found = Array(pieces, offsets, name=name, columns=columns, dtype=dtype)
+    found.found = dict(dataset.found)
     meter = Meter(dataset.nbytes)
     ends = (offsets * (dataset.nbytes / max(dataset.rows, 1))).astype(np.int64)
     for piece, nbytes in zip(pieces, np.diff(ends).tolist(), strict=True):
@@ -179,7 +188,9 @@ def _here(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array | 
     kind = Frame if dataset.kind == "frame" else Array
     starts, stops = offsets[:-1].tolist(), offsets[1:].tolist()
     blocks = [block] if len(starts) == 1 else split_rows(block, starts, stops)
-    return kind._from_own(blocks, name=dataset.place.name)
+    found = kind._from_own(blocks, name=dataset.place.name)
+    found.found = dict(dataset.found)
+    return found
 
 
 def _block_rows(dataset: Dataset, slots: int) -> int:

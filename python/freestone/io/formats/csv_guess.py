@@ -102,6 +102,8 @@ def other_separator(text: bytes) -> str | None:
                 return separator.decode()
     rows = [line.split() for line in lines]
     one_width = len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
+    # Where several blanks pad a number, they are no separator.
+    one_width = one_width and all(line.count(b" ") + 1 == len(rows[0]) for line in lines)
     if (
         b"," not in text
         and one_width

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from freestone.io.dataset import Dataset
 from freestone.io.formats.entries import in_form
 from freestone.io.raw import joined
 
-__all__ = ["Columns", "Numbers", "Triples"]
+if TYPE_CHECKING:
+    from freestone.io.formats.csv_types import Cast
+
+__all__ = ["Columns", "Numbers", "Triples", "arrow_array", "arrow_type"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,19 +75,26 @@ class Numbers(_Lines):
 
 @dataclass(frozen=True, kw_only=True)
 class Columns(_Lines):
-    """Columns of their own types."""
+    """Columns of their own types.
+
+    Attributes
+    ----------
+    codes : tuple of str
+        What the native module makes of each.
+    casts : tuple of (Cast or None)
+        What is made of the texts of those that it reads as text first.
+    """
 
     codes: tuple[str, ...]
+    casts: tuple[Cast | None, ...] = ()
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
         import pyarrow as pa
 
-        types = [_arrow_type(code) for code in self.codes]
-        fields = list(zip(self.columns, types, strict=True))
-        schema = pa.schema([pa.field(str(name), kind) for name, kind in fields])
         if not self.codes:
-            return schema.empty_table()
+            return pa.schema([]).empty_table()
+        types = [arrow_type(code) for code in self.codes]
         parts = _native.io.csv_read_columns(
             *self._given(),
             codes=list(self.codes),
@@ -93,20 +103,37 @@ class Columns(_Lines):
             stop=self.skip + stop,
             threads=threads,
         )
-        batches = [
-            pa.RecordBatch.from_arrays(
-                [
-                    _arrow_array(kind, rows, *column)
-                    for kind, column in zip(types, columns, strict=True)
-                ],
-                schema=schema,
-            )
-            for rows, columns in parts
-        ]
+        schema, batches, line = self.arrow_schema(), [], self.skip + start
+        for rows, columns in parts:
+            arrays = [
+                arrow_array(kind, rows, *column)
+                for kind, column in zip(types, columns, strict=True)
+            ]
+            batches.append(pa.RecordBatch.from_arrays(self._cast(arrays, line), schema=schema))
+            line += rows
         return pa.Table.from_batches(batches, schema)
 
+    def _cast(self, arrays: list[Any], line: int) -> list[Any]:
+        """Return columns, those that were read as text as what they are."""
+        for column, cast in enumerate(self.casts):
+            if cast is not None:
+                arrays[column] = cast.apply(arrays[column], self.place.url, line, column)
+        return arrays
 
-def _arrow_type(code: str) -> Any:
+    def arrow_schema(self) -> Any:
+        """Return the schema, which was found when the file was opened."""
+        import pyarrow as pa
+
+        casts = self.casts or (None,) * len(self.codes)
+        types = [
+            arrow_type(code) if cast is None else cast.type or arrow_type(cast.code or "str")
+            for code, cast in zip(self.codes, casts, strict=True)
+        ]
+        return pa.schema(list(zip(map(str, self.columns), types, strict=True)))
+
+
+def arrow_type(code: str) -> Any:
+    """Return Arrow's type of what has a code."""
     import pyarrow as pa
 
     if code == "str":
@@ -114,7 +141,8 @@ def _arrow_type(code: str) -> Any:
     return pa.bool_() if code == "b1" else pa.from_numpy_dtype(np.dtype(code))
 
 
-def _arrow_array(kind: Any, rows: int, data: Any, offsets: Any, validity: Any, missing: int) -> Any:
+def arrow_array(kind: Any, rows: int, data: Any, offsets: Any, validity: Any, missing: int) -> Any:
+    """Return a column of Arrow, made of the native module's buffers."""
     import pyarrow as pa
 
     valid = pa.py_buffer(validity) if missing else None

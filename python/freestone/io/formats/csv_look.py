@@ -1,0 +1,469 @@
+"""What a pass over a CSV file finds: its lines, separator, header, and types of columns."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from freestone import _native
+from freestone.errors import FormatError, UsageError
+from freestone.io.dataset import Dataset
+from freestone.io.formats.csv_guess import (
+    BIG,
+    BOOL,
+    EMPTY,
+    NEGATIVE,
+    REAL,
+    SMALL,
+    TEXT,
+    heading,
+    is_date,
+    is_index,
+    is_numbered,
+    other_separator,
+)
+from freestone.io.formats.csv_rows import Columns, Numbers, Triples
+from freestone.io.formats.csv_types import Cast, Sight, Wanted, date_type_of, wanted_of
+from freestone.io.formats.meta import CODES, Meta
+from freestone.io.held import fetched
+from freestone.io.stores import Place
+
+__all__ = ["Look", "byte_of"]
+
+OTHER, FLOAT = 1, 2
+COMMA = ord(",")
+# Bytes of text, about, that are looked at together where columns are not of one type each.
+PART_NBYTES = 8 << 20
+# Marks of texts with two bytes for a character.
+WIDE = (b"\xff\xfe", b"\xfe\xff")
+SAMPLE_LINES, SAMPLE_NBYTES = 20, 1 << 16
+
+
+class Look:
+    """What one pass over a file tells."""
+
+    def __init__(
+        self, place: Place, separator: str | None, keep: bool, whole: bool, above: int
+    ) -> None:
+        self.delimiter = byte_of("," if separator is None else separator)
+        self.stamp = place.stamp()
+        self.threads = len(os.sched_getaffinity(0))
+        self.place = fetched(place, self.stamp) if whole else place
+        self.wanted = wanted_of(None, None, None)
+        self.found: dict[str, Any] = {}
+        # To count lines in memory takes less than to ask a store for the index.
+        is_here = self.place is not place
+        index = None if is_here else self._kept(separator is None)
+        text = self.place if is_here or index else fetched(place, self.stamp)
+        self.source = text.source(self.stamp)
+        keeps = keep and not is_here
+        self.index = index or self._scan(keeps)
+        self.lines, self.above = self.index.lines, above
+        if self.index.kinds & OTHER and self._bytes(0, 2) in WIDE:
+            raise FormatError(place.url, "it is UTF-16; convert it to UTF-8")
+        self._check_above()
+        if separator is None:
+            self._find_separator(keeps)
+        self.first = self._line(above) if self.lines > above else []
+        self.width = len(self.first)
+
+    # -- the index beside the file ------------------------------------------------------------
+
+    def _mark(self) -> bytes:
+        return f"{self.delimiter} {self.stamp!r}\n".encode()
+
+    def _kept(self, of_any: bool) -> Any:
+        """Return the index that an earlier read left, if it is of this version of the file.
+
+        `of_any` says that its separator may be any; that becomes the one of this read.
+        """
+        beside = self.place.beside(".index")
+        try:
+            content = beside.read_bytes()
+        except OSError:
+            return None
+        if of_any and (number := content.split(b" ", 1)[0]).isdigit() and len(number) < 4:
+            self.delimiter = int(number)
+        mark = self._mark()
+        index = (
+            _native.io.CsvIndex.decode(content[len(mark) :]) if content.startswith(mark) else None
+        )
+        if index is None and of_any:
+            self.delimiter = COMMA
+        return index
+
+    def _scan(self, keep: bool) -> Any:
+        index = _native.io.CsvIndex.scan(self.source, self.delimiter, self.threads)
+        if keep and index.nbytes > 1 << 20:
+            # In a folder that only others may write to, the next reader finds it anew.
+            with contextlib.suppress(OSError):
+                self.place.beside(".index").write_bytes(self._mark() + index.encode())
+        return index
+
+    def _find_separator(self, keep: bool) -> None:
+        """Take the separator that the first lines surely have; a comma if there is none."""
+        found = COMMA
+        if self.delimiter != COMMA or self.index.kinds & OTHER:
+            text = self._sample()
+            if self.lines == 1 and b"\r" in text.rstrip(b"\r\n"):
+                raise FormatError(self.place.url, "its lines end in CR alone; convert them to LF")
+            found = byte_of(other_separator(text) or ",")
+        self.found["separator"] = chr(found)
+        if found != self.delimiter:
+            # What kinds of bytes there are depends on it.
+            self.delimiter = found
+            self.index = self._scan(keep)
+
+    def _check_above(self) -> None:
+        """Raise `FormatError` unless there are as many lines in front as are to be skipped."""
+        if self.above > self.lines:
+            reason = f"skip={self.above}: it has {self.lines:,} lines"
+            raise FormatError(self.place.url, reason)
+        text = self._bytes(0, self.index.offset_of(self.source, self.above)) if self.above else b""
+        if len(text.splitlines()) != self.above:
+            reason = (
+                f"skip={self.above}: a quote in these lines has no other in its line; remove it"
+            )
+            raise FormatError(self.place.url, reason)
+
+    # -- lines --------------------------------------------------------------------------------
+
+    def _line(self, number: int) -> list[tuple[bytes, bool]]:
+        start = self.index.offset_of(self.source, number)
+        stop = self.index.offset_of(self.source, number + 1)
+        row = self._bytes(start, stop)
+        cells = _native.io.csv_cells(row if row.endswith(b"\n") else row + b"\n", self.delimiter)
+        return cells[0]
+
+    def _sample(self) -> bytes:
+        """Return the first lines, the first one alone if they are long."""
+        start = self.index.offset_of(self.source, self.above)
+        last = min(self.lines, self.above + SAMPLE_LINES)
+        stop = self.index.offset_of(self.source, last)
+        if stop - start > SAMPLE_NBYTES:
+            stop = self.index.offset_of(self.source, min(self.lines, self.above + 1))
+        return self._bytes(start, stop)
+
+    def _sampled(self) -> list[list[tuple[bytes, bool]]]:
+        text = self._sample()
+        try:
+            lines = _native.io.csv_cells(
+                text if text.endswith(b"\n") else text + b"\n", self.delimiter
+            )
+        except ValueError:
+            # Whoever reads those lines says what is wrong with them.
+            return [self.first]
+        missing = {text.encode() for text in self.wanted.missing}
+        if not missing:
+            return lines
+        return [[(b"", False) if c[0].strip() in missing else c for c in line] for line in lines]
+
+    def _bytes(self, start: int, stop: int) -> bytes:
+        if isinstance(self.source, str):
+            with open(self.source, "rb") as file:
+                file.seek(start)
+                return file.read(stop - start)
+        if hasattr(self.source, "read_at"):
+            return bytes(self.source.read_at(start, stop - start))
+        return bytes(self.source[start:stop])
+
+    def _infer(self, start: int, stop: int) -> list[int]:
+        return _native.io.csv_infer(
+            self.source,
+            self.index,
+            columns=self.width,
+            delimiter=self.delimiter,
+            start=start,
+            stop=stop,
+            threads=self.threads,
+        )
+
+    def _seen(self, start: int, stop: int) -> list[Sight]:
+        """Look at the cells of some lines, column by column; at their texts if that is needed."""
+        sights = [Sight() for _ in range(self.width)]
+        if not self.wanted.needs_sight:
+            for sight, kinds in zip(sights, self._infer(start, stop), strict=True):
+                sight.kinds = kinds
+            return sights
+        rows = max(int(PART_NBYTES * self.lines / max(self.index.nbytes, 1)), 1)
+        texts = self._texts()
+        for first in range(start, stop, rows):
+            table = texts.read_rows(first, min(first + rows, stop), self.threads)
+            for sight, column in zip(sights, table.columns, strict=True):
+                for chunk in column.chunks:
+                    sight.see(chunk, self.wanted)
+        return sights
+
+    def _texts(self) -> Columns:
+        """Return all lines, also those above the rows, as columns of text."""
+        names = tuple(f"col_{number}" for number in range(self.width))
+        codes = ("str",) * self.width
+        return Columns(kind="frame", rows=self.lines, columns=names, codes=codes, **self._common(0))
+
+    def _is_named(self) -> bool:
+        """Tell whether the first line has all the names that options give columns."""
+        texts = {text.decode(errors="replace") for text, _ in self.first}
+        return bool(self.wanted.names) and texts.issuperset(self.wanted.names)
+
+    def _names(self, has_header: bool) -> tuple[str, ...]:
+        if not has_header:
+            return tuple(f"col_{number}" for number in range(self.width))
+        try:
+            names = tuple(text.decode() for text, _ in self.first)
+        except UnicodeDecodeError as error:
+            raise FormatError(
+                self.place.url, f"the names of its columns are no UTF-8 ({error})"
+            ) from None
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            reason = f"two columns are called {twice[0]!r}; give them names of their own"
+            raise FormatError(self.place.url, reason, row=self.above + 1)
+        return names
+
+    # -- datasets -----------------------------------------------------------------------------
+
+    def _common(self, skip: int) -> dict[str, Any]:
+        return {
+            "place": self.place,
+            "stamp": self.stamp,
+            "index": self.index.encode(),
+            "delimiter": self.delimiter,
+            "skip": skip,
+            "found": tuple(self.found.items()),
+        }
+
+    def _array(self, has_header: bool, code: str) -> Dataset:
+        columns = (self.width,)
+        skip = self.above + has_header
+        nbytes = self.width * float(code[1:])
+        return Numbers(
+            kind="array",
+            rows=self.lines - skip,
+            columns=columns,
+            dtype=code,
+            row_nbytes=nbytes,
+            **self._common(skip),
+        )
+
+    def _frame(
+        self,
+        has_header: bool,
+        names: tuple[str, ...],
+        codes: tuple[str, ...],
+        sights: list[Sight] | None = None,
+    ) -> Dataset:
+        skip = self.above + has_header
+        rows = self.lines - skip
+        self.wanted.check(self.place.url, names)
+        casts = self._casts(skip, names, codes, sights)
+        kept = zip(names, codes, casts, strict=True)
+        return Columns(
+            kind="frame",
+            rows=rows,
+            columns=names,
+            codes=tuple(self._code(name, code, cast) for name, code, cast in kept),
+            casts=casts if any(casts) else (),
+            row_nbytes=self.index.nbytes / max(rows, 1),
+            **self._common(skip),
+        )
+
+    def _code(self, name: str, code: str, cast: Cast | None) -> str:
+        """Return what the native module makes of a column."""
+        return "str" if cast is not None else self.wanted.types.get(name, (code,))[0] or "str"
+
+    def _casts(
+        self,
+        skip: int,
+        names: tuple[str, ...],
+        codes: tuple[str, ...],
+        sights: list[Sight] | None,
+    ) -> tuple[Cast | None, ...]:
+        """Say of each column what is made of its texts, if it can't be read at once."""
+        if not self.wanted:
+            return (None,) * len(names)
+        sights = sights or self._seen(skip, self.lines)
+        each = zip(names, codes, sights, strict=True)
+        return tuple(_cast(self.wanted, name, code, sight) for name, code, sight in each)
+
+    def inferred(self, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
+        """Say what the file holds from its bytes alone."""
+        if not self.first:
+            if kind != "frame" and dtype is None:
+                raise FormatError(
+                    self.place.url,
+                    "it is empty; say what it holds by kind= and dtype=, or by a .meta",
+                )
+            self.wanted.check(self.place.url, ())
+            is_array = kind != "frame"
+            return self._array(False, _code(dtype)) if is_array else self._frame(False, (), ())
+        given = header is not None
+        if header is None and self._is_named():
+            header = True
+        if not self.index.kinds & OTHER and not header and kind != "frame" and self._has_numbers():
+            if header is None and self.index.kinds & FLOAT and is_numbered(self.first):
+                raise self._undecided()
+            plain = "f8" if self.index.kinds & FLOAT else "i8"
+            return self._array(False, _code(dtype) if dtype is not None else plain)
+        below = self._seen(self.above + 1, self.lines)
+        top = self._seen(self.above, self.above + 1)
+        if header is None:
+            header = heading(_kinds(top), _kinds(below), self._sampled())
+        if header is None and kind == "array":
+            # An array has no names: text in its first row is refused with its place.
+            header = False
+        if header is None:
+            raise self._undecided()
+        if not given:
+            self.found["header"] = header
+        sights = below if header else [one | more for one, more in zip(top, below, strict=True)]
+        kinds = _kinds(sights)
+        codes = tuple(_type_of(found) for found in kinds)
+        numeric = all(
+            code not in ("str", "b1") and not found & EMPTY
+            for code, found in zip(codes, kinds, strict=True)
+        )
+        if kind == "array" or (kind is None and numeric and not header):
+            code = _code(dtype) if dtype is not None else _common_code(codes)
+            return self._array(header, code)
+        return self._frame(header, self._names(header), codes, sights)
+
+    def _has_numbers(self) -> bool:
+        """Tell whether the first line is of numbers: dates have the same characters."""
+        is_numbered = not self.first[0][0] and is_index(SMALL, self._sampled())
+        return not is_numbered and not any(is_date(text) for text, _ in self.first)
+
+    def _undecided(self) -> FormatError:
+        shown = ", ".join(repr(text.decode(errors="replace")) for text, _ in self.first[:5])
+        reason = (
+            f"nothing shows whether its first line, {shown}, names the columns; pass header=True "
+            "if it does, header=False if it is a row, or describe the file by a .meta"
+        )
+        return FormatError(self.place.url, reason)
+
+    def as_reported(self, meta: Meta, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
+        """Say what the file holds from its `.meta`, which it has to agree with."""
+        header = meta.header if header is None else header
+        rows = self.lines - self.above - header
+        if meta.rows == 0 and rows == 0:
+            self.width = meta.columns
+        found = (rows, self.width)
+        if found != (meta.rows, meta.columns):
+            reason = (
+                f"its .meta says {meta.rows} rows of {meta.columns} columns, and it has {found[0]} "
+                f"rows, the first of {found[1]} cells; correct the .meta or remove it"
+            )
+            raise FormatError(self.place.url, reason)
+        if (meta.schema and kind != "array") or kind == "frame":
+            names = tuple(name for name, _ in meta.schema) or self._names(header)
+            types = [one for _, one in meta.schema] or [meta.value_type or "f64"] * self.width
+            return self._frame(header, names, tuple(CODES[one] for one in types))
+        code = _code(dtype) if dtype is not None else CODES[meta.value_type or "f64"]
+        if code == "str":
+            return self._frame(header, self._names(header), ("str",) * self.width)
+        return self._array(header, code)
+
+    def triples(
+        self, meta: Meta | None, shape: tuple[int, int] | None, dtype: Any, form: str
+    ) -> Dataset:
+        """Read lines of row, column and value as a sparse matrix."""
+        if self.above:
+            raise UsageError("skip= is for rows of cells, not for those of triples; leave it out")
+        if shape is None and meta is not None:
+            shape = (meta.rows, meta.columns)
+        if shape is None:
+            raise UsageError(f"{self.place.url} says no shape; say shape=(rows, columns)")
+        if self.lines and self.width not in (2, 3):
+            reason = f"its first line has {self.width} cells; triples have row, column and value"
+            raise FormatError(self.place.url, reason, row=1)
+        if meta is not None and meta.nonzeros not in (None, self.lines):
+            reason = (
+                f"its .meta says {meta.nonzeros} values, and it has {self.lines} lines; correct "
+                "the .meta or remove it"
+            )
+            raise FormatError(self.place.url, reason)
+        reported = CODES[meta.value_type or "f64"] if meta is not None else "f8"
+        code = _code(dtype) if dtype is not None else reported
+        rows, columns = shape
+        return Triples(
+            kind="array",
+            rows=rows,
+            columns=(columns,),
+            dtype=code,
+            lines=self.lines,
+            nonzeros=self.lines,
+            cells=self.width or 3,
+            form=form,
+            row_nbytes=16.0 * self.lines / max(rows, 1) + 8,
+            **self._common(0),
+        )
+
+
+def byte_of(delimiter: str) -> int:
+    """Return the byte of a separator, or of its name."""
+    delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, str(delimiter))
+    if (
+        len(delimiter) != 1
+        or not delimiter.isascii()
+        or delimiter in '"\r\n.-+'
+        or delimiter.isalnum()
+    ):
+        raise UsageError(
+            f"separator={delimiter!r}: it is one ASCII character that no number, quote or line end "
+            "has"
+        )
+    return ord(delimiter)
+
+
+def _code(dtype: Any) -> str:
+    import numpy as np
+
+    try:
+        code = str(np.dtype(dtype).str).lstrip("<>=|")
+    except TypeError:
+        code = ""
+    if code not in CODES.values():
+        raise UsageError(f"dtype={dtype!r}: cells are numbers of {', '.join(CODES)}")
+    return code
+
+
+def _kinds(sights: Sequence[Sight]) -> list[int]:
+    return [sight.kinds for sight in sights]
+
+
+def _cast(wanted: Wanted, name: str, code: str, sight: Sight) -> Cast | None:
+    """Say what is made of the texts of a column; None if the native module reads it at once."""
+    missing = wanted.missing if sight.has_missing else ()
+    if name in wanted.types:
+        given, kind = wanted.types[name]
+        return Cast(missing, given, kind) if kind is not None or missing else None
+    if isinstance(wanted.dates, dict) and name in wanted.dates:
+        form = wanted.dates[name]
+        kind = sight.date_type(strict=False) if form is None else date_type_of(form)
+        return Cast(missing, None, kind or date_type_of("%M"), form)
+    if wanted.dates is True and (kind := sight.date_type(strict=True)) is not None:
+        return Cast(missing, None, kind)
+    return Cast(missing, code) if missing else None
+
+
+def _type_of(kinds: int) -> str:
+    """Return the type that holds all cells of a column exactly."""
+    integers, numbers = NEGATIVE | SMALL | BIG, NEGATIVE | SMALL | BIG | REAL
+    if kinds & TEXT or not kinds & ~EMPTY or (kinds & BOOL and kinds & numbers):
+        return "str"
+    if kinds & BOOL:
+        return "b1"
+    if kinds & REAL:
+        return "f8"
+    if kinds & BIG:
+        return "str" if kinds & NEGATIVE else "u8"
+    assert kinds & integers
+    return "i8"
+
+
+def _common_code(codes: tuple[str, ...]) -> str:
+    """Return the type that holds the numbers of all columns; of those that hold others, too."""
+    numbers = set(codes) - {"str", "b1"}
+    return numbers.pop() if len(numbers) == 1 else "f8"
