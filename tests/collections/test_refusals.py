@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import freestone as fs
@@ -13,6 +16,7 @@ from freestone.errors import (
     ClosedError,
     DroppedError,
     EmptyCollectionError,
+    UsageError,
 )
 
 
@@ -147,7 +151,38 @@ def test_nonsense_blockings() -> None:
     for offsets in ([0, 2], [1, 3], [0, 5, 2, 3], [3]):
         with pytest.raises(ValueError, match="offsets must rise from 0 to 3"):
             fs.Array.from_numpy(np.zeros(3), offsets)
+    for wrong in (1.5, True, "2", None):
+        with pytest.raises(TypeError, match=r"block_rows=.*give a whole number of rows"):
+            fs.Array.from_numpy(np.zeros(3), wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="offsets must rise from 0 to 3"):
+        fs.Array.from_numpy(np.zeros(3), [0, 1.5, 3])  # type: ignore[list-item]
     with pytest.raises(IndexError, match="row 3 of 3"):
         fs.Array.from_numpy(np.zeros(3), 2)[3]
     with pytest.raises(ValueError, match="one dimension or more"):
         fs.Array.from_function((), 1, lambda a, b: np.zeros(()))
+
+
+def test_what_is_no_collection_says_how_to_make_one() -> None:
+    x = fs.Array.from_numpy(np.zeros((4, 2)), 2)
+    with pytest.raises(
+        TypeError, match=r"an expression; compute its blocks first, by its to_array"
+    ):
+        fs.split(x * 2)
+    with pytest.raises(TypeError, match=r"make a collection of it first, by Array.from_numpy"):
+        fs.split(np.zeros(3))  # type: ignore[arg-type]
+    with pytest.raises(BlockTypeError, match=r"is pandas.Series .* has to be an Arrow table"):
+        fs.Frame.from_table(pd.Series([1]), 1)
+    with pytest.raises(TypeError, match=r"from_polars\(\) takes a frame of polars, not .*list"):
+        fs.Frame.from_polars([1])
+    with pytest.raises(TypeError, match="not of type NoneType"):
+        fs.Frame.from_arrow(None)
+    with pytest.raises(BlockTypeError, match=r"a list of items; put it into one, as \[str\]"):
+        fs.Bag.from_items([1, 2], 1).map_blocks(lambda block: "xy").compute()
+
+
+def test_block_rows_of_a_file_are_a_whole_number(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.zeros(3))
+    for wrong in ("x", 1.5, 0, True):
+        with pytest.raises(UsageError, match=r"block_rows=.*give a whole number of rows"):
+            fs.read(path, block_rows=wrong)  # type: ignore[arg-type]

@@ -24,3 +24,19 @@ def test_rows_below_each_other_in_a_cluster(cluster: fs.Cluster) -> None:
     joined = np.concatenate([x(), fs.Array([A], None, name="here"), x() + 1])
     np.testing.assert_array_equal(joined.compute(), np.concatenate([A, A, A + 1]))
     assert joined.sum().compute() == 3 * A.sum() + 6
+
+
+@pytest.mark.parametrize("blocks", [4, [0, 0, 2, 2, 9, 11, 11]])
+def test_another_byte_order_stays_in_a_cluster(
+    cluster: fs.Cluster, blocks: int | list[int]
+) -> None:
+    a = np.arange(33, dtype=">f8").reshape(11, 3)
+    of_columns = np.asfortranarray(a)
+    for given in (a, of_columns):
+        array = fs.Array.from_numpy(given, blocks)
+        for found, wanted in ((array, a), (array[:, 0], a[:, 0]), (array[:, ::-1], a[:, ::-1])):
+            computed = found.compute()
+            assert computed.dtype.str == ">f8"
+            np.testing.assert_array_equal(computed, wanted)
+    made = fs.Array.from_function(11, 4, lambda start, stop: a[start:stop, 1])
+    assert made.compute().dtype.str == ">f8"

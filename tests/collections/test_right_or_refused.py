@@ -214,3 +214,18 @@ def test_names_of_columns_are_texts(columns: list[Any]) -> None:
     index = pd.MultiIndex.from_tuples(columns) if isinstance(columns[0], tuple) else columns
     frame = pd.DataFrame([[1, 2]], columns=index)
     assert fs.Frame.from_table(frame, 1).columns == tuple(map(str, columns))
+
+
+def test_no_rows_keep_their_categories() -> None:
+    none = pd.DataFrame({"c": pd.Categorical(list("ab"))}).iloc[:0]
+    found = fs.Frame.from_table(none, 2).to_pandas()
+    assert found.c.cat.categories.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "table", [pd.DataFrame(index=range(5)), pa.table({"a": range(5)}).select([])]
+)
+def test_rows_without_columns_are_refused(table: Any) -> None:
+    with pytest.raises(BlockShapeError, match="5 rows without columns"):
+        fs.Frame.from_table(table, 2)
+    assert len(fs.Frame.from_table(table[:0], 2)) == 0

@@ -129,3 +129,48 @@ def test_frames(folder: Path, data: st.DataObject, format: str, rows: int) -> No
 def test_frames_without_columns_are_refused(tmp_path: Path, format: str) -> None:
     need(format)
     there_and_back(tmp_path, format, pa.table({}))
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+@pytest.mark.parametrize("code", ["M8[D]", "M8[ns]", "m8[ms]"])
+def test_dates_that_are_absent_in_matrices(tmp_path: Path, format: str, code: str) -> None:
+    x = np.array([[1, "NaT"], [2, 3]], code)
+    found = there_and_back(tmp_path, format, x)
+    assert found.dtype == x.dtype
+    np.testing.assert_array_equal(found, x)
+
+
+@pytest.mark.parametrize("values", [["ab", "c"], np.array(["2020-01-01", "1999-12-31"], "M8[D]")])
+def test_matrices_of_texts_and_dates_as_tdms(tmp_path: Path, values: Any) -> None:
+    need("tdms")
+    x = np.array([values])
+    found = there_and_back(tmp_path, "tdms", x)
+    assert found.dtype == x.dtype
+    np.testing.assert_array_equal(found, x)
+
+
+def test_a_frame_that_is_no_matrix_says_so(tmp_path: Path) -> None:
+    fs.write(pa.table({"a": pa.array([1, None])}), tmp_path / "x.parquet")
+    fs.write(pa.table({"a": ["text"]}), tmp_path / "y.parquet")
+    for name in "xy":
+        with pytest.raises(UsageError, match="kind='frame'"):
+            fs.read(tmp_path / f"{name}.parquet", kind="array").compute()
+
+
+@pytest.mark.parametrize("code", ["f4", "c8"])
+def test_matrix_market_keeps_the_values_of_32_bits(tmp_path: Path, code: str) -> None:
+    x = np.array([[0.1, 0], [-0.3, 7e20]], code)
+    for matrix in (x, scipy.sparse.csr_array(x)):
+        found = there_and_back(tmp_path, "mtx", matrix)
+        dense = found.toarray() if scipy.sparse.issparse(found) else found
+        np.testing.assert_array_equal(dense, x.astype(found.dtype))
+
+
+@pytest.mark.parametrize("format", ["mtx", "zarr"])
+def test_numbers_of_128_bits_are_refused_by_the_name_of_the_format(
+    tmp_path: Path, format: str
+) -> None:
+    need(format)
+    name = {"mtx": "Matrix Market", "zarr": "Zarr"}[format]
+    with pytest.raises(UsageError, match=f"float128 can't be written as {name}.*convert"):
+        fs.write(np.ones((1, 1), np.longdouble), tmp_path / f"x.{format}")

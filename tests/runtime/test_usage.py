@@ -130,6 +130,34 @@ def test_values_of_options_are_named_when_they_are_wrong(cluster: fs.Cluster) ->
         cluster.submit(label, 1, worker=[1])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r'keep is .*"sesion"'):
         cluster.put(1, keep="sesion")
+    with pytest.raises(ValueError, match="retries=-1: give a whole number from 0 to"):
+        cluster.submit(label, 1, retries=-1)
+    with pytest.raises(ValueError, match=r"timeout_s=-2 .int.: .* positive number of seconds"):
+        cluster.submit(label, 1, timeout_s=-2)
+    with pytest.raises(TypeError, match=r"name=1 .int.: give a text"):
+        cluster.submit(pow, 2, 3, name=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("arity", [2.5, True, "3"])
+def test_an_arity_is_a_whole_number(arity: Any) -> None:
+    with pytest.raises(TypeError, match=r"arity=.*give a whole number"):
+        fs.reduce(max, [1, 2], arity=arity)
+
+
+@pytest.mark.parametrize(
+    ("command", "error", "problem"),
+    [
+        ([], ValueError, r"command=\[\] names no program"),
+        ([""], ValueError, "names no program"),
+        (["echo", 2], TypeError, r"command=\['echo', 2\]: give a text"),
+        (7, TypeError, "command=7: give a text"),
+    ],
+)
+def test_a_command_of_no_words_is_refused(
+    cluster: fs.Cluster, command: Any, error: type[Exception], problem: str
+) -> None:
+    with pytest.raises(error, match=problem):
+        cluster.command(command)
 
 
 def test_a_keyword_of_the_function_is_not_taken_for_an_option(cluster: fs.Cluster) -> None:

@@ -19,7 +19,7 @@ from freestone.client.future import Future
 from freestone.errors import FileError, FileMissingError
 from freestone.units import format_nbytes
 
-__all__ = ["COPIED_NBYTES", "Command", "run_command"]
+__all__ = ["COPIED_NBYTES", "Command", "run_command", "words_of"]
 
 COPIED_NBYTES = 64 << 20
 """Inputs of up to so many bytes are copied into a command's folder: 30 ms, and what it does to them
@@ -45,6 +45,24 @@ class Command:
     outputs: Mapping[str, Future]
 
 
+def words_of(command: str | Sequence[str]) -> list[str]:
+    """Return what is run, program first.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When it is neither a text nor words, or names no program.
+    """
+    words = ["/bin/sh", "-c", command] if isinstance(command, str) else command
+    if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+        raise TypeError(
+            f"command={command!r}: give a text for the shell, or a list of words, which are texts"
+        )
+    if not words or not words[0]:
+        raise ValueError(f"command={command!r} names no program; give its name first")
+    return list(words)
+
+
 def run_command(
     command: str | Sequence[str],
     inputs: Mapping[str, Any],
@@ -59,9 +77,8 @@ def run_command(
         source = _place(root, name, content, is_output=name in outputs)
         if source is not None:
             linked[name] = (source, stamp_of(source))
-    words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
     done = subprocess.run(
-        words,
+        words_of(command),
         cwd=root,
         env={**os.environ, **env},
         stdin=subprocess.DEVNULL,

@@ -33,6 +33,8 @@ class Definitions:
         self, function: Callable[..., Any], name: str | None, *, hoist: bool, as_block: bool
     ) -> int:
         """Return the number of a function."""
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"name={name!r} ({type(name).__name__}): give a text")
         encoded = functions.encode(function, hoist=hoist)
         label = name or encoded.label
         if (encoded.name, label, False) not in self._numbers:

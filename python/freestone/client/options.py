@@ -120,7 +120,11 @@ def _checked(amounts: _Amounts, outputs: int, options: _Options) -> _native.mana
     for key, value in options:
         try:
             _native.manager.Options(**{key: value})
-        except (TypeError, OverflowError) as error:
+        except OverflowError:
+            least = -(2**31) if key == "priority" else 0
+            problem = f"{key}={value!r}: give a whole number from {least:,} to {2**31 - 1:,}"
+            raise ValueError(problem) from None
+        except (TypeError, ValueError) as error:
             raise type(error)(f"{key}={value!r} ({type(value).__name__}): {error}") from None
     return _native.manager.Options(**parsed, outputs=outputs, **dict(options))
 

@@ -75,6 +75,8 @@ def reduce(
     ------
     ValueError
         When there are no blocks or `arity` is less than 2.
+    TypeError
+        When `arity` is no whole number.
 
     Notes
     -----
@@ -96,7 +98,9 @@ def reduce(
     blocks = list(blocks)
     if not blocks:
         raise ValueError("reduce() of no blocks: give at least one")
-    if arity < 2:
+    if isinstance(arity, bool) or not isinstance(arity, int):
+        raise TypeError(f"arity={arity!r}: give a whole number of blocks, at least 2")
+    if not 2 <= arity < 2**31:
         raise ValueError(f"arity={arity}: a reduction takes at least two blocks at a time")
     client = next((b.client for b in blocks if isinstance(b, Future)), None) or current()
     if client is None:

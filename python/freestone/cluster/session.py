@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
-from freestone.client.commands import Command, run_command
+from freestone.client.commands import Command, run_command, words_of
 from freestone.client.environments import Prepared
 from freestone.client.files import File
 from freestone.client.future import Future
@@ -356,6 +356,7 @@ class Session:
         subprocess.CalledProcessError
             At `result()`, when it ends with another status than 0.
         """
+        words_of(command)
         args = (command, dict(inputs or {}), tuple(outputs), dict(env or {}))
         options.setdefault("name", command if isinstance(command, str) else " ".join(command))
         made = self.client.submit(run_command, args, {}, options, 1 + len(outputs))

@@ -15,7 +15,7 @@ from freestone.collections.collecting import collect
 from freestone.collections.making import Meta, Spec, check_blocks
 from freestone.collections.pieces import value_of
 from freestone.collections.relational import Relational
-from freestone.collections.rows import one_schema, take_rows
+from freestone.collections.rows import describe_type, one_schema, take_rows
 from freestone.collections.sources import put_all
 from freestone.errors import EmptyCollectionError
 
@@ -101,6 +101,11 @@ class Frame(Collection, Relational):
         """
         import pyarrow as pa
 
+        if not isinstance(table, dict) and not hasattr(table, "__arrow_c_stream__"):
+            raise TypeError(
+                "from_arrow() takes what has __arrow_c_stream__, as tables of Arrow, polars and "
+                f"pandas do, not {describe_type(table)}; from_table() takes columns by name"
+            )
         table = pa.table(table)
         if block_rows is None:
             client = current()
@@ -111,8 +116,15 @@ class Frame(Collection, Relational):
     @classmethod
     def from_polars(cls, frame: Any, block_rows: int | None = None, *, name: str = "frame") -> Self:
         """Cut a frame of polars, lazy or not, into blocks; see `from_arrow`."""
+        import polars as pl
+
         from freestone.collections.tables import to_arrow
 
+        if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
+            raise TypeError(
+                f"from_polars() takes a frame of polars, not what is {describe_type(frame)}; "
+                "from_table() takes other tables and a dict of columns"
+            )
         frame = frame.collect() if hasattr(frame, "collect") else frame
         return cls.from_arrow(to_arrow(frame), block_rows, name=name)
 

@@ -28,6 +28,9 @@ def _copied_table(table: Any) -> Any:
     """Return a table of memory of its own: Arrow takes the columns of others without a copy."""
     import pyarrow as pa
 
+    if not table.num_rows:
+        # Nothing would be written, and the categories of a column would be gone.
+        return table
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)

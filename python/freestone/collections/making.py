@@ -16,6 +16,7 @@ from freestone.collections.rows import (
     is_sparse,
     is_table,
     nbytes_of,
+    portable,
     same_dtype,
 )
 from freestone.errors import BlockShapeError, BlockTypeError
@@ -75,10 +76,20 @@ def _array(spec: Spec, block: Any, index: int) -> Any:
         raise BlockShapeError(spec.collection, index, wanted=wanted, found=describe_type(block))
     if spec.dtype is not None and block.dtype != np.dtype(spec.dtype):
         block = block.astype(spec.dtype)
-    return block
+    return portable(block)
 
 
 def _frame(spec: Spec, block: Any, index: int) -> Any:
+    table = _table(spec, block, index)
+    rows = len(block) if type(block).__module__.split(".")[0] == "pandas" else table.num_rows
+    if rows and not table.num_columns:
+        # Arrow forgets how many they are where tables are joined or sent.
+        found = f"{rows:,} rows without columns"
+        raise BlockShapeError(spec.collection, index, wanted="of one column or more", found=found)
+    return table
+
+
+def _table(spec: Spec, block: Any, index: int) -> Any:
     import pyarrow as pa
 
     if is_table(block):
@@ -88,7 +99,7 @@ def _frame(spec: Spec, block: Any, index: int) -> Any:
     try:
         if isinstance(block, dict):
             return _columns(spec, block, index)
-        if type(block).__module__.split(".")[0] == "pandas":
+        if type(block).__module__.split(".")[0] == "pandas" and block.ndim == 2:
             return pa.Table.from_pandas(block, preserve_index=_has_labels(block.index))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         wanted, reason = "of columns that Arrow has a type for", "; ".join(map(str, error.args))
@@ -119,7 +130,11 @@ def _columns(spec: Spec, columns: dict[str, Any], index: int) -> Any:
 def _bag(spec: Spec, block: Any, index: int) -> Any:
     if isinstance(block, str | bytes | dict) or not hasattr(block, "__iter__"):
         raise BlockTypeError(
-            spec.collection, index, wanted="a list of items", found=describe_type(block)
+            spec.collection,
+            index,
+            wanted="a list of items",
+            found=describe_type(block),
+            advice=f"put it into one, as [{type(block).__name__}]",
         )
     return block if isinstance(block, list) or is_opaque(block) else list(block)
 

@@ -23,6 +23,7 @@ __all__ = [
     "describe_type",
     "nbytes_of",
     "one_schema",
+    "portable",
     "same_dtype",
     "split_rows",
     "take_rows",
@@ -208,6 +209,17 @@ def same_dtype(one: Any, other: Any) -> bool:
     if one is None or other is None or one.kind != other.kind:
         return one is other
     return one.kind in "US" or bool(one.newbyteorder("=") == other.newbyteorder("="))
+
+
+def portable(block: Any) -> Any:
+    """Return an array that keeps its byte order when it is sent, copied if need be.
+
+    NumPy's pickles of arrays in another byte order come back in the machine's own, unless their
+    bytes are in order.
+    """
+    if isinstance(block, np.ndarray) and not (block.dtype.isnative or block.flags.c_contiguous):
+        return np.ascontiguousarray(block)
+    return block
 
 
 def nbytes_of(block: Any) -> int:

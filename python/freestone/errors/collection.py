@@ -101,10 +101,17 @@ class BlockTypeError(CollectionError, TypeError):
     slug = "block-type"
     block: int
 
-    def __init__(self, collection: str, block: int, *, wanted: str, found: str) -> None:
+    def __init__(
+        self,
+        collection: str,
+        block: int,
+        *,
+        wanted: str,
+        found: str,
+        advice: str = "convert it, or use freestone.Bag, which holds any values",
+    ) -> None:
         super().__init__(
-            f"block {block} of {collection!r} is {found}, and has to be {wanted}; convert it, or "
-            "use freestone.Bag, which holds any values",
+            f"block {block} of {collection!r} is {found}, and has to be {wanted}; {advice}",
             collection=collection,
             block=block,
         )

@@ -143,10 +143,12 @@ def _is_dask(collections: Sequence[Any]) -> bool:
 
 
 def _refusal(collection: Any, wanted: str) -> TypeError:
-    return TypeError(
-        f"split() takes {wanted}, not what is {describe_type(collection)}; make a collection of "
-        "it first, for instance with Array.from_numpy"
-    )
+    what, advice = describe_type(collection), "make a collection of it first"
+    if hasattr(collection, "to_array"):
+        what, advice = "an expression", "compute its blocks first, by its to_array()"
+    elif isinstance(collection, np.ndarray):
+        advice += ", by Array.from_numpy"
+    return TypeError(f"split() takes {wanted}, not what is {what}; {advice}")
 
 
 def _located(collection: Collection, client: Client | None) -> tuple[Holders, Ints]:

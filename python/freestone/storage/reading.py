@@ -105,8 +105,7 @@ def read(
     of a CSV file in HDFS or an object store is kept while it is parsed, if it has at most 256 MiB;
     a larger one is fetched twice, a part at a time.
     """
-    if block_rows is not None and block_rows < 1:
-        raise UsageError(f"block_rows={block_rows}: a block has at least one row")
+    _check_block_rows(block_rows)
     if missing_columns not in ("raise", "null"):
         raise UsageError(f"missing_columns={missing_columns!r}: it is 'raise' or 'null'")
     url, options = with_tree(url, options)
@@ -136,6 +135,14 @@ def read(
     if not dataset.place.is_shared:
         return _here(dataset, offsets, progress)
     return _there(dataset, offsets, progress)
+
+
+def _check_block_rows(block_rows: Any) -> None:
+    whole = isinstance(block_rows, int | np.integer) and not isinstance(block_rows, bool)
+    if block_rows is not None and not (whole and block_rows >= 1):
+        raise UsageError(
+            f"block_rows={block_rows!r}: give a whole number of rows; a block has at least one row"
+        )
 
 
 def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array | Frame:

@@ -8,7 +8,7 @@ import numpy as np
 
 from freestone import _native
 from freestone.client import gather, wait
-from freestone.errors import FreestoneError
+from freestone.errors import FreestoneError, UsageError
 
 if TYPE_CHECKING:
     from freestone.collections.array import Array
@@ -42,10 +42,7 @@ def write_chunks(array: Array, url: str, meter: Meter) -> None:
     """
     array = array if _is_even(array) else array.rechunk(array.block_rows)
     rows = max(array.block_rows, 1)
-    store = _zarr().create_array(
-        url, shape=array.shape, chunks=(rows, *array.shape[1:]), dtype=array.dtype, overwrite=True
-    )
-    del store
+    _create(url, array, rows)
     client, starts = array.client, array.offsets[:-1].tolist()
     if client is None:
         for start, block in zip(starts, array, strict=True):
@@ -62,6 +59,22 @@ def write_chunks(array: Array, url: str, meter: Meter) -> None:
         finally:
             # Whoever removes what is there of a write that failed comes after the last chunk of it.
             wait(written)
+
+
+def _create(url: str, array: Array, rows: int) -> None:
+    """Make a store without values, whose chunks have so many rows."""
+    chunks = (rows, *array.shape[1:])
+    try:
+        _zarr().create_array(
+            url, shape=array.shape, chunks=chunks, dtype=array.dtype, overwrite=True
+        )
+    except ValueError as error:
+        if "data type" not in str(error):
+            raise
+        raise UsageError(
+            f"values of dtype {array.dtype} can't be written as Zarr, which has no type for them; "
+            "convert them"
+        ) from error
 
 
 def _is_even(array: Array) -> bool:

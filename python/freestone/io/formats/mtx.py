@@ -220,9 +220,13 @@ def open_writer(
     """Write dense arrays as ``array`` and sparse ones as ``coordinate``."""
     if shape.kind == "frame":
         raise UsageError("Matrix Market has matrices only; write the frame as csv or parquet")
-    kind = np.dtype(shape.dtype).kind
-    if kind not in "biufc" or np.dtype(shape.dtype).itemsize > 16 or str(shape.dtype)[1:] == "f2":
-        raise UsageError(f"values of dtype {shape.dtype} can't be written as Matrix Market")
+    dtype = np.dtype(shape.dtype)
+    kind, nbytes = dtype.kind, dtype.itemsize
+    if kind not in "biufc" or nbytes > (16 if kind == "c" else 8) or (kind, nbytes) == ("f", 2):
+        raise UsageError(
+            f"values of dtype {dtype} can't be written as Matrix Market; convert them, to float64 "
+            "for instance"
+        )
     if pattern and not shape.sparse:
         raise UsageError("pattern= is for sparse arrays; leave it out for dense ones")
     _check_symmetry(shape, kind, pattern, symmetry)

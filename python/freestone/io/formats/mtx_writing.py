@@ -122,6 +122,9 @@ class MtxWriter(Writer):
 
 
 def _parts(values: Any) -> list[Any]:
+    """Return numbers as the format has them, of 64 bits: real, or real and imaginary parts."""
     if values.dtype.kind != "c":
-        return [values]
+        # The shortest text of a number of 32 bits is that of another number of 64 bits.
+        return [values.astype(np.float64) if values.dtype == np.float32 else values]
+    values = values.astype(np.complex128) if values.dtype == np.complex64 else values
     return [np.ascontiguousarray(values.real), np.ascontiguousarray(values.imag)]

@@ -209,7 +209,7 @@ def dtype_of(place: Place, schema: Any, kind: str | None) -> str | None:
     types = [field.type.to_pandas_dtype() for field in schema]
     dtype = np.result_type(*types) if types else np.dtype(float)
     if dtype.kind not in "biufc":
-        raise UsageError("not all columns are numbers; read it as a frame, without kind='array'")
+        raise UsageError("not all columns are numbers; read it with kind='frame'")
     return dtype.str
 
 

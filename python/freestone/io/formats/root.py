@@ -99,9 +99,7 @@ def open_dataset(place: Place, *, tree: str | None = None, kind: str | None = No
     numeric = bool(types) and all(kind is not None for kind in types)
     if kind == "array" or (kind is None and is_matrix and numeric):
         if not numeric:
-            raise UsageError(
-                "not all branches are numbers; read it as a frame, without kind='array'"
-            )
+            raise UsageError("not all branches are numbers; read it with kind='frame'")
         dtype = np.result_type(*types).str
         return Entries(kind="array", columns=(len(branches),), dtype=dtype, **common)
     return Entries(kind="frame", columns=branches, **common)

@@ -126,13 +126,15 @@ def to_matrix(table: Any, dtype: str) -> Any:
     """Return the columns of a table side by side."""
     import numpy as np
 
+    # Numbers that may be absent have nan, dates and durations NaT.
+    has_form = np.dtype(dtype).kind in "fcmM"
     out = np.empty((table.num_rows, table.num_columns), dtype)
     for number, column in enumerate(table.columns):
-        if column.null_count and out.dtype.kind not in "fc":
+        if column.null_count and not has_form:
             name = table.schema.names[number]
             raise UsageError(
                 f"column {name!r} has {column.null_count:,} missing values, for which {out.dtype} "
-                "has no form; read it as a frame, without kind='array'"
+                "has no form; read it with kind='frame'"
             )
         out[:, number] = column.to_numpy()
     return out

@@ -20,7 +20,7 @@ import numpy as np
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
-from freestone.io.formats.tables import file_of, foreign, needs, table_of
+from freestone.io.formats.tables import file_of, foreign, needs, table_of, to_matrix
 from freestone.io.raw import dtype_reported
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, StreamWriter, needs_columns
@@ -28,6 +28,7 @@ from freestone.io.writer import Shape, StreamWriter, needs_columns
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
 
 MARK = "freestone_dtype"
+_NUMBERS = "biufc"
 # Tag, table of contents, version, bytes to the next segment, bytes to the values.
 LEAD_IN = struct.Struct("<4sLLQQ")
 TAG = b"TDSm"
@@ -49,12 +50,13 @@ class Channels(Dataset):
             group = file[self.group]
             channels = [group[name] for name in self.channels]
             parts = [channel.read_data(start, stop - start) for channel in channels]
-            if self.kind == "array":
+            if self.kind == "array" and np.dtype(self.dtype).kind in _NUMBERS:
                 return np.column_stack(parts).astype(str(self.dtype), copy=False)
             pa = needs("pyarrow", "arrow", "a frame")
             types = [channel.data_type for channel in channels]
             columns = [_column(*pair) for pair in zip(parts, types, strict=True)]
-            return pa.table(columns, names=list(self.channels))
+            table = pa.table(columns, names=list(self.channels))
+            return table if self.kind == "frame" else to_matrix(table, str(self.dtype))
 
 
 def _column(values: Any, kind: Any) -> Any:
@@ -98,8 +100,8 @@ def open_dataset(place: Place, *, group: str | None = None, kind: str | None = N
     if kind == "frame" or (kind is None and reported is None) or not types:
         return Channels(kind="frame", columns=tuple(lengths), **common)
     dtype = dtype_reported(place.url, reported) if reported is not None else np.result_type(*types)
-    if dtype.kind not in "biufc":
-        raise UsageError("not all channels are numbers; read it as a frame, without kind='array'")
+    if reported is None and dtype.kind not in _NUMBERS:
+        raise UsageError("not all channels are numbers; read it with kind='frame'")
     return Channels(kind="array", columns=(len(lengths),), dtype=dtype.str, **common)
 
 

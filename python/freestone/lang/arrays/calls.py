@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from freestone.collections import Array
-from freestone.collections.rows import describe_type, is_sparse, same_dtype
+from freestone.collections.rows import describe_type, is_sparse, portable, same_dtype
 from freestone.lang.arrays.nodes import Node
 
 __all__ = ["CallLowering", "Calls", "Expected"]
@@ -83,7 +83,7 @@ class Calls:
                 values.append(step.function(*given))
                 for one in dying[number]:
                     values[one] = None
-        return [values[out] for out in self.outs]
+        return [portable(values[out]) for out in self.outs]
 
     def _dying(self) -> list[list[int]]:
         """Return for each step the values that are needed by none after it."""
