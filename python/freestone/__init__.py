@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from freestone.client.future import Future
     from freestone.client.reduction import reduce
     from freestone.client.tasks import Task, task
-    from freestone.cluster import Cluster, as_completed, connect, current, wait
+    from freestone.cluster import Cluster, as_completed, connect, current, performance_report, wait
     from freestone.collections import Array, Bag, Frame
     from freestone.collections.querying import sql
     from freestone.errors import FreestoneError
@@ -48,6 +48,7 @@ __all__ = [
     "current",
     "file",
     "graph",
+    "performance_report",
     "prepare",
     "read",
     "reduce",
@@ -75,6 +76,7 @@ _HOMES = {
     "connect": "cluster",
     "current": "cluster",
     "file": "client.files",
+    "performance_report": "cluster",
     "prepare": "client.environments",
     "read": "storage",
     "reduce": "client.reduction",

@@ -8,10 +8,12 @@ LAYERS: tuple[frozenset[str], ...] = (
             "functions",
             "hosts",
             "io",
+            "observe.columns",
             "observe.control",
             "observe.explain",
             "observe.figures",
             "observe.html",
+            "observe.recorder",
             "observe.reprs",
             "observe.trace",
         }

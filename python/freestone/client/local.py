@@ -26,6 +26,7 @@ from freestone.errors import (
 )
 from freestone.observe.explain import Explanation
 from freestone.observe.figures import Statistics
+from freestone.observe.recorder import Recorder
 
 __all__ = ["LocalClient"]
 
@@ -76,6 +77,7 @@ class LocalClient:
         self._files: dict[str, Future] = {}
         self._tags: dict[str, weakref.WeakSet[Future]] = {}
         self._callbacks = Callbacks()
+        self.recorder: Recorder = Recorder(manager, config.trace is not None)
 
     @property
     def closed(self) -> bool:

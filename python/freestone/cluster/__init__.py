@@ -4,6 +4,7 @@ from freestone.client.waiting import as_completed, wait
 from freestone.cluster.cluster import Cluster
 from freestone.cluster.connected import connect
 from freestone.cluster.open_clusters import current
+from freestone.cluster.performance import performance_report
 from freestone.cluster.session import Session
 
-__all__ = ["Cluster", "Session", "as_completed", "connect", "current", "wait"]
+__all__ = ["Cluster", "Session", "as_completed", "connect", "current", "performance_report", "wait"]

@@ -391,6 +391,8 @@ class Cluster(Session):
             self._progress.stop()
         if self._dashboard is not None:
             self._dashboard.close()
+        # Who still watches gets all that happened.
+        self.client.recorder.poll()
         if self.config.trace is not None and not self.closed:
             trace.leave(self.config.trace, self.client.manager)
         self._abandon()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from freestone.observe import columns as arrow
+from freestone.observe.columns import Column, Columns
 
 __all__ = ["Timeline"]
 
@@ -28,8 +30,6 @@ _DTYPE = np.dtype(
         ("name", "S32"),
     ]
 )
-
-Columns = dict[str, tuple[bytes, bytes | None, bytes]]
 
 
 class Timeline:
@@ -56,7 +56,7 @@ class Timeline:
         """Add the records that `Manager.recent_columns` gives."""
         if not rows:
             return
-        kinds = np.array(_texts(rows, columns["kind"]))
+        kinds = np.array(arrow.texts(rows, columns["kind"]))
         tasks = np.flatnonzero(kinds == "task")
         if len(tasks):
             self._add_tasks(rows, columns, tasks)
@@ -65,12 +65,14 @@ class Timeline:
 
     def _add_tasks(self, rows: int, columns: Columns, tasks: npt.NDArray[np.intp]) -> None:
         new = np.empty(len(tasks), _DTYPE)
-        start_ns = _numbers(rows, columns["start_ns"])[tasks]
+        start_ns = arrow.numbers(rows, columns["start_ns"])[tasks]
         new["start_s"] = (start_ns - self._origin_ns) / 1e9
-        new["end_s"] = new["start_s"] + _numbers(rows, columns["duration_ns"])[tasks] / 1e9
-        ready_ns = _numbers(rows, columns["ready_ns"])[tasks]
+        new["end_s"] = new["start_s"] + arrow.numbers(rows, columns["duration_ns"])[tasks] / 1e9
+        ready_ns = arrow.numbers(rows, columns["ready_ns"])[tasks]
         new["wait_s"] = np.maximum(0, start_ns - ready_ns) / 1e9
-        texts = {key: _texts(rows, columns[key]) for key in ("label", "ended", "name", "worker")}
+        texts = {
+            key: arrow.texts(rows, columns[key]) for key in ("label", "ended", "name", "worker")
+        }
         new["label"] = [self._labels.of(texts["label"][row]) for row in tasks]
         new["ended"] = [self._endings.of(texts["ended"][row]) for row in tasks]
         new["name"] = [texts["name"][row].encode() for row in tasks]
@@ -107,7 +109,7 @@ class Timeline:
     def _add_transfer(self, rows: int, columns: Columns, row: int) -> None:
         texts = {key: _text(columns[key], row) for key in ("source", "target", "name")}
         numbers = {
-            key: int(_numbers(rows, columns[key])[row])
+            key: int(arrow.numbers(rows, columns[key])[row])
             for key in ("nbytes", "end_ns", "duration_ns")
         }
         sums = self._pairs.setdefault((texts["source"], texts["target"]), [0, 0, 0])
@@ -222,17 +224,6 @@ class _Numbers:
         return number
 
 
-def _numbers(rows: int, column: tuple[bytes, bytes | None, bytes]) -> npt.NDArray[np.int64]:
-    return np.frombuffer(column[2], np.int64, rows)
-
-
-def _texts(rows: int, column: tuple[bytes, bytes | None, bytes]) -> list[str]:
-    offsets = np.frombuffer(column[1] or b"", np.int32, rows + 1).tolist()
-    data = column[2]
-    # Offsets count bytes, so each text is decoded by itself.
-    return [data[a:b].decode() for a, b in pairwise(offsets)]
-
-
-def _text(column: tuple[bytes, bytes | None, bytes], row: int) -> str:
+def _text(column: Column, row: int) -> str:
     first, last = np.frombuffer(column[1] or b"", np.int32, 2, offset=4 * row).tolist()
     return column[2][first:last].decode()

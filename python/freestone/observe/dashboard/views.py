@@ -20,12 +20,15 @@ from freestone.observe.figures import worker_number
 
 if TYPE_CHECKING:
     from freestone.observe.dashboard import Watched
+    from freestone.observe.recorder import Watch
 
 __all__ = ["Views"]
 
 # Of tasks and blocks, so many are listed: a person reads no more.
 LISTED = 200
 _IDLE_S = 10.0
+# Of what happened while the page did not ask, so many records are shown.
+_MAX_WAITING = 1 << 17
 _FUNCTION = ("waiting", "ready", "assigned", "done", "failed", "busy_ns")
 _BLOCKS = ("blocks", "replicas", "nbytes")
 
@@ -49,7 +52,8 @@ class Views:
         self._timeline = Timeline(self._origin_ns)
         self._usage = Usage()
         self._asked_s = 0.0
-        self._observed_s: float | None = None
+        self._observed_s = 0.0
+        self._watch: Watch | None = None
         self._lock = threading.Lock()
         self.questions: dict[str, Callable[[Query], Any]] = {
             "blocks": self._blocks,
@@ -75,23 +79,28 @@ class Views:
     def observe_while_asked(self) -> bool:
         """Have the manager record no more when nobody has asked for a while; whether it does."""
         with self._lock:
-            if self._observed_s is None:
+            if self._watch is None:
                 return False
-            if time.monotonic() - self._asked_s < _IDLE_S:
+            # The records of a traced run are made anyway, and the page shows all of them.
+            if self._watch.is_whole or time.monotonic() - self._asked_s < _IDLE_S:
                 return True
-            self._observed_s = None
-        if not self.closed:
-            self._manager.observe(False)
+            self._watch.stop()
+            self._watch = None
         return False
 
-    def _observe(self) -> float:
+    def _observe(self) -> tuple[Watch, float]:
         """Have the manager record what happens; since when it does."""
         with self._lock:
             self._asked_s = time.monotonic()
-            if self._observed_s is None:
-                self._observed_s = self._now_s()
-                self._manager.observe(True)
-            return self._observed_s
+            if self._watch is None:
+                recorder = self._cluster.client.recorder
+                self._watch = recorder.watch(_MAX_WAITING, wants_beginning=True)
+                self._observed_s = 0.0 if self._watch.is_whole else self._now_s()
+            return self._watch, self._observed_s
+
+    def _add_what_is_new(self, watch: Watch) -> None:
+        for rows, columns in watch.take():
+            self._timeline.add(rows, columns)
 
     def _now_s(self) -> float:
         return (time.monotonic_ns() - self._origin_ns) / 1e9
@@ -102,7 +111,7 @@ class Views:
     # -- questions --------------------------------------------------------------------------------
 
     def _summary(self, query: Query) -> dict[str, Any]:
-        observed_s = self._observe()
+        _, observed_s = self._observe()
         figures = self._manager.statistics()
         overview = self._manager.overview(0)
         functions = _by_label(overview["functions"], _FUNCTION)
@@ -110,7 +119,7 @@ class Views:
         workers = [self._worker(worker) for worker in figures.pop("workers")]
         return {
             "now_s": self._now_s(),
-            "observed_s": 0.0 if self._cluster.client.config.trace else observed_s,
+            "observed_s": observed_s,
             "pid": os.getpid(),
             "address": self._cluster.client.address,
             **figures,
@@ -162,9 +171,9 @@ class Views:
         return {"name": name, "stage": explanation.stage, "text": str(explanation)}
 
     def _tasks_over_time(self, query: Query) -> dict[str, Any]:
-        observed_s = self._observe()
+        watch, observed_s = self._observe()
         with self._lock:
-            self._timeline.add(*self._manager.recent_columns())
+            self._add_what_is_new(watch)
             now_s = self._now_s()
             first_s, last_s = self._timeline.span()
             first_s, last_s = float(query.get("from", first_s)), float(query.get("to", last_s))
@@ -175,9 +184,9 @@ class Views:
         return {"now_s": now_s, "observed_s": observed_s, **found}
 
     def _transfers(self, query: Query) -> dict[str, Any]:
-        self._observe()
+        watch, _ = self._observe()
         with self._lock:
-            self._timeline.add(*self._manager.recent_columns())
+            self._add_what_is_new(watch)
             return self._timeline.transfers(LISTED)
 
     def metrics(self) -> str:
