@@ -174,7 +174,7 @@ def test_what_is_no_collection_says_how_to_make_one() -> None:
         fs.Frame.from_table(pd.Series([1]), 1)
     with pytest.raises(TypeError, match=r"from_polars\(\) takes a frame of polars, not .*list"):
         fs.Frame.from_polars([1])
-    with pytest.raises(TypeError, match="not what is of type NoneType"):
+    with pytest.raises(TypeError, match="not of type NoneType"):
         fs.Frame.from_arrow(None)
     with pytest.raises(BlockTypeError, match=r"a list of items; put it into one, as \[str\]"):
         fs.Bag.from_items([1, 2], 1).map_blocks(lambda block: "xy").compute()

@@ -103,8 +103,8 @@ class Frame(Collection, Relational):
 
         if not isinstance(table, dict) and not hasattr(table, "__arrow_c_stream__"):
             raise TypeError(
-                "from_arrow() takes what has __arrow_c_stream__, as tables of Arrow, polars and pandas "
-                f"do, not what is {describe_type(table)}; from_table() takes a dict of columns"
+                "from_arrow() takes what has __arrow_c_stream__, as tables of Arrow, polars and "
+                f"pandas do, not {describe_type(table)}; from_table() takes columns by name"
             )
         table = pa.table(table)
         if block_rows is None:
