@@ -1,0 +1,9 @@
+//! Random histories of a manager.
+
+mod acts;
+mod blocks;
+mod client;
+mod history;
+mod known;
+
+pub use history::run;
