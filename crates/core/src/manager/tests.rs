@@ -3,8 +3,8 @@
 use super::table::TaskSlot;
 use super::*;
 use crate::wire::{
-    Address, Assignment, BlockDesc, CallOptions, Form, FromWorker, Keep, Output, PROTOCOL, Payload,
-    Report, Spent, TaskFailure, ToWorker,
+    Address, Assignment, BlockDesc, CallOptions, FileProblem, Form, FromWorker, Keep, Output,
+    PROTOCOL, Payload, Report, Spent, TaskFailure, ToWorker,
 };
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
 use smallvec::smallvec;
@@ -517,12 +517,16 @@ fn a_changed_file_is_why_all_that_need_it_fail() {
     play.says(0, FromWorker::Lost { names: vec![name(1)], reason: reason.clone() });
     assert!(play.resolved().is_empty());
     play.request(Request::Submit(vec![call(4, &[1])]));
-    play.fails(0, &runs[0], TaskFailure::FileChanged { path: "/data/x".into(), reason });
+    play.fails(
+        0,
+        &runs[0],
+        TaskFailure::File { path: "/data/x".into(), problem: FileProblem::Changed(reason) },
+    );
     let mut failed = play.resolved();
     failed.sort_by_key(|(ticket, _)| *ticket);
     assert_eq!(failed.iter().map(|(ticket, _)| *ticket).collect::<Vec<_>>(), [2, 3, 4]);
     assert!(failed.iter().all(|(_, outcome)| matches!(outcome, Outcome::Failed(failure)
-        if matches!(failure.why, Why::Attempt(TaskFailure::FileChanged { .. })))));
+        if matches!(failure.why, Why::Attempt(TaskFailure::File { .. })))));
     play.request(Request::Release((1..=4).map(name).collect()));
     play.assert_empty();
 }

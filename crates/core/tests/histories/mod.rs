@@ -1,9 +1,0 @@
-//! Random histories of a manager.
-
-mod acts;
-mod blocks;
-mod client;
-mod history;
-mod known;
-
-pub use history::run;
