@@ -83,7 +83,7 @@ def test_dates_keep_their_units_and_have_extremes() -> None:
         np.uint64(7) == blocks  # noqa: B015
 
 
-def test_compressed_rows_stay_compressed() -> None:
+def test_csr_matrices_stay_compressed() -> None:
     matrix = sp.random_array((9, 4), density=0.3, format="csr", rng=np.random.default_rng(1))
     blocks = fs.Array.from_numpy(matrix, 4)
     doubled = (np.abs(blocks) * 2.0).to_array()

@@ -17,7 +17,7 @@ from freestone.io.formats.tables import foreign, needs, opened, table_of, to_mat
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
-__all__ = ["FORMAT", "open_dataset", "open_writer"]
+__all__ = ["FORMAT", "ArrowWriter", "open_dataset", "open_writer", "source_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Batches(Dataset):
         ends = np.array(self.ends, np.int64)
         first = max(int(np.searchsorted(ends, start, "right")) - 1, 0)
         last = int(np.searchsorted(ends, stop, "left"))
-        with foreign(self.place), _source(pa, self.place) as source:
+        with foreign(self.place), source_of(pa, self.place) as source:
             file = pa.ipc.open_file(source, options=self._options(pa))
             batches = [file.get_batch(number) for number in range(first, last)]
             schema = self.schema if self.selected else file.schema
@@ -48,7 +48,7 @@ class Batches(Dataset):
         if not self.selected:
             return None
         names = set(self.columns)
-        with _source(pa, self.place) as source:
+        with source_of(pa, self.place) as source:
             every = pa.ipc.open_file(source).schema.names
         return pa.ipc.IpcReadOptions(
             included_fields=[at for at, one in enumerate(every) if one in names]
@@ -66,7 +66,8 @@ class Batches(Dataset):
         return self._with_columns(columns, schema=schema, selected=True)
 
 
-def _source(pa: Any, place: Place) -> Any:
+def source_of(pa: Any, place: Place) -> Any:
+    """Return what pyarrow reads a file from."""
     return pa.OSFile(place.path) if place.path is not None else pa.PythonFile(opened(place), "r")
 
 
@@ -74,7 +75,7 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
     """Read the footer of an Arrow file, and how long its batches are."""
     pa = needs("pyarrow", "arrow", "Arrow IPC")
     stamp = place.stamp()
-    with foreign(place), _source(pa, place) as source:
+    with foreign(place), source_of(pa, place) as source:
         file = pa.ipc.open_file(source)
         counts = [file.get_batch(number).num_rows for number in range(file.num_record_batches)]
         # Names that are no UTF-8 are an error of the file, too.

@@ -1,4 +1,4 @@
-"""NetCDF 4, by h5netcdf: a variable as an array of any dimensions.
+"""NetCDF 4, by h5netcdf, and NetCDF 3: a variable as an array of any dimensions.
 
 Options of a read: `variable`, its name, where the file has several that are no coordinates. Values
 are unpacked as the CF conventions say: `scale_factor` and `add_offset` are applied, `_FillValue`
@@ -7,20 +7,25 @@ and `missing_value` become NaN. Times stay numbers. Chunks are not cut along the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from freestone.errors import UsageError
+from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
+from freestone.io.formats.mtx import read_some
+from freestone.io.formats.netcdf3 import CLASSIC, read_head
 from freestone.io.formats.tables import file_of, foreign, needs, some_of
-from freestone.io.raw import dtype_reported
+from freestone.io.raw import dtype_reported, read_values
 from freestone.io.stores import Place
 
 __all__ = ["FORMAT", "open_dataset"]
 
+# Rows of so many bytes are read one by one where those of other variables are in between.
+MIN_ROW_NBYTES = 16 << 10
 PACKED = ("scale_factor", "add_offset", "_FillValue", "missing_value")
 
 
@@ -38,11 +43,11 @@ class Variable(Dataset):
             found = file.variables[self.variable]
             values = np.asarray(found[start:stop])
             return (
-                _unpacked(values, dict(found.attrs), str(self.dtype)) if self.is_packed else values
+                unpacked(values, dict(found.attrs), str(self.dtype)) if self.is_packed else values
             )
 
 
-def _unpacked(values: Any, attributes: dict[str, Any], dtype: str) -> Any:
+def unpacked(values: Any, attributes: dict[str, Any], dtype: str) -> Any:
     """Return values as the CF conventions say that they are stored."""
     missing = np.zeros(values.shape, bool)
     for name in ("_FillValue", "missing_value"):
@@ -59,19 +64,19 @@ def _unpacked(values: Any, attributes: dict[str, Any], dtype: str) -> Any:
 
 def open_dataset(place: Place, *, variable: str | None = None) -> Dataset:
     """Look at the variables of a NetCDF file."""
-    h5netcdf = needs("h5netcdf", "hdf5", "NetCDF")
     stamp = place.stamp()
+    if read_some(place, stamp, len(CLASSIC[0])) in CLASSIC:
+        return _open_classic(place, stamp, variable)
+    h5netcdf = needs("h5netcdf", "hdf5", "NetCDF")
     with foreign(place), file_of(place) as raw, h5netcdf.File(raw, "r") as file:
-        name = _chosen(place, file, variable)
+        name = _chosen(place, list(file.variables), file.dimensions, variable)
         found = file.variables[name]
         if not found.shape:
             raise UsageError(
                 f"{place.url}: {name!r} is one value, and no rows; read it by h5netcdf"
             )
         stored = dtype_reported(place.url, found.dtype)
-        is_packed = stored.kind in "iuf" and any(one in found.attrs for one in PACKED)
-        # 32-bit floats hold what they hold; 16 bits and a scale need more than 24 seldom, but may.
-        dtype = stored if not is_packed or stored == np.float32 else np.dtype("f8")
+        dtype, is_packed = _dtype_of(stored, found.attrs)
         return Variable(
             place=place,
             kind="array",
@@ -86,11 +91,76 @@ def open_dataset(place: Place, *, variable: str | None = None) -> Dataset:
         )
 
 
-def _chosen(place: Place, file: Any, variable: str | None) -> str:
-    names = list(file.variables)
+def _dtype_of(stored: np.dtype[Any], attributes: Any) -> tuple[np.dtype[Any], bool]:
+    """Return the dtype of unpacked values, and whether they are packed."""
+    is_packed = stored.kind in "iuf" and any(one in attributes for one in PACKED)
+    # 32-bit floats hold what they hold; 16 bits and a scale need more than 24 seldom, but may.
+    return stored if not is_packed or stored == np.float32 else np.dtype("f8"), is_packed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records(Dataset):
+    """Rows of a variable of NetCDF 3, which are as many bytes apart."""
+
+    stored: str
+    offset: int
+    stride: int
+    attributes: dict[str, Any]
+
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
+        stored, source = np.dtype(self.stored), self.place.source(self.stamp)
+        nbytes, count = stored.itemsize * math.prod(self.columns), stop - start
+        offset, shape = self.offset + start * self.stride, (count, *self.columns)
+        if self.stride == nbytes or count < 2:
+            values = read_values(source, offset, shape, stored, threads)
+        elif nbytes >= MIN_ROW_NBYTES:
+            values = np.empty(shape, stored)
+            for row in range(count):
+                read_values(source, offset + row * self.stride, shape[1:], stored, out=values[row])
+        else:
+            # Those of other variables in between are read, too.
+            raw = read_values(source, offset, ((count - 1) * self.stride + nbytes,), "u1", threads)
+            rows = np.lib.stride_tricks.as_strided(raw, (count, nbytes), (self.stride, 1))
+            values = np.ascontiguousarray(rows).view(stored).reshape(shape)
+        values = values.astype(stored.newbyteorder("="), copy=False)
+        if not any(one in self.attributes for one in PACKED):
+            return values
+        return unpacked(values, self.attributes, str(self.dtype))
+
+
+def _open_classic(place: Place, stamp: tuple[Any, ...], variable: str | None) -> Dataset:
+    head = read_head(place, stamp)
+    name = _chosen(place, list(head.variables), head.dimensions, variable)
+    found = head.variables[name]
+    if not found.shape:
+        raise UsageError(f"{place.url}: {name!r} is one value, and no rows; read it by SciPy")
+    stored = np.dtype(found.dtype).newbyteorder("=")
+    dtype, is_packed = _dtype_of(stored, found.attributes)
+    row_nbytes = stored.itemsize * math.prod(found.shape[1:])
+    end = found.offset + max(found.shape[0] - 1, 0) * found.stride + row_nbytes
+    if found.shape[0] and end > int(stamp[0]):
+        reason = f"{name!r} ends at byte {end:,}, and it has {stamp[0]:,} (truncated)"
+        raise FormatError(place.url, reason)
+    return Records(
+        place=place,
+        kind="array",
+        stamp=stamp,
+        rows=found.shape[0],
+        columns=found.shape[1:],
+        dtype=dtype.str,
+        row_nbytes=dtype.itemsize * float(math.prod(found.shape[1:])),
+        stored=found.dtype,
+        offset=found.offset,
+        stride=found.stride,
+        attributes=found.attributes if is_packed else {},
+    )
+
+
+def _chosen(place: Place, names: list[str], dimensions: Any, variable: str | None) -> str:
     if variable in names:
         return str(variable)
-    data = [name for name in names if name not in file.dimensions]
+    data = [name for name in names if name not in dimensions]
     if variable is None and len(data) == 1:
         return str(data[0])
     raise UsageError(f"{place.url} has the variables {some_of(names)}; say variable=")

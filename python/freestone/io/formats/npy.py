@@ -18,7 +18,7 @@ from freestone.io.raw import dtype_reported, fill_block, read_values
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, Writer
 
-__all__ = ["FORMAT", "open_dataset", "open_writer"]
+__all__ = ["FORMAT", "MAX_HEADER", "open_dataset", "open_writer", "rows_at"]
 
 MAX_HEADER = 1 << 16
 
@@ -65,7 +65,23 @@ class Rows(Dataset):
 def open_dataset(place: Place) -> Dataset:
     """Read the header of a `.npy` file."""
     stamp = place.stamp()
-    content = read_some(place, stamp, MAX_HEADER)
+    return rows_at(place, stamp, read_some(place, stamp, MAX_HEADER), 0, int(stamp[0]))
+
+
+def rows_at(
+    place: Place, stamp: tuple[Any, ...], content: bytes, offset: int, nbytes: int
+) -> Dataset:
+    """Read the header of a `.npy` file that lies in another one.
+
+    Parameters
+    ----------
+    place, stamp
+        The outer file, and its version.
+    content
+        The first bytes of the inner one, `MAX_HEADER` of them if it has so many.
+    offset, nbytes
+        Where it begins, and its size.
+    """
     file = io.BytesIO(content)
     try:
         version = np.lib.format.read_magic(file)
@@ -87,8 +103,8 @@ def open_dataset(place: Place) -> Dataset:
     dtype = dtype_reported(place.url, dtype)
     row_nbytes = dtype.itemsize * math.prod(shape[1:])
     wanted = file.tell() + shape[0] * row_nbytes
-    if wanted != stamp[0]:
-        reason = f"{wanted:,} bytes are wanted, and it has {stamp[0]:,} (truncated, or foreign)"
+    if wanted != nbytes:
+        reason = f"{wanted:,} bytes are wanted, and it has {nbytes:,} (truncated, or foreign)"
         raise FormatError(place.url, reason)
     return Rows(
         place=place,
@@ -98,7 +114,7 @@ def open_dataset(place: Place) -> Dataset:
         dtype=dtype.str,
         row_nbytes=row_nbytes,
         stamp=stamp,
-        offset=file.tell(),
+        offset=offset + file.tell(),
         by_columns=bool(by_columns) and len(shape) == 2,
     )
 

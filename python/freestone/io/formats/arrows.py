@@ -1,0 +1,137 @@
+"""Arrow IPC streams, by pyarrow: frames, and arrays as columns of one type.
+
+Record batches are not cut. A stream has no list of them, so that it is looked through once; then
+each process reads its own, but from the beginning if there are dictionaries. Options of a read:
+`kind`, as for Parquet.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freestone.errors import FormatError
+from freestone.io.dataset import Dataset
+from freestone.io.formats.arrow import ArrowWriter, source_of
+from freestone.io.formats.format import Format
+from freestone.io.formats.parquet import dtype_of, marked
+from freestone.io.formats.tables import foreign, needs, table_of, to_matrix, whole
+from freestone.io.stores import Place
+from freestone.io.writer import Shape, StreamWriter, needs_columns
+
+__all__ = ["FORMAT", "open_dataset", "open_writer"]
+
+# What a stream ends with: a message of no length.
+END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream(Dataset):
+    """Rows of record batches, which begin at some bytes; at none if they need those before."""
+
+    ends: tuple[int, ...]
+    begins: tuple[int, ...] | None
+    schema: Any
+
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
+        pa = needs("pyarrow", "arrow", "Arrow streams")
+        ends = np.array(self.ends, np.int64)
+        first = max(int(np.searchsorted(ends, start, "right")) - 1, 0)
+        last = int(np.searchsorted(ends, stop, "left"))
+        with foreign(self.place), source_of(pa, self.place) as source:
+            batches = list(self._batches(pa, source, first, last))
+            table = whole(pa.Table.from_batches(batches, self.schema))
+        table = table.slice(start - self.ends[first], stop - start)
+        return table if self.kind == "frame" else to_matrix(table, str(self.dtype))
+
+    def _batches(self, pa: Any, source: Any, first: int, last: int) -> Iterator[Any]:
+        if self.begins is None:
+            reader = pa.ipc.open_stream(source)
+            yield from itertools.islice(reader, first, last)
+            return
+        for number in range(first, last):
+            source.seek(self.begins[number])
+            yield pa.ipc.read_record_batch(pa.ipc.read_message(source), self.schema)
+
+    def arrow_schema(self) -> Any:
+        """Return the schema, with which the stream begins."""
+        return self.schema
+
+
+def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
+    """Look through an Arrow stream: where its batches begin, and how long they are."""
+    pa = needs("pyarrow", "arrow", "Arrow streams")
+    stamp = place.stamp()
+    counts, begins = [], []
+    with foreign(place), source_of(pa, place) as source:
+        reader = pa.ipc.open_stream(source)
+        schema = reader.schema
+        begins.append(source.tell())
+        try:
+            while True:
+                counts.append(reader.read_next_batch().num_rows)
+                begins.append(source.tell())
+        except StopIteration:
+            pass
+        _check_end(place, source, begins[-1], int(stamp[0]))
+        names, dtype = tuple(schema.names), dtype_of(place, schema, kind)
+    rows = sum(counts)
+    common: dict[str, Any] = {
+        "place": place,
+        "stamp": stamp,
+        "rows": rows,
+        "unit_rows": max(counts, default=1) or 1,
+        "row_nbytes": stamp[0] / max(rows, 1),
+        "ends": tuple(np.cumsum([0, *counts]).tolist()),
+        "begins": None if any(map(_has_dictionary, schema.types)) else tuple(begins[:-1]),
+        "schema": schema,
+    }
+    if dtype is None:
+        return Stream(kind="frame", columns=names, **common)
+    return Stream(kind="array", columns=(len(names),), dtype=dtype, **common)
+
+
+def _check_end(place: Place, source: Any, end: int, nbytes: int) -> None:
+    """Raise `FormatError` unless the mark of the end follows, with nothing behind it."""
+    source.seek(end)
+    if source.read(len(END)) != END or end + len(END) != nbytes:
+        reason = (
+            f"it does not end at byte {end:,} with the mark of its end (truncated, or appended)"
+        )
+        raise FormatError(place.url, reason)
+
+
+def _has_dictionary(kind: Any) -> bool:
+    pa = needs("pyarrow", "arrow", "Arrow streams")
+    inner = [kind.field(number).type for number in range(kind.num_fields)]
+    return pa.types.is_dictionary(kind) or any(map(_has_dictionary, inner))
+
+
+def open_writer(place: Place, shape: Shape) -> StreamWriter:
+    """Write a record batch for each block, or several for one of several chunks."""
+    needs("pyarrow", "arrow", "Arrow streams")
+    needs_columns(place, shape)
+    return StreamOfBatches(place=place, shape=shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamOfBatches(ArrowWriter):
+    """A record batch for each block."""
+
+    def begin(self, path: str, first: Any) -> Any:
+        """Open the file."""
+        pa = needs("pyarrow", "arrow", "Arrow streams")
+        return pa.ipc.new_stream(path, marked(table_of(first, self.shape).schema, self.shape))
+
+
+FORMAT = Format(
+    name="arrows",
+    suffixes=(".arrows",),
+    open_dataset=open_dataset,
+    open_writer=open_writer,
+)
