@@ -229,3 +229,12 @@ def test_rows_without_columns_are_refused(table: Any) -> None:
     with pytest.raises(BlockShapeError, match="5 rows without columns"):
         fs.Frame.from_table(table, 2)
     assert len(fs.Frame.from_table(table[:0], 2)) == 0
+
+
+def test_what_is_in_a_collection() -> None:
+    assert 4.0 in x()
+    assert 9 not in x()
+    assert 3 in fs.Bag.from_items([1, 2, 3], 2)
+    assert [3] not in fs.Bag.from_items([1, 2, 3], 2)
+    assert "a" in fs.Frame.from_table({"a": [1]}, 1)
+    assert 1 not in fs.Frame.from_table({"a": [1]}, 1)
