@@ -103,7 +103,6 @@ pub fn layout_relabel(
     offsets: Option<Vec<u64>>,
     may_stay: Option<Vec<bool>>,
 ) -> PyResult<Plan> {
-    check_table(before, offsets.as_deref())?;
     let may_stay = may_stay.unwrap_or_else(|| vec![true; before.0.places()]);
     let found = py.detach(|| relabel_staying(&before.0, &after.0, offsets.as_deref(), &may_stay));
     found.map(|plan| parts(&plan)).map_err(refused)
@@ -120,7 +119,6 @@ pub fn layout_relabel_nodes(
     node_of: Vec<usize>,
     offsets: Option<Vec<u64>>,
 ) -> PyResult<Plan> {
-    check_table(before, offsets.as_deref())?;
     let offsets = offsets.as_deref();
     let found = py.detach(|| relabel_nodes(&before.0, &after.0, offsets, &may_stay, &node_of));
     found.map(|plan| parts(&plan)).map_err(refused)
@@ -130,7 +128,7 @@ pub fn layout_relabel_nodes(
 #[pyfunction]
 #[pyo3(signature = (moves, *, offsets = None))]
 pub fn layout_moved(moves: Vec<Move>, offsets: Option<Vec<u64>>) -> PyResult<u64> {
-    Ok(moved_weight(&checked(&moves, offsets.as_deref())?, offsets.as_deref()))
+    moved_weight(&transfers_of(&moves), offsets.as_deref()).map_err(refused)
 }
 
 /// What crosses between the nodes of processes: in all, and on the busiest network card.
@@ -141,12 +139,7 @@ pub fn layout_crossing(
     node_of: Vec<usize>,
     offsets: Option<Vec<u64>>,
 ) -> PyResult<(u64, u64)> {
-    let known = node_of.len();
-    if let Some(process) = moves.iter().map(|m| m.0.max(m.1)).find(|process| *process >= known) {
-        let problem = format!("process {process} has no node: {known} are given");
-        return Err(PyValueError::new_err(problem));
-    }
-    let found = crossing(&checked(&moves, offsets.as_deref())?, &node_of, offsets.as_deref());
+    let found = crossing(&transfers_of(&moves), &node_of, offsets.as_deref()).map_err(refused)?;
     Ok((found.total, found.busiest))
 }
 
@@ -183,11 +176,8 @@ pub fn layout_block_transfers(
     before: Vec<usize>,
     after: Vec<usize>,
 ) -> PyResult<Vec<Move>> {
-    let places = blocks.0.places();
-    match [&before, &after].iter().find(|owners| owners.len() != places) {
-        Some(owners) => Err(refused(LayoutError::Places { given: owners.len(), places })),
-        None => Ok(moves(&block_transfers(&blocks.0, &before, &after))),
-    }
+    let found = block_transfers(&blocks.0, &before, &after).map_err(refused)?;
+    Ok(moves(&found))
 }
 
 fn moves(transfers: &[Transfer]) -> Vec<Move> {
@@ -199,28 +189,9 @@ fn parts(plan: &Relabelling) -> Plan {
     (plan.process_of.clone(), moves(&plan.transfers))
 }
 
-/// Transfers whose rows have all their weights in the table.
-fn checked(moves: &[Move], offsets: Option<&[u64]>) -> PyResult<Vec<Transfer>> {
-    let rows = offsets.map_or(u64::MAX, |offsets| offsets.len().saturating_sub(1) as u64);
-    if let Some((_, _, start, stop)) = moves.iter().find(|m| m.2 > m.3 || m.3 > rows) {
-        let problem = format!("rows {start} to {stop} do not lie in the {rows} of the table");
-        return Err(PyValueError::new_err(problem));
-    }
+fn transfers_of(moves: &[Move]) -> Vec<Transfer> {
     let one = |m: &Move| Transfer { source: m.0, target: m.1, rows: m.2..m.3 };
-    Ok(moves.iter().map(one).collect())
-}
-
-/// The layouts' functions index the table by row.
-fn check_table(before: &Rows, offsets: Option<&[u64]>) -> PyResult<()> {
-    let Some(offsets) = offsets else { return Ok(()) };
-    let table = RowBlocks::from_offsets(offsets.to_vec()).map_err(refused)?;
-    let (given, places) = (table.places(), before.0.rows() as usize);
-    if given == places {
-        Ok(())
-    } else {
-        let problem = format!("the table weighs {given} rows, and the layouts have {places}");
-        Err(PyValueError::new_err(problem))
-    }
+    moves.iter().map(one).collect()
 }
 
 fn refused(error: LayoutError) -> PyErr {

@@ -162,14 +162,22 @@ impl Eq for Level {}
 
 /// The transfers between two owners of each block; a block that stays is one to itself.
 ///
-/// # Panics
-/// If there are not as many owners as blocks.
-pub fn block_transfers(blocks: &RowBlocks, from: &[usize], to: &[usize]) -> Vec<Transfer> {
+/// # Errors
+/// [`LayoutError::Places`] if there are not as many owners as blocks.
+pub fn block_transfers(
+    blocks: &RowBlocks,
+    from: &[usize],
+    to: &[usize],
+) -> Result<Vec<Transfer>, LayoutError> {
+    let places = blocks.places();
+    if let Some(owners) = [from, to].into_iter().find(|owners| owners.len() != places) {
+        return Err(LayoutError::Places { given: owners.len(), places });
+    }
     let owners = from.iter().zip(to).enumerate();
     let transfer = |(block, (source, target)): (usize, (&usize, &usize))| Transfer {
         source: *source,
         target: *target,
         rows: blocks.of(block),
     };
-    owners.map(transfer).filter(|transfer| !transfer.rows.is_empty()).collect()
+    Ok(owners.map(transfer).filter(|transfer| !transfer.rows.is_empty()).collect())
 }

@@ -7,7 +7,7 @@
 
 use super::relabel::{Relabelling, heaviest_matching};
 use super::rows::{LayoutError, RowBlocks};
-use super::transfers::{Transfer, transfers, weight};
+use super::transfers::{Transfer, check_rows, check_table, transfers, weight};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Exchanges that are tried; of many processes a card's load changes little by each.
@@ -35,7 +35,7 @@ pub struct Crossing {
 /// places against those of one node.
 ///
 /// # Errors
-/// [`LayoutError::Rows`]; [`LayoutError::Places`] if there is not one flag for each old place;
+/// Those of [`relabel`](super::relabel()); [`LayoutError::Places`] if there is not one flag for each old place;
 /// [`LayoutError::Processes`] if there are fewer processes than places.
 pub fn relabel_nodes(
     from: &RowBlocks,
@@ -47,6 +47,7 @@ pub fn relabel_nodes(
     if may_stay.len() != from.places() {
         return Err(LayoutError::Places { given: may_stay.len(), places: from.places() });
     }
+    check_table(from, offsets)?;
     let joining = node_of.len().saturating_sub(from.places());
     let may_have = [may_stay, &vec![true; joining]].concat();
     let given = may_have.iter().filter(|may| **may).count();
@@ -253,9 +254,19 @@ impl Nodes {
 
 /// What the transfers between processes weigh on the network cards of their nodes.
 ///
-/// # Panics
-/// If a process has no node.
-pub fn crossing(transfers: &[Transfer], node_of: &[usize], offsets: Option<&[u64]>) -> Crossing {
+/// # Errors
+/// [`LayoutError::NoNode`]; [`LayoutError::Outside`] if rows are not in the table.
+pub fn crossing(
+    transfers: &[Transfer],
+    node_of: &[usize],
+    offsets: Option<&[u64]>,
+) -> Result<Crossing, LayoutError> {
+    let given = node_of.len();
+    let mut processes = transfers.iter().map(|transfer| transfer.source.max(transfer.target));
+    if let Some(process) = processes.find(|process| *process >= given) {
+        return Err(LayoutError::NoNode { process, given });
+    }
+    check_rows(transfers, offsets)?;
     let mut out = BTreeMap::<usize, [u64; 2]>::new();
     let mut total = 0;
     for transfer in transfers {
@@ -268,5 +279,5 @@ pub fn crossing(transfers: &[Transfer], node_of: &[usize], offsets: Option<&[u64
         }
     }
     let busiest = out.values().flatten().copied().max().unwrap_or_default();
-    Crossing { total, busiest }
+    Ok(Crossing { total, busiest })
 }

@@ -6,7 +6,7 @@
 //! its target can be, or it is not. No assignment of contiguous blocks keeps more.
 
 use super::rows::{LayoutError, RowBlocks};
-use super::transfers::{Transfer, transfers, weight};
+use super::transfers::{Transfer, check_table, transfers, weight};
 
 /// Which process becomes which place, and what moves then.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -25,7 +25,7 @@ pub struct Relabelling {
 /// Linear in the number of places.
 ///
 /// # Errors
-/// [`LayoutError::Rows`].
+/// [`LayoutError::Rows`]; [`LayoutError::Table`] and [`LayoutError::Offsets`] of `offsets`.
 pub fn relabel(
     from: &RowBlocks,
     to: &RowBlocks,
@@ -40,7 +40,7 @@ pub fn relabel(
 /// Linear in the number of places.
 ///
 /// # Errors
-/// [`LayoutError::Rows`]; [`LayoutError::Places`] if there is not one flag for each old place.
+/// Those of [`relabel`]; [`LayoutError::Places`] if there is not one flag for each old place.
 pub fn relabel_staying(
     from: &RowBlocks,
     to: &RowBlocks,
@@ -50,6 +50,7 @@ pub fn relabel_staying(
     if may_stay.len() != from.places() {
         return Err(LayoutError::Places { given: may_stay.len(), places: from.places() });
     }
+    check_table(from, offsets)?;
     let mut transfers = transfers(from, to)?;
     let weights: Vec<u64> = transfers
         .iter()

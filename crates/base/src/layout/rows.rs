@@ -62,6 +62,32 @@ pub enum LayoutError {
         /// Rows of the one that shall be.
         to: u64,
     },
+    /// A table of weights has an offset before each row, and one behind the last.
+    #[error("the table weighs {given} rows, and the layouts have {rows}")]
+    Table {
+        /// Rows of the table.
+        given: u64,
+        /// Rows of the layouts.
+        rows: u64,
+    },
+    /// Rows that are moved have to be in the table of weights.
+    #[error("rows {start} to {end} do not lie in the {rows} of the table")]
+    Outside {
+        /// The first row.
+        start: u64,
+        /// The end of the rows.
+        end: u64,
+        /// Rows of the table.
+        rows: u64,
+    },
+    /// What crosses between nodes can be said only of processes that are on one.
+    #[error("process {process} has no node: {given} are given")]
+    NoNode {
+        /// Which process.
+        process: usize,
+        /// How many processes have a node.
+        given: usize,
+    },
 }
 
 /// Rows dealt to places in order, one contiguous block each; a block may be empty.
@@ -177,7 +203,7 @@ pub(super) fn count_places(places: usize) -> Result<u64, LayoutError> {
 }
 
 /// What all rows load, if the offsets are some.
-fn check_offsets(offsets: &[u64]) -> Result<u64, LayoutError> {
+pub(super) fn check_offsets(offsets: &[u64]) -> Result<u64, LayoutError> {
     let length = offsets.len();
     let wrong = |index: usize| {
         let value = offsets.get(index).copied().unwrap_or_default();

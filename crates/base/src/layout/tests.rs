@@ -25,9 +25,10 @@ fn mean(moved: impl Fn(usize, usize) -> u64) -> f64 {
 
 #[test]
 fn what_moves_in_the_papers_pairs_is_what_was_computed_for_them() {
-    let as_is = mean(|from, to| moved_weight(&transfers(&even(from), &even(to)).unwrap(), None));
+    let as_is =
+        mean(|from, to| moved_weight(&transfers(&even(from), &even(to)).unwrap(), None).unwrap());
     let best = mean(|from, to| {
-        moved_weight(&relabel(&even(from), &even(to), None).unwrap().transfers, None)
+        moved_weight(&relabel(&even(from), &even(to), None).unwrap().transfers, None).unwrap()
     });
     assert!((as_is - 98.0).abs() < 0.05, "{as_is}");
     assert!((best - 74.4).abs() < 0.05, "{best}");
@@ -38,13 +39,14 @@ fn small_steps_move_less_when_places_are_relabelled_and_least_in_many_blocks() {
     let rows = 8 * 7 * 16 * 100;
     let (from, to) = (RowBlocks::even(rows, 7).unwrap(), RowBlocks::even(rows, 8).unwrap());
     let share = |moved: u64| 100.0 * moved as f64 / rows as f64;
-    let as_is = share(moved_weight(&transfers(&from, &to).unwrap(), None));
-    let relabelled = share(moved_weight(&relabel(&from, &to, None).unwrap().transfers, None));
+    let as_is = share(moved_weight(&transfers(&from, &to).unwrap(), None).unwrap());
+    let relabelled =
+        share(moved_weight(&relabel(&from, &to, None).unwrap().transfers, None).unwrap());
     assert!((as_is - 50.0).abs() < 0.1 && (relabelled - 28.6).abs() < 0.1);
     let blocks = RowBlocks::even(rows, 7 * 16).unwrap();
     let owners: Vec<usize> = (0..7 * 16).map(|block| block / 16).collect();
-    let moved = block_transfers(&blocks, &owners, &reassign(&owners, 8).unwrap());
-    assert!((share(moved_weight(&moved, None)) - 12.5).abs() < 0.1);
+    let moved = block_transfers(&blocks, &owners, &reassign(&owners, 8).unwrap()).unwrap();
+    assert!((share(moved_weight(&moved, None).unwrap()) - 12.5).abs() < 0.1);
 }
 
 /// Nodes of so many processes, filled in order.
@@ -56,14 +58,14 @@ fn filled(processes: usize, size: usize) -> Vec<usize> {
 fn crossed(from: &RowBlocks, to: &RowBlocks, node_of: &[usize]) -> Crossing {
     let stay = vec![true; from.places()];
     let plan = relabel_nodes(from, to, None, &stay, node_of).unwrap();
-    crossing(&plan.transfers, node_of, None)
+    crossing(&plan.transfers, node_of, None).unwrap()
 }
 
 #[test]
 fn nodes_keep_their_rows() {
     let (from, to) = (even(80), even(160));
     let node_of = filled(160, 20);
-    let plain = crossing(&transfers(&from, &to).unwrap(), &node_of, None);
+    let plain = crossing(&transfers(&from, &to).unwrap(), &node_of, None).unwrap();
     assert_eq!(plain, Crossing { total: 7 * ROWS / 8, busiest: ROWS / 4 });
     assert_eq!(crossed(&from, &to, &node_of), Crossing { total: ROWS / 2, busiest: ROWS / 8 });
 }
@@ -75,10 +77,13 @@ fn joining_processes_get_the_places_whose_rows_their_node_has() {
     let (from, to) = (even(2), even(4));
     let node_of = [1, 0, 0, 1];
     let ordered = relabel(&from, &to, None).unwrap();
-    assert_eq!(crossing(&ordered.transfers, &node_of, None).total, ROWS / 2);
+    assert_eq!(crossing(&ordered.transfers, &node_of, None).unwrap().total, ROWS / 2);
     assert_eq!(crossed(&from, &to, &node_of), Crossing::default());
     let plan = relabel_nodes(&from, &to, None, &[true; 2], &node_of).unwrap();
-    assert_eq!(moved_weight(&plan.transfers, None), moved_weight(&ordered.transfers, None));
+    assert_eq!(
+        moved_weight(&plan.transfers, None).unwrap(),
+        moved_weight(&ordered.transfers, None).unwrap()
+    );
     // All are replaced, and nothing crosses either.
     let plan = relabel_nodes(&from, &even(2), None, &[false; 2], &node_of).unwrap();
     assert_eq!(plan.process_of, [3, 2]);
@@ -109,7 +114,7 @@ fn the_busiest_card_gives_way_to_the_others() {
     let to = RowBlocks::even(100, 1).unwrap();
     let plain = relabel(&from, &to, None).unwrap();
     let node_of = [0, 1, 1];
-    assert_eq!(crossing(&plain.transfers, &node_of, None).busiest, 60);
+    assert_eq!(crossing(&plain.transfers, &node_of, None).unwrap().busiest, 60);
     assert_eq!(crossed(&from, &to, &node_of).busiest, 40);
 }
 
@@ -228,14 +233,14 @@ proptest! {
         for load in loads {
             offsets.push(offsets[offsets.len() - 1] + load);
         }
-        let offsets = by_load.then_some(&offsets[..]);
+        let offsets = by_load.then_some(&offsets[..=from.rows() as usize]);
         let plan = relabel(&from, &to, offsets).unwrap();
         let distinct: BTreeSet<usize> = plan.process_of.iter().copied().collect();
         prop_assert_eq!(distinct.len(), to.places());
         prop_assert!(distinct.iter().all(|process| *process < from.places().max(to.places())));
         let overlaps = transfers(&from, &to).unwrap();
         let all: u64 = overlaps.iter().map(|o| super::transfers::weight(o, offsets)).sum();
-        let kept = all - moved_weight(&plan.transfers, offsets);
+        let kept = all - moved_weight(&plan.transfers, offsets).unwrap();
         prop_assert_eq!(kept, most_kept(&overlaps, offsets, 0, 0, to.places()));
     }
 
@@ -290,7 +295,7 @@ fn least_busy(
     if chosen.len() == places {
         let chosen_for = |t: &Transfer| Transfer { target: chosen[t.target], ..t.clone() };
         let moves: Vec<Transfer> = overlaps.iter().map(chosen_for).collect();
-        return crossing(&moves, node_of, None).busiest;
+        return crossing(&moves, node_of, None).unwrap().busiest;
     }
     let mut least = u64::MAX;
     for process in (0..free.len()).filter(|process| free[*process]) {
@@ -386,4 +391,19 @@ proptest! {
         let once = even_out(&owners, &ones, &shares).unwrap();
         prop_assert_eq!(&even_out(&once, &ones, &shares).unwrap(), &once);
     }
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused() {
+    let (from, to) = (RowBlocks::even(5, 1).unwrap(), RowBlocks::even(5, 2).unwrap());
+    let moves = transfers(&from, &to).unwrap();
+    let table = LayoutError::Table { given: 1, rows: 5 };
+    assert_eq!(relabel(&from, &to, Some(&[0, 1])), Err(table.clone()));
+    assert_eq!(relabel_nodes(&from, &to, Some(&[0, 1]), &[true], &[0, 0]), Err(table));
+    let outside = LayoutError::Outside { start: 0, end: 3, rows: 1 };
+    assert_eq!(moved_weight(&moves, Some(&[0, 1])), Err(outside.clone()));
+    assert_eq!(crossing(&moves, &[0, 0], Some(&[0, 1])), Err(outside));
+    assert_eq!(crossing(&moves, &[0], None), Err(LayoutError::NoNode { process: 1, given: 1 }));
+    let owners = LayoutError::Places { given: 1, places: 2 };
+    assert_eq!(block_transfers(&to, &[0, 1], &[0]), Err(owners));
 }

@@ -1,6 +1,6 @@
 //! Who sends which rows to whom.
 
-use super::rows::{LayoutError, RowBlocks};
+use super::rows::{LayoutError, RowBlocks, check_offsets};
 use std::ops::Range;
 
 /// Rows that one place has and another one shall have; the same one, when they stay.
@@ -50,11 +50,37 @@ pub fn transfers(from: &RowBlocks, to: &RowBlocks) -> Result<Vec<Transfer>, Layo
 /// What the transfers weigh whose source and target differ, by a table of what all rows before
 /// each one weigh: in a CSR matrix the row pointers, for instance. Without one a row weighs 1.
 ///
-/// # Panics
-/// If the table is shorter than the rows.
-pub fn moved_weight(transfers: &[Transfer], offsets: Option<&[u64]>) -> u64 {
+/// # Errors
+/// [`LayoutError::Outside`] if rows are not in the table, or end before they begin.
+pub fn moved_weight(transfers: &[Transfer], offsets: Option<&[u64]>) -> Result<u64, LayoutError> {
+    check_rows(transfers, offsets)?;
     let moving = transfers.iter().filter(|transfer| transfer.source != transfer.target);
-    moving.map(|transfer| weight(transfer, offsets)).sum()
+    Ok(moving.map(|transfer| weight(transfer, offsets)).sum())
+}
+
+/// Whether all rows that move have weights in the table.
+pub(super) fn check_rows(
+    transfers: &[Transfer],
+    offsets: Option<&[u64]>,
+) -> Result<(), LayoutError> {
+    let rows = offsets.map_or(u64::MAX, |offsets| offsets.len().saturating_sub(1) as u64);
+    let is_outside = |of: &&Range<u64>| of.start > of.end || of.end > rows;
+    match transfers.iter().map(|transfer| &transfer.rows).find(is_outside) {
+        Some(of) => Err(LayoutError::Outside { start: of.start, end: of.end, rows }),
+        None => Ok(()),
+    }
+}
+
+/// Whether a table weighs each row of a layout.
+pub(super) fn check_table(layout: &RowBlocks, offsets: Option<&[u64]>) -> Result<(), LayoutError> {
+    let Some(offsets) = offsets else { return Ok(()) };
+    check_offsets(offsets)?;
+    let given = offsets.len().saturating_sub(1) as u64;
+    if given == layout.rows() {
+        Ok(())
+    } else {
+        Err(LayoutError::Table { given, rows: layout.rows() })
+    }
 }
 
 /// What the rows of one transfer weigh.
