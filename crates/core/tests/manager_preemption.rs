@@ -42,9 +42,9 @@ fn submit(cluster: &mut Cluster, number: u64, seconds: u64, nbytes: u64, options
     }]));
 }
 
-fn is_settled(cluster: &Cluster, number: u64) -> bool {
+fn is_resolved(cluster: &Cluster, number: u64) -> bool {
     cluster
-        .settled
+        .resolved
         .iter()
         .any(|(ticket, outcome)| *ticket == Ticket(number) && matches!(outcome, Outcome::Ready(_)))
 }
@@ -68,7 +68,7 @@ fn holders(cluster: &Cluster, number: u64) -> usize {
 fn with_a_straggler(options: CallOptions) -> Cluster {
     let mut cluster = cluster(2, 1);
     submit(&mut cluster, 0, 1, 8, CallOptions::default());
-    run_until(&mut cluster, "a call is measured", |cluster| is_settled(cluster, 0));
+    run_until(&mut cluster, "a call is measured", |cluster| is_resolved(cluster, 0));
     cluster.options.faults = Faults { slow: 1.0, ..Faults::default() };
     submit(&mut cluster, 1, 1, 8, options);
     run_until(&mut cluster, "it begins", |cluster| {
@@ -81,7 +81,7 @@ fn with_a_straggler(options: CallOptions) -> Cluster {
 #[test]
 fn a_straggler_is_overtaken_by_a_second_attempt_and_ended() {
     let mut cluster = with_a_straggler(CallOptions::default());
-    run_until(&mut cluster, "the call ends", |cluster| is_settled(cluster, 1));
+    run_until(&mut cluster, "the call ends", |cluster| is_resolved(cluster, 1));
     let seconds = cluster.now as f64 / SECOND as f64;
     assert!(seconds < 7.0, "{seconds} s: nobody helped");
     run_until(&mut cluster, "the first attempt is ended", |cluster| {
@@ -92,7 +92,7 @@ fn a_straggler_is_overtaken_by_a_second_attempt_and_ended() {
 #[test]
 fn what_may_not_run_twice_does_not() {
     let mut cluster = with_a_straggler(CallOptions { twice: false, ..CallOptions::default() });
-    run_until(&mut cluster, "the call ends", |cluster| is_settled(cluster, 1));
+    run_until(&mut cluster, "the call ends", |cluster| is_resolved(cluster, 1));
     assert!(cluster.now > 10 * SECOND);
 }
 
@@ -108,7 +108,7 @@ fn a_first_attempt_that_ends_before_the_second_wins() {
     let second = second.unwrap().id;
     let now = cluster.now;
     cluster.lose(now, second);
-    run_until(&mut cluster, "the call ends", |cluster| is_settled(cluster, 1));
+    run_until(&mut cluster, "the call ends", |cluster| is_resolved(cluster, 1));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_block_has_as_many_replicas_as_were_asked_for_also_after_a_loss() {
 fn what_is_dear_is_replicated_where_workers_are_lost() {
     let mut cluster = cluster(4, 1);
     submit(&mut cluster, 0, 20, MB, CallOptions::default());
-    run_until(&mut cluster, "it is made", |cluster| is_settled(cluster, 0));
+    run_until(&mut cluster, "it is made", |cluster| is_resolved(cluster, 0));
     assert_eq!(holders(&cluster, 0), 1, "nobody was lost so far");
     let idle = cluster.workers().find(|worker| worker.block(&name(0)).is_none()).unwrap().id;
     let now = cluster.now;
@@ -153,7 +153,7 @@ fn one_without_executors_keeps_blocks_and_gets_no_calls() {
     assert!(cluster.workers().all(|worker| worker.held() == 0));
     let worker = cluster.join(Resources { cores: 1, ..Resources::default() }, 1, Vec::new());
     run_until(&mut cluster, "both calls end", |cluster| {
-        is_settled(cluster, 0) && is_settled(cluster, 1)
+        is_resolved(cluster, 0) && is_resolved(cluster, 1)
     });
     cluster.ask(Request::Retire(vec![worker]));
     run_until(&mut cluster, "it is handed over", |cluster| {

@@ -17,7 +17,7 @@ const MB: u64 = 1_000_000;
 struct Scene {
     cluster: Cluster,
     values: BTreeMap<u64, u64>,
-    settled: BTreeMap<u64, Outcome>,
+    resolved: BTreeMap<u64, Outcome>,
     /// The most blocks that there were at once, if they are counted.
     most: Option<usize>,
 }
@@ -30,7 +30,7 @@ impl Scene {
     fn new(workers: u32, cores: u32) -> Self {
         let cluster = Cluster::new(Options { checked: true, ..Options::default() });
         let mut scene =
-            Self { cluster, values: BTreeMap::new(), settled: BTreeMap::new(), most: None };
+            Self { cluster, values: BTreeMap::new(), resolved: BTreeMap::new(), most: None };
         scene.cluster.ask(Request::Define {
             function: FunctionId(0),
             label: "f".to_owned(),
@@ -77,11 +77,11 @@ impl Scene {
             self.most = self.most.map(|most| most.max(held));
         }
         assert_eq!(self.cluster.violations, Vec::<String>::new());
-        for (Ticket(number), outcome) in std::mem::take(&mut self.cluster.settled) {
+        for (Ticket(number), outcome) in std::mem::take(&mut self.cluster.resolved) {
             if let Outcome::Ready(output) = &outcome {
                 assert_eq!(script::output_value(output), self.values[&number]);
             }
-            assert!(self.settled.insert(number, outcome).is_none(), "{number} settled twice");
+            assert!(self.resolved.insert(number, outcome).is_none(), "{number} resolved twice");
         }
     }
 
@@ -96,15 +96,15 @@ impl Scene {
     }
 
     fn is_ready(&self, number: u64) -> bool {
-        matches!(self.settled.get(&number), Some(Outcome::Ready(_)))
+        matches!(self.resolved.get(&number), Some(Outcome::Ready(_)))
     }
 
     fn statistics(&mut self) -> Statistics {
         let ticket = Ticket(u64::MAX);
-        self.settled.remove(&ticket.0);
+        self.resolved.remove(&ticket.0);
         self.cluster.ask(Request::Statistics { ticket });
         self.run();
-        match &self.settled[&ticket.0] {
+        match &self.resolved[&ticket.0] {
             Outcome::Statistics(statistics) => (**statistics).clone(),
             other => panic!("{other:?}"),
         }
@@ -306,7 +306,7 @@ fn one_long_queue_is_shared() {
 /// Blocks of a collection, made on two workers; two more join while calls run on all of them. What
 /// calls took along that others stole stays there besides.
 #[test]
-fn newcomers_get_their_share_while_calls_run() {
+fn joining_workers_get_their_share_while_calls_run() {
     for seed in 0..8 {
         let mut scene = scattered(2, 24);
         let blocks = (0..24).map(name).collect();

@@ -141,7 +141,7 @@ class Manager:
 
 @final
 class Watch:
-    """Tells which futures are settled, in the order in which they are."""
+    """Tells which futures are resolved, in the order in which they are."""
 
     def __new__(cls) -> Watch: ...
     def add(self, future: FutureBase, key: int) -> None: ...

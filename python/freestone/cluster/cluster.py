@@ -67,7 +67,7 @@ class Cluster(Session):
     def __init__(self, *, host: hosts.Host | None = None, **settings: Unpack[Settings]) -> None:
         config = Config.load(settings)
         home = config if host is None else hosts.engine.home_of(config, host)
-        self._site = hosts.local.Site.create(home)
+        self._site = hosts.local.LocalWorkers.create(home)
         client = LocalClient(
             config,
             socket=self._site.socket,

@@ -35,7 +35,7 @@ struct Member {
     running: HashMap<u64, (u64, u64)>,
 }
 
-struct Site {
+struct Fleet {
     settings: Settings,
     address: Address,
     access: Option<Access>,
@@ -52,7 +52,7 @@ struct Site {
 /// take at least, when it begins. The log goes to the standard output.
 pub fn run(settings: &Settings, address: &Address) {
     let (identity, lines) = input();
-    let mut site = Site {
+    let mut fleet = Fleet {
         settings: settings.clone(),
         address: address.clone(),
         access: identity.map(|identity| Access::new(&identity).unwrap()),
@@ -63,14 +63,14 @@ pub fn run(settings: &Settings, address: &Address) {
         log: Vec::new(),
     };
     for _ in 0..settings.workers {
-        site.join();
+        fleet.join();
     }
-    site.serve(&lines);
+    fleet.serve(&lines);
     let mut out = BufWriter::new(io::stdout().lock());
-    for line in &site.log {
+    for line in &fleet.log {
         writeln!(out, "{line}").unwrap();
     }
-    let violations = site.members.iter().flat_map(|member| &member.worker.violations);
+    let violations = fleet.members.iter().flat_map(|member| &member.worker.violations);
     for violation in violations.filter(|text| !text.starts_with("welcomed")) {
         writeln!(out, "violation {violation}").unwrap();
     }
@@ -88,10 +88,10 @@ fn input() -> (Option<Identity>, Receiver<String>) {
     });
     let (certificate, private_key) = (parts.next().unwrap(), parts.next().unwrap());
     let identity = Identity { certificate, private_key };
-    let (told, lines) = channel();
+    let (sender, lines) = channel();
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if told.send(line).is_err() {
+            if sender.send(line).is_err() {
                 return;
             }
         }
@@ -99,7 +99,7 @@ fn input() -> (Option<Identity>, Receiver<String>) {
     ((!identity.certificate.is_empty()).then_some(identity), lines)
 }
 
-impl Site {
+impl Fleet {
     fn join(&mut self) {
         let index = self.members.len();
         let stream = Stream::connect(&self.address, self.access.as_ref()).unwrap();

@@ -128,13 +128,13 @@ impl Manager {
 
     /// Answers a question.
     fn reply(&mut self, ticket: freestone_base::Ticket, outcome: Outcome) {
-        self.settle(ticket, outcome);
+        self.resolve(ticket, outcome);
     }
 
-    fn settle(&mut self, ticket: freestone_base::Ticket, outcome: Outcome) {
+    fn resolve(&mut self, ticket: freestone_base::Ticket, outcome: Outcome) {
         if ticket.is_detached() {
             return self.end_detached(ticket);
         }
-        self.out.push(Action::Settle(ticket, outcome));
+        self.out.push(Action::Resolve(ticket, outcome));
     }
 }

@@ -1,7 +1,7 @@
 //! What the disk and peers say.
 
 use super::api::{Action, Now};
-use super::cache::{Place, Presence};
+use super::cache::{Location, Presence};
 use super::{Stage, Waiter, Worker};
 use crate::wire::{BlockDesc, TaskFailure};
 use freestone_base::{Name, TaskId};
@@ -63,7 +63,7 @@ impl Worker {
         let Some(block) = self.cache.get(name) else { return };
         let path = self.cache.path(name).unwrap_or_default().display().to_string();
         let reason = format!("its file was damaged: {path}");
-        if block.place == Place::Forever {
+        if block.place == Location::Forever {
             out.push(Action::Forget(block.desc.clone()));
         } else if !self.cache.is_expected(name) {
             // One that is just being made again may be there already.

@@ -191,7 +191,7 @@ impl Client {
         let was_free = self.blocks[&name].references == 0;
         let ticket = self.promise(name);
         self.ask(Request::Watch { name, ticket });
-        if was_free && self.promises[ticket.0 as usize].settled {
+        if was_free && self.promises[ticket.0 as usize].resolved {
             self.watch_ended(name);
         }
     }
@@ -221,7 +221,7 @@ impl Client {
                     Asked::Block(other) | Asked::Pin(other, _) => other == *name,
                     Asked::Other => false,
                 };
-                let open = self.promises.iter_mut().filter(|promise| !promise.settled);
+                let open = self.promises.iter_mut().filter(|promise| !promise.resolved);
                 open.filter(|promise| of_it(promise.asked)).for_each(|open| open.lenient = true);
             }
         }

@@ -21,7 +21,7 @@ pub enum Asked {
 #[derive(Debug)]
 pub struct Promise {
     pub asked: Asked,
-    pub settled: bool,
+    pub resolved: bool,
     /// The client let go of the block meanwhile, so the manager may forget it.
     pub lenient: bool,
 }
@@ -65,14 +65,14 @@ impl Client {
         client
     }
 
-    /// Asks, and looks at what was settled at once.
+    /// Asks, and looks at what was resolved at once.
     pub fn ask(&mut self, request: Request) {
         self.cluster.ask(request);
         self.look();
     }
 
     pub fn ticket(&mut self, asked: Asked) -> Ticket {
-        self.promises.push(Promise { asked, settled: false, lenient: false });
+        self.promises.push(Promise { asked, resolved: false, lenient: false });
         Ticket(self.promises.len() as u64 - 1)
     }
 
@@ -81,16 +81,16 @@ impl Client {
         Name::of(&self.serial.to_le_bytes())
     }
 
-    /// Checks what was settled since the last look.
+    /// Checks what was resolved since the last look.
     pub fn look(&mut self) {
-        for (ticket, outcome) in std::mem::take(&mut self.cluster.settled) {
+        for (ticket, outcome) in std::mem::take(&mut self.cluster.resolved) {
             let Some(promise) = self.promises.get_mut(ticket.0 as usize) else {
                 self.cluster.violation(format!("{ticket} was never given"));
                 continue;
             };
             let asked = promise.asked;
-            if std::mem::replace(&mut promise.settled, true) {
-                self.cluster.violation(format!("{ticket} ({asked:?}) settled twice"));
+            if std::mem::replace(&mut promise.resolved, true) {
+                self.cluster.violation(format!("{ticket} ({asked:?}) resolved twice"));
             }
             match asked {
                 Asked::Block(name) => self.on_block(name, ticket, &outcome),
@@ -117,7 +117,7 @@ impl Client {
                     self.cluster.violation(format!("{name} failed without reason: {complaint}"));
                 }
             }
-            other => self.cluster.violation(format!("{name} settled with {other:?}")),
+            other => self.cluster.violation(format!("{name} resolved with {other:?}")),
         }
     }
 
@@ -148,7 +148,7 @@ impl Client {
                 self.locations = self.asked_locations.drain(..).zip(places).collect();
             }
             Outcome::Explained(why) => self.explanation = Some(*why),
-            other => self.cluster.violation(format!("a question settled with {other:?}")),
+            other => self.cluster.violation(format!("a question resolved with {other:?}")),
         }
     }
 

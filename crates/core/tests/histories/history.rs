@@ -58,7 +58,7 @@ fn options(seed: u64, log: usize) -> Options {
 /// Runs a history; what went wrong, with the last events if `log` is not 0.
 pub fn run(seed: u64, log: usize) -> Result<Client, String> {
     let mut client = Client::new(options(seed, log));
-    let told = |client: &Client| {
+    let finding = |client: &Client| {
         let wrong = client.cluster.violations.join("\n  ");
         let last: Vec<&str> = client.cluster.log.iter().map(String::as_str).collect();
         format!("{}\nseed {seed}:\n  {wrong}", last.join("\n"))
@@ -67,7 +67,7 @@ pub fn run(seed: u64, log: usize) -> Result<Client, String> {
     for phase in phases {
         phase(&mut client);
         if !client.cluster.violations.is_empty() {
-            return Err(told(&client));
+            return Err(finding(&client));
         }
     }
     Ok(client)
@@ -105,8 +105,8 @@ fn come_to_rest(client: &mut Client) {
     client.cluster.options.faults = Faults { replace, come_back, ..Faults::default() };
     client.cluster.options.quota = None;
     client.join(true);
-    settle_down(client);
-    let open = |promise: &Promise| !promise.settled && !promise.lenient;
+    quiesce(client);
+    let open = |promise: &Promise| !promise.resolved && !promise.lenient;
     let asked = |promise: &Promise| open(promise).then_some(promise.asked);
     let open: Vec<Asked> = client.promises.iter().filter_map(asked).collect();
     for asked in open {
@@ -114,11 +114,11 @@ fn come_to_rest(client: &mut Client) {
         let ticket = client.ticket(Asked::Other);
         client.ask(Request::Explain { name, ticket });
         let why = client.explanation.take();
-        client.cluster.violation(format!("never settled: {asked:?}: {why:?}"));
+        client.cluster.violation(format!("never resolved: {asked:?}: {why:?}"));
     }
 }
 
-fn settle_down(client: &mut Client) {
+fn quiesce(client: &mut Client) {
     let silence_ns = client.cluster.options.config.silence_ns;
     let mut rest_ns = None;
     for _ in 0..STEPS {
@@ -146,11 +146,11 @@ fn let_go_of_everything(client: &mut Client) {
         let references = client.blocks[&name].references as usize;
         client.release(&vec![name; references]);
     }
-    settle_down(client);
+    quiesce(client);
     while !client.pins.is_empty() {
         client.unpin_one();
     }
-    settle_down(client);
+    quiesce(client);
     let ticket = client.ticket(Asked::Other);
     client.ask(Request::Statistics { ticket });
     client.asked_locations.clone_from(&names);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// So long takes no trial.
 const STUCK: Duration = Duration::from_secs(60);
 /// How often threads are looked at that may be stuck.
-const LOOK: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// How often a survey reports how far it is.
 const PROGRESS: Duration = Duration::from_secs(30);
 /// What stands for the failure of a trial that does not end.
@@ -146,12 +146,12 @@ impl Iterator for Survey {
 
     fn next(&mut self) -> Option<Finding> {
         while self.left > 0 {
-            match self.findings.recv_timeout(LOOK) {
+            match self.findings.recv_timeout(POLL_INTERVAL) {
                 Ok(Some((seed, wrong))) => return Some(Finding::Wrong(seed, wrong)),
                 Ok(None) => self.left -= 1,
                 Err(_) => {}
             }
-            if self.looked.elapsed() >= LOOK {
+            if self.looked.elapsed() >= POLL_INTERVAL {
                 self.looked = Instant::now();
                 if let Some(seed) = self.stuck() {
                     return Some(Finding::Wrong(seed, NEVER_ENDS.to_owned()));

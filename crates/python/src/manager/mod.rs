@@ -4,7 +4,7 @@ mod calls;
 mod remote;
 
 use crate::access;
-use crate::blocks::{self, Home};
+use crate::blocks::{self, OpenHome};
 use crate::codec::{self, Encoded};
 use crate::columns;
 use crate::durations::{microseconds, seconds};
@@ -111,7 +111,7 @@ impl Manager {
 }
 
 fn ready(output: Output) -> Arc<Cell> {
-    Arc::new(Cell::settled(Outcome::Ready(output)))
+    Arc::new(Cell::resolved(Outcome::Ready(output)))
 }
 
 #[pymethods]
@@ -179,7 +179,7 @@ impl Manager {
     /// Says which worker shares this machine with the program, and where its cache is.
     fn set_home(&self, worker: u32, memory: (&str, u64), disk: (&str, u64)) -> PyResult<()> {
         let worker = WorkerId(worker);
-        self.link.set_home(Home::open(worker, [memory, disk])?);
+        self.link.set_home(OpenHome::open(worker, [memory, disk])?);
         let owned = |(folder, nbytes): (&str, u64)| (folder.to_owned(), nbytes);
         let home = HomeCache { worker, memory: owned(memory), disk: owned(disk) };
         self.link.client.set_home(home);
@@ -524,13 +524,13 @@ impl Manager {
     /// are, and by field the validity bits, the offsets (of text) and the data.
     fn take_columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for records in py.detach(|| self.records(Records::take)).chunks(columns::MOST_ROWS) {
+        for records in py.detach(|| self.records(Records::take)).chunks(columns::MAX_ROWS) {
             list.append((records.len(), columns::columns(py, records)?))?;
         }
         Ok(list)
     }
 
-    /// Ends the run. Settles what waits. May be called twice.
+    /// Ends the run. Resolves what waits. May be called twice.
     fn close(&self, py: Python<'_>) {
         let thread = lock(&self.thread).take();
         py.detach(|| match thread {

@@ -178,7 +178,7 @@ impl Manager {
         let avoid = history.avoid.clone();
         let record = &self.graph.tasks[task];
         let needs = record.options.resources;
-        let mut others = self.members.workers.least_loaded_of_each_kind(&needs, &avoid);
+        let mut others = self.members.workers.least_loaded_of_each_shape(&needs, &avoid);
         record.pinned.is_none() && others.next().is_some()
     }
 
@@ -256,7 +256,7 @@ impl Manager {
             let tickets = std::mem::take(&mut block.tickets);
             let consumers = std::mem::take(&mut block.consumers);
             for ticket in tickets {
-                self.settle(ticket, Outcome::Failed(Arc::clone(failure)));
+                self.resolve(ticket, Outcome::Failed(Arc::clone(failure)));
             }
             for id in consumers {
                 let Some(task) = self.graph.tasks.find(id) else { continue };
@@ -264,7 +264,7 @@ impl Manager {
                     slots.extend(self.remove_failed(task));
                 }
             }
-            self.fail_gathers(slot);
+            self.fail_client_pins(slot);
             slots.extend(self.fail_reductions(slot));
             if !self.graph.blocks[slot].is_wanted() {
                 self.graph.dirty.push(slot);

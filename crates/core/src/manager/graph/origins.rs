@@ -108,7 +108,7 @@ impl Manager {
             keep: origin.keep,
             verify: true,
         };
-        let adoption = Adoption { worker: Some(id), ticket: None, brought: None };
+        let adoption = Adoption { worker: Some(id), ticket: None, file: None };
         self.ask_to_adopt(slot, id, adoption, adopt);
     }
 

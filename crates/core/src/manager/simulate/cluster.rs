@@ -1,6 +1,6 @@
 //! A manager, simulated workers and a network, driven by one seeded scheduler.
 
-use super::desk::{Charges, Desk};
+use super::dispatcher::{Charges, Dispatcher};
 use super::faults::{Faults, Injected};
 use super::queue::{Happening, Queue};
 use super::random::Random;
@@ -90,7 +90,7 @@ pub struct Cluster {
     /// The clock.
     pub now: u64,
     /// Outcomes since somebody last looked.
-    pub settled: Vec<(Ticket, Outcome)>,
+    pub resolved: Vec<(Ticket, Outcome)>,
     /// What was wrong so far.
     pub violations: Vec<String>,
     /// What was injected so far.
@@ -107,7 +107,7 @@ pub struct Cluster {
     pub(super) queue: Queue,
     pub(super) links: Vec<Link>,
     pub(super) values: ByName<u64>,
-    pub(super) desk: Desk,
+    pub(super) dispatcher: Dispatcher,
     actions: Vec<Action>,
 }
 
@@ -120,7 +120,7 @@ impl Cluster {
         }
         Self {
             now: 0,
-            settled: Vec::new(),
+            resolved: Vec::new(),
             violations: Vec::new(),
             injected: Injected::default(),
             record: None,
@@ -131,7 +131,7 @@ impl Cluster {
             queue,
             links: Vec::new(),
             values: ByName::default(),
-            desk: Desk::default(),
+            dispatcher: Dispatcher::default(),
             actions: Vec::new(),
             options,
         }
@@ -248,7 +248,7 @@ impl Cluster {
                 self.inject();
             }
             Action::Disconnect(worker, _) => self.on_disconnect(worker),
-            Action::Settle(ticket, outcome) => self.settled.push((ticket, outcome)),
+            Action::Resolve(ticket, outcome) => self.resolved.push((ticket, outcome)),
             Action::Trace(_) => {}
         }
     }
@@ -304,7 +304,7 @@ impl Cluster {
 
     /// A worker's process ends; the manager hears of it after what it `said` before, or at once,
     /// and then what is still on its way never arrives.
-    pub(super) fn end_worker(&mut self, worker: WorkerId, said: bool) {
+    pub(super) fn end_worker(&mut self, worker: WorkerId, announced: bool) {
         let latency = self.latency();
         let link = &mut self.links[worker.0 as usize];
         if !link.alive {
@@ -312,7 +312,8 @@ impl Cluster {
         }
         link.alive = false;
         self.injected.gone.insert(worker);
-        let at_ns = if said { link.from_ns.max(self.now + latency) } else { self.now + latency };
+        let at_ns =
+            if announced { link.from_ns.max(self.now + latency) } else { self.now + latency };
         for name in link.worker.blocks.keys() {
             self.injected.at(*name).lost += 1;
         }

@@ -3,7 +3,7 @@
 
 mod calls;
 mod cluster;
-mod desk;
+mod dispatcher;
 mod faults;
 mod graph;
 mod meter;
@@ -20,7 +20,7 @@ mod worker;
 
 pub use calls::{HeldCall, Stage};
 pub use cluster::{Cluster, Options};
-pub use desk::Charges;
+pub use dispatcher::Charges;
 pub use faults::{Blows, Faults, Injected};
 pub use graph::{Graph, Lister};
 pub use random::Random;

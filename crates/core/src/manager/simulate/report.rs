@@ -1,7 +1,7 @@
 //! A graph on simulated workers: how long it takes there, and what the manager costs.
 
 use super::cluster::{Cluster, Options};
-use super::desk::Charges;
+use super::dispatcher::Charges;
 use super::graph::{Graph, Lister};
 use super::random::{Random, mix};
 use super::recording::Recording;
@@ -129,7 +129,7 @@ pub fn simulate(config: &SimulationConfig) -> SimulationReport {
         clairvoyant_ns: config.graph.listed_ns(cores, Lister::Clairvoyant),
         work_ns: config.graph.work_ns() as u64,
         critical_path_ns: config.graph.critical_path_ns(),
-        charged_ns: run.cluster.desk.busy_ns,
+        charged_ns: run.cluster.dispatcher.busy_ns,
         missing_core_ns,
         cpu_ns: cpu.as_nanos() as u64,
         events,
@@ -295,8 +295,8 @@ impl<'a> Run<'a> {
     }
 
     fn look(&mut self) {
-        let mut settled = std::mem::take(&mut self.cluster.settled);
-        for (ticket, outcome) in settled.drain(..) {
+        let mut resolved = std::mem::take(&mut self.cluster.resolved);
+        for (ticket, outcome) in resolved.drain(..) {
             match outcome {
                 Outcome::Ready(_) if self.sinks[ticket.0 as usize] => self.on_sink(ticket),
                 Outcome::Failed(_) if self.sinks[ticket.0 as usize] => {
@@ -307,7 +307,7 @@ impl<'a> Run<'a> {
                 _ => {}
             }
         }
-        self.cluster.settled = settled;
+        self.cluster.resolved = resolved;
     }
 
     fn on_sink(&mut self, ticket: Ticket) {

@@ -148,7 +148,7 @@ fn finish(trial: &Trial, cluster: &mut Cluster) -> (Vec<Fate>, u64) {
             busy_ns = cluster.now;
         }
         cluster.step();
-        for (Ticket(task), outcome) in std::mem::take(&mut cluster.settled) {
+        for (Ticket(task), outcome) in std::mem::take(&mut cluster.resolved) {
             let fate = match outcome {
                 Outcome::Ready(output) if output_value(&output) == values[task as usize] => {
                     Fate::Ready

@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 /// Part of the memory quota that is left to freed segments, and the most of it.
 const FREE_SHARE: u64 = 4;
-const MOST_FREE: u64 = 4 << 30;
+const MAX_FREE: u64 = 4 << 30;
 
 /// The folders; removed when dropped, but for what is kept.
-pub(super) struct Site {
+pub(super) struct WorkerFolders {
     pub folder: Folder,
     /// The quotas, and what of them is taken.
     pub ledger: Arc<Ledger>,
@@ -27,10 +27,10 @@ pub(super) struct Site {
     owned: [OwnedFolder; 2],
 }
 
-impl Site {
+impl WorkerFolders {
     /// Makes the folders and takes them.
     pub fn open(options: &WorkerOptions) -> Result<Self, WorkerError> {
-        let free_limit = (options.memory_quota / FREE_SHARE).min(MOST_FREE);
+        let free_limit = (options.memory_quota / FREE_SHARE).min(MAX_FREE);
         let owned =
             [OwnedFolder::take(&options.memory_dir)?, OwnedFolder::take(&options.disk_dir)?];
         let folder = Folder::open(&options.memory_dir, &options.disk_dir)?;
@@ -41,13 +41,13 @@ impl Site {
         let memory_quota = options.memory_quota - free_limit;
         let ledger =
             Ledger::create(&options.memory_dir, memory_quota, options.disk_quota, options.slots)?;
-        let mut site = Self { folder, ledger, forever, kept, free_limit, owned };
+        let mut folders = Self { folder, ledger, forever, kept, free_limit, owned };
         if let Some(folder) = &options.forever_dir {
             let forever = Forever::open(folder)?;
-            site.kept = forever.blocks()?;
-            site.forever = Some(forever);
+            folders.kept = forever.blocks()?;
+            folders.forever = Some(forever);
         }
-        Ok(site)
+        Ok(folders)
     }
 
     /// What the state machine needs to know.
@@ -67,7 +67,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for WorkerFolders {
     fn drop(&mut self) {
         for folder in &self.owned {
             // What can't be removed now is swept by a later run.
@@ -81,12 +81,12 @@ pub(super) fn listen(
     options: &WorkerOptions,
     towards: Option<IpAddr>,
 ) -> Result<Listener, WorkerError> {
-    let told = |source| WorkerError::Listen { path: options.socket.clone(), source };
-    let mut listener = Listener::bind(&options.socket).map_err(told)?;
+    let listening_failed = |source| WorkerError::Listen { path: options.socket.clone(), source };
+    let mut listener = Listener::bind(&options.socket).map_err(listening_failed)?;
     let host = options.listen.clone().or_else(|| towards.map(|ip| ip.to_string()));
     if let (Some(access), Some(host)) = (&options.access, host) {
         let place = if host.contains(':') { format!("[{host}]:0") } else { format!("{host}:0") };
-        listener.bind_tcp(&place, access.clone()).map_err(told)?;
+        listener.bind_tcp(&place, access.clone()).map_err(listening_failed)?;
     }
     Ok(listener)
 }

@@ -21,7 +21,7 @@ pub struct Charges {
 
 /// What stands in line.
 #[derive(Debug, Default)]
-pub(super) struct Desk {
+pub(super) struct Dispatcher {
     calls: VecDeque<(WorkerId, Assignment)>,
     results: VecDeque<(WorkerId, FromWorker)>,
     busy: bool,
@@ -41,7 +41,7 @@ impl Cluster {
     pub(super) fn queue_calls(&mut self, worker: WorkerId, message: ToWorker) -> Option<ToWorker> {
         match message {
             ToWorker::Run(calls) if self.charges().is_some() => {
-                self.desk.calls.extend(calls.into_iter().map(|call| (worker, call)));
+                self.dispatcher.calls.extend(calls.into_iter().map(|call| (worker, call)));
                 self.serve();
                 None
             }
@@ -52,7 +52,7 @@ impl Cluster {
     /// Puts results into the line; what else a worker says is heard at once.
     pub(super) fn queue_results(&mut self, worker: WorkerId, message: FromWorker) {
         if self.charges().is_some() && matches!(message, FromWorker::Done(_)) {
-            self.desk.results.push_back((worker, message));
+            self.dispatcher.results.push_back((worker, message));
             return self.serve();
         }
         self.tell(Event::Worker(worker, message));
@@ -60,25 +60,25 @@ impl Cluster {
 
     /// The manager is done with one.
     pub(super) fn on_served(&mut self) {
-        self.desk.busy = false;
+        self.dispatcher.busy = false;
         self.serve();
     }
 
     fn serve(&mut self) {
         let Some(charges) = self.charges() else { return };
-        if self.desk.busy {
+        if self.dispatcher.busy {
             return;
         }
-        let sends = self.desk.results.is_empty() || !self.desk.sent_last;
-        let call = if sends { self.desk.calls.pop_front() } else { None };
+        let sends = self.dispatcher.results.is_empty() || !self.dispatcher.sent_last;
+        let call = if sends { self.dispatcher.calls.pop_front() } else { None };
         if let Some((worker, call)) = call {
-            self.desk.sent_last = true;
+            self.dispatcher.sent_last = true;
             self.occupy(charges.call_ns);
             if self.links[worker.0 as usize].standing == Standing::Here {
                 self.send_after(charges.call_ns, worker, ToWorker::Run(vec![call]));
             }
-        } else if let Some((worker, message)) = self.desk.results.pop_front() {
-            self.desk.sent_last = false;
+        } else if let Some((worker, message)) = self.dispatcher.results.pop_front() {
+            self.dispatcher.sent_last = false;
             self.occupy(charges.result_ns);
             if !self.links[worker.0 as usize].closed {
                 self.tell(Event::Worker(worker, message));
@@ -87,8 +87,8 @@ impl Cluster {
     }
 
     fn occupy(&mut self, time_ns: u64) {
-        self.desk.busy = true;
-        self.desk.busy_ns += time_ns;
+        self.dispatcher.busy = true;
+        self.dispatcher.busy_ns += time_ns;
         self.queue.plan(self.now + time_ns, Happening::Served);
     }
 }
@@ -107,8 +107,9 @@ mod tests {
         let report = simulate(&config);
         assert_eq!((report.failed, report.charged_ns), (0, 200 * 15_000_000));
         // The last result counts from when it is its turn.
-        let desk_ns = 200 * 15_000_000 - 5_000_000;
-        let over_ns = report.makespan_ns.checked_sub(desk_ns).expect("it took as long at least");
+        let dispatch_ns = 200 * 15_000_000 - 5_000_000;
+        let over_ns =
+            report.makespan_ns.checked_sub(dispatch_ns).expect("it took as long at least");
         assert!(over_ns < 10_000_000, "{over_ns}");
         let free = simulate(&SimulationConfig { charges: Charges::default(), ..config });
         assert_eq!(free.charged_ns, 0);

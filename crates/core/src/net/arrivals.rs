@@ -16,15 +16,15 @@ pub(super) struct Arrival {
     pub messages: Vec<FromWorker>,
 }
 
-/// The newcomers, by token. Tokens count upwards and are never given twice.
-pub(super) struct Newcomers {
+/// The connections, by token. Tokens count upwards and are never given twice.
+pub(super) struct Arrivals {
     waiting: HashMap<Token, Connection>,
     admission: Admission,
     accepted: usize,
     refusals: Rate,
 }
 
-impl Newcomers {
+impl Arrivals {
     /// For those that come to `listener`.
     pub fn new(listener: &Listener) -> Self {
         Self {

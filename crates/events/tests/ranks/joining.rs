@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::Scope;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// For those who are not let in.
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -30,10 +30,10 @@ impl Open {
         let (founders, addresses) = std::thread::scope(|scope| {
             let meet = |rank| {
                 let Self { address, access } = &open;
-                scope.spawn(move || Tcp::meet(address, rank, ranks, access, PATIENCE).unwrap())
+                scope.spawn(move || Tcp::meet(address, rank, ranks, access, TIMEOUT).unwrap())
             };
             let founders: Vec<_> = (0..ranks).map(meet).collect();
-            let addresses = meeting.hold(ranks, most, PATIENCE).unwrap();
+            let addresses = meeting.hold(ranks, most, TIMEOUT).unwrap();
             let founders = founders.into_iter().map(|one| one.join().unwrap());
             (founders.collect::<Vec<_>>(), addresses)
         });
@@ -41,12 +41,12 @@ impl Open {
         (open, founders)
     }
 
-    fn try_join(&self, patience: Duration) -> Result<Tcp, TransportError> {
-        Tcp::join(&self.address, &self.access, patience)
+    fn try_join(&self, timeout: Duration) -> Result<Tcp, TransportError> {
+        Tcp::join(&self.address, &self.access, timeout)
     }
 
     fn join(&self) -> Rank {
-        started(self.try_join(PATIENCE).unwrap())
+        started(self.try_join(TIMEOUT).unwrap())
     }
 }
 
@@ -75,7 +75,7 @@ fn run<'scope>(
 }
 
 #[test]
-fn all_hear_of_a_newcomer_and_count_it_in_from_then_on() {
+fn all_hear_of_a_joining_rank_and_count_it_in_from_then_on() {
     for (workers, progress) in [(1, Progress::IdleWorker), (2, Progress::Thread)] {
         let (open, founders) = Open::begin(3, 5);
         std::thread::scope(|scope| {
@@ -115,7 +115,7 @@ fn a_run_that_nobody_joins_ends_as_any_other() {
 }
 
 #[test]
-fn the_end_waits_for_the_work_of_a_newcomer() {
+fn the_end_waits_for_the_work_of_a_joining_rank() {
     let (open, founders) = Open::begin(2, 3);
     let answered = Arc::new(AtomicU32::new(0));
     std::thread::scope(|scope| {
@@ -156,7 +156,7 @@ fn the_end_waits_for_the_work_of_a_newcomer() {
 }
 
 #[test]
-fn who_comes_when_there_is_no_room_is_told_so() {
+fn who_comes_when_there_is_no_room_is_refused() {
     let (open, founders) = Open::begin(1, 3);
     std::thread::scope(|scope| {
         let founder = founders.into_iter().next().unwrap();
@@ -169,7 +169,7 @@ fn who_comes_when_there_is_no_room_is_told_so() {
         });
         let first = open.join();
         let second = open.join();
-        let error = open.try_join(PATIENCE).unwrap_err().to_string();
+        let error = open.try_join(TIMEOUT).unwrap_err().to_string();
         assert!(error.contains("the run has 3 ranks, and room for no more"), "{error}");
         for (number, rank) in (1..).zip([first, second]) {
             run(scope, rank, move |rank| {
@@ -237,7 +237,7 @@ fn a_run_that_is_over_is_not_joined() {
 }
 
 #[test]
-fn a_newcomer_that_is_lost_is_lost_like_any_rank() {
+fn a_joining_rank_that_is_lost_is_lost_like_any_rank() {
     let (open, founders) = Open::begin(2, 3);
     std::thread::scope(|scope| {
         for tcp in founders {
@@ -249,12 +249,12 @@ fn a_newcomer_that_is_lost_is_lost_like_any_rank() {
                 assert!(matches!(error, EventsError::RankLost { rank: 2 }), "{error}");
             });
         }
-        drop(open.try_join(PATIENCE).unwrap());
+        drop(open.try_join(TIMEOUT).unwrap());
     });
 }
 
 #[test]
-fn a_newcomer_knows_who_was_lost_before_it_came() {
+fn a_joining_rank_knows_who_was_lost_before_it_came() {
     let (open, mut founders) = Open::begin(3, 4);
     let lost = founders.remove(1);
     let (asked, heard) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -296,7 +296,7 @@ fn a_newcomer_knows_who_was_lost_before_it_came() {
 }
 
 #[test]
-fn draining_goes_on_when_newcomers_have_come() {
+fn draining_goes_on_when_ranks_have_joined() {
     let (open, founders) = Open::begin(1, 2);
     std::thread::scope(|scope| {
         let founder = founders.into_iter().next().unwrap();
