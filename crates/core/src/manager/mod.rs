@@ -3,12 +3,10 @@
 //! See the `README.md` in this folder for states, transitions and invariants.
 
 pub mod api;
-pub mod simulate;
 
 mod check;
 mod client;
 mod graph;
-mod hash;
 mod members;
 mod order;
 mod overview;

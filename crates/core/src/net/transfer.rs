@@ -7,7 +7,9 @@ use super::clock::monotonic_ns;
 use super::idle::Idle;
 use super::stream::Stream;
 use crate::store::{Folder, StoreError, Tier};
-use crate::wire::{Address, BlockAnswer, BlockDesc, BlockRequest, Frames, PROTOCOL, frame};
+use crate::wire::{
+    Address, BlockAnswer, BlockDesc, BlockRequest, FileProblem, Frames, PROTOCOL, frame,
+};
 use crate::worker::{FileStamp, TransferError};
 use freestone_tls::Access;
 use freestone_tls::Tls;
@@ -159,14 +161,15 @@ fn stamp(found: &std::fs::Metadata) -> FileStamp {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn check(path: &Path, expected: &FileStamp) -> Result<(), String> {
+pub fn check(path: &Path, expected: &FileStamp) -> Result<(), FileProblem> {
     match stamp_of(path) {
         Ok(found) if found == *expected => Ok(()),
         Ok(found) if found.nbytes != expected.nbytes => {
-            Err(format!("it has {} bytes now, and had {}", found.nbytes, expected.nbytes))
+            let what = format!("it has {} bytes now, and had {}", found.nbytes, expected.nbytes);
+            Err(FileProblem::Changed(what))
         }
-        Ok(_) => Err("it was written to since".to_owned()),
-        Err(error) => Err(error.to_string()),
+        Ok(_) => Err(FileProblem::Changed("it was written to since".to_owned())),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -176,7 +179,7 @@ pub struct Sent {
     /// Bytes that went.
     pub nbytes: u64,
     /// If the file is no longer the block: why.
-    pub changed: Option<String>,
+    pub changed: Option<FileProblem>,
     /// The stream, if the peer may ask for more on it.
     pub stream: Option<Stream>,
 }
@@ -196,7 +199,7 @@ pub fn send(
             (Some((file, found)), check(path, &expected).err())
         }
         (Ok(opened), _) => (Some(opened), None),
-        (Err(error), Some(_)) => (None, Some(error.to_string())),
+        (Err(error), Some(_)) => (None, Some(error.into())),
         (Err(_), None) => (None, None),
     };
     let Some((file, found)) = file.filter(|_| changed.is_none()) else {

@@ -139,8 +139,8 @@ impl Shell {
 
     fn check(&mut self, task: TaskId, files: &[ExternalFile]) {
         let changed = files.iter().find_map(|file| {
-            let reason = transfer::check(Path::new(&file.path), &file.stamp).err()?;
-            Some((file.path.clone(), reason))
+            let problem = transfer::check(Path::new(&file.path), &file.stamp).err()?;
+            Some((file.path.clone(), problem))
         });
         self.handle(Event::Checked { task, result: changed.map_or(Ok(()), Err) });
     }

@@ -7,7 +7,8 @@ use crate::manager::{
 use freestone_base::{TaskId, WorkerId};
 use freestone_core::store::{Folder, Mapping};
 use freestone_core::wire::{
-    Address, BlockAnswer, BlockDesc, Form, FromWorker, Input, Keep, TaskFailure, ToWorker, frame,
+    Address, BlockAnswer, BlockDesc, FileProblem, Form, FromWorker, Input, Keep, TaskFailure,
+    ToWorker, frame,
 };
 use std::io::Write;
 use std::os::unix::net::UnixListener;
@@ -247,7 +248,7 @@ fn a_file_of_the_users_is_used_where_it_lies_until_it_changes() {
     harness.say(&ToWorker::Run(vec![assignment(3, &Order::Checksums, inputs)]));
     let report = harness.report();
     assert!(
-        matches!(failure(&report), TaskFailure::FileChanged { path: there, .. } if *there == path)
+        matches!(failure(&report), TaskFailure::File { path: there, problem: FileProblem::Changed(_) } if *there == path)
     );
     let lost = harness.hear(|message| match message {
         FromWorker::Lost { names, .. } => Some(names.clone()),

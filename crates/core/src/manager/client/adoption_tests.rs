@@ -22,11 +22,11 @@ fn is_asked(play: &Play, worker: u32) -> bool {
 
 fn has(play: &mut Play, worker: u32) {
     play.says(worker, FromWorker::Have { block: desc(1, 10), fetched: None });
-    assert_eq!(play.resolved(), [(1, Outcome::Ready(stored(1, 10)))]);
+    assert_eq!(play.outcomes(), [(1, Outcome::Ready(stored(1, 10)))]);
 }
 
 fn loss(play: &Play) -> Option<Why> {
-    match &play.resolved()[..] {
+    match &play.outcomes()[..] {
         [(1, Outcome::Failed(failure))] => Some(Failure::clone(failure).why),
         _ => None,
     }
@@ -51,7 +51,7 @@ fn what_was_on_its_way_into_a_worker_that_dies_goes_to_another() {
     put(&mut play, 0);
     assert!(is_asked(&play, 0));
     play.handle(Event::Left(WorkerId(0)));
-    assert!(is_asked(&play, 1) && play.resolved().is_empty());
+    assert!(is_asked(&play, 1) && play.outcomes().is_empty());
     play.handle(Event::Left(WorkerId(1)));
     play.join(2, 1);
     assert!(is_asked(&play, 2));
@@ -72,7 +72,7 @@ fn only_a_worker_of_that_machine_is_waited_for() {
         *host = "another".to_owned();
     }
     play.says(1, hello);
-    assert!(!is_asked(&play, 1) && play.resolved().is_empty());
+    assert!(!is_asked(&play, 1) && play.outcomes().is_empty());
     play.join(2, 1);
     assert!(is_asked(&play, 2));
     has(&mut play, 2);

@@ -5,7 +5,7 @@ use freestone_base::{Ticket, WorkerId};
 
 fn explain(play: &mut Play, block: u32) -> Explanation {
     play.request(Request::Explain { name: name(block), ticket: Ticket(999) });
-    match play.resolved().pop() {
+    match play.outcomes().pop() {
         Some((999, Outcome::Explained(explanation))) => *explanation,
         other => panic!("no explanation but {other:?}"),
     }

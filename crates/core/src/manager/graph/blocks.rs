@@ -1,9 +1,9 @@
 //! Blocks: what tasks make and need, and where it is.
 
 use crate::manager::api::{Failure, Now};
-use crate::manager::hash::ByName;
 use crate::manager::table::{BlockSlot, ReductionSlot, Table, TaskSlot};
 use crate::wire::{BlockDesc, Form, Input, Keep, Output, Payload};
+use freestone_base::hash::ByName;
 use freestone_base::{Name, TaskId, Ticket, WorkerId};
 use smallvec::SmallVec;
 use std::sync::Arc;

@@ -121,7 +121,7 @@ impl Manager {
             TaskFailure::MemoryExceeded { limit } => self.may_have_more(task, *limit),
             TaskFailure::DiskExceeded { .. } | TaskFailure::TooLarge { .. } => false,
             TaskFailure::StorageFull { .. } => return self.on_storage_full(task, id, why),
-            TaskFailure::FileChanged { .. } => return self.on_file_changed(task, why),
+            TaskFailure::File { .. } => return self.on_file_problem(task, why),
             TaskFailure::Cancelled => return self.fail_with(task, Why::Cancelled),
         };
         if !again {
@@ -131,8 +131,8 @@ impl Manager {
         self.resume(task);
     }
 
-    /// A file of the user's is not what it was: so say all that need it.
-    fn on_file_changed(&mut self, task: TaskSlot, why: TaskFailure) {
+    /// A file of the user's can't be used: so say all that need it.
+    fn on_file_problem(&mut self, task: TaskSlot, why: TaskFailure) {
         let inputs = self.graph.tasks[task].inputs.clone();
         let failure = self.failure_with(task, Why::Attempt(why));
         self.fail_task(task, &failure);

@@ -12,7 +12,7 @@ fn submit(play: &mut Play, output: u32, worker: u32) -> Option<Why> {
 }
 
 fn refusal(play: &Play) -> Option<Why> {
-    play.resolved().into_iter().find_map(|(_, outcome)| match outcome {
+    play.outcomes().into_iter().find_map(|(_, outcome)| match outcome {
         Outcome::Failed(failure) => Some(failure.why.clone()),
         _ => None,
     })

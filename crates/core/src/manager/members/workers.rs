@@ -2,10 +2,10 @@
 
 use crate::manager::api::Now;
 use crate::manager::graph::Queue;
-use crate::manager::hash::SetOf;
 use crate::manager::shapes::{Shape, larger};
 use crate::manager::table::BlockSlot;
 use crate::wire::{Address, Assignment, ToWorker, WorkerStatus};
+use freestone_base::hash::SetOf;
 use freestone_base::sizing::AHEAD_NS;
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use std::cmp::Reverse;

@@ -2,9 +2,9 @@
 
 use crate::manager::Manager;
 use crate::manager::graph::Stage;
-use crate::manager::hash::SetOf;
 use crate::manager::table::TaskSlot;
 use crate::wire::ToWorker;
+use freestone_base::hash::SetOf;
 use freestone_base::{TaskId, WorkerId};
 
 /// A victim with less work ahead than this is left alone: asking takes about as long.

@@ -107,7 +107,7 @@ fn partners_stay_together() {
         let names = vec![name(block)];
         play.request(Request::WhoHas { names, ticket: Ticket(70) });
         let there = WorkerId(u32::from(block % 4 == 3 || block % 4 == 0));
-        assert_eq!(play.resolved(), [(70, Outcome::Locations(vec![vec![there]]))], "{block}");
+        assert_eq!(play.outcomes(), [(70, Outcome::Locations(vec![vec![there]]))], "{block}");
     }
 }
 

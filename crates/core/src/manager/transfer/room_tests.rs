@@ -40,7 +40,7 @@ fn dropped(play: &Play, worker: u32) -> Vec<u32> {
 }
 
 fn failed(play: &Play, ticket: u64) -> bool {
-    play.resolved()
+    play.outcomes()
         .iter()
         .any(|(resolved, outcome)| *resolved == ticket && matches!(outcome, Outcome::Failed(_)))
 }

@@ -3,8 +3,8 @@
 use super::world::config;
 use crate::store::Tier;
 use crate::wire::{
-    Assignment, BlockDesc, Call, CallOptions, CallResult, Form, FromWorker, Input, Output, Report,
-    Spent, TaskFailure, ToExecutor, ToWorker, WorkerStatus,
+    Assignment, BlockDesc, Call, CallOptions, CallResult, FileProblem, Form, FromWorker, Input,
+    Output, Report, Spent, TaskFailure, ToExecutor, ToWorker, WorkerStatus,
 };
 use crate::worker::{Action, Adopted, Event, ExternalFile, FileStamp, Now, Worker};
 use freestone_base::{FunctionId, Name, Resources, TaskId};
@@ -276,10 +276,10 @@ fn a_call_whose_input_was_just_lost_ends_at_once() {
     let result = Ok(Adopted::External(ExternalFile { path: path.clone(), stamp }));
     harness.event(Event::Adopted { block: block(1), result });
     harness.run(vec![needs.clone()]);
-    let result = Err((path.clone(), "changed".to_owned()));
+    let problem = FileProblem::Changed("changed".to_owned());
+    let result = Err((path.clone(), problem.clone()));
     harness.event(Event::Checked { task: TaskId(0), result });
-    let reason = "changed".to_owned();
-    let changed = TaskFailure::FileChanged { path, reason };
+    let changed = TaskFailure::File { path, problem };
     assert_eq!(harness.reports()[0].result, Err(changed));
     needs.task = TaskId(1);
     harness.run(vec![needs]);

@@ -4,8 +4,8 @@
 use super::executors::{FakeExecutor, forget};
 use crate::store::Tier;
 use crate::wire::{
-    Address, Assignment, BlockDesc, CallOptions, Form, FromWorker, Input, Keep, Output, Report,
-    ToWorker,
+    Address, Assignment, BlockDesc, CallOptions, FileProblem, Form, FromWorker, Input, Keep,
+    Output, Report, ToWorker,
 };
 use crate::worker::cache::{Location, State};
 use crate::worker::claim::Claims;
@@ -180,7 +180,7 @@ impl World {
             Action::Check { task, .. } => {
                 let changed = !self.is_calm && self.dice.one_in(5);
                 let result = if changed {
-                    Err(("/user/file".to_owned(), "changed".to_owned()))
+                    Err(("/user/file".to_owned(), FileProblem::Changed("changed".to_owned())))
                 } else {
                     Ok(())
                 };

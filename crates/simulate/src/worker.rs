@@ -2,11 +2,11 @@
 
 use super::calls::{Calls, HeldCall, Stage};
 use super::script::{self, Script};
-use crate::wire::{
+use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
+use freestone_core::wire::{
     Address, Assignment, BlockDesc, FromWorker, Input, Keep, Output, PROTOCOL, Report, TaskFailure,
     ToWorker, WorkerStatus,
 };
-use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a simulated worker wants done.

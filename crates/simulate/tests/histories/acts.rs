@@ -4,8 +4,8 @@ use super::client::{Asked, Client, FUNCTIONS};
 use super::known::{Known, Origin};
 use freestone_base::{FunctionId, Name, Ticket};
 use freestone_core::manager::Request;
-use freestone_core::manager::simulate::{Combine, script};
 use freestone_core::wire::{CallOptions, Keep, Payload};
+use freestone_simulate::{Combine, script};
 use std::sync::Arc;
 
 impl Client {

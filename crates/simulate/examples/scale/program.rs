@@ -3,11 +3,11 @@
 use crate::Settings;
 use crate::figures::{Log, Run};
 use freestone_base::Name;
-use freestone_core::manager::simulate::{Graph, arguments_of, definitions, submission_of};
 use freestone_core::manager::{Config, Outcome, Request, Statistics, Submission};
 use freestone_core::net::manager::{Listen, ManagerOptions, ManagerThread};
 use freestone_core::net::{Access, Cell, Client, Identity, boot_id, monotonic_ns};
 use freestone_core::wire::{Address, CallOptions, Payload};
+use freestone_simulate::{Graph, arguments_of, definitions, submission_of};
 use std::fs;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};

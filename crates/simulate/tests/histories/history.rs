@@ -2,8 +2,8 @@
 
 use super::client::{Asked, Client, Promise};
 use freestone_base::Name;
-use freestone_core::manager::simulate::{Faults, Options, Random};
 use freestone_core::manager::{Config, Request};
+use freestone_simulate::{Faults, Options, Random};
 use std::collections::BTreeSet;
 
 const STEPS: usize = 200_000;
@@ -200,9 +200,7 @@ fn misbeliefs(client: &Client) -> Vec<String> {
         if name != *asked && believed.is_empty() {
             continue;
         }
-        let holds = |worker: &&freestone_core::manager::simulate::SimulatedWorker| {
-            worker.block(&name).is_some()
-        };
+        let holds = |worker: &&freestone_simulate::SimulatedWorker| worker.block(&name).is_some();
         let mut truth: Vec<_> =
             client.cluster.workers().filter(holds).map(|worker| worker.id).collect();
         let mut believed = believed.clone();

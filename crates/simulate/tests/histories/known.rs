@@ -3,9 +3,9 @@
 
 use super::blocks::{Ancestry, Blocks};
 use freestone_base::{FunctionId, Name, Resources, WorkerId};
-use freestone_core::manager::simulate::{Cluster, Injected, Script};
 use freestone_core::manager::{Failure, Reduction, Request, Submission, Why};
 use freestone_core::wire::{CallOptions, Keep, TaskFailure};
+use freestone_simulate::{Cluster, Injected, Script};
 use std::sync::Arc;
 
 /// Where a block comes from.

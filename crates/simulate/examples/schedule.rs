@@ -1,15 +1,13 @@
 //! How long the taskvine paper's analyses take on simulated workers, under a manager that takes a
 //! given time for each call.
 //!
-//! `cargo run --release -p freestone-core --example schedule < RUNS`
+//! `cargo run --release -p freestone-simulate --example schedule < RUNS`
 //!
 //! A run is a line of words: `dv3` or `triphoton`; the seconds that all tasks take; those that a
 //! merge takes for each skim in it (of no use to `dv3`); workers; cores of each; microseconds for
 //! each call that is sent and for each result; a seed. The answer to each is a line of JSON.
 
-use freestone_core::manager::simulate::{
-    Charges, Graph, SimulationConfig, SimulationReport, simulate,
-};
+use freestone_simulate::{Charges, Graph, SimulationConfig, SimulationReport, simulate};
 use std::io::{self, BufRead};
 use std::process;
 

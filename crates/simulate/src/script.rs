@@ -2,8 +2,8 @@
 //! block is one number, a hash of all that it was made of, so that every result can be checked.
 
 use super::random::mix;
-use crate::wire::{BlockDesc, Form, Input, Output, Payload};
 use freestone_base::{FunctionId, Name};
+use freestone_core::wire::{BlockDesc, Form, Input, Output, Payload};
 
 /// How a simulated function makes its value from those of its inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

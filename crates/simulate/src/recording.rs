@@ -1,7 +1,7 @@
 //! Events of a run, kept so that a manager can be given them again, and only it is measured.
 
 use super::meter::thread_cpu;
-use crate::manager::{Config, Event, Manager, Now, Request, Submission};
+use freestone_core::manager::{Config, Event, Manager, Now, Request, Submission};
 use std::time::Duration;
 
 /// How many events are handled between two looks at the clock.

@@ -5,9 +5,9 @@
 
 use super::cluster::{Cluster, Standing};
 use super::queue::Happening;
-use crate::manager::Event;
-use crate::wire::{Assignment, FromWorker, ToWorker};
 use freestone_base::WorkerId;
+use freestone_core::manager::Event;
+use freestone_core::wire::{Assignment, FromWorker, ToWorker};
 use std::collections::VecDeque;
 
 /// How long a manager is busy with each call, in nanoseconds; nothing by default.
@@ -95,9 +95,9 @@ impl Cluster {
 
 #[cfg(test)]
 mod tests {
-    use super::super::graph::Graph;
-    use super::super::report::{SimulationConfig, simulate};
     use super::*;
+    use crate::graph::Graph;
+    use crate::report::{SimulationConfig, simulate};
 
     #[test]
     fn calls_and_results_are_charged_one_after_the_other() {

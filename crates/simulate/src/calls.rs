@@ -1,7 +1,7 @@
 //! The calls that a simulated worker holds: waiting for inputs, ready, or running.
 
-use crate::wire::{Assignment, Input, Output, Report, Spent, TaskFailure};
 use freestone_base::{Name, Resources, TaskId};
+use freestone_core::wire::{Assignment, Input, Output, Report, Spent, TaskFailure};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

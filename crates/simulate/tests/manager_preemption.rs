@@ -2,9 +2,9 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
-use freestone_core::manager::simulate::{Cluster, Faults, Options, Script};
 use freestone_core::manager::{Outcome, Request, Submission};
 use freestone_core::wire::{CallOptions, Payload};
+use freestone_simulate::{Cluster, Faults, Options, Script};
 use std::sync::Arc;
 
 const SECOND: u64 = 1_000_000_000;

@@ -2,11 +2,9 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
-use freestone_core::manager::simulate::{
-    Cluster, Combine, Options, Script, SimulatedWorker, script,
-};
 use freestone_core::manager::{Outcome, Reduction, Request, Statistics, Submission};
 use freestone_core::wire::{CallOptions, Payload};
+use freestone_simulate::{Cluster, Combine, Options, Script, SimulatedWorker, script};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! What the manager costs per task, and how near to the ideal its schedules are.
 //!
-//! `cargo run --release -p freestone-core --example manager -- --json FILE [--quick]`
+//! `cargo run --release -p freestone-simulate --example manager -- --json FILE [--quick]`
 //!
 //! - `tasks_1m_*`: tasks without inputs of log-normal durations (mean 1 s) on 600 x 12 cores.
 //! - `graph_185k_*`: the analysis graph of the taskvine paper's size on 600 x 12 cores, 1 % of the
@@ -12,12 +12,12 @@
 //! with list schedulers that cost nothing, and know the durations or not. `--quick` takes a tenth of the tasks.
 
 use freestone_base::{Resources, WorkerId};
-use freestone_core::manager::simulate::{
+use freestone_core::manager::{Config, Event, Manager, Request};
+use freestone_core::wire::{CallOptions, Payload};
+use freestone_simulate::{
     Graph, SimulatedWorker, SimulationConfig, SimulationReport, arguments_of, definitions,
     simulate, submission_of,
 };
-use freestone_core::manager::{Config, Event, Manager, Request};
-use freestone_core::wire::{CallOptions, Payload};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -5,9 +5,9 @@ use super::faults::Fate;
 use super::queue::Happening;
 use super::runs::{Run, RunEnd};
 use super::worker::{Effect, HeldBlock};
-use crate::manager::Event;
-use crate::wire::{FromWorker, Keep, Output, ToWorker};
 use freestone_base::{Name, TaskId, WorkerId};
+use freestone_core::manager::Event;
+use freestone_core::wire::{FromWorker, Keep, Output, ToWorker};
 
 impl Cluster {
     /// Lets one thing happen. `Some` number: the client's turn has come that was planned with it;

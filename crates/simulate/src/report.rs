@@ -6,9 +6,9 @@ use super::graph::{Graph, Lister};
 use super::random::{Random, mix};
 use super::recording::Recording;
 use super::script::Script;
-use crate::manager::{Config, Outcome, Request, Statistics, Submission};
-use crate::wire::{CallOptions, Payload};
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
+use freestone_core::manager::{Config, Outcome, Request, Statistics, Submission};
+use freestone_core::wire::{CallOptions, Payload};
 use std::sync::Arc;
 
 /// What to simulate.

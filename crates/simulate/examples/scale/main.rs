@@ -1,6 +1,6 @@
 //! The real manager over real sockets: a large graph on simulated workers, in real time.
 //!
-//! `cargo run --release -p freestone-core --example scale -- --json FILE [--roots N] [--workers N]
+//! `cargo run --release -p freestone-simulate --example scale -- --json FILE [--roots N] [--workers N]
 //! [--cores N] [--lost SHARE] [--away SECONDS] [--mean SECONDS] [--unix]`
 //!
 //! One process has the manager's thread and a client that submits the taskvine paper's DV3-Huge,

@@ -3,9 +3,9 @@
 
 use super::random::Random;
 use super::script::Script;
-use crate::manager::hash::ByName;
-use crate::wire::{Assignment, Payload, RaisedException, TaskFailure};
+use freestone_base::hash::ByName;
 use freestone_base::{Name, WorkerId};
+use freestone_core::wire::{Assignment, Payload, RaisedException, TaskFailure};
 use std::collections::BTreeSet;
 
 /// Probabilities of faults.

@@ -3,9 +3,9 @@
 use super::blocks::Blocks;
 use super::known::{Known, LARGE, Origin, SMALL};
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
-use freestone_core::manager::simulate::{Cluster, Combine, Options, Random, Script, script};
 use freestone_core::manager::{Explanation, Outcome, Request, Statistics};
 use freestone_core::wire::{CallOptions, Keep, Payload};
+use freestone_simulate::{Cluster, Combine, Options, Random, Script, script};
 use std::collections::BTreeMap;
 
 pub const FUNCTIONS: u32 = 4;

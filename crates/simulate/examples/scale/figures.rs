@@ -1,7 +1,7 @@
 //! What a run tells, from the log of the workers.
 
 use freestone_core::manager::Statistics;
-use freestone_core::manager::simulate::Graph;
+use freestone_simulate::Graph;
 
 /// The times of a run as its program saw it.
 #[derive(Debug, Default)]

@@ -1,12 +1,12 @@
 //! Hashing of what is evenly spread already, or can be made so by one multiplication.
 
-use freestone_base::Name;
+use crate::Name;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Takes the last eight bytes of a name as they are; spreads small numbers.
 #[derive(Default, Clone, Copy)]
-pub(super) struct Spread(u64);
+pub struct Spread(u64);
 
 impl Hasher for Spread {
     fn finish(&self) -> u64 {
@@ -35,7 +35,7 @@ impl Hasher for Spread {
 type Build = BuildHasherDefault<Spread>;
 
 /// What is found by a block's name.
-pub(super) type ByName<V> = HashMap<Name, V, Build>;
+pub type ByName<V> = HashMap<Name, V, Build>;
 
 /// A set of slots or ids; sort before its order could matter.
-pub(super) type SetOf<K> = HashSet<K, Build>;
+pub type SetOf<K> = HashSet<K, Build>;

@@ -2,9 +2,9 @@
 
 use crate::Settings;
 use freestone_base::{Name, Resources, WorkerId};
-use freestone_core::manager::simulate::{Effect, Random, Script, SimulatedWorker};
 use freestone_core::net::{Access, Connection, Identity, Poller, Stream, boot_id, monotonic_ns};
 use freestone_core::wire::{Address, FromWorker, ToWorker};
+use freestone_simulate::{Effect, Random, Script, SimulatedWorker};
 use mio::Token;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

@@ -8,9 +8,9 @@ use super::graph::Graph;
 use super::report::{arguments_of, definitions, name_of, submission_of};
 use super::runs::{Run, Runs};
 use super::script::{Script, output_value};
-use crate::manager::{Outcome, Request, Why};
-use crate::wire::{CallOptions, TaskFailure};
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
+use freestone_core::manager::{Outcome, Request, Why};
+use freestone_core::wire::{CallOptions, TaskFailure};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -127,7 +127,7 @@ fn submit(trial: &Trial, cluster: &mut Cluster) {
     let (graph, options) = (&trial.graph, Arc::new(CallOptions::default()));
     let calls = (0..graph.len()).map(|task| {
         let submission = submission_of(graph, task, arguments_of(graph, task), &options);
-        crate::manager::Submission { retries: trial.retries, ..submission }
+        freestone_core::manager::Submission { retries: trial.retries, ..submission }
     });
     cluster.ask(Request::Submit(calls.collect()));
     let mut released = vec![true; graph.len()];

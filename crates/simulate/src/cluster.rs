@@ -7,10 +7,10 @@ use super::random::Random;
 use super::recording::Recording;
 use super::runs::Runs;
 use super::worker::{HeldBlock, SimulatedWorker};
-use crate::manager::hash::ByName;
-use crate::manager::{Action, Config, Event, Manager, Outcome, Request};
-use crate::wire::{FromWorker, ToWorker};
+use freestone_base::hash::ByName;
 use freestone_base::{Name, Resources, Ticket, WorkerId};
+use freestone_core::manager::{Action, Config, Event, Manager, Outcome, Request};
+use freestone_core::wire::{FromWorker, ToWorker};
 use std::collections::VecDeque;
 
 /// Settings of a simulated cluster.

@@ -1,7 +1,7 @@
 //! What is going to happen, in the order of a virtual clock.
 
-use crate::wire::{FromWorker, TaskFailure, ToWorker};
 use freestone_base::{Name, WorkerId};
+use freestone_core::wire::{FromWorker, TaskFailure, ToWorker};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
