@@ -3,7 +3,7 @@
 use crate::fields::{self, Fields};
 use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{
-    Attempt, DURATION_BOUNDS_NS, Explanation, Failure, Overview, RecentFailure, Record, Statistics,
+    Attempt, DURATION_BOUNDS_NS, Explanation, Failure, Overview, RecentFailure, Statistics,
     TaskFigures, Why, WorkerFigures,
 };
 use freestone_core::wire::{FileProblem, MAX_FRAME, TaskFailure, WorkerStatus};
@@ -325,13 +325,6 @@ pub fn overview(py: Python<'_>, overview: &Overview) -> PyResult<Py<PyAny>> {
     })
     .into_any()
     .unbind())
-}
-
-/// A record of the trace.
-pub fn record<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyDict>> {
-    let mut dict = Dict(PyDict::new(py));
-    fields::record(record, &mut dict)?;
-    Ok(dict.0)
 }
 
 struct Dict<'py>(Bound<'py, PyDict>);

@@ -92,7 +92,7 @@ impl ManagerThread {
         let (mut listener, address) = listen(&options)?;
         listener.register(poller.registry(), LISTENER)?;
         let (client, requests) = Client::new(poller.waker());
-        let records = Arc::new(Mutex::new(Records::new(options.config.trace)));
+        let records = Arc::new(Mutex::new(Records::new(!options.config.trace)));
         let clients = Clients::new(options.config.key.clone());
         let shell = Shell {
             manager: Manager::new(options.config),
